@@ -1,0 +1,47 @@
+"""Alphabets: how many token ids a task has and which of them are special.
+
+First link of the flow: everything that turns puzzles into arrays, and every model that sizes its symbol
+axis K, asks here. Token 0 is padding in every task; see the paper's section on symbol-equivariant embeddings
+for the difference between special and usual symbols.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The token ids 0…K-1 of one task.
+
+    `num_symbols` is K, padding included; `special` are the ids that no symbol permutation may move.
+    """
+
+    name: str
+    num_symbols: int
+    special: tuple[int, ...] = (0, 1)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError when a special id is not one of the K ids."""
+        outside = [token for token in self.special if not 0 <= token < self.num_symbols]
+        if outside:
+            raise ValueError(
+                f"alphabet {self.name}: special tokens {outside} outside 0..{self.num_symbols - 1}"
+            )
+
+    @property
+    def usual(self) -> tuple[int, ...]:
+        """The ids that symbol permutations act on, ascending."""
+        return tuple(token for token in range(self.num_symbols) if token not in self.special)
+
+
+def sudoku_alphabet(n: int) -> Alphabet:
+    """The alphabet of n×n Sudoku: 0 padding, 1 blank, 2…n+1 the digits 1…n. ValueError for n < 2."""
+    if n < 2:
+        raise ValueError(f"a Sudoku needs a side of at least 2, not {n}")
+    return Alphabet(name=f"sudoku-{n}x{n}", num_symbols=n + 2)
+
+
+MAZE = Alphabet(name="maze", num_symbols=6)
+"""0 padding, 1 wall, 2 space, 3 start, 4 goal, 5 path."""
+
+ARC = Alphabet(name="arc", num_symbols=12)
+"""0 padding, 1 end of grid, 2…11 the colours 0…9."""

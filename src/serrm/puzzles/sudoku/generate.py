@@ -1,0 +1,182 @@
+"""Making Sudoku puzzles with one solution and a chosen number of clues, for any box shape.
+
+The default data source: no download, everything decided by a seed. A puzzle is a random solution from which
+clues are taken in random order for as long as the solution stays the only one. The paper's 16×16 puzzles were
+made with py-sudoku (its data section); there py-sudoku completes the grids, and clues are taken as elsewhere.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.puzzles.sudoku.bitboard import (
+    SearchBudgetError,
+    Tables,
+    places_from_values,
+    search,
+    tables,
+    values_from_places,
+)
+from serrm.puzzles.sudoku.grid import Box
+from serrm.puzzles.sudoku.parse import Puzzle
+from serrm.puzzles.sudoku.symmetry import apply, random_symmetry
+
+MAX_ATTEMPTS = 100
+"""Orders of removal to try on one solution, and puzzles met again in a row, before giving up."""
+MAX_POSITIONS = 100
+"""Positions to search for a second solution before a clue is kept."""
+
+
+def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
+    """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
+    board = tables(box)
+    while True:
+        found = search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
+        try:
+            solution = values_from_places(next(found), box.num_cells)
+        except SearchBudgetError:
+            continue
+        return apply(solution, random_symmetry(box, rng))
+
+
+def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
+    """Every full 4×4 grid, in a fixed order."""
+    box = Box(2, 2)
+    found = search([tables(box).all_cells] * box.side, tables(box))
+    return np.stack([values_from_places(places, box.num_cells) for places in found])
+
+
+def remove_clues(
+    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
+) -> UInt8[np.ndarray, " I"]:
+    """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
+    board = tables(box)
+    values = solution.tolist()
+    num_left = len(values)
+    for cell in rng.permutation(len(values)).tolist():
+        if num_left <= num_clues:
+            break
+        if _is_implied(values, cell, board):
+            values[cell] = 0
+            num_left -= 1
+    return np.array(values, dtype=np.uint8)
+
+
+def generate_puzzle(box: Box, rng: np.random.Generator, min_clues: int, max_clues: int) -> Puzzle:
+    """A puzzle with one solution; its number of clues is drawn uniformly from the range.
+
+    Where the grid at hand does not go as low as the number drawn, it is larger, but in the range. ValueError
+    for a range outside 1…I or one in which no puzzle is found.
+    """
+    _check_clues(box, min_clues, max_clues)
+    num_clues = int(rng.integers(min_clues, max_clues, endpoint=True))
+    return _generate_from(random_solution(box, rng), box, rng, num_clues, max_clues)
+
+
+def iterate_puzzles(
+    box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> Iterator[Puzzle]:
+    """Puzzles as of `generate_puzzle`, without end and pairwise different.
+
+    So are their solutions, except that 4×4 goes through all 288 in random order, again and again. ValueError
+    when no new one is found.
+    """
+    _check_clues(box, *clues)
+    seen: set[bytes] = set()
+    num_repeats = 0
+    for solution in _draw_solutions(box, rng):
+        num_clues = int(rng.integers(*clues, endpoint=True))
+        puzzle = _generate_from(solution, box, rng, num_clues, clues[1])
+        key = (puzzle.question if box == Box(2, 2) else solution).tobytes()
+        if key not in seen:
+            seen.add(key)
+            num_repeats = 0
+            yield puzzle
+        elif (num_repeats := num_repeats + 1) == MAX_ATTEMPTS:
+            raise ValueError(f"found only {len(seen)} different puzzles with {clues[0]} to {clues[1]} clues")
+
+
+def generate_puzzles(
+    box: Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> list[Puzzle]:
+    """The first `num` puzzles of `iterate_puzzles`."""
+    return list(itertools.islice(iterate_puzzles(box, rng, clues), num))
+
+
+def generate_16x16(num: int, seed: int, clues: tuple[int, int] = (110, 200)) -> list[Puzzle]:
+    """16×16 puzzles with one solution on grids completed by py-sudoku, clue counts spread over the range.
+
+    The counts are evenly spaced and shuffled. Below about 100, grids often stop short of their count, and a
+    puzzle takes a second. Same seed, same puzzles. ValueError as for `generate_puzzle`, RuntimeError when
+    py-sudoku fails.
+    """
+    box = Box(4, 4)
+    _check_clues(box, *clues)
+    rng = np.random.default_rng(seed)
+    counts = rng.permutation(np.linspace(*clues, num).round().astype(int)).tolist()
+    puzzles = []
+    for grid, num_clues in zip(_complete_with_pysudoku(num, seed, box), counts, strict=True):
+        solution = apply(grid, random_symmetry(box, rng))
+        puzzles.append(_generate_from(solution, box, rng, num_clues, clues[1], source="py-sudoku"))
+    return puzzles
+
+
+def _is_implied(values: list[int], cell: int, board: Tables) -> bool:
+    """Whether the other clues imply the one in `cell`, in a puzzle with one solution. Restores `values`."""
+    digit = values[cell]
+    values[cell] = 0
+    places = places_from_values(values, board)
+    values[cell] = digit
+    places[digit - 1] &= ~(1 << cell)
+    try:
+        return next(search(places, board, max_positions=MAX_POSITIONS), None) is None
+    except SearchBudgetError:
+        return False
+
+
+def _generate_from(
+    solution: UInt8[np.ndarray, " I"],
+    box: Box,
+    rng: np.random.Generator,
+    num_clues: int,
+    max_clues: int,
+    source: str = "generated",
+) -> Puzzle:
+    """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
+    for _ in range(MAX_ATTEMPTS):
+        question = remove_clues(solution, box, rng, num_clues)
+        if np.count_nonzero(question) <= max_clues:
+            return Puzzle(question, solution, box.side, source)
+    raise ValueError(
+        f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
+    )
+
+
+def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """Full grids without end."""
+    while True:
+        if box == Box(2, 2):
+            yield from rng.permutation(all_solutions_4x4())
+        else:
+            yield random_solution(box, rng)
+
+
+def _check_clues(box: Box, min_clues: int, max_clues: int) -> None:
+    """Raise ValueError for a range that is empty or outside the grid."""
+    if not 1 <= min_clues <= max_clues <= box.num_cells:
+        raise ValueError(f"clues {min_clues} to {max_clues} are no range within 1 to {box.num_cells}")
+
+
+def _complete_with_pysudoku(num: int, seed: int, box: Box) -> list[UInt8[np.ndarray, " I"]]:
+    """Full grids from py-sudoku in a process of its own, because it reseeds the global random state."""
+    module = "serrm.puzzles.sudoku.pysudoku_grids"
+    command = [sys.executable, "-m", module, "--num", str(num), "--seed", str(seed), "--side", str(box.side)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{module} failed: {done.stderr.strip().rpartition(chr(10))[2]}")
+    return [np.array(json.loads(line), dtype=np.uint8) for line in done.stdout.splitlines()]

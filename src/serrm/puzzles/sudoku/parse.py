@@ -1,0 +1,227 @@
+"""Reading and writing puzzles: the four published Sudoku formats, one puzzle at a time.
+
+Sources hand their files to this module; what comes out is the same `Puzzle` whatever the format: CSV with the
+columns source, question, answer, rating (Sudoku-Extreme), tab-separated Puzzle and Solution (4×4), JSON
+(25×25), and plain lines. These are the files of the paper's Sudoku experiments. Reading is lazy, in constant
+memory. A malformed row is a ValueError of one line that names file, line and value.
+"""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.text import format_grid, parse_grid, shorten
+
+CSV_COLUMNS = ["source", "question", "answer", "rating"]
+TSV_COLUMNS = ["Puzzle", "Solution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Puzzle:
+    """One puzzle of I = side² cells with values 0…side, 0 = blank.
+
+    The answer, where one is known, has no blanks and keeps the question's digits; `source` says where the
+    puzzle is from, `rating` how hard its publisher finds it.
+    """
+
+    question: UInt8[np.ndarray, " I"]
+    answer: UInt8[np.ndarray, " I"] | None
+    side: int
+    source: str = ""
+    rating: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless the question fills the grid and the answer completes the question."""
+        if len(self.question) != self.side**2:
+            raise ValueError(f"{len(self.question)} cells are no {self.side}x{self.side} grid")
+        if self.answer is None:
+            return
+        wrong = np.flatnonzero((self.answer == 0) | ((self.question != 0) & (self.question != self.answer)))
+        if len(wrong):
+            given, answered = self.question[wrong[0]], self.answer[wrong[0]]
+            raise ValueError(f"cell {wrong[0] + 1} is {given} in the question but {answered} in the answer")
+
+
+def read_csv(path: Path | str) -> Iterator[Puzzle]:
+    """Puzzles of a CSV file source,question,answer,rating; an empty answer or rating is None."""
+    for line, (source, question, answer, rating) in _read_table(path, CSV_COLUMNS, ","):
+        with _located(path, line):
+            puzzle = _build_puzzle(question, answer or None, source, _parse_rating(rating))
+        yield puzzle
+
+
+def read_tsv(path: Path | str) -> Iterator[Puzzle]:
+    """Puzzles of a tab-separated file with the header Puzzle, Solution; their source is the file's name."""
+    for line, (question, answer) in _read_table(path, TSV_COLUMNS, "\t"):
+        with _located(path, line):
+            puzzle = _build_puzzle(question, answer, Path(path).stem)
+        yield puzzle
+
+
+def read_lines(path: Path | str) -> Iterator[Puzzle]:
+    """Puzzles without answers, one a line; blank lines and lines that begin with # are skipped."""
+    with _open(path) as lines:
+        for line, row in enumerate(lines, start=1):
+            text = row.strip()
+            if not text or text.startswith("#"):
+                continue
+            with _located(path, line):
+                puzzle = _build_puzzle(text, None, Path(path).stem)
+            yield puzzle
+
+
+def read_json(path: Path | str) -> Iterator[Puzzle]:
+    """The one puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty".
+
+    "grid" is a list of rows of numbers, 0 for a blank; "difficulty" and "givens" may be missing.
+    """
+    with _open(path) as file:
+        text = file.read()
+    try:
+        record = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}:{error.lineno}: {error.msg}, before {shorten(text[error.pos :])}") from None
+    line = text[: max(text.find('"grid"'), 0)].count("\n") + 1
+    with _located(path, line):
+        puzzle = _build_from_record(record)
+    yield puzzle
+
+
+def read_puzzles(path: Path | str) -> Iterator[Puzzle]:
+    """The puzzles of a file in any of the four formats, told by its content.
+
+    A folder gives the puzzles of its *.json files in the order of their names. ValueError where it has none,
+    as for an empty file.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = sorted(path.glob("*.json"))
+        if not files:
+            raise ValueError(f"{path}: no *.json files in this folder")
+        for file in files:
+            yield from read_json(file)
+        return
+    with _open(path) as lines:
+        beginning = next((row for row in map(str.strip, lines) if row and not row.startswith("#")), None)
+    if beginning is None:
+        raise ValueError(f"{path}:1: no puzzle in this file")
+    reader = next((READERS[mark] for mark in READERS if mark in beginning), read_lines)
+    yield from reader(path)
+
+
+READERS: dict[str, Callable[[Path | str], Iterator[Puzzle]]] = {"{": read_json, "\t": read_tsv, ",": read_csv}
+"""The format that a character in the first line of a file gives away; without any it is one puzzle a line."""
+
+
+def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:
+    """Write puzzles of any side up to 35 as source,question,answer,rating. The file appears once whole."""
+    path = Path(path)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(CSV_COLUMNS)
+            for puzzle in puzzles:
+                answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
+                writer.writerow([puzzle.source, format_grid(puzzle.question), answer, puzzle.rating])
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _read_table(path: Path | str, columns: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of every row of a table whose first line has to be `columns`."""
+    rows = _read_rows(path, delimiter)
+    _, header = next(rows, (1, []))
+    if header != columns:
+        raise ValueError(
+            f"{path}:1: header {shorten(delimiter.join(header))} is not {delimiter.join(columns)!r}"
+        )
+    for line, row in rows:
+        if len(row) != len(columns):
+            values = shorten(delimiter.join(row))
+            raise ValueError(f"{path}:{line}: {len(row)} columns instead of {len(columns)}: {values}")
+        yield line, row
+
+
+def _read_rows(path: Path | str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of every row that is not blank."""
+    with _open(path) as file:
+        rows = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            for row in rows:
+                if row:
+                    yield rows.line_num, row
+        except csv.Error as error:
+            raise ValueError(f"{path}:{rows.line_num}: {error}") from None
+
+
+def _open(path: Path | str) -> TextIO:
+    """Open for reading; bytes that are no UTF-8 become a character that no grid may hold."""
+    return Path(path).open(newline="", encoding="utf-8-sig", errors="replace")
+
+
+@contextmanager
+def _located(path: Path | str, line: int) -> Iterator[None]:
+    """Put file and line before the message of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}:{line}: {error}") from None
+
+
+def _build_puzzle(question: str, answer: str | None, source: str, rating: int | None = None) -> Puzzle:
+    """A puzzle from the text of its grids."""
+    cells = parse_grid(question)
+    answer_cells = None if answer is None else parse_grid(answer)
+    if answer is not None and len(answer) != len(question):
+        raise ValueError(
+            f"a question of {len(question)} cells with an answer of {len(answer)}: {shorten(answer)}"
+        )
+    return Puzzle(cells, answer_cells, math.isqrt(len(cells)), source, rating)
+
+
+def _parse_rating(text: str) -> int | None:
+    """A whole number, or None for an empty cell."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"rating {shorten(text)} is no whole number")
+    return int(text)
+
+
+def _build_from_record(record: object) -> Puzzle:
+    """A puzzle from the decoded JSON of one file."""
+    if not isinstance(record, dict) or not isinstance(record.get("grid"), list):
+        raise ValueError(f'no object with a list "grid": {shorten(repr(record))}')
+    rows, side = record["grid"], record.get("size")
+    if isinstance(side, bool) or not isinstance(side, int) or side != len(rows):
+        raise ValueError(f"size {shorten(repr(side))} but a grid of {len(rows)} rows")
+    box_for_side(side)
+    question = np.array([_check_row(row, number, side) for number, row in enumerate(rows, start=1)], np.uint8)
+    givens, num_clues = record.get("givens"), int(np.count_nonzero(question))
+    if givens is not None and givens != num_clues:
+        raise ValueError(f"givens {shorten(repr(givens))} but {num_clues} numbers in the grid")
+    return Puzzle(question.reshape(-1), None, side, str(record.get("difficulty", "")))
+
+
+def _check_row(row: object, number: int, side: int) -> list[int]:
+    """The row itself if it is a list of `side` numbers 0…side."""
+    if not isinstance(row, list) or len(row) != side:
+        raise ValueError(f"row {number} of the grid is no list of {side} numbers: {shorten(repr(row))}")
+    wrong = [value for value in row if type(value) is not int or not 0 <= value <= side]
+    if wrong:
+        raise ValueError(
+            f"row {number} of the grid holds {shorten(repr(wrong[0]))}, not a number 0 to {side}"
+        )
+    return row

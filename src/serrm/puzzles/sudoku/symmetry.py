@@ -1,0 +1,125 @@
+"""The symmetries of Sudoku: relabelling digits and moving cells so that solutions stay solutions.
+
+The paper's augmentations (section on Sudoku data): digit permutation, permutation of bands, of rows within a
+band, of stacks, of columns within a stack, and transposition where boxes are square. One symmetry has two
+forms: a `Symmetry` (cell and digit maps; composes and inverts) and a row of P = 3n+1 parameters, the compact
+form that batches of different symmetries are drawn and applied in.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int, UInt8
+
+from serrm.puzzles.sudoku.grid import Box
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """Output cell i takes the value of input cell cells[i], and value v becomes digits[v]; digits[0] = 0."""
+
+    cells: Int[np.ndarray, " I"]
+    digits: UInt8[np.ndarray, " V"]
+
+
+def identity(box: Box) -> Symmetry:
+    """The symmetry that changes nothing."""
+    return Symmetry(cells=np.arange(box.num_cells), digits=np.arange(box.side + 1, dtype=np.uint8))
+
+
+def apply(grids: UInt8[np.ndarray, "*N I"], symmetry: Symmetry) -> UInt8[np.ndarray, "*N I"]:
+    """Transform every grid by the same symmetry."""
+    moved: UInt8[np.ndarray, "*N I"] = symmetry.digits[grids[..., symmetry.cells]]
+    return moved
+
+
+def compose(first: Symmetry, second: Symmetry) -> Symmetry:
+    """The symmetry that applies `first` and then `second`."""
+    return Symmetry(cells=first.cells[second.cells], digits=second.digits[first.digits])
+
+
+def inverse(symmetry: Symmetry) -> Symmetry:
+    """The symmetry that undoes this one exactly."""
+    return Symmetry(cells=np.argsort(symmetry.cells), digits=np.argsort(symmetry.digits).astype(np.uint8))
+
+
+def random_symmetry(box: Box, rng: np.random.Generator) -> Symmetry:
+    """A symmetry drawn uniformly from the group of the box shape."""
+    return symmetry_from_parameters(draw_symmetry(box, rng), box)
+
+
+def symmetry_from_parameters(parameters: UInt8[np.ndarray, " P"], box: Box) -> Symmetry:
+    """The symmetry that a row of parameters stands for."""
+    cells = _source_cells(parameters[None], box)[0]
+    digits = np.concatenate([np.zeros(1, dtype=np.uint8), parameters[2 * box.side + 1 :]])
+    return Symmetry(cells=cells, digits=digits)
+
+
+def draw_symmetry(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " P"]:
+    """The parameters of one symmetry: n row and n column sources, a transposition flag, and n new digits.
+
+    Output cell (i, j) takes input cell (rows[i], columns[j]), of the transposed input where the flag is set.
+    """
+    parameters: UInt8[np.ndarray, " P"] = draw_symmetries(box, 1, rng)[0]
+    return parameters
+
+
+def draw_symmetries(box: Box, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
+    """The parameters of `num` independent uniform symmetries."""
+    return symmetries_from_uniforms(rng.random((num, num_uniforms(box))), box)
+
+
+def num_uniforms(box: Box) -> int:
+    """How many uniform numbers decide one symmetry: one a digit, row, column, band, stack, and the flag."""
+    return 3 * box.side + box.cols + box.rows + 1
+
+
+def symmetries_from_uniforms(uniforms: Float64[np.ndarray, "N Q"], box: Box) -> UInt8[np.ndarray, "N P"]:
+    """The symmetries that N rows of Q = `num_uniforms(box)` numbers in [0, 1) decide, for keyed randomness.
+
+    Every permutation is the sort order of its share of the numbers, so row r depends on row r alone.
+    """
+    n = box.side
+    cuts = np.cumsum([n, n, n, box.cols, box.rows])
+    digits, rows, cols, bands, stacks, flag = np.split(uniforms, cuts, axis=1)
+    transposed = (flag < 0.5) & (box.rows == box.cols)
+    parts = [_line_order(rows, bands), _line_order(cols, stacks), transposed, np.argsort(digits, axis=1) + 1]
+    return np.concatenate(parts, axis=1).astype(np.uint8)
+
+
+def apply_parameters(
+    grids: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], box: Box
+) -> UInt8[np.ndarray, "N I"]:
+    """Transform grid k by symmetry k, all at once. ValueError where an argument does not fit the box."""
+    n = box.side
+    if grids.shape[1] != box.num_cells or parameters.shape[1] != 3 * n + 1:
+        raise ValueError(
+            f"boxes of {box} need {n * n} cells and {3 * n + 1} parameters a grid, "
+            f"not {grids.shape[1]} and {parameters.shape[1]}"
+        )
+    moved = np.take_along_axis(grids, _source_cells(parameters, box), axis=1)
+    digits = np.zeros((len(grids), n + 1), dtype=np.uint8)
+    digits[:, 1:] = parameters[:, 2 * n + 1 :]
+    return np.take_along_axis(digits, moved.astype(np.intp), axis=1)
+
+
+def _source_cells(parameters: UInt8[np.ndarray, "N P"], box: Box) -> Int[np.ndarray, "N I"]:
+    """For every output cell the input cell it takes its value from."""
+    n = box.side
+    rows = parameters[:, :n, None].astype(np.intp)
+    cols = parameters[:, None, n : 2 * n].astype(np.intp)
+    is_transposed = parameters[:, 2 * n, None, None] != 0
+    sources = np.where(is_transposed, cols * n + rows, rows * n + cols)
+    return sources.reshape(len(parameters), n * n)
+
+
+def _line_order(
+    line_keys: Float64[np.ndarray, "N n"], group_keys: Float64[np.ndarray, "N G"]
+) -> Int[np.ndarray, "N n"]:
+    """Orders of the n lines that keep the G groups (bands or stacks) together."""
+    num, num_groups = group_keys.shape
+    within = np.argsort(line_keys.reshape(num, num_groups, -1), axis=2)
+    size = within.shape[2]
+    starts = size * np.argsort(group_keys, axis=1)
+    order: Int[np.ndarray, "N n"] = (starts[:, :, None] + within).reshape(num, num_groups * size)
+    return order
