@@ -1,0 +1,128 @@
+"""Arrays on disk: token grids as memory-mapped uint8 `.npy`, with one metadata.json (the build_arrays stage).
+
+Puzzles stay as they are; an augmentation is a row of parameters applied when a batch is gathered, either
+stored here (`prebuilt`) or drawn at that moment. Both are the same pure function of (seed, puzzle, member).
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from serrm.data.manifest import data_hash, new_directory
+from serrm.data.puzzle_sets import read_puzzle_set
+from serrm.data.randomness import Purpose, keyed_rng
+from serrm.puzzles.alphabet import sudoku_alphabet
+from serrm.puzzles.sudoku.grid import Box, box_for_side
+from serrm.puzzles.sudoku.symmetry import num_uniforms, symmetries_from_uniforms
+
+METADATA = "metadata.json"
+TRAIN = "train"
+
+
+@dataclass(frozen=True)
+class PuzzleArrays:
+    """One set of puzzles as tokens (value + 1): questions and answers `N I`, and its augmentations if stored."""
+
+    name: str
+    side: int
+    questions: UInt8[np.ndarray, "N I"]
+    answers: UInt8[np.ndarray, "N I"]
+    augmentations: UInt8[np.ndarray, "N A P"] | None = None
+
+    @property
+    def num_symbols(self) -> int:
+        """K of the alphabet, pad and blank included."""
+        return sudoku_alphabet(self.side).num_symbols
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def draw_augmentation(seed: int, puzzle: int, member: int, box: Box) -> UInt8[np.ndarray, " P"]:
+    """The parameters of augmentation `member` (1, 2, …) of a puzzle; member 0 is the puzzle itself."""
+    if member == 0:
+        lines = np.arange(box.side, dtype=np.uint8)
+        row: UInt8[np.ndarray, " P"] = np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
+        return row
+    uniforms = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, member).random((1, num_uniforms(box)))
+    return symmetries_from_uniforms(uniforms, box)[0]
+
+
+def build_arrays(puzzles: Path, target: Path, *, seed: int, num_prebuilt: int) -> None:
+    """Turn every Parquet set in `puzzles` into arrays under `target`, with the training set's augmentations.
+
+    `num_prebuilt` is the number of stored augmentations a training puzzle (0: drawn on the fly).
+    """
+    with new_directory(target) as folder:
+        _write_sets(puzzles, folder, seed, num_prebuilt)
+
+
+def _write_sets(puzzles: Path, target: Path, seed: int, num_prebuilt: int) -> None:
+    sets: dict[str, dict[str, int]] = {}
+    for path in sorted(puzzles.glob("*.parquet")):
+        questions, answers = read_puzzle_set(path)
+        side = round(questions.shape[1] ** 0.5)
+        folder = target / path.stem.removeprefix("test_")
+        folder.mkdir()
+        np.save(folder / "questions.npy", questions + 1)
+        np.save(folder / "answers.npy", answers + 1)
+        sets[folder.name] = {"num_puzzles": len(questions), "side": side}
+        if folder.name == TRAIN and num_prebuilt:
+            _write_augmentations(folder / "augmentations.npy", len(questions), num_prebuilt, side, seed)
+    metadata = {"task": "sudoku", "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
+    (target / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
+
+
+def _write_augmentations(path: Path, num_puzzles: int, num: int, side: int, seed: int) -> None:
+    box = box_for_side(side)
+    shape = (num_puzzles, num + 1, 3 * side + 1)
+    rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
+    for puzzle in range(num_puzzles):
+        rows[puzzle] = [draw_augmentation(seed, puzzle, member, box) for member in range(num + 1)]
+    rows.flush()
+
+
+def read_metadata(arrays: Path) -> dict[str, object]:
+    """The metadata of a folder of arrays. ValueError if it is not one."""
+    if not (arrays / METADATA).is_file():
+        raise ValueError(f"{arrays}: no arrays here ({METADATA} is missing)")
+    metadata: dict[str, object] = json.loads((arrays / METADATA).read_text())
+    return metadata
+
+
+def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
+    """Memory-map one set ("train", "9x9", …). ValueError naming the sets there are if it is not among them."""
+    sets = read_metadata(arrays)["sets"]
+    assert isinstance(sets, dict)
+    if name not in sets:
+        raise ValueError(f"{arrays}: no set {name!r}, there are {sorted(sets)}")
+    folder = arrays / name
+    stored = folder / "augmentations.npy"
+    return PuzzleArrays(
+        name,
+        sets[name]["side"],
+        np.load(folder / "questions.npy", mmap_mode="r"),
+        np.load(folder / "answers.npy", mmap_mode="r"),
+        np.load(stored, mmap_mode="r") if stored.exists() else None,
+    )
+
+
+def evaluation_sets(arrays: Path) -> list[str]:
+    """The evaluation sets of a folder, smallest grid first."""
+    sets = read_metadata(arrays)["sets"]
+    assert isinstance(sets, dict)
+    return sorted((name for name in sets if name != TRAIN), key=lambda name: int(sets[name]["side"]))
+
+
+def augmentation_rows(
+    arrays: PuzzleArrays, puzzles: Int[np.ndarray, " B"], members: Int[np.ndarray, " B"], seed: int
+) -> UInt8[np.ndarray, "B P"]:
+    """The augmentation parameters of (puzzle, member) pairs, looked up where stored, else drawn."""
+    if arrays.augmentations is not None:
+        return np.asarray(arrays.augmentations[puzzles, members])
+    box = box_for_side(arrays.side)
+    pairs = zip(puzzles.tolist(), members.tolist(), strict=True)
+    return np.stack([draw_augmentation(seed, puzzle, member, box) for puzzle, member in pairs])

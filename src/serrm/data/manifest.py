@@ -1,0 +1,128 @@
+"""A directory of data as one unit: it appears whole or not at all, and its content has a hash and a manifest.
+
+The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of
+each file); `augment` checks it before it reads them. `data_hash` names any directory of data in
+checkpoints and metrics.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+MANIFEST = "manifest.json"
+
+
+class Origin(NamedTuple):
+    """Where a raw file comes from: an address or a name, and the publisher's revision if there is one."""
+
+    where: str
+    revision: str | None = None
+
+
+class FileRecord(BaseModel):
+    """One raw file: its name relative to the directory, sha256 and size of its content, and its origin."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    sha256: str
+    num_bytes: int
+    origin: str
+    revision: str | None
+
+
+class Manifest(BaseModel):
+    """The raw files of one directory, sorted by name, with the kind of their source and the seed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    seed: int
+    files: tuple[FileRecord, ...]
+
+
+@contextmanager
+def new_directory(target: Path) -> Iterator[Path]:
+    """A temporary sibling of `target` to fill; at the end it takes target's place, on a failure it vanishes.
+
+    The sibling's name is fixed, so what a killed process left behind is cleared by the next one.
+    """
+    temporary = target.with_name(f".{target.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        if target.is_dir():
+            shutil.rmtree(target)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def hash_file(path: Path) -> str:
+    """The sha256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_names(directory: Path) -> list[str]:
+    """Names of all files below a directory, relative to it, with forward slashes, sorted."""
+    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+
+
+def data_hash(directory: Path) -> str:
+    """The sha256 over the sorted relative names and the contents of all files of a directory."""
+    digest = hashlib.sha256()
+    for name in file_names(directory):
+        digest.update(f"{hash_file(directory / name)} {name}\n".encode())
+    return digest.hexdigest()
+
+
+def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, Origin]) -> None:
+    """Write `manifest.json` for all files of a directory; `origins` has one entry for each of them."""
+    names = file_names(directory)
+    assert set(names) == set(origins), f"files without origin or the reverse: {set(names) ^ set(origins)}"
+    files = tuple(
+        FileRecord(
+            name=name,
+            sha256=hash_file(directory / name),
+            num_bytes=(directory / name).stat().st_size,
+            origin=origins[name].where,
+            revision=origins[name].revision,
+        )
+        for name in names
+    )
+    text = Manifest(kind=kind, seed=seed, files=files).model_dump_json(indent=2)
+    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Read `manifest.json`; `ValueError` if it is not there or malformed."""
+    path = directory / MANIFEST
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ValueError(f"{path}: not a manifest: {error.errors()[0]['msg']}") from error
+
+
+def check_manifest(directory: Path) -> Manifest:
+    """Compare a directory with its manifest and return it; `ValueError` naming a file that differs."""
+    manifest = read_manifest(directory)
+    listed = {record.name for record in manifest.files}
+    for record in manifest.files:
+        path = directory / record.name
+        if not path.is_file():
+            raise ValueError(f"{path}: in {MANIFEST}, but missing")
+        if (sha256 := hash_file(path)) != record.sha256:
+            raise ValueError(f"{path}: sha256 is {sha256}, {MANIFEST} has {record.sha256}")
+    for name in file_names(directory):
+        if name not in listed and name != MANIFEST:
+            raise ValueError(f"{directory / name}: not in {MANIFEST}")
+    return manifest
