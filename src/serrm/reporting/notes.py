@@ -1,0 +1,146 @@
+"""The lines beneath a table: the paper's footnotes, our remarks on them, what ours were measured on."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from serrm.reporting.cells import Comparison
+from serrm.reporting.paper import PaperRow, ScoreTable
+from serrm.reporting.results import Evaluation, RefusedSet, Results
+
+ABOVE, BELOW, QUOTED = "↑", "↓", "†"
+
+SIDES = f"{ABOVE} {BELOW}: our interval lies wholly above or below the paper's."
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence or two beneath a table, called by its mark where it has one."""
+
+    text: str
+    mark: str = ""
+
+
+def notes_of(
+    paper: ScoreTable, rows: Sequence[PaperRow], comparisons: Sequence[Comparison], results: Results
+) -> tuple[Note, ...]:
+    """All notes of a table that shows these rows of the paper, as far as its cells call for them."""
+    runs, marks = _runs(paper, rows, results), paper.marks_of(rows)
+    return (
+        *(Note(text, mark) for mark, text in (paper.footnotes | paper.remarks).items() if mark in marks),
+        *_legend(paper, comparisons),
+        Note(_sizes(paper)),
+        *_refusals(runs, {column.set for column in paper.columns.values()}),
+        *(Note(_model(name, seeds)) for name, seeds in runs.items()),
+        *_data(runs),
+        *_deviations(runs),
+    )
+
+
+def _runs(paper: ScoreTable, rows: Sequence[PaperRow], results: Results) -> dict[str, list[Evaluation]]:
+    """The evaluations that the table shows, by what the notes call them.
+
+    That is the row's name, or the variant's where rows share a name, with the task where there are several.
+    """
+    shown = {(column.task, row.variant_of(key)) for row in rows for key, column in paper.columns.items()}
+    printed = [row.name for row in rows]
+    names = {row.variant: row.name for row in rows if printed.count(row.name) == 1}
+    has_one_task = len({task for task, _ in shown}) == 1
+    return {
+        names.get(variant, variant) + ("" if has_one_task else f" on {task}"): seeds
+        for (task, variant), seeds in results.items()
+        if (task, variant) in shown
+    }
+
+
+def _legend(paper: ScoreTable, comparisons: Sequence[Comparison]) -> Iterable[Note]:
+    if any(cell.paper.is_quoted for cell in comparisons):
+        yield Note("Quoted by the paper from the model's own paper, not run there.", QUOTED)
+    if any(cell.ours.value is not None for cell in comparisons):
+        has_gpa = any(column.metric == "gpa" for column in paper.columns.values())
+        cells = ", which for GPA counts blank cells" if has_gpa else ""
+        yield Note(f"Ours: percent with its 95% Wilson interval{cells}; n is the number of puzzles.")
+    if any(cell.ours.sd is not None for cell in comparisons):
+        yield Note(
+            "Several seeds: mean ± standard deviation; the interval spans those of all seeds from end to end."
+        )
+    if any(cell.side for cell in comparisons):
+        yield Note(SIDES)
+
+
+def _sizes(paper: ScoreTable) -> str:
+    """How many puzzles the paper scored in each set, and which of its rows had fewer."""
+    columns = paper.columns.values()
+    has_one_task = len({column.task for column in columns}) == 1
+    sets = [f"{column.num:,} ({_pretty(column.set) if has_one_task else column.name})" for column in columns]
+    fewer = [
+        f"{row.name} {cell.num:,} ({_pretty(paper.columns[key].set)})"
+        for row in paper.rows
+        for key, cell in row.cells.items()
+        if cell.num
+    ]
+    return f"Puzzles in the paper: {_join([*sets, *fewer])}."
+
+
+def _refusals(runs: dict[str, list[Evaluation]], sets: set[str]) -> Iterable[Note]:
+    refused = [
+        (part.reason, f"{name} on {_pretty(of_set)}")
+        for name, seeds in runs.items()
+        for run in seeds
+        for of_set, part in run.sets.items()
+        if of_set in sets and isinstance(part, RefusedSet)
+    ]
+    return (Note(f"Cannot extrapolate ({who}): {why}") for why, who in _grouped(refused))
+
+
+def _model(name: str, seeds: Sequence[Evaluation]) -> str:
+    first = seeds[0]
+    numbers = _join(str(run.seed) for run in seeds)
+    seconds = fmean(run.training.seconds for run in seeds)
+    family = "" if first.model == first.model_info.family else f"{first.model_info.family} with "
+    return (
+        f"{name} ({'seeds' if len(seeds) > 1 else 'seed'} {numbers}): {family}"
+        f"{first.model_info.parameters:,} parameters "
+        f"({first.model_info.parameters_with_task_types:,} with task-type embeddings), trained "
+        f"{first.training.steps:,} steps on {first.training.samples:,} samples in {seconds:,.0f} s."
+    )
+
+
+def _data(runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+    sources = [
+        (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name)
+        for name, seeds in runs.items()
+        for run in seeds
+    ]
+    return (Note(f"Data ({who}): {source}") for source, who in _grouped(sources))
+
+
+def _deviations(runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+    recipes = [
+        (" ".join(_sentence(sentence) for sentence in run.deviations), name)
+        for name, seeds in runs.items()
+        for run in seeds
+        if run.deviations
+    ]
+    return (Note(f"Differs from the paper's recipe ({who}): {said}") for said, who in _grouped(recipes))
+
+
+def _grouped(pairs: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """Each distinct saying once, as a sentence, with everyone of whom it is said."""
+    groups: dict[str, list[str]] = {}
+    for said, who in pairs:
+        groups.setdefault(said, []).append(who)
+    return ((_sentence(said), _join(names)) for said, names in groups.items())
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _join(names: Iterable[str]) -> str:
+    """The distinct names, in order, with commas."""
+    return ", ".join(dict.fromkeys(names))
+
+
+def _pretty(set_name: str) -> str:
+    return set_name.replace("x", "×") if set_name[:1].isdigit() else set_name

@@ -1,0 +1,143 @@
+"""The paper's printed tables as typed data: paper.yaml behind frozen models (tables 1 to 3 and A2 to A7)."""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
+
+IntervalKind = Literal["wilson", "rounded_down", "continuity", "blank_cells"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Marked(_Frozen):
+    """Something that footnotes or remarks, called by their marks, speak of."""
+
+    marks: tuple[str, ...] = ()
+
+
+class PaperCell(_Marked):
+    """One cell as printed, in percent; empty where the paper prints a dash."""
+
+    printed: str = Field(default="", pattern=rf"^({PRINTED.pattern})?$")
+    quoted: bool = False
+    num: int | None = None
+    interval: IntervalKind | None = None
+    variant: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, cell: Any) -> Any:
+        return {"printed": cell} if isinstance(cell, str) else cell
+
+    @property
+    def numbers(self) -> tuple[Decimal | None, Decimal | None, Decimal | None]:
+        """The value and the two ends of its interval, digits as printed; None for what is not printed."""
+        match = PRINTED.fullmatch(self.printed)
+        texts = (match["value"], match["lo"], match["hi"]) if match else (None, None, None)
+        value, lo, hi = (None if text is None else Decimal(text) for text in texts)
+        return value, lo, hi
+
+
+class PaperColumn(_Marked):
+    """A column: its heading, the paper's number of puzzles, and where our metric files hold its score."""
+
+    group: str
+    name: str
+    task: str
+    set: str
+    metric: str
+    steps: int = 16
+    num: int
+    interval: IntervalKind | None = None
+
+
+class PaperRow(_Marked):
+    """A model; `variant` is its name in params.yaml, and an `optional` row appears where we ran it."""
+
+    name: str
+    attributes: tuple[str, ...] = ()
+    variant: str | None = None
+    optional: bool = False
+    cells: dict[str, PaperCell]
+
+    def variant_of(self, column: str) -> str | None:
+        """The variant behind one cell: the cell's own or else the row's."""
+        cell = self.cells.get(column)
+        return cell.variant if cell and cell.variant else self.variant
+
+
+class ScoreTable(_Frozen):
+    """A table of results, with the paper's `footnotes` and our `remarks`, both called by their marks."""
+
+    label: str
+    title: str
+    caption: str
+    attributes: tuple[str, ...] = ()
+    takes_other_variants: bool = False
+    columns: dict[str, PaperColumn]
+    rows: tuple[PaperRow, ...]
+    footnotes: dict[str, str] = {}
+    remarks: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "ScoreTable":
+        if unknown := {name for row in self.rows for name in row.cells} - set(self.columns):
+            raise ValueError(f"cells of unknown columns {sorted(unknown)}")
+        if uneven := [row.name for row in self.rows if len(row.attributes) != len(self.attributes)]:
+            raise ValueError(f"rows {uneven} need {len(self.attributes)} attributes")
+        if (used := self.marks_of(self.rows)) != {*self.footnotes, *self.remarks}:
+            raise ValueError(f"marks {sorted(used)} but notes {sorted({*self.footnotes, *self.remarks})}")
+        return self
+
+    def marks_of(self, rows: Iterable[PaperRow]) -> set[str]:
+        """The marks that stand in the headings and in these rows."""
+        parts: list[_Marked] = [*self.columns.values()]
+        for row in rows:
+            parts += [row, *row.cells.values()]
+        return {mark for part in parts for mark in part.marks}
+
+
+class HyperparameterRow(_Frozen):
+    """One hyperparameter as printed, for each column's model."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+class HyperparameterTable(_Frozen):
+    """Hyperparameters of one task: rows by our key, columns by variant with the model's printed name."""
+
+    label: str
+    title: str
+    columns: dict[str, str]
+    rows: dict[str, HyperparameterRow]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "HyperparameterTable":
+        if uneven := [key for key, row in self.rows.items() if len(row.cells) != len(self.columns)]:
+            raise ValueError(f"rows {uneven} need {len(self.columns)} cells")
+        return self
+
+
+class Paper(_Frozen):
+    """All tables with numbers, by the paper's own table number."""
+
+    score_tables: dict[str, ScoreTable]
+    hyperparameter_tables: dict[str, HyperparameterTable]
+
+
+@cache
+def load_paper() -> Paper:
+    """The paper's numbers, from the packaged paper.yaml."""
+    text = files("serrm.reporting").joinpath("paper.yaml").read_text(encoding="utf-8")
+    return Paper.model_validate(yaml.safe_load(text))

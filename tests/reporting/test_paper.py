@@ -1,0 +1,157 @@
+"""The paper's numbers: some read back by hand, and every printed interval recomputed as its kind says."""
+
+from decimal import Decimal
+from math import floor
+
+import pytest
+from pydantic import ValidationError
+from scipy.stats import binomtest
+
+from serrm.reporting.paper import Paper, PaperCell, ScoreTable, load_paper
+from serrm.scoring.intervals import wilson
+
+PAPER = load_paper()
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "column", "printed"),
+    [
+        ("1", 0, "9x9/fsr", "63.53 (63.38-63.67)"),
+        ("1", 1, "4x4/gpa", "45.88 (43.96-47.79)"),
+        ("1", 2, "9x9/fsr", "87.4"),
+        ("1", 3, "9x9/gpa", "97.58 (97.54-97.63)"),
+        ("1", 3, "16x16/gpa", "51.95 (51.43-52.47)"),
+        ("1", 3, "25x25/fsr", "0 (0-8.38)"),
+        ("1", 4, "9x9/fsr", "21.67 (13.12-33.62)"),
+        ("2", 0, "128", "68.15"),
+        ("2", 1, "16", "71.95"),
+        ("2", 2, "1", "16.05"),
+        ("3", 1, "arc_agi_2", "7.8 (4.0-13.64)"),
+        ("3", 2, "maze", "88.8 (86.64-90.65)"),
+        ("A5", 1, "arc_agi_1", "34.8 (30.25-39.54)"),
+        ("A6", 4, "maze", "59.3 (56.23-62.30)"),
+        ("A6", 9, "sudoku", "95.4 (95.32-95.45)"),
+        ("A7", 3, "sudoku", "89.7 (89.61-89.79)"),
+    ],
+)
+def test_numbers_are_the_printed_ones(table, row, column, printed):
+    assert PAPER.score_tables[table].rows[row].cells[column].printed == printed
+
+
+def test_digits_are_kept_as_printed():
+    value, low, high = PaperCell(printed="44.6 (39.71-49.40)").numbers
+    assert (str(value), str(low), str(high)) == ("44.6", "39.71", "49.40")
+    assert PaperCell(marks=("a",)).numbers == (None, None, None)
+
+
+def test_tables_hold_all_cells_of_the_paper():
+    num_cells = {
+        number: sum(len(row.cells) for row in table.rows if not row.optional)
+        for number, table in PAPER.score_tables.items()
+    }
+    assert num_cells == {"1": 32, "2": 24, "3": 9, "A5": 6, "A6": 16, "A7": 8}
+    num_rows = {number: len(table.rows) for number, table in PAPER.hyperparameter_tables.items()}
+    assert num_rows == {"A2": 12, "A3": 14, "A4": 12}
+
+
+def test_hyperparameters_are_the_printed_ones():
+    sudoku, arc, maze = (PAPER.hyperparameter_tables[number].rows for number in ("A2", "A3", "A4"))
+    assert sudoku["batch_size"].cells == ("384", "768", "272")
+    assert sudoku["lr"].cells == ("0.0001", "0.0001", "0.0005")
+    assert sudoku["halting"].cells[2] == "random (5% chance per step)"
+    assert arc["task_type_weight_decay"].cells == ("0.1", "0.1", "0.3")
+    assert maze["num_epochs"].cells == ("20000", "50000", "10000")
+
+
+def test_quoted_cells_are_those_the_paper_did_not_run():
+    def quoted(number):
+        rows = PAPER.score_tables[number].rows
+        return {(row.name, key) for row in rows for key, cell in row.cells.items() if cell.quoted}
+
+    assert quoted("1") == {("TRM with MLP-mixer", "9x9/fsr")}
+    assert quoted("3") == {
+        (name, key) for name in ("HRM", "TRM") for key in ("arc_agi_1", "arc_agi_2", "maze")
+    }
+
+
+def recomputable():
+    for number, table in PAPER.score_tables.items():
+        for row in table.rows:
+            for key, cell in row.cells.items():
+                kind = cell.interval or table.columns[key].interval
+                if cell.numbers[1] is not None and kind != "blank_cells":
+                    num = cell.num or table.columns[key].num
+                    yield pytest.param(cell, kind, num, id=f"{number}-{row.name}-{key}-{cell.printed}")
+
+
+def at_digits_of(printed, percent):
+    return Decimal(percent).quantize(printed)
+
+
+def ends(kind, successes, num):
+    if kind != "continuity":
+        return wilson(successes, num)
+    interval = binomtest(successes, num).proportion_ci(method="wilsoncc")
+    return interval.low, interval.high
+
+
+@pytest.mark.parametrize(("cell", "kind", "num"), list(recomputable()))
+def test_printed_intervals_are_of_their_kind(cell, kind, num):
+    """Some number of successes that is printed as the value gives both ends, digit by digit."""
+    value, *printed = cell.numbers
+    half = Decimal(5).scaleb(value.as_tuple().exponent - 1)
+    if kind == "rounded_down":
+        candidates = [floor(value * num / 100)]
+    elif value == 0:
+        candidates = [0]
+    else:
+        candidates = range(floor((value - half) * num / 100), floor((value + half) * num / 100) + 2)
+    computed = [
+        [at_digits_of(p, 100 * end) for p, end in zip(printed, ends(kind, k, num), strict=True)]
+        for k in candidates
+        if k <= num
+    ]
+    assert printed in computed
+
+
+def test_the_4x4_accuracies_count_2592_blank_cells():
+    for row in PAPER.score_tables["1"].rows:
+        if cell := row.cells.get("4x4/gpa"):
+            value, *printed = cell.numbers
+            computed = wilson(floor(value * 2592 / 100), 2592)
+            assert printed == [at_digits_of(p, 100 * end) for p, end in zip(printed, computed, strict=True)]
+
+
+def test_variants_of_a_row_can_differ_by_column():
+    tied = PAPER.score_tables["A7"].rows[2]
+    assert (tied.variant_of("sudoku"), tied.variant_of("maze")) == ("se_rrm", "se_rrm_tied")
+
+
+def table_data(**changes):
+    column = {"group": "g", "name": "n", "task": "t", "set": "s", "metric": "fsr", "num": 10}
+    row = {"name": "HRM", "cells": {"c": "1.0 (0.5-2.0)"}}
+    return {"label": "l", "title": "t", "caption": "c", "columns": {"c": column}, "rows": [row]} | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"rows": [{"name": "HRM", "cells": {"other": "1"}}]}, "unknown columns"),
+        ({"rows": [{"name": "HRM", "cells": {"c": {"marks": ["z"]}}}]}, "marks"),
+        ({"footnotes": {"a": "never called"}}, "marks"),
+        ({"rows": [{"name": "HRM", "attributes": ["x"], "cells": {}}]}, "need 0 attributes"),
+        ({"rows": [{"name": "HRM", "cells": {"c": "1.0 (0.5 to 2.0)"}}]}, "printed"),
+        ({"rows": [{"name": "HRM", "cells": {"c": 1.0}}]}, "cells.c"),
+        ({"surplus": 1}, "surplus"),
+    ],
+)
+def test_a_table_that_does_not_hang_together_is_refused(changes, named):
+    assert ScoreTable.model_validate(table_data()).rows[0].name == "HRM"
+    with pytest.raises(ValidationError, match=named):
+        ScoreTable.model_validate(table_data(**changes))
+
+
+def test_the_numbers_are_frozen():
+    with pytest.raises(ValidationError, match="frozen"):
+        PAPER.score_tables = {}
+    assert isinstance(PAPER, Paper)

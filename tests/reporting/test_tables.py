@@ -1,0 +1,188 @@
+"""Tables 1 and 2 from metric files: what stands in which cell, and in all three formats."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.mathtext import MathTextParser
+
+from serrm.reporting.cells import Comparison, Reading
+from serrm.reporting.latex import escape, to_latex
+from serrm.reporting.paper import load_paper
+from serrm.reporting.render import to_csv, to_markdown
+from serrm.reporting.results import load_results
+from serrm.reporting.tables import build_table
+
+
+@pytest.fixture
+def results(cells, metrics):
+    return load_results(cells, metrics)
+
+
+@pytest.fixture
+def table(results):
+    return build_table("1", load_paper().score_tables["1"], results)
+
+
+def rows_of(table):
+    return {row.name: row.cells for row in table.rows}
+
+
+def test_rows_are_the_papers_then_the_other_variants(table):
+    assert [row.name for row in table.rows] == ["HRM", "TRM", "SE-RRM", "GPT-OSS-20B", "se_rrm_wide"]
+
+
+def test_what_was_not_run_is_said_and_never_a_number(table):
+    assert {cell.ours.words for cell in rows_of(table)["HRM"]} == {"not run"}
+    # 4×4 is not in the metric files of the models that were run.
+    assert [cell.ours.words for cell in rows_of(table)["SE-RRM"]][:2] == ["not run", "not run"]
+    assert all(cell.ours.value is None for cell in rows_of(table)["HRM"])
+
+
+def test_a_size_that_a_model_cannot_take_is_said_with_its_reason(table):
+    assert {cell.ours.words for cell in rows_of(table)["TRM"][4:]} == {"cannot extrapolate"}
+    notes = [note.text for note in table.notes]
+    assert "Cannot extrapolate (TRM on 16×16, TRM on 25×25): no embedding for the digits above 9." in notes
+
+
+def test_seeds_become_mean_and_standard_deviation(table):
+    ours = rows_of(table)["SE-RRM"][2].ours
+    assert (str(ours.value), str(ours.sd), ours.num_seeds, ours.num_puzzles) == ("63.00", "4.24", 2, 500)
+    # The interval spans 60% and 66% of 500, each with its own.
+    assert ours.lo < 60 < 66 < ours.hi
+
+
+def test_a_variant_unknown_to_the_paper_has_dashes_there(table):
+    assert {cell.paper.words for cell in rows_of(table)["se_rrm_wide"]} == {"—"}
+    assert str(rows_of(table)["se_rrm_wide"][2].ours.value) == "88.00"
+
+
+def test_parted_intervals_are_marked(table):
+    assert rows_of(table)["SE-RRM"][2].side == "below"
+    assert rows_of(table)["SE-RRM"][4].side == "above"
+    assert rows_of(table)["TRM"][2].side == ""
+
+
+reading_bounds = st.tuples(st.decimals(0, 100, places=2), st.decimals(0, 100, places=2)).map(sorted)
+
+
+@given(reading_bounds, reading_bounds)
+def test_intervals_part_exactly_when_they_share_no_point(ours, paper):
+    comparison = Comparison(Reading(lo=ours[0], hi=ours[1]), Reading(lo=paper[0], hi=paper[1]))
+    swapped = Comparison(comparison.paper, comparison.ours)
+    assert (comparison.side == "") == (max(ours[0], paper[0]) <= min(ours[1], paper[1]))
+    assert {"": "", "above": "below", "below": "above"}[comparison.side] == swapped.side
+
+
+def test_notes_say_what_ours_were_measured_on(table):
+    notes = [note.text for note in table.notes]
+    who = "SE-RRM, TRM, se_rrm_wide"
+    assert f"Data ({who}): generated 9×9 puzzles with 30 to 45 clues; 1,000 training puzzles." in notes
+    said = "Width 64 instead of 256. Batch 32 & rate 1% higher."
+    assert f"Differs from the paper's recipe ({who}): {said}" in notes
+    assert any(note.startswith("SE-RRM (seeds 0, 1): 171,264 parameters (171,520 with") for note in notes)
+    assert any(note.startswith("se_rrm_wide (seed 0): se_rrm with 171,264 parameters") for note in notes)
+
+
+def test_notes_are_called_from_the_table(table):
+    markdown = to_markdown(table).split("\n- ", 1)[0]
+    called = set(re.findall(r"<sup>(\w)</sup>", markdown))
+    assert called == {note.mark for note in table.notes if note.mark}
+
+
+def test_an_optional_row_appears_where_it_was_run(metrics, cells):
+    source = json.loads((metrics / "sudoku-trm-s0.json").read_text(encoding="utf-8"))
+    (metrics / "sudoku-trm_mlp-s0.json").write_text(
+        json.dumps(source | {"model": "trm_mlp"}), encoding="utf-8"
+    )
+    results = load_results([*cells, ("sudoku", "trm_mlp", 0)], metrics)
+    table = build_table("1", load_paper().score_tables["1"], results)
+    paper = rows_of(table)["TRM with MLP-mixer"][2].paper
+    assert (str(paper.value), paper.is_quoted) == ("87.4", True)
+    assert "87.4<sup>4,†</sup>" in to_markdown(table)
+
+
+def test_steps_that_were_not_evaluated_are_not_run(results):
+    table = build_table("2", load_paper().score_tables["2"], results)
+    se_rrm = rows_of(table)["SE-RRM"]
+    assert [cell.ours.words for cell in se_rrm] == ["", *["not run"] * 3, "", *["not run"] * 3]
+    assert [str(cell.paper.value) for cell in se_rrm][:2] == ["16.05", "62.06"]
+    # The paper prints no intervals here, so nothing can part.
+    assert {cell.side for row in table.rows for cell in row.cells} == {""}
+
+
+@pytest.mark.parametrize("number", list(load_paper().score_tables))
+def test_every_table_of_the_paper_can_be_written(number, results):
+    table = build_table(number, load_paper().score_tables[number], results)
+    lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+    assert len(lines) == 2 + 2 * len(table.rows)
+    cells = list(csv.DictReader(io.StringIO(to_csv(table))))
+    assert len(cells) == len(table.rows) * len(table.columns)
+    check_latex(to_latex(table), len(table.attributes) + 2 + len(table.columns))
+
+
+def check_latex(source, num_columns):
+    """Even braces, equal numbers of cells, formulas that parse, nothing that pdfTeX lacks."""
+    bare = re.sub(r"\\[{}\\&%$#_]", "", source)
+    assert bare.count("{") == bare.count("}")
+    assert source.count(r"\begin{") == source.count(r"\end{")
+    for line in source.splitlines():
+        if line.endswith(r" \\"):
+            spanned = sum(int(width) - 1 for width in re.findall(r"\\multicolumn\{(\d+)\}", line))
+            assert len(re.findall(r"(?<!\\)&", line)) + 1 + spanned == num_columns
+    parser = MathTextParser("path")
+    for formula in set(re.findall(r"(?<!\\)\$[^$]+\$", source)):
+        parser.parse(formula)
+    assert all(ord(character) < 0x180 for character in source)
+
+
+@given(st.text())
+def test_any_text_is_escaped_for_latex(text):
+    escaped = escape(text)
+    bare = re.sub(r"\\(textbackslash|textasciitilde|textasciicircum)\{\}|\$[^$]*\$|\\[&%$#_{}]", "", escaped)
+    assert not set(bare) & set("\\&%$#_{}~^")
+    assert all(ord(character) < 0x180 for character in escaped)
+
+
+def test_csv_holds_plain_numbers(table):
+    cells = list(csv.DictReader(io.StringIO(to_csv(table))))
+    found = {(cell["model"], cell["group"], cell["column"]): cell for cell in cells}
+    cell = found["SE-RRM", "9×9", "FSR"]
+    assert (cell["ours"], cell["ours_sd"], cell["ours_seeds"], cell["ours_puzzles"]) == (
+        "63.00",
+        "4.24",
+        "2",
+        "500",
+    )
+    assert (cell["paper"], cell["paper_lo"], cell["paper_hi"]) == ("93.73", "93.66", "93.81")
+    assert cell["ours_lies"] == "below"
+    missing = found["HRM", "9×9", "FSR"]
+    assert (missing["ours"], missing["ours_words"]) == ("", "not run")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (None, "has this cell been evaluated"),
+        ("{", "file: Invalid JSON"),
+        ('{"profile": "test"}', "task: Field required"),
+        ({"sets": {"9x9": {"status": "lost"}}}, "sets.9x9"),
+        ({"seed": 7}, "holds sudoku, trm, seed 7"),
+    ],
+)
+def test_a_bad_metric_file_is_named_in_one_line(metrics, cells, text, named):
+    path = metrics / "sudoku-trm-s0.json"
+    source = json.loads(path.read_text(encoding="utf-8"))
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text if isinstance(text, str) else json.dumps(source | text), encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(named)) as raised:
+        load_results(cells, metrics)
+    assert str(raised.value).startswith(str(path))
+    assert "\n" not in str(raised.value)
