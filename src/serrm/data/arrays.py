@@ -45,10 +45,10 @@ def draw_augmentation(seed: int, puzzle: int, member: int, box: Box) -> UInt8[np
     """The parameters of augmentation `member` (1, 2, …) of a puzzle; member 0 is the puzzle itself."""
     if member == 0:
         lines = np.arange(box.side, dtype=np.uint8)
-        row: UInt8[np.ndarray, " P"] = np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
-        return row
+        return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
     uniforms = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, member).random((1, num_uniforms(box)))
-    return symmetries_from_uniforms(uniforms, box)[0]
+    row: UInt8[np.ndarray, " P"] = symmetries_from_uniforms(uniforms, box)[0]
+    return row
 
 
 def build_arrays(puzzles: Path, target: Path, *, seed: int, num_prebuilt: int) -> None:

@@ -1,0 +1,96 @@
+"""When a slot of the batch is done: the halting rules of training (paper, section 3), passed to the loop as a part.
+
+`random` needs nothing from the model. `q_learning` reads the model's halting logits and adds a loss that teaches
+them. SE-RRM has no Q head: its state has another shape, which the paper gives as the reason.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from serrm.data.randomness import Purpose, keyed_rng
+from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.models.settings import HaltingSettings, QLearning, RandomHalting
+
+HALT, CONTINUE = 0, 1  # columns of the halting logits
+
+
+class Batch(Protocol):
+    """What a rule may look at: the slots of the training loop."""
+
+    tokens: Int[Tensor, "B I"]
+    num_steps: Int[Tensor, " B"]
+
+
+def random_halting(seed: int, step: int, num_slots: int, probability: float) -> Bool[np.ndarray, " B"]:
+    """SE-RRM's rule: slot b halts after optimiser step `step` with the given probability.
+
+    A pure function of (seed, step, slot), so it needs no state and no look at the device.
+    """
+    return keyed_rng(seed, Purpose.HALTING, step).random(num_slots) < probability
+
+
+def least_steps(seed: int, step: int, num_slots: int, probability: float, most: int) -> Int[np.ndarray, " B"]:
+    """Exploration of Q-learning: with this probability a slot may not halt before a step from 2…most, else any."""
+    rng = keyed_rng(seed, Purpose.HALTING, step)
+    is_exploring = rng.random(num_slots) < probability
+    return np.where(is_exploring, rng.integers(2, max(2, most) + 1, num_slots), 0)
+
+
+def halts(
+    settings: HaltingSettings,
+    halting: Float[Tensor, "B 2"] | None,
+    batch: Batch,
+    seed: int,
+    step: int,
+    most: int,
+) -> Bool[Tensor, " B"]:
+    """Which slots halt after this step; every slot halts after `most` supervision steps."""
+    device, num_slots = batch.num_steps.device, len(batch.num_steps)
+    is_last = batch.num_steps >= most
+    if isinstance(settings, RandomHalting):
+        chance = random_halting(seed, step, num_slots, settings.probability)
+        return torch.from_numpy(chance).to(device) | is_last
+    assert halting is not None, "q_learning needs a model with halting logits"
+    wants = halting[:, HALT] > (halting[:, CONTINUE] if settings.bootstrap else 0)
+    least = torch.from_numpy(least_steps(seed, step, num_slots, settings.exploration, most)).to(device)
+    return (wants & (batch.num_steps >= least)) | is_last
+
+
+def halting_loss(
+    settings: HaltingSettings,
+    model: RecurrentModel,
+    output: StepOutput,
+    batch: Batch,
+    task_vectors: Float[Tensor, "B W"] | None,
+    is_solved: Bool[Tensor, " B"],
+    most: int,
+) -> Float[Tensor, " B"] | None:
+    """What the rule adds to each puzzle's loss: 0.5·BCE of halting, and of continuing where bootstrapped."""
+    if not isinstance(settings, QLearning):
+        return None
+    assert output.halting is not None, "q_learning needs a model with halting logits"
+    logits = output.halting
+    loss = F.binary_cross_entropy_with_logits(logits[:, HALT], is_solved.float(), reduction="none")
+    if settings.bootstrap:
+        target = continue_target(model, output, batch, task_vectors, most)
+        loss = loss + F.binary_cross_entropy_with_logits(logits[:, CONTINUE], target, reduction="none")
+    return 0.5 * loss
+
+
+@torch.no_grad()
+def continue_target(
+    model: RecurrentModel,
+    output: StepOutput,
+    batch: Batch,
+    task_vectors: Float[Tensor, "B W"] | None,
+    most: int,
+) -> Float[Tensor, " B"]:
+    """HRM's bootstrapped target: σ(max(q_halt', q_continue')) of the next step, σ(q_halt') at the last."""
+    following = model(output.state, batch.tokens, task_vectors).halting
+    is_last = batch.num_steps >= most
+    return torch.where(is_last, following[:, HALT], following.amax(1)).sigmoid()

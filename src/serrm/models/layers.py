@@ -1,0 +1,156 @@
+"""The layers every model is made of: linear maps, norm, SwiGLU, attention along one axis, rotary positions.
+
+Weights are float32 parameters and are cast to the dtype of their input, so the dtype of the recurrent
+state decides the arithmetic (paper, section 2; A1 for the letters). Everything is post-norm.
+"""
+
+import math
+from functools import lru_cache
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+ROPE_THETA = 10_000.0
+NORM_EPS = 1e-5
+# A normal distribution cut at two standard deviations keeps this share of its standard deviation.
+TRUNCATED_STD = 0.8796256610342398
+
+Rotation = tuple[Float[Tensor, "S half"], Float[Tensor, "S half"]]
+
+
+def truncated_normal(
+    *shape: int, std: float, generator: torch.Generator | None = None
+) -> Float[Tensor, "..."]:
+    """A float32 tensor of truncated normal numbers (at two sigma) whose std *after* truncation is `std`."""
+    sigma = std / TRUNCATED_STD
+    return nn.init.trunc_normal_(
+        torch.empty(*shape), std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator
+    )
+
+
+def linear_weight(num_out: int, num_in: int, generator: torch.Generator | None) -> nn.Parameter:
+    """A weight (num_out, num_in) with std 1/√fan_in."""
+    return nn.Parameter(truncated_normal(num_out, num_in, std=1 / math.sqrt(num_in), generator=generator))
+
+
+def linear(x: Float[Tensor, "... num_in"], weight: Float[Tensor, "num_out num_in"]) -> Float[Tensor, "... o"]:
+    """x·Wᵀ in the dtype of x."""
+    return F.linear(x, weight.to(x.dtype))
+
+
+def rms_norm(x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+    """Root-mean-square norm over the last axis, without gain, computed in float32."""
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + NORM_EPS)).to(x.dtype)
+
+
+def swiglu_width(width: int, expansion: float) -> int:
+    """The inner width round(expansion·D·2/3), rounded up to a multiple of 256."""
+    return -(-round(expansion * width * 2 / 3) // 256) * 256
+
+
+class SwiGLU(nn.Module):
+    """m^D of the paper: a gated MLP over the last axis (Shazeer 2020), without bias."""
+
+    def __init__(self, width: int, expansion: float, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        inner = swiglu_width(width, expansion)
+        self.gate_up = linear_weight(2 * inner, width, generator)
+        self.down = linear_weight(width, inner, generator)
+
+    def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+        gate, up = linear(x, self.gate_up).chunk(2, dim=-1)
+        return linear(F.silu(gate) * up, self.down)
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention along one axis of a tensor `... D`: T^{D,I} (positions) or T^{D,K} (symbols).
+
+    `axis` counts from the right with D as -1: in `B I K D` positions are -3 and symbols -2. Written as
+    matmul, softmax, matmul: on the short axes here that beats PyTorch's fused attention on a CPU.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        num_heads: int,
+        head_dim: int,
+        *,
+        axis: int,
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.qkv = linear_weight(3 * num_heads * head_dim, width, generator)
+        self.out = linear_weight(width, num_heads * head_dim, generator)
+        self.num_heads, self.head_dim, self.axis, self.dropout = num_heads, head_dim, axis, dropout
+
+    def forward(self, x: Float[Tensor, "... D"], rotation: Rotation | None = None) -> Float[Tensor, "... D"]:
+        heads = linear(x, self.qkv).unflatten(-1, (3, self.num_heads, self.head_dim))
+        # ... H d -> ... H S d with S the attended axis
+        query, key, value = (part.movedim(self.axis - 1, -2) for part in heads.unbind(-3))
+        if rotation is not None:
+            query, key = rotate(query, rotation), rotate(key, rotation)
+        scores = (query * self.head_dim**-0.5) @ key.transpose(-1, -2)
+        weights = scores.float().softmax(-1).to(x.dtype)
+        weights = F.dropout(weights, self.dropout, self.training)
+        mixed = (weights @ value).movedim(-2, self.axis - 1).flatten(-2)
+        return linear(mixed, self.out)
+
+
+def rotate(x: Float[Tensor, "... S d"], rotation: Rotation) -> Float[Tensor, "... S d"]:
+    """Rotary positions in the half-split form: (x₁, x₂) → (x₁cos − x₂sin, x₂cos + x₁sin)."""
+    cos, sin = rotation
+    first, second = x.float().chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)
+
+
+def rope_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+    """Angles of 1-D RoPE for the positions 0…S−1."""
+    return torch.outer(torch.arange(num_positions).float(), _frequencies(head_dim))
+
+
+def rope2d_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+    """Angles of RoPE2D on a square grid: head_dim/4 frequencies for the row, as many for the column.
+
+    Raises ValueError if the positions are no square grid or the head cannot be split in four.
+    """
+    side = math.isqrt(num_positions)
+    if side * side != num_positions or head_dim % 4:
+        raise ValueError(
+            f"RoPE2D needs a square grid and a head divisible by 4, got {num_positions} positions and {head_dim}"
+        )
+    place = torch.arange(num_positions)
+    frequencies = _frequencies(head_dim // 2)
+    rows, columns = (torch.outer(index.float(), frequencies) for index in (place // side, place % side))
+    return torch.cat([rows, columns], dim=-1)
+
+
+ANGLES = {"rope": rope_angles, "rope2d": rope2d_angles}
+
+
+@lru_cache(maxsize=64)
+def rotation_table(
+    kind: str,
+    num_positions: int,
+    head_dim: int,
+    device: torch.device,
+    *,
+    num_before: int = 0,
+    num_after: int = 0,
+) -> Rotation | None:
+    """(cos, sin) for the positions of a kind ("rope", "rope2d"), with unrotated places before and after.
+
+    None for the kind "none". Kept from call to call, so that no step waits for the copy to the device.
+    """
+    if kind == "none":
+        return None
+    with torch.inference_mode(False):
+        padded = F.pad(ANGLES[kind](num_positions, head_dim), (0, 0, num_before, num_after)).to(device)
+        return padded.cos(), padded.sin()
+
+
+def _frequencies(dim: int) -> Float[Tensor, " half"]:
+    return ROPE_THETA ** -(torch.arange(0, dim, 2).float() / dim)

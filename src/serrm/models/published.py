@@ -1,0 +1,154 @@
+"""The authors' checkpoint keys and ours: the only place that knows how their code names its weights.
+
+Every pair is the same numbers, perhaps in another shape (their embeddings carry singleton axes of `B K I D`) or
+several of theirs stacked into one of ours, so the mapping works both ways.
+"""
+
+import re
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+PREFIXES = ("_orig_mod.", "model.", "inner.")
+TASK_TYPES = "puzzle_emb.weights"
+# ours <- theirs, stacked along the first axis (after the singleton one, if any)
+STACKS = {
+    "se_rrm": {
+        "embedding.symbols": ("embed_special_tokens", "embed_symbol_tokens"),
+        "embedding.registers": ("add_tokens_special", "add_tokens"),
+    },
+    "trm": {"initial": ("L_init", "H_init")},
+    "hrm": {"initial": ("L_init", "H_init")},
+}
+SEQUENCE = {
+    "embed_tokens.embedding_weight": "embedding.tokens",
+    "lm_head.weight": "readout.weight",
+    "q_head.weight": "readout.halt_weight",
+    "q_head.bias": "readout.halt_bias",
+}
+SINGLE = {
+    "se_rrm": {"embed_symbols": "embedding.symbols", "lm_head.weight": "readout.weight", "Z_init": "initial"},
+    "trm": SEQUENCE,
+    "hrm": SEQUENCE,
+}
+NETWORKS = {
+    "se_rrm": {"L_level": "block"},
+    "trm": {"L_level": "block"},
+    "hrm": {"L_level": "low", "H_level": "high"},
+}
+SWIGLU = {"gate_up_proj.weight": "gate_up", "down_proj.weight": "down"}
+ATTENTION = {"qkv_proj.weight": "qkv", "o_proj.weight": "out"}
+# their sublayer -> place in our layer, path to the part, names of its weights
+SUBLAYERS = {
+    "se_rrm": {
+        "attn": ("0.sublayer", ATTENTION),
+        "attn_t": ("1.sublayer", ATTENTION),
+        "mlp": ("2.sublayer", SWIGLU),
+    },
+    "trm": {
+        "self_attn": ("0.sublayer", ATTENTION),
+        "mlp_t": ("0.sublayer.sublayer", SWIGLU),
+        "mlp": ("1.sublayer", SWIGLU),
+    },
+}
+SUBLAYERS["hrm"] = SUBLAYERS["trm"]
+LAYER = re.compile(r"(\w_level)\.layers\.(\d+)\.(\w+)\.(.+)")
+
+
+def family_of(keys: Mapping[str, object]) -> str:
+    """Which family a published state dict belongs to, by its keys; ValueError if to none."""
+    short = {short_key(key) for key in keys}
+    for family, marks in {"se_rrm": {"Z_init"}, "trm": {"L_init"}}.items():
+        if marks <= short:
+            has_two = any(key.startswith("H_level.") for key in short)
+            return "hrm" if family == "trm" and has_two else family
+    raise ValueError(
+        f"no published HRM, TRM or SE-RRM checkpoint: neither Z_init nor L_init among {len(short)} keys"
+    )
+
+
+def from_published(
+    weights: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
+) -> tuple[dict[str, Tensor], Tensor | None]:
+    """Our state dict (of the given shapes, without the task-type table) and the table of the authors' state dict.
+
+    Raises ValueError naming a key that is unknown, missing or of the wrong size.
+    """
+    family = family_of(weights)
+    theirs = {short_key(key): value for key, value in weights.items()}
+    task_types = theirs.pop(TASK_TYPES, None)
+    ours = {name: torch.empty(0) for name, shape in shapes.items() if shape.numel() == 0}
+    for name, keys in STACKS[family].items():
+        parts = [_rows(theirs.pop(key)) for key in keys if key in theirs]
+        if parts:
+            ours[name] = torch.cat(parts)
+    for key, value in theirs.items():
+        name = _our_name(family, key)
+        if name not in shapes:
+            raise ValueError(f"the published checkpoint holds {key}, for which this model has no weight")
+        ours[name] = value
+    return {name: _reshaped(name, ours, shape) for name, shape in shapes.items()}, task_types
+
+
+def to_published(ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+    """Our weights, or their gradients, under the published keys and in the published shapes asked for."""
+    family = family_of(shapes) if any(short_key(key) == "Z_init" for key in shapes) else _family_of_ours(ours)
+    theirs: dict[str, Tensor] = {}
+    for name, stacked in STACKS[family].items():
+        present = {short: shapes[key] for key in shapes if (short := short_key(key)) in stacked}
+        ordered = [short for short in stacked if short in present]
+        if ordered:
+            sizes = [_num_rows(present[short]) for short in ordered]
+            theirs.update(zip(ordered, ours[name].split(sizes), strict=True))
+    result = {}
+    for key, shape in shapes.items():
+        short = short_key(key)
+        value = theirs[short] if short in theirs else ours[_our_name(family, short)]
+        result[key] = value.reshape(shape)
+    return result
+
+
+published_gradients = to_published
+
+
+def short_key(key: str) -> str:
+    """A published key without the wrappers it may have been saved in."""
+    for prefix in PREFIXES:
+        key = key.removeprefix(prefix)
+    return key
+
+
+def _family_of_ours(ours: Mapping[str, Tensor]) -> str:
+    if any(name.startswith("networks.high.") for name in ours):
+        return "hrm"
+    return "trm" if "embedding.tokens" in ours else "se_rrm"
+
+
+def _our_name(family: str, key: str) -> str:
+    match = LAYER.fullmatch(key)
+    if match:
+        network, layer, sublayer, weight = match.groups()
+        path, names = SUBLAYERS[family].get(sublayer, ("", {}))
+        if network in NETWORKS[family] and weight in names:
+            return f"networks.{NETWORKS[family][network]}.layers.{layer}.{path}.{names[weight]}"
+    elif key in SINGLE[family]:
+        return SINGLE[family][key]
+    raise ValueError(f"unknown weight {key!r} in the published {family} checkpoint")
+
+
+def _rows(value: Tensor) -> Tensor:
+    """(1, V, R, D) -> (V, R, D), and a vector (D) -> (1, D)."""
+    return value[0] if value.ndim == 4 else value[None]
+
+
+def _num_rows(shape: torch.Size) -> int:
+    return shape[1] if len(shape) == 4 else 1
+
+
+def _reshaped(name: str, ours: Mapping[str, Tensor], shape: torch.Size) -> Tensor:
+    if name not in ours:
+        raise ValueError(f"the published checkpoint holds no weight for {name}")
+    if ours[name].numel() != shape.numel():
+        raise ValueError(f"{name}: expected the shape {tuple(shape)}, got {tuple(ours[name].shape)}")
+    return ours[name].reshape(shape).float()

@@ -1,0 +1,167 @@
+"""The recurrence all models share: what one deep-supervision step does, as a list of updates.
+
+A model is an input embedding, one or two networks, a schedule of updates and a readout. Every update is
+equation (2) of the paper: a state becomes network(state + others + embedding). HRM, TRM and SE-RRM
+differ in the schedule, not in the code that runs it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from serrm.models.layers import Rotation, rms_norm, truncated_normal
+
+State = tuple[Tensor, ...]
+
+
+class CannotExtrapolate(ValueError):
+    """The model has no weights for an alphabet or a number of positions of this size."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """One application: states[target] ← network(states[target] + Σ states[others] (+ embedding))."""
+
+    network: str
+    target: int
+    others: tuple[int, ...] = ()
+    has_embedding: bool = True
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The updates of one supervision step; only the last `num_with_gradient` carry gradient."""
+
+    updates: tuple[Update, ...]
+    num_with_gradient: int
+
+    def __post_init__(self) -> None:
+        assert 0 < self.num_with_gradient <= len(self.updates)
+
+
+class StepOutput(NamedTuple):
+    """What a supervision step gives: the detached next state, the logits, and the halting logits if any."""
+
+    state: State
+    logits: Float[Tensor, "B I K"]
+    halting: Float[Tensor, "B 2"] | None
+
+
+class Residual(nn.Module):
+    """Norm(x + f(x)): a sublayer with its residual addition and post-norm (equations 4 to 9)."""
+
+    def __init__(self, sublayer: nn.Module) -> None:
+        super().__init__()
+        self.sublayer = sublayer
+
+    def forward(self, x: Float[Tensor, "... D"], *args: Rotation | None) -> Float[Tensor, "... D"]:
+        return rms_norm(x + self.sublayer(x, *args))
+
+
+class Network(nn.Module):
+    """A block: L layers, each a mix over positions (with the rotation) followed by further sublayers."""
+
+    def __init__(self, layers: Sequence[Sequence[nn.Module]]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.ModuleList(parts) for parts in layers)
+
+    def forward(
+        self, x: Float[Tensor, "... D"], injection: Float[Tensor, "... D"], rotation: Rotation | None
+    ) -> Float[Tensor, "... D"]:
+        x = x + injection
+        for layer in self.layers:
+            over_positions, *others = layer.children()
+            x = over_positions(x, rotation)
+            for sublayer in others:
+                x = sublayer(x)
+        return x
+
+
+class InputEmbedding(nn.Module, ABC):
+    """How a model sees its input: the shape of its state, and the embedding E that every cycle adds."""
+
+    @abstractmethod
+    def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
+        """Shape of a recurrent state; raises CannotExtrapolate if there are no weights for this size."""
+
+    @abstractmethod
+    def forward(
+        self, state: Tensor, tokens: Int[Tensor, "B I"], task_vectors: Float[Tensor, "B W"] | None
+    ) -> tuple[Tensor, Rotation | None]:
+        """The embedding, in shape and dtype of the state, and the rotary table of its positions."""
+
+
+class RecurrentModel(nn.Module):
+    """A recurrent reasoning model: embedding, networks, schedule and readout around plain state tensors."""
+
+    def __init__(
+        self,
+        *,
+        embedding: InputEmbedding,
+        networks: Mapping[str, Network],
+        schedule: Schedule,
+        readout: nn.Module,
+        width: int,
+        num_states: int,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.networks = nn.ModuleDict(networks)
+        self.readout = readout
+        self.schedule = schedule
+        # One fixed random D-vector a state, the same at every position (and symbol).
+        self.initial: Tensor
+        self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
+        # One row a task type; trained by its own rule on the rows of a batch, hence no parameter.
+        self.task_types: Tensor | None
+        self.register_buffer("task_types", None)
+
+    def initial_state(
+        self, num_puzzles: int, num_positions: int, num_symbols: int, dtype: torch.dtype = torch.float32
+    ) -> State:
+        """The state before the first supervision step, in the dtype all arithmetic will have."""
+        shape = self.embedding.state_shape(num_puzzles, num_positions, num_symbols)
+        return tuple(vector.to(dtype).expand(shape) for vector in self.initial)
+
+    def task_vectors(self, task_types: Int[Tensor, " B"]) -> Float[Tensor, "B W"] | None:
+        """The rows of the task-type table for a batch, None for a model without one."""
+        return None if self.task_types is None else self.task_types[task_types]
+
+    def forward(
+        self,
+        state: State,
+        tokens: Int[Tensor, "B I"],
+        task_vectors: Float[Tensor, "B W"] | None = None,
+    ) -> StepOutput:
+        """One deep-supervision step on a batch; `task_vectors` are rows of the task-type table."""
+        embedding, rotation = self.embedding(state[0], tokens, task_vectors)
+        updates, num_with = self.schedule.updates, self.schedule.num_with_gradient
+        with torch.no_grad():
+            for update in updates[:-num_with]:
+                state = self._updated(update, state, embedding, rotation)
+        for update in updates[-num_with:]:
+            state = self._updated(update, state, embedding, rotation)
+        logits, halting = self.readout(state[-1])
+        return StepOutput(tuple(part.detach() for part in state), logits, halting)
+
+    def _updated(self, update: Update, state: State, embedding: Tensor, rotation: Rotation | None) -> State:
+        parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
+        new = self.networks[update.network](state[update.target], sum(parts[1:], parts[0]), rotation)
+        return (*state[: update.target], new, *state[update.target + 1 :])
+
+    def compile_networks(self) -> None:
+        """Compile the networks in place (no change to names or numbers beyond rounding)."""
+        for network in self.networks.values():
+            network.compile(dynamic=False)
+
+
+def num_parameters(model: RecurrentModel, *, has_task_types: bool = False) -> int:
+    """Learned numbers, without or with the task-type table (a buffer, which no count of parameters shows)."""
+    table = model.task_types.numel() if has_task_types and model.task_types is not None else 0
+    return table + sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,180 @@
+"""SE-RRM (paper, section 2.3): one state Z of `B I K D`, tied symbol embeddings, attention over both axes.
+
+Only what differs from the other models stands here: how symbols become planes, the third sublayer, and
+the readout that maps every (position, symbol) to one logit.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from serrm.models.layers import (
+    Attention,
+    Rotation,
+    SwiGLU,
+    linear,
+    linear_weight,
+    rotation_table,
+    truncated_normal,
+)
+from serrm.models.recurrence import (
+    CannotExtrapolate,
+    InputEmbedding,
+    Network,
+    RecurrentModel,
+    Residual,
+    Schedule,
+    Update,
+)
+from serrm.models.settings import SeRrmSettings
+
+NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
+
+
+class SymbolPlanes(InputEmbedding):
+    """The input embedding E^G of `B I K D`, its register positions, and the rotation that goes with it."""
+
+    def __init__(
+        self, settings: SeRrmSettings, num_symbols: int, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        width, registers = settings.width, settings.registers
+        num_special = 0 if settings.planes == "usual" else NUM_SPECIAL
+        # Tied: one vector for each special symbol, then one for all usual symbols. Untied: one a symbol.
+        num_vectors = (
+            num_special + 1 if settings.symbols == "tied" else num_symbols - NUM_SPECIAL + num_special
+        )
+        self.num_special = num_special
+        self.symbols = nn.Parameter(truncated_normal(num_vectors, width, std=1.0, generator=generator))
+        self.registers = nn.Parameter(
+            truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
+        )
+
+    def num_planes(self, num_symbols: int) -> int:
+        """Symbol planes for an alphabet of `num_symbols`; CannotExtrapolate if untied weights do not fit."""
+        planes = num_symbols - (NUM_SPECIAL - self.num_special)
+        if self.settings.symbols == "untied" and planes != len(self.symbols):
+            raise CannotExtrapolate(
+                f"untied symbols are learned for {len(self.symbols)} planes, the task has {planes}"
+            )
+        return planes
+
+    def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
+        """B, I with registers, K, D."""
+        places = num_positions + self.settings.registers
+        return num_puzzles, places, self.num_planes(num_symbols), self.settings.width
+
+    def forward(
+        self,
+        state: Float[Tensor, "B places K D"],
+        tokens: Int[Tensor, "B I"],
+        task_vectors: Float[Tensor, "B W"] | None,
+    ) -> tuple[Float[Tensor, "B places K D"], Rotation | None]:
+        batch, _, planes, _ = state.shape
+        first = NUM_SPECIAL - self.num_special
+        is_here = tokens[..., None] == torch.arange(first, first + planes, device=tokens.device)
+        embedding = is_here[..., None] * (math.sqrt(planes) * self._by_plane(self.symbols, planes))
+        if self.settings.registers:
+            registers = self._by_plane(self.registers, planes).transpose(0, 1)
+            embedding = torch.cat([embedding, registers.expand(batch, -1, -1, -1)], dim=1)
+        if task_vectors is not None:
+            embedding = embedding + self._task_planes(task_vectors, planes)
+        return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
+
+    def rotation(self, num_positions: int, device: torch.device) -> Rotation | None:
+        """Rotary table of the grid; registers follow it and are not rotated."""
+        settings = self.settings
+        return rotation_table(
+            settings.positions, num_positions, settings.head_dim, device, num_after=settings.registers
+        )
+
+    def _by_plane(self, vectors: Float[Tensor, "V ..."], planes: int) -> Float[Tensor, "K ..."]:
+        if self.settings.symbols == "untied":
+            return vectors
+        special, usual = vectors[: self.num_special], vectors[self.num_special :]
+        return torch.cat([special, usual.expand(planes - self.num_special, *usual.shape[1:])])
+
+    def _task_planes(self, vectors: Float[Tensor, "B W"], planes: int) -> Float[Tensor, "B 1 K D"]:
+        width = self.settings.width
+        if self.settings.task_types == "full":
+            return vectors.reshape(len(vectors), 1, planes, width)
+        by_feature, by_symbol = vectors[:, :width], vectors[:, width:]
+        return by_feature[:, None, None, :] + by_symbol[:, None, :, None]
+
+
+class PlaneReadout(nn.Module):
+    """Logits `B I K` from the state: one vector for all planes (tied), or a map of K·D features (untied)."""
+
+    def __init__(
+        self, settings: SeRrmSettings, num_symbols: int, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.is_tied = settings.symbols == "tied"
+        self.num_registers = settings.registers
+        self.num_missing = NUM_SPECIAL if settings.planes == "usual" else 0
+        planes = num_symbols - self.num_missing
+        shape = (1, settings.width) if self.is_tied else (planes, planes * settings.width)
+        self.weight = linear_weight(*shape, generator)
+
+    def forward(self, state: Float[Tensor, "B places K D"]) -> tuple[Float[Tensor, "B I symbols"], None]:
+        grid = state[:, : state.shape[1] - self.num_registers]
+        logits = (
+            linear(grid, self.weight).squeeze(-1) if self.is_tied else linear(grid.flatten(2), self.weight)
+        )
+        # A symbol without a plane is never predicted: its logit is -inf, its stablemax weight 0.
+        return nn.functional.pad(logits.float(), (self.num_missing, 0), value=-math.inf), None
+
+
+def build_se_rrm(
+    settings: SeRrmSettings,
+    num_symbols: int,
+    num_positions: int = 0,
+    generator: torch.Generator | None = None,
+) -> RecurrentModel:
+    """An SE-RRM for an alphabet of `num_symbols` (pad included); tied weights take any other alphabet too.
+
+    It takes any number of positions, so `num_positions` is not looked at.
+    """
+    update = Update("block", target=0)
+    return RecurrentModel(
+        embedding=SymbolPlanes(settings, num_symbols, generator),
+        networks={"block": Network([_layer(settings, generator) for _ in range(settings.layers)])},
+        schedule=Schedule((update,) * (settings.h_cycles * settings.l_cycles), settings.l_cycles),
+        readout=PlaneReadout(settings, num_symbols, generator),
+        width=settings.width,
+        num_states=1,
+        generator=generator,
+    )
+
+
+def _layer(settings: SeRrmSettings, generator: torch.Generator | None) -> list[nn.Module]:
+    """T^{D,I}, T^{D,K} and m^D, each with residual and norm (equations 7 to 9)."""
+    width, dropout = settings.width, settings.attention_dropout
+    positions = Attention(
+        width, settings.heads, settings.head_dim, axis=-3, dropout=dropout, generator=generator
+    )
+    symbols = Attention(
+        width, settings.symbol_heads, settings.symbol_head_dim, axis=-2, dropout=dropout, generator=generator
+    )
+    features = SwiGLU(width, settings.expansion, generator)
+    return [Residual(part) for part in (positions, symbols, features)]
+
+
+def initial_task_types(
+    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "T W"] | None:
+    """The task-type table: D·K numbers a task (full) or D + K (factored), None without task types.
+
+    Full: one vector a task with std 1/√D, the same for all symbols, so that training starts symbol-equivariant;
+    factored: zeros.
+    """
+    planes, width = num_symbols - (NUM_SPECIAL if settings.planes == "usual" else 0), settings.width
+    if settings.task_types == "none":
+        return None
+    if settings.task_types == "factored":
+        return torch.zeros(num_task_types, width + planes)
+    vectors = truncated_normal(num_task_types, 1, width, std=1 / math.sqrt(width), generator=generator)
+    return vectors.expand(-1, planes, -1).reshape(num_task_types, planes * width)

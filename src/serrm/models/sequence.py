@@ -1,0 +1,141 @@
+"""What HRM and TRM share: a token a position, a prefix that holds the task type, and two states z_L and z_H.
+
+The input embedding is E^H of the paper (section 2.1); the readout maps z_H to logits and, from its first
+prefix position, to the two halting logits.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from serrm.models.layers import (
+    Attention,
+    Rotation,
+    SwiGLU,
+    linear,
+    linear_weight,
+    rotation_table,
+    truncated_normal,
+)
+from serrm.models.recurrence import CannotExtrapolate, InputEmbedding, Network, Residual
+from serrm.models.settings import SequenceSettings
+
+Z_L, Z_H = 0, 1  # places of the two states
+HALT_BIAS = -5.0
+
+
+class TokenSequence(InputEmbedding):
+    """Task prefix and token embeddings, both times √D: `B (P+I) D`."""
+
+    def __init__(
+        self, settings: SequenceSettings, num_symbols: int, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        width = settings.width
+        std = 1 / math.sqrt(width)
+        self.tokens = nn.Parameter(truncated_normal(num_symbols, width, std=std, generator=generator))
+
+    def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
+        """B, P + I, D; smaller alphabets use the first of the learned tokens, larger ones have none."""
+        if num_symbols > len(self.tokens):
+            raise CannotExtrapolate(
+                f"symbol embeddings are learned for {len(self.tokens)} tokens, the task has {num_symbols}"
+            )
+        return num_puzzles, self.settings.prefix + num_positions, self.settings.width
+
+    def forward(
+        self,
+        state: Float[Tensor, "B places D"],
+        tokens: Int[Tensor, "B I"],
+        task_vectors: Float[Tensor, "B W"] | None,
+    ) -> tuple[Float[Tensor, "B places D"], Rotation | None]:
+        width, prefix = self.settings.width, self.settings.prefix
+        grid = nn.functional.embedding(tokens, self.tokens)
+        before = grid.new_zeros(len(tokens), prefix * width)
+        if task_vectors is not None:
+            before = nn.functional.pad(task_vectors, (0, prefix * width - task_vectors.shape[1]))
+        embedding = math.sqrt(width) * torch.cat([before.view(-1, prefix, width), grid], dim=1)
+        return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
+
+    def rotation(self, num_positions: int, device: torch.device) -> Rotation | None:
+        """Rotary table of prefix and grid.
+
+        1-D: the prefix takes the positions 0…P-1. 2-D: it is not rotated. "rope2d_shifted" is the published code's
+        fault: the grid's rotation goes to the first I places, of which the first P are the prefix.
+        """
+        settings = self.settings
+        prefix, head_dim = settings.prefix, settings.width // settings.heads
+        if settings.positions in ("rope", "none"):
+            return rotation_table(settings.positions, prefix + num_positions, head_dim, device)
+        places = {"num_before": prefix} if settings.positions == "rope2d" else {"num_after": prefix}
+        return rotation_table("rope2d", num_positions, head_dim, device, **places)
+
+
+class SequenceReadout(nn.Module):
+    """Logits `B I K` of z_H without the prefix, and (halt, continue) of its first prefix position."""
+
+    def __init__(
+        self, settings: SequenceSettings, num_symbols: int, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.prefix = settings.prefix
+        self.weight = linear_weight(num_symbols, settings.width, generator)
+        self.halt_weight = nn.Parameter(torch.zeros(2, settings.width))
+        self.halt_bias = nn.Parameter(torch.full((2,), HALT_BIAS))
+
+    def forward(
+        self, state: Float[Tensor, "B places D"]
+    ) -> tuple[Float[Tensor, "B I K"], Float[Tensor, "B 2"]]:
+        logits = linear(state[:, self.prefix :], self.weight).float()
+        halting = nn.functional.linear(state[:, 0].float(), self.halt_weight, self.halt_bias)
+        return logits, halting
+
+
+class OverPlaces(nn.Module):
+    """A sublayer applied to the transposed tensor, its norm included: how TRM's MLP mixes positions."""
+
+    def __init__(self, sublayer: nn.Module, num_places: int) -> None:
+        super().__init__()
+        self.sublayer = sublayer
+        self.num_places = num_places
+
+    def forward(
+        self, x: Float[Tensor, "B places D"], rotation: Rotation | None = None
+    ) -> Float[Tensor, "B places D"]:
+        if x.shape[1] != self.num_places:
+            raise CannotExtrapolate(f"the MLP mixes {self.num_places} positions, the puzzle has {x.shape[1]}")
+        mixed: Tensor = self.sublayer(x.transpose(1, 2)).transpose(1, 2)
+        return mixed
+
+
+def attention_over_positions(
+    settings: SequenceSettings, generator: torch.Generator | None
+) -> Callable[[], nn.Module]:
+    """A maker of residual attention sublayers with D/heads features a head."""
+    head_dim = settings.width // settings.heads
+    return lambda: Residual(
+        Attention(
+            settings.width,
+            settings.heads,
+            head_dim,
+            axis=-2,
+            dropout=settings.attention_dropout,
+            generator=generator,
+        )
+    )
+
+
+def sequence_network(
+    settings: SequenceSettings, over_positions: Callable[[], nn.Module], generator: torch.Generator | None
+) -> Network:
+    """A network of layers that mix positions, then features."""
+    return Network(
+        [
+            [over_positions(), Residual(SwiGLU(settings.width, settings.expansion, generator))]
+            for _ in range(settings.layers)
+        ]
+    )

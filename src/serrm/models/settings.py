@@ -1,0 +1,83 @@
+"""What a model variant is: a closed set of parameters (tables A2 to A4 of the paper).
+
+A variant is one entry under `model:` in params.yaml; these classes refuse keys they do not know.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+
+class Settings(BaseModel):
+    """A frozen group of parameters that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RandomHalting(Settings):
+    """SE-RRM's rule: after every supervision step a slot halts with this probability (paper, section 3)."""
+
+    kind: Literal["random"]
+    probability: float = Field(gt=0, le=1)
+
+
+class QLearning(Settings):
+    """HRM's and TRM's rule: a head learns whether the puzzle is solved; exploration keeps some slots going."""
+
+    kind: Literal["q_learning"]
+    exploration: float = Field(ge=0, le=1)  # how often a slot must go on to a random number of steps
+    bootstrap: bool  # HRM: a continue logit with a bootstrapped target; TRM: halt above 0
+
+
+HaltingSettings = Annotated[RandomHalting | QLearning, Field(discriminator="kind")]
+
+
+class SeRrmSettings(Settings):
+    """SE-RRM: symbol-equivariant recurrent reasoning model (paper, section 2.3)."""
+
+    family: Literal["se_rrm"]
+    width: PositiveInt  # D, features of a (position, symbol)
+    layers: PositiveInt  # L, layers of the block
+    h_cycles: PositiveInt  # superblocks of a supervision step
+    l_cycles: PositiveInt  # block applications a superblock; only the last superblock carries gradient
+    heads: PositiveInt  # heads of the attention over positions
+    head_dim: PositiveInt
+    symbol_heads: PositiveInt  # heads of the attention over symbols
+    symbol_head_dim: PositiveInt
+    expansion: float = Field(gt=0)  # of the SwiGLU
+    positions: Literal["rope", "rope2d", "none"]  # how attention knows where a cell stands
+    registers: int = Field(ge=0)  # extra positions that are cut before the output
+    symbols: Literal["tied", "untied"]  # tied is symbol-equivariant
+    planes: Literal["all", "usual"]  # usual: no planes for the special symbols
+    task_types: Literal["none", "full", "factored"]
+    attention_dropout: float = Field(ge=0, lt=1)
+
+
+class SequenceSettings(Settings):
+    """What HRM and TRM share: one feature vector a position, behind a prefix that holds the task type."""
+
+    width: PositiveInt  # D, features of a position
+    layers: PositiveInt  # layers of a network
+    h_cycles: PositiveInt
+    l_cycles: PositiveInt
+    heads: PositiveInt  # attention heads of D/heads features
+    expansion: float = Field(gt=0)  # of the SwiGLU
+    positions: Literal["rope", "rope2d", "rope2d_shifted", "none"]
+    prefix: PositiveInt  # P, positions before the grid
+    attention_dropout: float = Field(ge=0, lt=1)
+
+
+class TrmSettings(SequenceSettings):
+    """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
+
+    family: Literal["trm"]
+    mixer: Literal["attention", "mlp"]  # how positions are mixed; the MLP is bound to one number of positions
+
+
+class HrmSettings(SequenceSettings):
+    """HRM: hierarchical reasoning model (Wang et al. 2025), a network for each state."""
+
+    family: Literal["hrm"]
+
+
+ModelSettings = Annotated[SeRrmSettings | TrmSettings | HrmSettings, Field(discriminator="family")]
