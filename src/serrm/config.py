@@ -1,0 +1,146 @@
+"""params.yaml as frozen, typed settings: the only module that reads it.
+
+The `resolve` stage composes what every cell of the grid needs (base variant, recipe, profile) and writes one
+JSON file a cell; DVC tracks those files, so a cell re-runs exactly when a value it resolves to has changed.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
+
+from serrm.data.sources.settings import Source
+from serrm.models.settings import ModelSettings, Settings
+from serrm.training.settings import Fidelity, TrainSettings
+
+Profile = Literal["ci", "cpu", "gpu", "paper"]
+PROFILES: tuple[Profile, ...] = ("ci", "cpu", "gpu", "paper")
+T = TypeVar("T", bound=Settings)
+
+
+class DownloadSettings(Settings):
+    """Where a task's raw files come from."""
+
+    source: Source = Field(discriminator="kind")
+    seed: NonNegativeInt
+
+
+class SubsetSettings(Settings):
+    """Which of the raw puzzles are used; None: all of them."""
+
+    num_train: PositiveInt | None
+    num_test: PositiveInt | None  # of the size trained on
+    num_test_sizes: dict[str, PositiveInt | None]  # of the other sizes
+    seed: NonNegativeInt
+
+
+class ArraySettings(Settings):
+    """How the training set is augmented."""
+
+    num_augmentations: NonNegativeInt  # symmetric images of a training puzzle
+    prebuilt: bool  # store their parameters, or draw them when a batch is gathered
+    seed: NonNegativeInt
+
+
+class EvaluateSettings(Settings):
+    """How a checkpoint is scored."""
+
+    steps: tuple[PositiveInt, ...]  # supervision steps at which predictions are scored, in one pass
+    batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
+    precision: Literal["float32", "bfloat16"]
+    compile: bool
+    curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
+
+
+class TrainCell(Settings):
+    """Everything a training depends on besides its arrays."""
+
+    task: str
+    variant: str
+    seed: NonNegativeInt
+    model: ModelSettings
+    train: TrainSettings
+    fidelity: Fidelity
+    arrays: ArraySettings
+
+    @property
+    def name(self) -> str:
+        """task-variant-seed, the name of the cell's files."""
+        return f"{self.task}-{self.variant}-s{self.seed}"
+
+    def digest(self) -> str:
+        """sha256 of the resolved settings: where an unfinished training is kept."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+class EvaluateCell(Settings):
+    """Everything an evaluation depends on besides checkpoint and arrays."""
+
+    task: str
+    variant: str
+    seed: NonNegativeInt
+    evaluate: EvaluateSettings
+    fidelity: Fidelity
+    deviations: tuple[str, ...]  # sentences: where the cell differs from the paper's recipe
+    source: str
+
+
+class Execution(Settings):
+    """How the work is done, not what: neither tracked by DVC nor part of any hash."""
+
+    device: str = "auto"  # auto, cpu, cuda, cuda:1, …
+    threads: PositiveInt | None = None  # CPU threads (null: all cores)
+    checkpoint_seconds: float = Field(default=60.0, gt=0)
+    max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
+
+
+class Grid(Settings):
+    """The cells of the active profile: every model on every task with every seed."""
+
+    tasks: tuple[str, ...]
+    models: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    def cells(self) -> Iterator[tuple[str, str, int]]:
+        """(task, model, seed), in the order of the tables."""
+        return ((t, m, s) for t in self.tasks for m in self.models for s in self.seeds)
+
+
+def read_params(path: Path) -> dict[str, Any]:
+    """params.yaml as plain data. ValueError if it is no mapping of the expected sections."""
+    try:
+        params = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    expected = {"profile", "tasks", "models", "seeds", "execution", "fidelity", "model", "recipe", "profiles"}
+    if not isinstance(params, dict) or params.keys() != expected:
+        found = set(params) if isinstance(params, dict) else set()
+        raise ValueError(f"{path}: sections differ from the expected: {sorted(found ^ expected)}")
+    if params["profile"] not in PROFILES:
+        raise ValueError(f"{path}: profile {params['profile']!r} is none of {', '.join(PROFILES)}")
+    return params
+
+
+def read_execution(path: Path) -> Execution:
+    """The execution section alone: read at run time by the stages that compute."""
+    return parse(Execution, read_params(path)["execution"], "execution")
+
+
+def parse(kind: type[T], data: object, where: str) -> T:
+    """Validate `data`; a ValueError of one line names the first offending key, such as model.se_rrm.width."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join([where, *map(str, first["loc"])])
+        value = "" if first["type"] == "missing" else f" (got {first['input']!r})"
+        raise ValueError(f"{key}: {first['msg']}{value}") from error
+
+
+def read_cell(kind: type[T], path: Path) -> T:
+    """A resolved settings file written by the resolve stage."""
+    return parse(kind, json.loads(path.read_text()), path.stem)

@@ -1,0 +1,105 @@
+"""Checkpoints: a directory with everything needed to go on bit for bit, written whole or not at all.
+
+`model.safetensors` holds the averaged weights, what one evaluates and ships; `training_state.pt` the raw weights,
+optimiser, average, slots and position of the sampler; `config.json` what they belong to.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+MODEL = "model.safetensors"
+STATE = "training_state.pt"
+CONFIG = "config.json"
+PACKAGES = ("torch", "numpy", "serrm")
+
+
+def write_checkpoint(
+    target: Path, weights: Mapping[str, Tensor], state: Mapping[str, Any], config: Mapping[str, Any]
+) -> None:
+    """Write the three files under a temporary name beside `target` and rename it into place."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary / MODEL)
+    torch.save(dict(state), temporary / STATE)
+    (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+    temporary.rename(target)
+
+
+def read_weights(checkpoint: Path) -> dict[str, Tensor]:
+    """The averaged weights of a checkpoint. ValueError if there is none."""
+    if not (checkpoint / MODEL).is_file():
+        raise ValueError(f"{checkpoint}: no checkpoint here ({MODEL} is missing)")
+    return load_file(checkpoint / MODEL)
+
+
+def read_config(checkpoint: Path) -> dict[str, Any]:
+    """What a checkpoint belongs to. ValueError if it is none."""
+    if not (checkpoint / CONFIG).is_file():
+        raise ValueError(f"{checkpoint}: no checkpoint here ({CONFIG} is missing)")
+    config: dict[str, Any] = json.loads((checkpoint / CONFIG).read_text())
+    return config
+
+
+def read_training_state(
+    checkpoint: Path, expected: Mapping[str, Any], device: torch.device
+) -> dict[str, Any]:
+    """The training state, if the checkpoint belongs to the `expected` configuration and data.
+
+    Raises ValueError naming the first field that differs.
+    """
+    found = read_config(checkpoint)
+    for field in ("cell", "data_hash"):
+        difference = first_difference(found[field], expected[field], field)
+        if difference:
+            raise ValueError(f"{checkpoint}: made with another {difference}")
+    state: dict[str, Any] = torch.load(checkpoint / STATE, map_location=device, weights_only=True)
+    return state
+
+
+def first_difference(found: object, expected: object, name: str) -> str | None:
+    """ "a.b: 1, now 2" for the first leaf in which two plain values differ, None if they are equal."""
+    if isinstance(found, Mapping) and isinstance(expected, Mapping):
+        for key in sorted(found.keys() | expected.keys()):
+            difference = first_difference(found.get(key), expected.get(key), f"{name}.{key}")
+            if difference:
+                return difference
+        return None
+    return None if found == expected else f"{name}: {found!r}, now {expected!r}"
+
+
+def latest(folder: Path) -> Path | None:
+    """The newest whole checkpoint in a scratch folder."""
+    return max(folder.glob("step_*"), default=None)
+
+
+def prune(folder: Path, keep: Path) -> None:
+    """Remove all but one checkpoint, and what an interrupted write left behind."""
+    for path in [*folder.glob("step_*"), *folder.glob(".step_*")]:
+        if path != keep:
+            shutil.rmtree(path)
+
+
+def code_hash() -> str:
+    """sha256 of the package's source files: which code made a checkpoint."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}

@@ -1,0 +1,56 @@
+"""How a model is trained: the recipe of a (task, model) pair and the known faults one may switch on."""
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+
+from serrm.models.settings import HaltingSettings, Settings
+
+
+class Fidelity(Settings):
+    """Faults of the published code that change results; all off unless their effect is to be measured."""
+
+    dropout_at_evaluation: bool = False  # attention dropout stays active when predicting
+    shifted_rope2d: bool = False  # RoPE2D behind a prefix rotates every cell as the one P places further on
+    bfloat16_embeddings: bool = False  # embeddings and their average are rounded to bfloat16 at every update
+
+
+class TaskTypeSettings(Settings):
+    """Sign-SGD of the task-type table, on the rows of the batch only."""
+
+    learning_rate: PositiveFloat
+    weight_decay: float = Field(ge=0)
+
+
+class TrainSettings(Settings):
+    """One training: deep supervision with slots, Adam-atan2, warm-up and schedule, EMA."""
+
+    batch_size: PositiveInt  # B, slots
+    epochs: PositiveFloat | None = None  # steps = epochs · puzzles / batch_size
+    steps: PositiveInt | None = None  # optimiser steps; give this or epochs
+    max_supervision_steps: PositiveInt
+    halting: HaltingSettings
+    learning_rate: PositiveFloat
+    schedule: Literal["constant", "cosine"]
+    warmup_steps: NonNegativeInt
+    weight_decay: float = Field(ge=0)
+    task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
+    betas: tuple[float, float]
+    ema: float = Field(ge=0, lt=1)  # decay of the weight average that is evaluated; 0 keeps the raw weights
+    precision: Literal["float32", "bfloat16"]  # arithmetic; weights and optimiser are float32 always
+    compile: bool  # torch.compile the networks
+    snapshots: NonNegativeInt  # averaged weights kept along the way, for learning curves
+    log_every: PositiveInt  # steps between records of the training log
+
+    @model_validator(mode="after")
+    def _has_one_length(self) -> "TrainSettings":
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError(f"give either epochs or steps, got epochs={self.epochs} and steps={self.steps}")
+        return self
+
+    def num_steps(self, num_puzzles: int) -> int:
+        """Optimiser steps on `num_puzzles` training puzzles."""
+        if self.steps is not None:
+            return self.steps
+        assert self.epochs is not None
+        return max(1, round(self.epochs * num_puzzles / self.batch_size))
