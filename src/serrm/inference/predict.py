@@ -1,0 +1,27 @@
+"""Predictions at several depths in one pass: the state goes on from step to step, nothing is recomputed."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from serrm.models.recurrence import RecurrentModel
+
+
+@torch.no_grad()
+def predict(
+    model: RecurrentModel,
+    tokens: Int[Tensor, "B I"],
+    num_symbols: int,
+    steps: Sequence[int],
+    dtype: torch.dtype = torch.float32,
+) -> Iterator[tuple[int, Int[Tensor, "B I"]]]:
+    """(step, predicted tokens) after each of the supervision steps asked for, ascending; of the first task type."""
+    task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
+    state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
+    for step in range(1, max(steps) + 1):
+        output = model(state, tokens, task_vectors)
+        state = output.state
+        if step in steps:
+            yield step, output.logits.argmax(-1)

@@ -1,0 +1,33 @@
+"""`python -m stages NAME`: runs one stage; a failure is one line and exit code 1, a bad option exit code 2."""
+
+import logging
+import sys
+
+import typer
+
+from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
+from stages import augment, build_arrays, download, evaluate, resolve, tabulate, train
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+for stage in (resolve, download, augment, build_arrays, train, evaluate, tabulate):
+    name = stage.__name__.removeprefix("stages.")
+    app.command(name)(getattr(stage, name))
+
+
+def main() -> None:
+    """Run the command line; what a user can cause shows no traceback."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    try:
+        app()
+    except Interrupted as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(EXIT_RESUMABLE)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

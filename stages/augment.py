@@ -1,0 +1,15 @@
+"""data/raw → data/augmented/<profile>/<task>: seeded subsets as checked, typed Parquet, one file a set."""
+
+import typer
+
+from stages.layout import Layout
+
+
+def augment(profile: str = typer.Option(...), task: str = typer.Option(...)) -> None:
+    """Draw the training and test puzzles of a task and check every answer."""
+    from serrm.config import SubsetSettings, read_cell
+    from serrm.data.puzzle_sets import write_puzzle_sets
+
+    layout = Layout(profile)
+    settings = read_cell(SubsetSettings, layout.config / "augment" / f"{task}.json")
+    write_puzzle_sets(layout.raw / task, layout.augmented / task, **settings.model_dump())

@@ -1,0 +1,31 @@
+"""data/runs, data/arrays → reports/<profile>/metrics/<cell>.json: scores with intervals at every depth."""
+
+import json
+
+import typer
+
+from stages.layout import PARAMS, ROOT, Layout
+
+
+def evaluate(
+    profile: str = typer.Option(...),
+    task: str = typer.Option(...),
+    model: str = typer.Option(...),
+    seed: int = typer.Option(...),
+) -> None:
+    """Score the checkpoint of one cell of the grid on all sizes of its task."""
+    from serrm.config import EvaluateCell, read_cell, read_execution
+    from serrm.inference.evaluate import evaluate as evaluate_checkpoint
+    from serrm.tracking import cell_run
+    from serrm.training.device import prepare_device
+
+    layout, name = Layout(profile), f"{task}-{model}-s{seed}"
+    cell = read_cell(EvaluateCell, layout.config / "evaluate" / f"{name}.json")
+    with cell_run(ROOT, profile, name, layout.runs / f"{name}.mlflow.json") as run:
+        device = prepare_device(read_execution(PARAMS))
+        scores = evaluate_checkpoint(layout.runs / name, layout.arrays / task, cell, device)
+        metrics = {"profile": profile, "task": task, "model": model, "seed": seed, **scores}
+        run.log_scores(metrics)
+    target = layout.reports / "metrics" / f"{name}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(metrics, indent=2) + "\n")

@@ -1,0 +1,14 @@
+"""params.yaml → data/config/<profile>: one settings file for every stage and cell, which DVC tracks."""
+
+import typer
+
+from stages.layout import PARAMS, Layout
+
+
+def resolve(profile: str = typer.Option(...)) -> None:
+    """Compose variants, recipes and profile into what each cell depends on."""
+    from serrm.config import read_params
+    from serrm.resolve import resolve as resolve_cells
+    from serrm.resolve import write
+
+    write(resolve_cells(read_params(PARAMS), profile), Layout(profile).config)

@@ -1,0 +1,28 @@
+"""data/arrays → data/runs/<profile>/<cell>: a checkpoint, and the MLflow run that watched it being made."""
+
+import typer
+
+from stages.layout import PARAMS, ROOT, Layout
+
+
+def train(
+    profile: str = typer.Option(...),
+    task: str = typer.Option(...),
+    model: str = typer.Option(...),
+    seed: int = typer.Option(...),
+) -> None:
+    """Train one cell of the grid; interrupted, the same command goes on where it stopped."""
+    from serrm.config import TrainCell, read_cell, read_execution
+    from serrm.tracking import cell_run
+    from serrm.training.run import train as train_cell
+
+    layout, name = Layout(profile), f"{task}-{model}-s{seed}"
+    cell = read_cell(TrainCell, layout.config / "train" / f"{name}.json")
+    target, pointer = layout.runs / name, layout.runs / f"{name}.mlflow.json"
+    unfinished = layout.scratch / f"{cell.digest()}.mlflow.json"
+    with cell_run(ROOT, profile, name, unfinished, params=cell.model_dump(mode="json")) as run:
+        config = train_cell(
+            cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS), run.log_record
+        )
+        run.log_training(config, name, target, layout.arrays / task)
+    unfinished.replace(pointer)
