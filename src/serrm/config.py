@@ -6,12 +6,12 @@ JSON file a cell; DVC tracks those files, so a cell re-runs exactly when a value
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
 from serrm.data.sources.settings import Source
 from serrm.models.settings import ModelSettings, Settings
@@ -20,6 +20,7 @@ from serrm.training.settings import Fidelity, TrainSettings
 Profile = Literal["ci", "cpu", "gpu", "paper"]
 PROFILES: tuple[Profile, ...] = ("ci", "cpu", "gpu", "paper")
 T = TypeVar("T", bound=Settings)
+Values = dict[str, Any]  # checked where they are used, once a cell is composed of them
 
 
 class DownloadSettings(Settings):
@@ -49,7 +50,7 @@ class ArraySettings(Settings):
 class EvaluateSettings(Settings):
     """How a checkpoint is scored."""
 
-    steps: tuple[PositiveInt, ...]  # supervision steps at which predictions are scored, in one pass
+    steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
     batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
     precision: Literal["float32", "bfloat16"]
     compile: bool
@@ -110,18 +111,76 @@ class Grid(Settings):
         return ((t, m, s) for t in self.tasks for m in self.models for s in self.seeds)
 
 
-def read_params(path: Path) -> dict[str, Any]:
-    """params.yaml as plain data. ValueError if it is no mapping of the expected sections."""
+class VariantSection(BaseModel, extra="allow"):
+    """An entry of `model`: settings of a family, or what a variant changes in the entry it is based on."""
+
+    family: str | None = None
+    based_on: str | None = None
+
+
+class RecipeSection(Settings):
+    """What a task changes in a model, and how the pair is trained."""
+
+    model: Values = Field(default={})
+    train: Values = Field(default={})
+    fidelity: Values = Field(default={})
+
+
+class DataSection(Settings):
+    """A task's data in one profile."""
+
+    seed: NonNegativeInt = 0
+    download: Values
+    augment: Values
+    arrays: Values
+
+
+class ProfileSection(Settings):
+    """Where a profile's puzzles come from, how they are scored, and what it lays over models and recipes."""
+
+    data: dict[str, DataSection]
+    model: dict[str, Values] = Field(default={})
+    train: dict[str, dict[str, Values]] = Field(default={})
+    evaluate: dict[str, Values]
+    fidelity: Values = Field(default={})
+
+
+class Params(Grid):
+    """The sections of params.yaml: a misspelt name is an error wherever it stands."""
+
+    profile: Profile
+    execution: Values
+    fidelity: Values
+    model: dict[str, VariantSection]
+    recipe: dict[str, dict[str, RecipeSection]]
+    profiles: dict[Profile, ProfileSection]
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> "Params":
+        for where, names in self._names_of_models():
+            for name in names:
+                if name not in self.model:
+                    raise ValueError(f"{where}: {name!r} is no entry of model")
+        return self
+
+    def _names_of_models(self) -> Iterator[tuple[str, Iterable[str]]]:
+        yield "models", self.models
+        for task, recipes in self.recipe.items():
+            yield f"recipe.{task}", recipes
+        for profile, section in self.profiles.items():
+            yield f"profiles.{profile}.model", section.model
+            for task, recipe in section.train.items():
+                yield f"profiles.{profile}.train.{task}", recipe
+
+
+def read_params(path: Path) -> Values:
+    """params.yaml as plain data. ValueError naming the key of a section that is missing, unknown or misplaced."""
     try:
         params = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    expected = {"profile", "tasks", "models", "seeds", "execution", "fidelity", "model", "recipe", "profiles"}
-    if not isinstance(params, dict) or params.keys() != expected:
-        found = set(params) if isinstance(params, dict) else set()
-        raise ValueError(f"{path}: sections differ from the expected: {sorted(found ^ expected)}")
-    if params["profile"] not in PROFILES:
-        raise ValueError(f"{path}: profile {params['profile']!r} is none of {', '.join(PROFILES)}")
+    parse(Params, params, path.stem)
+    assert isinstance(params, dict)
     return params
 
 
@@ -137,8 +196,10 @@ def parse(kind: type[T], data: object, where: str) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join([where, *map(str, first["loc"])])
-        value = "" if first["type"] == "missing" else f" (got {first['input']!r})"
-        raise ValueError(f"{key}: {first['msg']}{value}") from error
+        message = first["msg"].removeprefix("Value error, ")
+        is_telling = first["type"] != "missing" and not isinstance(first["input"], dict)
+        value = f" (got {first['input']!r})" if is_telling else ""
+        raise ValueError(f"{key}: {message}{value}") from error
 
 
 def read_cell(kind: type[T], path: Path) -> T:

@@ -2,7 +2,7 @@
 
 Precedence, weakest first: the base's entry, the recipe of (task, base), the profile's values for the family, the
 variant's own keys and recipe, the profile's values for the variant. So a profile makes every variant
-of a family small, and a variant still differs in what it is about.
+of a family small, and a variant still differs in what it is about. How long to train is the profile's to say.
 """
 
 import json
@@ -23,6 +23,10 @@ from serrm.models.settings import Settings
 
 Tree = Mapping[str, Any]
 PAPER = "paper"
+# Keys whose difference is no deviation from the recipe; epochs and steps are told as optimiser steps.
+UNREMARKABLE = ("seed", "log_every", "snapshots", "prebuilt", "compile", "epochs", "steps")
+PAPER_PUZZLES = {"sudoku": 1000}
+LENGTH = ("epochs", "steps")
 SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D forgets
 
 
@@ -107,6 +111,7 @@ def compose(params: Tree, profile: str, task: str, variant: str, section: str) -
         layers += [
             _own(params, variant, section),
             recipes.get(variant, {}).get(section, {}),
+            {key: value for key, value in overrides.get(family, {}).items() if key in LENGTH},
             overrides.get(variant, {}),
         ]
     return {key: value for layer in layers for key, value in layer.items()}
@@ -120,8 +125,10 @@ def deviations(params: Tree, profile: str, cell: TrainCell) -> Iterator[str]:
     for section in ("model", "train", "arrays"):
         ours, theirs = getattr(cell, section).model_dump(), getattr(paper, section).model_dump()
         for key, value in ours.items():
-            if key not in ("seed", "log_every", "snapshots", "prebuilt") and value != theirs.get(key):
-                yield f"{key.replace('_', ' ')}: {_say(value)} (paper: {_say(theirs.get(key))})"
+            if key not in UNREMARKABLE and value != theirs.get(key):
+                yield f"{key.replace('_', ' ')} {_say(value)} (paper: {_say(theirs.get(key))})"
+    steps, puzzles = cell.train.num_steps(_num_puzzles(params, profile, cell.task)), PAPER_PUZZLES[cell.task]
+    yield f"optimiser steps {steps:,} (paper: {paper.train.num_steps(puzzles):,})"
 
 
 def write(files: Mapping[str, Settings], target: Path) -> None:
@@ -129,6 +136,7 @@ def write(files: Mapping[str, Settings], target: Path) -> None:
     for name, settings in files.items():
         path = target / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # never write through a link into DVC's cache
         path.write_text(json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n")
 
 
@@ -156,6 +164,14 @@ def _overrides(params: Tree, profile: str, task: str, section: str) -> Tree:
         return {}
     chosen: Tree = by_section if section == "model" else by_section.get(task, {})
     return chosen
+
+
+def _num_puzzles(params: Tree, profile: str, task: str) -> int:
+    """Training puzzles of a profile, as far as params.yaml tells."""
+    data = entry(params, "profiles", profile, "data", task)
+    return int(
+        data["augment"]["num_train"] or data["download"]["source"].get("num_train", PAPER_PUZZLES[task])
+    )
 
 
 def _describe_source(data: Tree) -> str:

@@ -22,15 +22,11 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 
 from serrm.data.manifest import hash_file
+from serrm.store import tracking_uri
+from serrm.training.interrupt import Interrupted
 
 BATCH = 500  # metrics sent at once; MLflow's limit is 1,000
 WATCHED = ("src", "stages", "dvc.yaml", "params.yaml")
-
-
-def tracking_uri(root: Path) -> str:
-    """MLFLOW_TRACKING_URI, else the sqlite database in the repository (of DVC, when in one of its copies)."""
-    home = Path(os.environ.get("DVC_ROOT", root)).resolve()
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home / 'mlflow.db'}"
 
 
 @dataclass
@@ -39,9 +35,10 @@ class CellRun:
 
     client: MlflowClient
     run_id: str
+    last_record: int = -1  # step of the newest training record that MLflow has
     pending: list[Metric] = field(default_factory=list)
 
-    def log(self, values: Mapping[str, float | None], step: int = 0) -> None:
+    def log(self, values: Mapping[str, int | float | None], step: int = 0) -> None:
         """Note metrics; None is left out."""
         now = get_current_time_millis()
         self.pending += [
@@ -56,9 +53,11 @@ class CellRun:
             self.client.log_batch(self.run_id, metrics=self.pending[start : start + BATCH])
         self.pending.clear()
 
-    def log_record(self, record: Mapping[str, float]) -> None:
-        """A line of the training log, against optimiser steps."""
-        self.log({f"train/{k}": v for k, v in record.items() if k != "step"}, step=int(record["step"]))
+    def log_record(self, record: Mapping[str, int | float]) -> None:
+        """A line of the training log, against optimiser steps; a resumed training repeats those it has had."""
+        step = int(record["step"])
+        if step > self.last_record:
+            self.log({f"train/{k}": v for k, v in record.items() if k != "step"}, step=step)
 
     def log_training(self, config: Mapping[str, Any], name: str, checkpoint: Path, arrays: Path) -> None:
         """What a finished training was: sizes, speed, memory, data, checkpoint."""
@@ -94,7 +93,10 @@ class CellRun:
     def log_checkpoint(self, name: str, path: Path, digest: str) -> None:
         """Register the checkpoint by where DVC keeps it, without copying it."""
         mlflow.create_external_model(
-            name=name, source_run_id=self.run_id, tags={"dvc_path": path.as_posix(), "sha256": digest}
+            name=name,
+            source_run_id=self.run_id,
+            tags={"dvc_path": path.as_posix(), "sha256": digest},
+            experiment_id=self.client.get_run(self.run_id).info.experiment_id,
         )
 
     def log_dataset(self, name: str, digest: str, source: str) -> None:
@@ -107,21 +109,24 @@ class CellRun:
 def cell_run(
     root: Path, profile: str, name: str, pointer: Path, *, params: Mapping[str, Any] | None = None
 ) -> Iterator[CellRun]:
-    """The run of a cell: the one `pointer` names, else a new one, to which `pointer` then points.
+    """The run of a cell: the one that `pointer` names, else a new one.
 
-    The run ends FINISHED, or FAILED or KILLED as the body does.
+    With `params`, those of a new run, `pointer` is made to name it; without, the file is only read (it is an output
+    of the training then, and belongs to DVC). The run ends FINISHED, or FAILED or KILLED as the body does.
     """
     client = _connect(root)
     run_id = _known_run(client, pointer) or _new_run(client, root, profile, name, params or {})
-    pointer.parent.mkdir(parents=True, exist_ok=True)
-    pointer.write_text(json.dumps({"run_id": run_id}) + "\n")
-    client.set_terminated(run_id, RunStatus.to_string(RunStatus.RUNNING))
-    run = CellRun(client, run_id)
+    if params is not None:
+        pointer.parent.mkdir(parents=True, exist_ok=True)
+        pointer.write_text(json.dumps({"run_id": run_id}) + "\n")
+    client.update_run(run_id, RunStatus.to_string(RunStatus.RUNNING))
+    logged = client.get_metric_history(run_id, "train/loss")
+    run = CellRun(client, run_id, max((metric.step for metric in logged), default=-1))
     status = RunStatus.FAILED
     try:
         yield run
         status = RunStatus.FINISHED
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, Interrupted):
         status = RunStatus.KILLED
         raise
     finally:

@@ -34,8 +34,8 @@ class ExampleStream:
         """(puzzle, member) of the examples start … start+num-1."""
         num_puzzles = len(self.arrays)
         numbers = np.arange(start, start + num)
-        epochs = [_epoch(self.seed, e, num_puzzles, self.num_augmentations) for e in numbers // num_puzzles]
-        places = numbers % num_puzzles
+        epoch_numbers, places = (numbers // num_puzzles).tolist(), numbers % num_puzzles
+        epochs = [_epoch(self.seed, epoch, num_puzzles, self.num_augmentations) for epoch in epoch_numbers]
         puzzles = np.array([order[i] for (order, _), i in zip(epochs, places, strict=True)])
         members = np.array([chosen[i] for (_, chosen), i in zip(epochs, places, strict=True)])
         return puzzles, members

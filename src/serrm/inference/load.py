@@ -1,11 +1,12 @@
 """A checkpoint directory becomes a model ready to predict."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from safetensors import SafetensorError
 
 from serrm.config import TrainCell, parse
 from serrm.models.recurrence import RecurrentModel
@@ -22,23 +23,19 @@ class LoadedModel:
     config: dict[str, Any]
 
 
-def load_model(
-    checkpoint: Path,
-    device: torch.device,
-    *,
-    has_dropout: bool = False,
-    weights: dict[str, Tensor] | None = None,
-) -> LoadedModel:
-    """The averaged weights of a checkpoint (or the given ones of a snapshot) on `device`.
+def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
+    """The averaged weights of a checkpoint on `device`.
 
     `has_dropout` keeps attention dropout active, a fault of the published code that can be switched on.
-    ValueError if the directory is no checkpoint or its weights do not fit its settings.
+    ValueError if the directory is no checkpoint, is damaged, or its weights do not fit its settings.
     """
-    config = read_config(checkpoint)
-    cell = parse(TrainCell, config["cell"], f"{checkpoint}: cell")
-    model = build_model(cell.model, config["num_symbols"], num_positions=config["side"] ** 2)
     try:
-        model.load_state_dict(weights or read_weights(checkpoint))
+        config = read_config(checkpoint)
+        cell = parse(TrainCell, config["cell"], f"{checkpoint}: cell")
+        model = build_model(cell.model, config["num_symbols"], num_positions=config["side"] ** 2)
+        model.load_state_dict(read_weights(checkpoint))
+    except (SafetensorError, json.JSONDecodeError, KeyError) as error:
+        raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
         raise ValueError(f"{checkpoint}: {str(error).splitlines()[-1].strip()}") from error
     return LoadedModel(model.to(device).train(has_dropout), cell, config)

@@ -9,7 +9,6 @@ from torch import Tensor
 from serrm.models.recurrence import RecurrentModel
 
 
-@torch.no_grad()
 def predict(
     model: RecurrentModel,
     tokens: Int[Tensor, "B I"],
@@ -18,10 +17,11 @@ def predict(
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[tuple[int, Int[Tensor, "B I"]]]:
     """(step, predicted tokens) after each of the supervision steps asked for, ascending; of the first task type."""
-    task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
     state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
+    task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
     for step in range(1, max(steps) + 1):
-        output = model(state, tokens, task_vectors)
+        with torch.no_grad():
+            output = model(state, tokens, task_vectors)
         state = output.state
         if step in steps:
             yield step, output.logits.argmax(-1)

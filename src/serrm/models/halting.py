@@ -4,7 +4,7 @@
 them. SE-RRM has no Q head: its state has another shape, which the paper gives as the reason.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from serrm.models.settings import HaltingSettings, QLearning, RandomHalting
 HALT, CONTINUE = 0, 1  # columns of the halting logits
 
 
+@runtime_checkable
 class Batch(Protocol):
     """What a rule may look at: the slots of the training loop."""
 

@@ -5,7 +5,7 @@ A variant is one entry under `model:` in params.yaml; these classes refuse keys 
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 
 class Settings(BaseModel):
@@ -65,6 +65,12 @@ class SequenceSettings(Settings):
     positions: Literal["rope", "rope2d", "rope2d_shifted", "none"]
     prefix: PositiveInt  # P, positions before the grid
     attention_dropout: float = Field(ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _has_whole_heads(self) -> "SequenceSettings":
+        if self.width % (2 * self.heads):
+            raise ValueError(f"width {self.width} does not split into {self.heads} heads of even size")
+        return self
 
 
 class TrmSettings(SequenceSettings):

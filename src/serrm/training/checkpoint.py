@@ -6,7 +6,6 @@ optimiser, average, slots and position of the sampler; `config.json` what they b
 
 import hashlib
 import json
-import os
 import platform
 import shutil
 from collections.abc import Mapping
@@ -18,6 +17,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from serrm.data.manifest import new_directory
+
 MODEL = "model.safetensors"
 STATE = "training_state.pt"
 CONFIG = "config.json"
@@ -25,16 +26,19 @@ PACKAGES = ("torch", "numpy", "serrm")
 
 
 def write_checkpoint(
-    target: Path, weights: Mapping[str, Tensor], state: Mapping[str, Any], config: Mapping[str, Any]
+    target: Path,
+    weights: Mapping[str, Tensor],
+    state: Mapping[str, Any],
+    config: Mapping[str, Any],
+    snapshots: Path | None = None,
 ) -> None:
-    """Write the three files under a temporary name beside `target` and rename it into place."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary / MODEL)
-    torch.save(dict(state), temporary / STATE)
-    (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
-    temporary.rename(target)
+    """Write the three files, and a copy of the `snapshots`, under another name; then take target's place."""
+    with new_directory(target) as temporary:
+        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary / MODEL)
+        torch.save(dict(state), temporary / STATE)
+        (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        if snapshots is not None:
+            shutil.copytree(snapshots, temporary / snapshots.name)
 
 
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:

@@ -23,6 +23,8 @@ def choose_device(name: str) -> torch.device:
         raise ValueError(
             f"device {name!r}: this machine has no CUDA device that torch {torch.__version__} can use"
         )
+    if device.type not in ("cpu", "cuda") or (device.index or 0) >= max(1, torch.cuda.device_count()):
+        raise ValueError(f"device {name!r}: not on this machine; use auto, cpu or cuda")
     return device
 
 

@@ -22,7 +22,7 @@ from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Slots, empty_slots
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-Record = dict[str, float]
+Record = dict[str, int | float]
 
 
 @dataclass

@@ -60,8 +60,9 @@ def train(
             f"stopped at step {run.trainer.step} of {run.trainer.num_steps}; resume with the same command"
         )
     config = run.config()
-    ckpt.write_checkpoint(target, run.trainer.averaged_weights(), run.state(), config)
-    shutil.copytree(run.folder / SNAPSHOTS, target / SNAPSHOTS, dirs_exist_ok=True)
+    ckpt.write_checkpoint(
+        target, run.trainer.averaged_weights(), run.state(), config, snapshots=run.folder / SNAPSHOTS
+    )
     shutil.rmtree(run.folder)
     return config
 
@@ -164,6 +165,11 @@ class TrainingRun:
         self.progress = Progress(**state.pop("progress"))
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
+        before = ckpt.read_config(found)["training"]["device"]
+        if before != str(self.device):
+            log.warning(
+                "begun on %s, resuming on %s: the numbers will differ in rounding", before, self.device
+            )
 
     def _snapshot_steps(self) -> set[int]:
         """Evenly spaced steps at which the training log has a record, the last one among them."""

@@ -1,0 +1,185 @@
+"""`serrm`: what one does with the project beside running its pipeline.
+
+One command a function, each a thin layer over one function of the package; only here is anything printed. What a user
+can cause is one line on stderr: exit code 2 for a wrong call, 1 for a failure.
+"""
+
+import json
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast
+
+import typer
+
+PARAMS = "params.yaml"
+# The base of Typer's usage errors, which has no public name of its own in every version.
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
+
+app = typer.Typer(
+    help="Recurrent reasoning models on puzzles: check, score, look at results.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Precision(StrEnum):
+    """Arithmetic of an evaluation."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+
+
+@app.command()
+def conformance(
+    files: list[Path] = typer.Argument(..., metavar="FILE...", exists=True, dir_okay=False),
+) -> None:
+    """Compare our models with numbers of the authors' published code (.npz vector files)."""
+    from serrm.display import conformance_table, console
+    from serrm.inference.conformance import check_conformance
+
+    screen, is_ok = console(), True
+    for file in files:
+        try:
+            checks = check_conformance(file)
+        except ValueError as error:
+            _say_error(str(error))
+            is_ok = False
+            continue
+        screen.print(str(file), markup=False, soft_wrap=True)
+        screen.print(conformance_table(checks))
+        is_ok = is_ok and all(check.is_ok for check in checks)
+    if not is_ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def evaluate(
+    checkpoint: Path = typer.Option(..., exists=True, file_okay=False, help="Folder of a finished training."),
+    puzzles: Path = typer.Option(
+        ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines."
+    ),
+    steps: int = typer.Option(16, min=1, help="Supervision steps; scores are given at 1, 2, 4, … of them."),
+    batch_size: int | None = typer.Option(
+        None, min=1, help="9×9 puzzles at once, larger grids fewer. [default: 64, on a GPU 512]"
+    ),
+    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …"),
+    precision: Precision = typer.Option(Precision.float32),
+    target: Path | None = typer.Option(None, "--json", dir_okay=False, help="Write the scores there."),
+) -> None:
+    """Score a checkpoint on any file of Sudoku puzzles, whatever the sizes of their grids."""
+    from serrm.display import console, remarks_on, scores_table
+    from serrm.inference.score_file import score_file
+    from serrm.training.device import choose_device
+
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    scores = score_file(
+        checkpoint,
+        puzzles,
+        steps=steps,
+        device=choose_device(device),
+        precision=precision.value,
+        batch_size=batch_size,
+    )
+    if target is not None:
+        _write_json(target, scores)
+    screen = console()
+    heading = f"{puzzles} with {checkpoint}: percent (95% interval)"
+    screen.print(heading, markup=False, soft_wrap=True)
+    screen.print(scores_table(scores["sets"]))
+    for remark in remarks_on(scores["sets"]):
+        screen.print(remark, markup=False, soft_wrap=True)
+
+
+@app.command()
+def headline(
+    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. [default: that of params.yaml]"),
+) -> None:
+    """Print the table of scores that the pipeline left, and say where the rest lies."""
+    from serrm.config import PROFILES, Grid, parse, read_params
+    from serrm.reporting.headline import headline as headline_text
+
+    root = find_root(Path.cwd())
+    params = read_params(root / PARAMS)
+    profile = profile or str(params["profile"])
+    if profile not in PROFILES:
+        raise typer.BadParameter(f"{profile!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
+    grid = parse(Grid, {key: params[key] for key in Grid.model_fields}, PARAMS)
+    reports = root / "reports" / profile
+    places = [reports / name for name in ("tables", "figures", "report.html")]
+    text = headline_text(
+        profile,
+        list(grid.cells()),
+        reports / "metrics",
+        [Path(os.path.relpath(place)) for place in places if place.exists()],
+        is_terminal=sys.stdout.isatty(),
+        width=shutil.get_terminal_size((110, 0)).columns,
+    )
+    typer.echo(text)
+    typer.echo("  MLflow runs: make ui")
+
+
+@app.command()
+def ui(
+    port: int = typer.Option(5000, min=1, max=65535),
+    host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
+) -> None:
+    """Serve the MLflow UI on the project's runs."""
+    root = find_root(Path.cwd())
+
+    from serrm.store import tracking_uri
+    from serrm.ui import serve, server_command
+
+    command = server_command(tracking_uri(root), host, port)
+    typer.echo(f"MLflow UI: http://{host}:{port} (ready in a few seconds, Ctrl-C ends it)")
+    sys.stdout.flush()
+    serve(root, command, os.environ)
+
+
+def find_root(start: Path) -> Path:
+    """The folder of the project: the first one with a params.yaml, from `start` upwards."""
+    for folder in (start, *start.parents):
+        if (folder / PARAMS).is_file():
+            return folder
+    raise ValueError(f"no {PARAMS} in {start} or above it: run this inside the project")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        code: int | None = app(arguments, standalone_mode=False)
+    except UsageError as error:
+        if message := error.format_message():  # empty when the help was printed in its place
+            _say_error(message)
+        return error.exit_code
+    except (ValueError, OSError) as error:
+        _say_error(str(error))
+        return 1
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    return code or 0
+
+
+def _say_error(message: str) -> None:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+
+
+def _write_json(target: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file that appears whole or not at all."""
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
