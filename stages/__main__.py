@@ -1,6 +1,7 @@
 """`python -m stages NAME`: runs one stage; a failure is one line and exit code 1, a bad option exit code 2."""
 
 import logging
+import signal
 import sys
 
 import typer
@@ -19,6 +20,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    # SIGTERM as an orderly exit, so that MLflow's runs are closed; a training in progress has its own handler.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app()
     except Interrupted as error:

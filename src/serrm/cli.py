@@ -6,6 +6,7 @@ can cause is one line on stderr: exit code 2 for a wrong call, 1 for a failure.
 
 import json
 import logging
+import math
 import os
 import shutil
 import sys
@@ -98,18 +99,52 @@ def evaluate(
 
 
 @app.command()
+def import_checkpoint(
+    file: Path = typer.Argument(..., metavar="FILE", exists=True, dir_okay=False, help="State dict (.pt)."),
+    variant: str = typer.Option(..., metavar="NAME", help="What it is: an entry of `model` in params.yaml."),
+    task: str = typer.Option(..., metavar="TASK", help="What it was trained on, such as sudoku."),
+    target: Path = typer.Option(..., "--out", metavar="DIR", help="The new checkpoint, a folder."),
+    profile: str = typer.Option("paper", help="Whose sizes it has: ci, cpu, gpu or paper."),
+    is_forced: bool = typer.Option(False, "--force", help="Replace a checkpoint that is there."),
+) -> None:
+    """Make a checkpoint of the weights that the authors' code saves, to score it with `evaluate`."""
+    from serrm.config import read_params
+    from serrm.inference.exchange import import_checkpoint
+    from serrm.resolve import train_cell
+
+    _check_profile(profile)
+    cell = train_cell(read_params(find_root(Path.cwd()) / PARAMS), profile, task, variant, seed=0)
+    config = import_checkpoint(file, cell, target, replaces=is_forced)
+    typer.echo(f"{target}: {variant} with {config['parameters']:,} parameters")
+
+
+@app.command()
+def export_checkpoint(
+    checkpoint: Path = typer.Argument(
+        ..., metavar="DIR", exists=True, file_okay=False, help="Folder of a finished training."
+    ),
+    target: Path = typer.Argument(..., metavar="FILE", help="The new state dict (.pt), in float32."),
+    is_forced: bool = typer.Option(False, "--force", help="Replace a file that is there."),
+) -> None:
+    """Save the weights of a checkpoint as the authors' code does."""
+    from serrm.inference.exchange import export_checkpoint
+
+    shapes = export_checkpoint(checkpoint, target, replaces=is_forced)
+    typer.echo(f"{target}: {len(shapes)} weights, {sum(map(math.prod, shapes.values())):,} numbers")
+
+
+@app.command()
 def headline(
     profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. [default: that of params.yaml]"),
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
-    from serrm.config import PROFILES, Grid, parse, read_params
+    from serrm.config import Grid, parse, read_params
     from serrm.reporting.headline import headline as headline_text
 
     root = find_root(Path.cwd())
     params = read_params(root / PARAMS)
     profile = profile or str(params["profile"])
-    if profile not in PROFILES:
-        raise typer.BadParameter(f"{profile!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
+    _check_profile(profile)
     grid = parse(Grid, {key: params[key] for key in Grid.model_fields}, PARAMS)
     reports = root / "reports" / profile
     places = [reports / name for name in ("tables", "figures", "report.html")]
@@ -165,6 +200,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return 130
     return code or 0
+
+
+def _check_profile(profile: str) -> None:
+    from serrm.config import PROFILES
+
+    if profile not in PROFILES:
+        raise typer.BadParameter(f"{profile!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
 
 
 def _say_error(message: str) -> None:

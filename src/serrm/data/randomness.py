@@ -18,7 +18,6 @@ class Purpose(IntEnum):
     HALTING = 4
     SUBSET = 5
     DROPOUT = 6
-    INITIAL_WEIGHTS = 7
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:

@@ -32,8 +32,15 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     try:
         config = read_config(checkpoint)
         cell = parse(TrainCell, config["cell"], f"{checkpoint}: cell")
-        model = build_model(cell.model, config["num_symbols"], num_positions=config["side"] ** 2)
-        model.load_state_dict(read_weights(checkpoint))
+        weights = read_weights(checkpoint)
+        num_task_types = len(weights.get("task_types", [None]))
+        model = build_model(
+            cell.model,
+            config["num_symbols"],
+            num_positions=config["side"] ** 2,
+            num_task_types=num_task_types,
+        )
+        model.load_state_dict(weights)
     except (SafetensorError, json.JSONDecodeError, KeyError) as error:
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:

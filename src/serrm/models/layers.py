@@ -94,8 +94,8 @@ class Attention(nn.Module):
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
         scores = (query * self.head_dim**-0.5) @ key.transpose(-1, -2)
-        weights = scores.float().softmax(-1).to(x.dtype)
-        weights = F.dropout(weights, self.dropout, self.training)
+        # PyTorch's softmax of bfloat16 computes in float32 and rounds once.
+        weights = F.dropout(scores.softmax(-1), self.dropout, self.training)
         mixed = (weights @ value).movedim(-2, self.axis - 1).flatten(-2)
         return linear(mixed, self.out)
 

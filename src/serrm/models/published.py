@@ -5,13 +5,17 @@ several of theirs stacked into one of ours, so the mapping works both ways.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
 
+from serrm.models.se_rrm import NUM_SPECIAL
+from serrm.models.settings import ModelSettings, SeRrmSettings
+
 PREFIXES = ("_orig_mod.", "model.", "inner.")
 TASK_TYPES = "puzzle_emb.weights"
+TABLE = "task_types"  # the same, ours
 # ours <- theirs, stacked along the first axis (after the singleton one, if any)
 STACKS = {
     "se_rrm": {
@@ -53,6 +57,8 @@ SUBLAYERS = {
     },
 }
 SUBLAYERS["hrm"] = SUBLAYERS["trm"]
+# Settings for which the published code has no weights, or weights of another meaning.
+UNPUBLISHED = {"se_rrm": {"planes": "usual", "positions": "none", "task_types": "full"}, "trm": {}, "hrm": {}}
 LAYER = re.compile(r"(\w_level)\.layers\.(\d+)\.(\w+)\.(.+)")
 
 
@@ -94,7 +100,7 @@ def from_published(
 def to_published(ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
     """Our weights, or their gradients, under the published keys and in the published shapes asked for."""
     family = family_of(shapes) if any(short_key(key) == "Z_init" for key in shapes) else _family_of_ours(ours)
-    theirs: dict[str, Tensor] = {}
+    theirs = {TASK_TYPES: ours[TABLE]} if TABLE in ours else {}
     for name, stacked in STACKS[family].items():
         present = {short: shapes[key] for key in shapes if (short := short_key(key)) in stacked}
         ordered = [short for short in stacked if short in present]
@@ -112,11 +118,78 @@ def to_published(ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -
 published_gradients = to_published
 
 
+def published_shapes(settings: ModelSettings, shapes: Mapping[str, torch.Size]) -> dict[str, torch.Size]:
+    """The published keys, without wrappers, and shapes for a model of ours with a state dict of these shapes.
+
+    Raises ValueError naming a setting that has no published form.
+    """
+    for setting, value in UNPUBLISHED[settings.family].items():
+        if settings.model_dump()[setting] == value:
+            raise ValueError(f"{setting}: {value} has no form in the published code")
+    family, own = settings.family, {TASK_TYPES: TABLE}
+    own |= {key: _our_name(family, key) for key in (*SINGLE[family], *_layer_keys(family, settings.layers))}
+    result = {key: shapes[name] for key, name in own.items() if name in shapes and name not in STACKS[family]}
+    result |= _reshaped_parts(settings, shapes)
+    assert sum(map(torch.Size.numel, result.values())) == sum(map(torch.Size.numel, shapes.values()))
+    return result
+
+
+def check_published(weights: Mapping[str, Tensor], expected: Mapping[str, torch.Size]) -> None:
+    """Compare a published state dict with the keys and shapes that a model asks for (see `published_shapes`).
+
+    The task-type table may be missing, and have any number of rows but none. Raises ValueError naming the first key
+    that is there twice, unknown, missing or of the wrong shape.
+    """
+    found: dict[str, torch.Size] = {}
+    for key, value in weights.items():
+        short = short_key(key)
+        if short in found:
+            raise ValueError(f"{short}: there twice, the second time as {key}")
+        if short not in expected:
+            raise ValueError(f"{short}: this model has no such weight")
+        found[short] = value.shape
+    for key, shape in expected.items():
+        if key == TASK_TYPES:
+            rows = found[key][0] if found.get(key) else 1
+            shape = torch.Size((max(rows, 1), *shape[1:]))
+        elif key not in found:
+            raise ValueError(f"{key}: missing")
+        if found.get(key, shape) != shape:
+            raise ValueError(f"{key}: expected the shape {tuple(shape)}, got {tuple(found[key])}")
+
+
 def short_key(key: str) -> str:
     """A published key without the wrappers it may have been saved in."""
     for prefix in PREFIXES:
         key = key.removeprefix(prefix)
     return key
+
+
+def _layer_keys(family: str, num_layers: int) -> Iterator[str]:
+    """Published keys of the layers; a model has some of them."""
+    for network in NETWORKS[family]:
+        for layer in range(num_layers):
+            for sublayer, (_, names) in SUBLAYERS[family].items():
+                yield from (f"{network}.layers.{layer}.{sublayer}.{weight}" for weight in names)
+
+
+def _reshaped_parts(settings: ModelSettings, shapes: Mapping[str, torch.Size]) -> dict[str, torch.Size]:
+    """Published shapes of embeddings and initial states, which are `1 K R D` and ` D`."""
+    width = settings.width
+    if not isinstance(settings, SeRrmSettings):
+        return dict.fromkeys(("L_init", "H_init"), torch.Size((width,)))
+    planes, registers = shapes["embedding.symbols"][0], settings.registers
+    tied = {
+        "embed_special_tokens": (1, NUM_SPECIAL, 1, width),
+        "embed_symbol_tokens": (1, 1, 1, width),
+        "add_tokens_special": (1, NUM_SPECIAL, registers, width),
+        "add_tokens": (1, 1, registers, width),
+    }
+    untied = {"embed_symbols": (1, planes, 1, width), "add_tokens": (1, planes, registers, width)}
+    chosen = (tied if settings.symbols == "tied" else untied).items()
+    return {"Z_init": torch.Size((width,))} | {
+        key: torch.Size(shape) for key, shape in chosen if 0 not in shape
+    }
 
 
 def _family_of_ours(ours: Mapping[str, Tensor]) -> str:

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from tqdm import tqdm
 
 from serrm.config import Execution, TrainCell
 from serrm.data.arrays import TRAIN, open_arrays
 from serrm.data.batches import ExampleStream
 from serrm.data.manifest import data_hash
-from serrm.data.randomness import Purpose, keyed_rng
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
@@ -76,8 +76,7 @@ class TrainingRun:
         self.data_hash = data_hash(arrays)
         train_set = open_arrays(arrays, TRAIN)
         self.num_puzzles = len(train_set)
-        seed = int(keyed_rng(cell.seed, Purpose.INITIAL_WEIGHTS).integers(2**62))
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(cell.seed)
         model = build_model(
             cell.model,
             train_set.num_symbols,
@@ -96,17 +95,20 @@ class TrainingRun:
         start, before = time.monotonic(), self.progress.seconds
         saved = start
         snapshot_steps = self._snapshot_steps()
+        bar = tqdm(total=self.trainer.num_steps, initial=self.trainer.step, unit="step", disable=None)
         for record in self.progress.records:
             on_record(record)
 
         def note(record: Record) -> None:
             self.progress.records.append(record)
+            bar.set_postfix(loss=record["loss"], solved=record["train_fsr"], refresh=False)
             on_record(record)
 
         def should_stop() -> bool:
             nonlocal saved
             now = time.monotonic()
             self.progress.seconds = before + now - start
+            bar.update()
             if self.trainer.step in snapshot_steps:
                 self._write_snapshot()
             if now - saved >= self.execution.checkpoint_seconds:
@@ -115,7 +117,8 @@ class TrainingRun:
             is_over = self.execution.max_seconds is not None and now - start >= self.execution.max_seconds
             return is_over or requests.received is not None
 
-        is_done = self.trainer.run(note, should_stop)
+        with bar:
+            is_done = self.trainer.run(note, should_stop)
         self._save()
         return is_done
 

@@ -1,0 +1,124 @@
+"""What many tests share: one CPU thread, no hypothesis deadline, and small models, recipes and arrays."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+import torch
+
+from serrm.config import TrainCell
+from serrm.data.arrays import build_arrays
+from serrm.data.puzzle_sets import set_file, write_puzzle_set
+from serrm.models.settings import SeRrmSettings
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+
+torch.set_num_threads(1)
+# A busy machine is no failure.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
+
+CLUES = {4: (6, 9), 9: (40, 50), 16: (170, 200)}
+MODEL: dict[str, Any] = {
+    "family": "se_rrm",
+    "width": 32,
+    "layers": 2,
+    "h_cycles": 2,
+    "l_cycles": 2,
+    "heads": 2,
+    "head_dim": 8,
+    "symbol_heads": 2,
+    "symbol_head_dim": 8,
+    "expansion": 1.0,
+    "positions": "rope2d",
+    "registers": 0,
+    "symbols": "tied",
+    "planes": "all",
+    "task_types": "none",
+    "attention_dropout": 0.0,
+}
+TRAIN: dict[str, Any] = {
+    "batch_size": 4,
+    "steps": 6,
+    "max_supervision_steps": 4,
+    "halting": {"kind": "random", "probability": 0.3},
+    "learning_rate": 3e-3,
+    "schedule": "constant",
+    "warmup_steps": 2,
+    "weight_decay": 0.1,
+    "betas": (0.9, 0.95),
+    "ema": 0.9,
+    "precision": "float32",
+    "compile": False,
+    "snapshots": 2,
+    "log_every": 2,
+}
+TRM: dict[str, Any] = {
+    "family": "trm",
+    "width": 16,
+    "layers": 1,
+    "h_cycles": 2,
+    "l_cycles": 1,
+    "heads": 2,
+    "expansion": 1.0,
+    "positions": "rope",
+    "prefix": 2,
+    "attention_dropout": 0.1,
+    "mixer": "attention",
+}
+Q_LEARNING: dict[str, Any] = {
+    "halting": {"kind": "q_learning", "exploration": 0.5, "bootstrap": False},
+    "task_types": {"learning_rate": 0.01, "weight_decay": 0.1},
+}
+ARRAYS: dict[str, Any] = {"num_augmentations": 3, "prebuilt": False, "seed": 0}
+
+
+@pytest.fixture(scope="session")
+def make_settings() -> Callable[..., SeRrmSettings]:
+    """A small SE-RRM, but for the given parameters."""
+    return lambda **changes: SeRrmSettings.model_validate({**MODEL, **changes})
+
+
+@pytest.fixture(scope="session")
+def make_cell() -> Callable[..., TrainCell]:
+    """The cell of a small SE-RRM; keywords lay changes over its sections, as `train={"steps": 9}`.
+
+    A `model` that names its family takes the place of the SE-RRM.
+    """
+
+    def make(**changes: Any) -> TrainCell:
+        model = {} if "family" in changes.get("model", {}) else MODEL
+        sections: dict[str, Any] = {"model": model, "train": TRAIN, "arrays": ARRAYS, "fidelity": {}}
+        values = {name: {**section, **changes.pop(name, {})} for name, section in sections.items()}
+        return TrainCell.model_validate({"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def trm_changes() -> dict[str, Any]:
+    """What turns `make_cell`'s small SE-RRM into a small TRM with Q-learning."""
+    return {"model": TRM, "train": Q_LEARNING}
+
+
+@pytest.fixture(scope="session")
+def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Arrays of generated puzzles: a training set of one side, test sets of the sides given."""
+
+    @cache
+    def make(
+        side: int = 4, num_train: int = 8, tests: tuple[int, ...] = (4,), num_prebuilt: int = 0, seed: int = 0
+    ) -> Path:
+        folder = tmp_path_factory.mktemp("sets")
+        for name, n, num in [("train", side, num_train), *((f"{n}x{n}", n, 5) for n in tests)]:
+            rng = np.random.default_rng([seed, n, num])
+            puzzles = generate_puzzles(box_for_side(n), num, rng, CLUES[n])
+            write_puzzle_set(folder / set_file(name), enumerate(puzzles), n, name)
+        build_arrays(folder, folder / "arrays", seed=seed, num_prebuilt=num_prebuilt)
+        return folder / "arrays"
+
+    return make

@@ -1,0 +1,220 @@
+"""Scores of a checkpoint: right for models whose answers are known, and the metric file's whole shape."""
+
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+
+from serrm.config import EvaluateCell, EvaluateSettings, Execution, TrainCell
+from serrm.data.arrays import PuzzleArrays, open_arrays
+from serrm.inference.evaluate import evaluate, rows_at_once, score_batches, score_set
+from serrm.inference.load import LoadedModel, load_model
+from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.training.run import train
+
+CPU = torch.device("cpu")
+SHALLOW = {"layers": 1, "h_cycles": 1}
+RATES = {f"{metric}{end}" for metric in ("fsr", "gpa") for end in ("", "_lo", "_hi")}
+
+
+def settings(steps: tuple[int, ...] = (1, 2, 16), **changes: Any) -> EvaluateSettings:
+    values = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
+    return EvaluateSettings.model_validate({"steps": steps, **values, **changes})
+
+
+@pytest.fixture(scope="module")
+def arrays(make_arrays: Callable[..., Path]) -> Path:
+    return make_arrays(side=4, tests=(4, 9))
+
+
+@pytest.fixture(scope="module")
+def make_checkpoint(
+    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    def make(**changes: Any) -> Path:
+        folder = tmp_path_factory.mktemp("checkpoint")
+        train(make_cell(**changes), arrays, folder / "run", folder / "scratch", Execution(device="cpu"))
+        return folder / "run"
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def checkpoint(make_checkpoint: Callable[..., Path]) -> Path:
+    return make_checkpoint(model={"attention_dropout": 0.3, **SHALLOW})
+
+
+def make_cell_of(**changes: Any) -> EvaluateCell:
+    values = {
+        "task": "sudoku",
+        "variant": "tiny",
+        "seed": 0,
+        "evaluate": settings(),
+        "fidelity": {},
+        "deviations": ["width 32 (paper: 256)"],
+        "source": "made here",
+    }
+    return EvaluateCell.model_validate({**values, **changes})
+
+
+class Oracle(RecurrentModel):
+    """Knows the answers: from `depth` steps on it gives the right symbol everywhere, before that symbol 2."""
+
+    def __init__(
+        self, base: RecurrentModel, answers: dict[bytes, UInt8[np.ndarray, " I"]], depth: int
+    ) -> None:
+        torch.nn.Module.__init__(self)
+        self.embedding, self.task_types = base.embedding, None
+        self.register_buffer("initial", torch.zeros(1, 1))
+        self.answers, self.depth = answers, depth
+
+    def initial_state(self, num_puzzles: int, *_: Any, **__: Any) -> tuple[Tensor]:
+        return (torch.zeros(num_puzzles),)
+
+    def forward(
+        self, state: tuple[Tensor, ...], tokens: Tensor, task_vectors: Tensor | None = None
+    ) -> StepOutput:
+        rows = [self.answers[row.astype(np.uint8).tobytes()] for row in tokens.numpy()]
+        right = torch.from_numpy(np.stack(rows).astype(np.int64))
+        is_deep = int(state[0][0]) + 1 >= self.depth
+        symbols = right if is_deep else torch.full_like(right, 2)
+        return StepOutput((state[0] + 1,), torch.nn.functional.one_hot(symbols, 11).float(), None)
+
+
+def oracle(checkpoint: Path, puzzles: PuzzleArrays, wrong: int = 0, depth: int = 1) -> LoadedModel:
+    """A loaded model that answers all puzzles right but for one cell in each of the first `wrong`."""
+    loaded = load_model(checkpoint, CPU)
+    answers = {}
+    for index, (question, answer) in enumerate(zip(puzzles.questions, puzzles.answers, strict=True)):
+        given = np.array(answer)
+        if index < wrong:
+            cell = int(np.flatnonzero(question == 1)[0])
+            given[cell] = 2 + (given[cell] - 1) % puzzles.side
+        answers[question.tobytes()] = given
+    return LoadedModel(Oracle(loaded.model, answers, depth), loaded.cell, loaded.config)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 3, 5])
+def test_right_answers_are_counted(checkpoint: Path, arrays: Path, wrong: int) -> None:
+    puzzles = open_arrays(arrays, "9x9")
+    result = score_set(oracle(checkpoint, puzzles, wrong), puzzles, settings(), CPU)
+    num_blank = int((puzzles.questions == 1).sum())
+    assert result["status"] == "scored"
+    assert (result["num_puzzles"], result["num_blank"]) == (5, num_blank)
+    for scores in result["steps"].values():
+        assert scores["fsr"] == (5 - wrong) / 5
+        assert scores["gpa"] == (num_blank - wrong) / num_blank
+        for metric in ("fsr", "gpa"):
+            assert 0 <= scores[f"{metric}_lo"] <= scores[metric] <= scores[f"{metric}_hi"] <= 1
+
+
+def test_each_depth_has_its_own_score(checkpoint: Path, arrays: Path) -> None:
+    puzzles = open_arrays(arrays, "9x9")
+    loaded = oracle(checkpoint, puzzles, depth=4)
+    steps = score_set(loaded, puzzles, settings(steps=(1, 2, 4, 8)), CPU)["steps"]
+    assert {step: scores["fsr"] for step, scores in steps.items()} == {"1": 0, "2": 0, "4": 1, "8": 1}
+    expected = ((puzzles.questions == 1) & (puzzles.answers == 2)).sum() / (puzzles.questions == 1).sum()
+    assert steps["2"]["gpa"] == pytest.approx(float(expected)), "cells that were given do not count"
+
+
+def test_scores_do_not_depend_on_the_batches(checkpoint: Path, arrays: Path) -> None:
+    puzzles, loaded = open_arrays(arrays, "4x4"), load_model(checkpoint, CPU)
+    results = [score_set(loaded, puzzles, settings(batch_size=size), CPU) for size in (1, 2, 64)]
+    assert results[0] == results[1] == results[2]
+
+
+def test_puzzles_are_streamed(checkpoint: Path, arrays: Path) -> None:
+    puzzles = open_arrays(arrays, "9x9")
+    loaded = oracle(checkpoint, puzzles)
+    handed_out: list[weakref.ref[Any]] = []
+    most_alive = 0
+
+    def batches() -> Iterator[tuple[Any, Any]]:
+        nonlocal most_alive
+        for row in range(5):
+            batch = np.array(puzzles.questions[row : row + 1])
+            handed_out.append(weakref.ref(batch))
+            most_alive = max(most_alive, sum(ref() is not None for ref in handed_out))
+            yield batch, puzzles.answers[row : row + 1]
+
+    tallies = score_batches(loaded, batches(), 9, settings(), CPU)
+    assert {tally.num_puzzles for tally in tallies.values()} == {5}
+    assert len(handed_out) == 5 and most_alive <= 2
+
+
+@pytest.mark.parametrize(("side", "expected"), [(4, 3690), (9, 64), (16, 3), (25, 1)])
+def test_larger_grids_come_in_smaller_batches(side: int, expected: int) -> None:
+    assert rows_at_once(side, 64) == expected
+    assert rows_at_once(side, 1) >= 1
+
+
+def test_a_size_without_weights_is_told_with_its_reason(
+    make_checkpoint: Callable[..., Path], arrays: Path
+) -> None:
+    result = evaluate(make_checkpoint(model={"symbols": "untied", **SHALLOW}), arrays, make_cell_of(), CPU)
+    assert result["sets"]["4x4"]["status"] == "scored"
+    assert result["sets"]["9x9"] == {
+        "status": "cannot_extrapolate",
+        "reason": "untied symbols are learned for 6 planes, the task has 11",
+    }
+
+
+def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
+    result = evaluate(checkpoint, arrays, make_cell_of(), CPU)
+    config = load_model(checkpoint, CPU).config
+    assert result["model_info"] == {
+        "family": "se_rrm",
+        "parameters": config["parameters"],
+        "parameters_with_task_types": config["parameters"],
+    }
+    assert result["training"].keys() == {"steps", "samples", "seconds", "puzzles_per_second", "final_loss"}
+    assert result["training"]["steps"] == 6
+    assert result["data"] == {"source": "made here", "train_puzzles": 8, "hash": config["data_hash"]}
+    assert result["deviations"] == ["width 32 (paper: 256)"]
+    assert list(result["sets"]) == ["4x4", "9x9"]
+    for scores in result["sets"].values():
+        assert scores["status"] == "scored" and scores["num_puzzles"] == 5
+        assert list(scores["steps"]) == ["1", "2", "16"]
+        assert all(depth.keys() == RATES for depth in scores["steps"].values())
+
+
+def test_the_learning_curve_has_a_point_for_every_snapshot(checkpoint: Path, arrays: Path) -> None:
+    result = evaluate(checkpoint, arrays, make_cell_of(evaluate=settings(curve_puzzles=5)), CPU)
+    curve = result["learning_curve"]
+    assert [point["step"] for point in curve] == [4, 6]
+    assert all(point.keys() == RATES | {"step", "samples", "loss"} for point in curve)
+    assert curve[-1]["samples"] == result["training"]["samples"]
+    assert curve[-1]["loss"] == result["training"]["final_loss"]
+    # The last snapshot is the checkpoint, and 16 steps are the headline.
+    headline = result["sets"]["4x4"]["steps"]["16"]
+    assert {key: curve[-1][key] for key in RATES} == headline
+
+
+def test_no_learning_curve_where_none_is_asked_for(checkpoint: Path, arrays: Path) -> None:
+    result = evaluate(checkpoint, arrays, make_cell_of(evaluate=settings(curve_puzzles=0)), CPU)
+    assert result["learning_curve"] == []
+
+
+def test_evaluation_repeats_itself_even_with_dropout(checkpoint: Path, arrays: Path) -> None:
+    shallow = settings(steps=(1, 2), curve_puzzles=0)
+    results = []
+    for has_dropout in (False, True):
+        cell = make_cell_of(fidelity={"dropout_at_evaluation": has_dropout}, evaluate=shallow)
+        results += [evaluate(checkpoint, arrays, cell, CPU)["sets"] for _ in range(2)]
+    assert results[0] == results[1] != results[2] == results[3]
+
+
+def test_a_model_of_another_family(
+    make_checkpoint: Callable[..., Path], arrays: Path, trm_changes: dict[str, Any]
+) -> None:
+    result = evaluate(make_checkpoint(**trm_changes), arrays, make_cell_of(), CPU)
+    assert result["model_info"]["family"] == "trm"
+    assert result["model_info"]["parameters_with_task_types"] == result["model_info"]["parameters"] + 16
+    assert result["sets"]["4x4"]["status"] == "scored"
+    assert result["sets"]["9x9"]["status"] == "cannot_extrapolate"

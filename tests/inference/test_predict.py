@@ -1,0 +1,142 @@
+"""Predictions at several depths come from one pass, in which the state goes on."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from serrm.config import Execution, TrainCell
+from serrm.inference.load import load_model
+from serrm.inference.predict import predict
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.models.registry import build_model
+from serrm.models.settings import SeRrmSettings
+from serrm.training import checkpoint as ckpt
+from serrm.training.run import train
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def model(make_settings: Callable[..., SeRrmSettings]) -> RecurrentModel:
+    settings = make_settings(attention_dropout=0.3)
+    return build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
+
+
+@pytest.fixture
+def tokens() -> Tensor:
+    return torch.randint(1, 6, (3, 16), generator=torch.Generator().manual_seed(1))
+
+
+def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: Tensor) -> None:
+    found = dict(predict(model, tokens, 6, (1, 2, 5)))
+    assert list(found) == [1, 2, 5]
+    for depth, predicted in found.items():
+        state = model.initial_state(3, 16, 6)
+        for _ in range(depth):
+            state, logits, _ = model(state, tokens)
+        assert torch.equal(predicted, logits.argmax(-1))
+        assert torch.equal(predicted, dict(predict(model, tokens, 6, (depth,)))[depth])
+
+
+def test_nothing_is_computed_twice(
+    model: RecurrentModel, tokens: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states: list[Tensor] = []
+    forward = model.forward
+
+    def watched(state: tuple[Tensor, ...], *rest: Any) -> Any:
+        states.append(state[0].clone())
+        return forward(state, *rest)
+
+    monkeypatch.setattr(model, "forward", watched)
+    assert len(list(predict(model, tokens, 6, (2, 4, 8)))) == 3
+    assert len(states) == 8
+    assert not any(torch.equal(one, other) for one, other in pairwise(states))
+
+
+def test_depths_may_be_asked_for_in_any_order(model: RecurrentModel, tokens: Tensor) -> None:
+    assert [step for step, _ in predict(model, tokens, 6, (4, 1, 2))] == [1, 2, 4]
+
+
+def test_predictions_need_no_gradient_and_repeat_themselves(model: RecurrentModel, tokens: Tensor) -> None:
+    one, other = (dict(predict(model, tokens, 6, (3,)))[3] for _ in range(2))
+    assert torch.equal(one, other)
+    assert torch.is_grad_enabled()
+    for _, predicted in predict(model, tokens, 6, (1, 2)):
+        assert torch.is_grad_enabled(), "the caller's mode is its own"
+        assert not predicted.requires_grad
+
+
+def test_blanks_and_padding_are_no_predictions_without_their_planes(
+    make_settings: Callable[..., SeRrmSettings], tokens: Tensor
+) -> None:
+    model = build_model(make_settings(planes="usual"), 6, torch.Generator().manual_seed(0)).eval()
+    for _, predicted in predict(model, tokens, 6, (1, 2)):
+        assert (predicted >= 2).all()
+
+
+def test_tied_weights_predict_other_sizes_and_untied_say_that_they_cannot(
+    make_settings: Callable[..., SeRrmSettings], model: RecurrentModel
+) -> None:
+    tokens = torch.ones(1, 81, dtype=torch.long)
+    ((_, predicted),) = predict(model, tokens, 11, (1,))
+    assert predicted.shape == (1, 81)
+    with pytest.raises(CannotExtrapolate, match="learned for 6 planes, the task has 11"):
+        next(predict(build_model(make_settings(symbols="untied"), 6), tokens, 11, (1,)))
+
+
+@pytest.fixture(scope="module")
+def checkpoint(
+    make_cell: Callable[..., TrainCell],
+    make_arrays: Callable[..., Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    folder = tmp_path_factory.mktemp("checkpoint")
+    cell = make_cell(model={"attention_dropout": 0.4})
+    train(cell, make_arrays(side=4), folder / "run", folder / "scratch", Execution(device="cpu"))
+    return folder / "run"
+
+
+def test_a_checkpoint_is_loaded_as_its_average(checkpoint: Path, tokens: Tensor) -> None:
+    loaded = load_model(checkpoint, CPU)
+    assert loaded.cell.variant == "tiny" and loaded.config["side"] == 4
+    weights = loaded.model.state_dict()
+    assert all(torch.equal(weights[name], value) for name, value in ckpt.read_weights(checkpoint).items())
+    raw = torch.load(checkpoint / ckpt.STATE, weights_only=True)["weights"]
+    assert not torch.equal(weights["readout.weight"], raw["readout.weight"])
+    assert not loaded.model.training
+
+
+def test_dropout_at_evaluation_is_a_fault_to_be_asked_for(checkpoint: Path, tokens: Tensor) -> None:
+    state = load_model(checkpoint, CPU).model.initial_state(3, 16, 6)
+    for has_dropout in (False, True):
+        model = load_model(checkpoint, CPU, has_dropout=has_dropout).model
+        one, other = model(state, tokens).logits, model(state, tokens).logits
+        assert torch.equal(one, other) != has_dropout
+
+
+def test_what_is_no_checkpoint_is_refused_in_one_line(checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no checkpoint here"):
+        load_model(tmp_path, CPU)
+    for name, content in (("config.json", "{"), ("model.safetensors", "short")):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in ("config.json", "model.safetensors"):
+            (folder / file).write_bytes((checkpoint / file).read_bytes())
+        (folder / name).write_text(content)
+        with pytest.raises(ValueError, match=f"{folder}: damaged checkpoint") as caught:
+            load_model(folder, CPU)
+        assert "\n" not in str(caught.value)
+
+
+def test_weights_of_another_model_are_refused(checkpoint: Path, tmp_path: Path) -> None:
+    config = (checkpoint / "config.json").read_text()
+    (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
+    (tmp_path / "config.json").write_text(config.replace('"width": 32', '"width": 64'))
+    with pytest.raises(ValueError, match=f"{tmp_path}: size mismatch"):
+        load_model(tmp_path, CPU)

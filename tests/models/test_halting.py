@@ -1,0 +1,154 @@
+"""Halting rules: how often slots halt, and that a slot's chance depends on (seed, step, slot) alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy
+
+from serrm.models.halting import continue_target, halting_loss, halts, least_steps, random_halting
+from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.models.registry import build_model
+from serrm.models.settings import QLearning, RandomHalting, TrmSettings
+
+RANDOM = RandomHalting(kind="random", probability=0.25)
+TRM = QLearning(kind="q_learning", exploration=0.0, bootstrap=False)
+HRM = QLearning(kind="q_learning", exploration=0.0, bootstrap=True)
+
+seeds, steps = st.integers(0, 2**31), st.integers(0, 10**9)
+
+
+@dataclass
+class FakeSlots:
+    """What a halting rule looks at."""
+
+    num_steps: Tensor
+    tokens: Tensor
+
+
+def slots_after(*num_steps: int) -> FakeSlots:
+    tokens = torch.randint(1, 6, (len(num_steps), 16), generator=torch.Generator().manual_seed(0))
+    return FakeSlots(torch.tensor(num_steps), tokens)
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.1, 0.5])
+def test_slots_halt_as_often_as_asked(probability: float) -> None:
+    num_steps, num_slots = 500, 64
+    halted = np.stack([random_halting(0, step, num_slots, probability) for step in range(num_steps)])
+    error = (probability * (1 - probability) / halted.size) ** 0.5
+    assert abs(halted.mean() - probability) < 4 * error
+    # Neither the slots nor the steps go together.
+    assert np.abs(halted.mean(0) - probability).max() < 5 * error * num_slots**0.5
+    assert np.abs(halted.mean(1) - probability).max() < 5 * error * num_steps**0.5
+    assert abs((halted[1:] & halted[:-1]).mean() - probability**2) < 5 * probability / halted.size**0.5
+
+
+@given(seed=seeds, step=steps, fewer=st.integers(1, 8), more=st.integers(8, 32))
+def test_a_slots_halting_is_a_function_of_seed_step_and_slot(
+    seed: int, step: int, fewer: int, more: int
+) -> None:
+    assert np.array_equal(
+        random_halting(seed, step, fewer, 0.5), random_halting(seed, step, more, 0.5)[:fewer]
+    )
+
+
+def test_steps_and_seeds_differ() -> None:
+    draws = {tuple(random_halting(seed, step, 64, 0.5)) for seed in range(5) for step in range(20)}
+    assert len(draws) == 100
+
+
+@given(seed=seeds, step=steps)
+def test_every_slot_halts_at_the_last_step(seed: int, step: int) -> None:
+    slots = slots_after(1, 16, 3, 17)
+    for settings, halting in ((RANDOM, None), (TRM, torch.full((4, 2), -9.0))):
+        assert halts(settings, halting, slots, seed, step, 16)[[1, 3]].all()
+
+
+def test_random_halting_ignores_the_model() -> None:
+    slots, eager = slots_after(1, 2, 3, 4), torch.tensor([[9.0, -9.0]] * 4)
+    expected = torch.from_numpy(random_halting(3, 7, 4, 0.25))
+    assert torch.equal(halts(RANDOM, None, slots, 3, 7, 16), expected)
+    assert torch.equal(halts(RANDOM, eager, slots, 3, 7, 16), expected)
+
+
+def test_q_learning_halts_above_zero_or_above_continuing() -> None:
+    logits = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [1.0, -1.0], [-1.0, 1.0]])
+    slots = slots_after(1, 1, 1, 1)
+    assert halts(TRM, logits, slots, 0, 0, 16).tolist() == [True, False, True, False]
+    assert halts(HRM, logits, slots, 0, 0, 16).tolist() == [False, True, True, False]
+
+
+def test_exploration_keeps_a_share_of_slots_going() -> None:
+    least = np.stack([least_steps(0, step, 64, 0.1, 16) for step in range(500)])
+    is_exploring = least > 0
+    assert abs(is_exploring.mean() - 0.1) < 4 * (0.1 * 0.9 / least.size) ** 0.5
+    assert set(np.unique(least[is_exploring])) == set(range(2, 17))
+    eager = torch.tensor([[9.0, -9.0]] * 64)
+    settings = QLearning(kind="q_learning", exploration=0.1, bootstrap=False)
+    halted = halts(settings, eager, slots_after(*[5] * 64), 0, 3, 16)
+    assert torch.equal(halted, torch.from_numpy(least[3] <= 5))
+
+
+@pytest.fixture(scope="module")
+def model() -> RecurrentModel:
+    settings = TrmSettings(
+        family="trm",
+        width=16,
+        layers=1,
+        h_cycles=1,
+        l_cycles=1,
+        heads=2,
+        expansion=1.0,
+        positions="rope",
+        prefix=2,
+        attention_dropout=0.0,
+        mixer="attention",
+    )
+    model = build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
+    with torch.no_grad():
+        for parameter in model.readout.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+    return model
+
+
+def step(model: RecurrentModel, slots: FakeSlots) -> StepOutput:
+    output: StepOutput = model(model.initial_state(len(slots.tokens), 16, 6), slots.tokens)
+    return output
+
+
+def test_halting_loss_is_half_a_cross_entropy(model: RecurrentModel) -> None:
+    slots, is_solved = slots_after(1, 2, 16), torch.tensor([True, False, True])
+    output = step(model, slots)
+    assert output.halting is not None
+    halt, go_on = output.halting.detach().double().sigmoid().unbind(1)
+    expected = 0.5 * binary_cross_entropy(halt, is_solved.double(), reduction="none")
+    found = halting_loss(TRM, model, output, slots, None, is_solved, 16)
+    assert found is not None and found.requires_grad
+    torch.testing.assert_close(found.detach().double(), expected, rtol=1e-5, atol=1e-6)
+
+    target = continue_target(model, output, slots, None, 16).double()
+    expected += 0.5 * binary_cross_entropy(go_on, target, reduction="none")
+    found = halting_loss(HRM, model, output, slots, None, is_solved, 16)
+    assert found is not None
+    torch.testing.assert_close(found.detach().double(), expected, rtol=1e-5, atol=1e-6)
+    assert halting_loss(RANDOM, model, output, slots, None, is_solved, 16) is None
+
+
+def test_the_continue_target_is_the_next_steps_best_or_at_the_end_its_halt(model: RecurrentModel) -> None:
+    slots = slots_after(1, 15, 16)
+    output = step(model, slots)
+    following = model(output.state, slots.tokens).halting.detach()
+    target = continue_target(model, output, slots, None, 16)
+    assert not target.requires_grad
+    torch.testing.assert_close(target[:2], following[:2].amax(1).sigmoid())
+    torch.testing.assert_close(target[2], following[2, 0].sigmoid())
+
+
+def test_q_learning_needs_halting_logits(make_settings: Callable[..., object]) -> None:
+    with pytest.raises(AssertionError, match="needs a model with halting logits"):
+        halts(TRM, None, slots_after(1), 0, 0, 16)

@@ -1,0 +1,189 @@
+"""Every layer equals a slow, obvious reference in float64."""
+
+import cmath
+import math
+
+import pytest
+import scipy.stats
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from serrm.models.layers import (
+    TRUNCATED_STD,
+    Attention,
+    SwiGLU,
+    linear,
+    linear_weight,
+    rms_norm,
+    rope2d_angles,
+    rope_angles,
+    rotate,
+    rotation_table,
+    swiglu_width,
+    truncated_normal,
+)
+
+CPU = torch.device("cpu")
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@torch.no_grad()
+def slow_attention(layer: Attention, sequence: Tensor, angles: Tensor | None) -> Tensor:
+    """Attention on one sequence `S D`, an output row at a time, with rotation by complex numbers."""
+    num_heads, dim = layer.num_heads, layer.head_dim
+    q_weight, k_weight, v_weight = layer.qkv.double().reshape(3, num_heads, dim, -1)
+    outputs = []
+    for place in range(len(sequence)):
+        mixed = []
+        for head in range(num_heads):
+            queries, keys = sequence @ q_weight[head].T, sequence @ k_weight[head].T
+            values = sequence @ v_weight[head].T
+            if angles is not None:
+                queries, keys = slow_rotate(queries, angles), slow_rotate(keys, angles)
+            scores = [math.exp(float(queries[place] @ key) / math.sqrt(dim)) for key in keys]
+            mixed.append(sum(s / sum(scores) * v for s, v in zip(scores, values, strict=True)))
+        outputs.append(torch.cat([torch.as_tensor(part) for part in mixed]) @ layer.out.double().T)
+    return torch.stack(outputs)
+
+
+def slow_rotate(rows: Tensor, angles: Tensor) -> Tensor:
+    """(x₁ + i·x₂)·e^{iθ}, number by number."""
+    half = rows.shape[1] // 2
+    turned = torch.empty_like(rows)
+    for place, row in enumerate(rows.tolist()):
+        for index in range(half):
+            number = complex(row[index], row[index + half]) * cmath.exp(1j * float(angles[place, index]))
+            turned[place, index], turned[place, index + half] = number.real, number.imag
+    return turned
+
+
+@pytest.mark.parametrize("kind", ["none", "rope", "rope2d"])
+@pytest.mark.parametrize("axis", [-2, -3])
+def test_attention_along_either_axis_is_the_loop(axis: int, kind: str) -> None:
+    layer = Attention(6, num_heads=2, head_dim=4, axis=axis, generator=seeded(0))
+    x = torch.randn(2, 4, 4, 6, generator=seeded(1))
+    rotation = rotation_table(kind, 4, 4, CPU)
+    angles = {"none": None, "rope": rope_angles(4, 4), "rope2d": rope2d_angles(4, 4)}[kind]
+    got = layer(x, rotation).detach()
+    for batch in range(2):
+        for other in range(4):
+            where = (batch, slice(None), other) if axis == -3 else (batch, other)
+            expected = slow_attention(layer, x[where].double(), angles)
+            torch.testing.assert_close(got[where].double(), expected, rtol=0, atol=1e-6)
+
+
+def test_dropout_acts_in_training_alone() -> None:
+    layer = Attention(6, num_heads=2, head_dim=4, axis=-2, dropout=0.5, generator=seeded(0))
+    x = torch.randn(3, 5, 6, generator=seeded(1))
+    torch.manual_seed(0)
+    layer.eval()
+    assert torch.equal(layer(x), layer(x))
+    layer.train()
+    assert not torch.equal(layer(x), layer(x))
+    # Dropped weights are made up for by the others, so that the mean stays.
+    mean = torch.stack([layer(x) for _ in range(3000)]).mean(0)
+    torch.testing.assert_close(mean, layer.eval()(x), rtol=0, atol=0.06)
+
+
+@given(seed=st.integers(0, 2**32), places=st.integers(1, 6), half=st.integers(1, 5))
+def test_rotation_is_multiplication_of_complex_numbers(seed: int, places: int, half: int) -> None:
+    x = torch.randn(places, 2 * half, generator=seeded(seed))
+    angles = 100 * torch.randn(places, half, generator=seeded(seed + 1))
+    expected = slow_rotate(x.double(), angles.double())
+    torch.testing.assert_close(rotate(x, (angles.cos(), angles.sin())).double(), expected, rtol=0, atol=1e-5)
+
+
+def test_rope_angles_are_those_of_the_formula() -> None:
+    for place, row in enumerate(rope_angles(7, 8).tolist()):
+        assert row == pytest.approx([place / 10_000 ** (2 * index / 8) for index in range(4)])
+    for place, row in enumerate(rope2d_angles(9, 8).tolist()):
+        frequencies = [1.0, 1 / 100]
+        expected = [line * frequency for line in (place // 3, place % 3) for frequency in frequencies]
+        assert row == pytest.approx(expected)
+
+
+@given(shift=st.integers(1, 2), seed=st.integers(0, 2**32))
+def test_scores_depend_on_the_distance_alone(shift: int, seed: int) -> None:
+    query, key = torch.randn(2, 1, 8, generator=seeded(seed))
+
+    def score(kind: str, num: int, at: int, of: int) -> float:
+        rotation = rotation_table(kind, num, 8, CPU)
+        assert rotation is not None
+        turned = [rotate(part.expand(num, 8), rotation) for part in (query, key)]
+        return float(turned[0][at] @ turned[1][of])
+
+    assert score("rope", 9, 0, 3) == pytest.approx(score("rope", 9, shift, 3 + shift), abs=1e-4)
+    # On a grid of side 5: one row and two columns away, from wherever.
+    moved = 5 * shift + shift
+    assert score("rope2d", 25, 0, 7) == pytest.approx(score("rope2d", 25, moved, 7 + moved), abs=1e-4)
+
+
+def test_places_before_and_after_are_not_rotated() -> None:
+    plain = rotation_table("rope2d", 9, 8, CPU)
+    padded = rotation_table("rope2d", 9, 8, CPU, num_before=2, num_after=3)
+    assert plain is not None and padded is not None
+    for inner, whole, still in zip(plain, padded, (1.0, 0.0), strict=True):
+        assert torch.equal(whole[2:11], inner)
+        assert torch.equal(whole[:2], torch.full((2, 4), still))
+        assert torch.equal(whole[11:], torch.full((3, 4), still))
+
+
+@pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (9, 6)])
+def test_rope2d_refuses_what_it_cannot_split(positions: int, head_dim: int) -> None:
+    with pytest.raises(ValueError, match=f"got {positions} positions and {head_dim}"):
+        rope2d_angles(positions, head_dim)
+
+
+@given(seed=st.integers(0, 2**32), scale=st.floats(1e-3, 1e3))
+def test_norm_is_division_by_the_root_mean_square(seed: int, scale: float) -> None:
+    x = scale * torch.randn(3, 5, 7, generator=seeded(seed))
+    wide = x.double()
+    expected = wide / (wide.square().sum(-1, keepdim=True) / 7 + 1e-5).sqrt()
+    torch.testing.assert_close(rms_norm(x).double(), expected, rtol=1e-6, atol=1e-7)
+    assert rms_norm(x.bfloat16()).dtype == torch.bfloat16
+    assert torch.equal(rms_norm(x.bfloat16()), rms_norm(x.bfloat16().float()).bfloat16())
+
+
+@pytest.mark.parametrize(
+    ("width", "expansion", "inner"),
+    [(256, 4.0, 768), (512, 4.0, 1536), (64, 4.0, 256), (96, 4.0, 256), (97, 4.0, 512)],
+)
+def test_width_of_the_swiglu(width: int, expansion: float, inner: int) -> None:
+    assert swiglu_width(width, expansion) == inner
+
+
+def test_swiglu_is_its_formula() -> None:
+    layer = SwiGLU(5, 1.0, seeded(0))
+    x = torch.randn(3, 5, generator=seeded(1))
+    gate, up = layer.gate_up.double().split(256)
+    wide = x.double()
+    hidden = wide @ gate.T
+    expected = (hidden / (1 + (-hidden).exp()) * (wide @ up.T)) @ layer.down.double().T
+    torch.testing.assert_close(layer(x).double(), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("std", [1.0, 0.0625])
+def test_truncated_normal_has_the_std_asked_for(std: float) -> None:
+    num = 400_000
+    numbers = truncated_normal(num, std=std, generator=seeded(0))
+    assert float(numbers.std()) == pytest.approx(std, rel=0.004)
+    assert float(numbers.mean()) == pytest.approx(0, abs=0.005 * std)
+    # Cut at two standard deviations of the normal before the cut.
+    assert 1.99 * std / TRUNCATED_STD < float(numbers.abs().max()) <= 2 * std / TRUNCATED_STD
+    assert pytest.approx(scipy.stats.truncnorm(-2, 2).std(), rel=1e-12) == TRUNCATED_STD
+
+
+def test_linear_weights_have_std_one_over_root_fan_in_and_follow_their_input() -> None:
+    weight = linear_weight(300, 400, seeded(0))
+    assert float(weight.detach().std()) == pytest.approx(1 / 20, rel=0.01)
+    assert weight.dtype == torch.float32
+    assert torch.equal(weight, linear_weight(300, 400, seeded(0)))
+    x = torch.randn(2, 400, generator=seeded(1))
+    assert linear(x.bfloat16(), weight).dtype == torch.bfloat16
+    expected = x.double() @ weight.detach().double().T
+    torch.testing.assert_close(linear(x, weight.detach()).double(), expected, rtol=0, atol=1e-5)

@@ -1,0 +1,257 @@
+"""SE-RRM: its size, its embedding, and the equivariance that gives it its name."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, num_parameters
+from serrm.models.registry import build_model
+from serrm.models.se_rrm import NUM_SPECIAL
+from serrm.models.settings import SeRrmSettings
+from serrm.training.loss import stablemax_cross_entropy
+from serrm.training.optimizer import AdamAtan2
+
+Maker = Callable[..., SeRrmSettings]
+SIZES = [4, 9, 16, pytest.param(25, marks=pytest.mark.slow)]
+PAPER_SCALE = {
+    "width": 256,
+    "heads": 4,
+    "head_dim": 64,
+    "symbol_heads": 2,
+    "symbol_head_dim": 64,
+    "expansion": 4.0,
+}
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def draw_tokens(side: int, num: int = 2, seed: int = 0) -> Tensor:
+    """Grids of independent tokens, blanks among them."""
+    return torch.randint(1, side + 2, (num, side**2), generator=seeded(seed))
+
+
+def train_a_little(model: RecurrentModel, num_steps: int = 12) -> None:
+    """Steps of deep supervision on random 4×4 grids that copy most cells."""
+    model.train()
+    targets = torch.randint(2, 6, (4, 16), generator=seeded(5))
+    tokens = torch.where(torch.rand(4, 16, generator=seeded(6)) < 0.3, 1, targets)
+    optimizer = AdamAtan2([p for p in model.parameters() if p.numel()], lr=3e-3)
+    state = model.initial_state(4, 16, 6)
+    for _ in range(num_steps):
+        state, logits, _ = model(state, tokens)
+        loss = stablemax_cross_entropy(logits, targets).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert float(loss.detach()) < 1.0
+    model.eval()
+
+
+@pytest.fixture(scope="module", params=["random weights", "trained weights"])
+def tied_models(
+    request: pytest.FixtureRequest, make_settings: Maker
+) -> dict[tuple[str, int], RecurrentModel]:
+    """Tied models by their planes and number of registers."""
+    models = {}
+    for planes in ("all", "usual"):
+        for registers in (0, 4):
+            settings = make_settings(planes=planes, registers=registers, h_cycles=1)
+            models[planes, registers] = model = build_model(settings, 6, seeded(0)).eval()
+            if request.param == "trained weights":
+                train_a_little(model)
+    return models
+
+
+@pytest.mark.parametrize("side", SIZES)
+@torch.no_grad()
+def test_permuted_symbols_permute_the_logits(
+    tied_models: dict[tuple[str, int], RecurrentModel], side: int
+) -> None:
+    tokens = draw_tokens(side, num=2 if side < 16 else 1)
+    moved = torch.cat([torch.arange(NUM_SPECIAL), NUM_SPECIAL + torch.randperm(side, generator=seeded(1))])
+    for (planes, _), model in tied_models.items():
+        first = NUM_SPECIAL if planes == "usual" else 0
+        order = (moved[first:] - first).argsort()  # of the planes
+        state = model.initial_state(len(tokens), side**2, side + 2)
+        for _ in range(2 if side < 16 else 1):
+            # Both sides of the comparison start each step from exactly the same state.
+            output, permuted = model(state, tokens), model((state[0][:, :, order],), moved[tokens])
+            state = output.state
+            expected = torch.empty_like(output.logits)
+            expected[..., moved] = output.logits
+            # Training makes logits large; a float32 has some seven digits of them.
+            scale = max(1.0, float(expected[expected.isfinite()].abs().max()))
+            torch.testing.assert_close(permuted.logits, expected, rtol=0, atol=1e-5 * scale)
+            one, other = output.logits.topk(2).values.unbind(-1)
+            is_clear = one - other > 1e-4
+            assert is_clear.float().mean() > 0.5
+            assert torch.equal(
+                permuted.logits.argmax(-1)[is_clear], moved[output.logits.argmax(-1)][is_clear]
+            )
+
+
+@torch.no_grad()
+def test_untied_symbols_are_not_equivariant(make_settings: Maker) -> None:
+    model = build_model(make_settings(symbols="untied"), 6, seeded(0)).eval()
+    tokens, moved = draw_tokens(4), torch.tensor([0, 1, 3, 4, 5, 2])
+    state = model.initial_state(2, 16, 6)
+    one, other = model(state, tokens).logits, model(state, moved[tokens]).logits
+    assert (other[..., moved] - one).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("registers", [0, 4])
+@torch.no_grad()
+def test_without_positions_permuted_positions_permute_the_logits(
+    make_settings: Maker, registers: int
+) -> None:
+    """The paper's proposition on SE-RRM, for the model as a whole."""
+    tokens, order = draw_tokens(9), torch.randperm(81, generator=seeded(3))
+    for positions, is_equivariant in (("none", True), ("rope", False), ("rope2d", False)):
+        settings = make_settings(positions=positions, registers=registers)
+        model = build_model(settings, 11, seeded(0)).eval()
+        state = model.initial_state(2, 81, 11)
+        one, other = model(state, tokens).logits, model(state, tokens[:, order]).logits
+        assert ((other - one[:, order]).abs().max() < 1e-5) == is_equivariant
+
+
+@pytest.mark.parametrize(
+    ("num_symbols", "changes", "expected"),
+    [
+        (11, {"h_cycles": 3, "l_cycles": 6, "registers": 4}, 1_970_176),
+        (12, {"h_cycles": 3, "l_cycles": 4, "task_types": "factored"}, 1_967_104),
+        (6, {"h_cycles": 3, "l_cycles": 4, "symbols": "untied"}, 1_976_832),
+    ],
+    ids=["sudoku", "arc", "maze"],
+)
+def test_number_of_parameters_at_the_papers_scale(
+    make_settings: Maker, num_symbols: int, changes: dict[str, object], expected: int
+) -> None:
+    model = build_model(make_settings(**PAPER_SCALE, **changes), num_symbols)
+    assert num_parameters(model) == expected
+
+
+@pytest.mark.parametrize("planes", ["all", "usual"])
+@pytest.mark.parametrize("symbols", ["tied", "untied"])
+@torch.no_grad()
+def test_the_embedding_cell_by_cell(make_settings: Maker, symbols: str, planes: str) -> None:
+    num_symbols, num_registers = 6, 2
+    settings = make_settings(symbols=symbols, planes=planes, registers=num_registers)
+    model = build_model(settings, num_symbols, seeded(0))
+    first = NUM_SPECIAL if planes == "usual" else 0
+    num_planes = num_symbols - first
+    tokens = torch.arange(num_symbols).repeat(3)[None, :16]
+    (state,) = model.initial_state(1, 16, num_symbols)
+    embedding, _ = model.embedding(state, tokens, None)
+    assert embedding.shape == state.shape == (1, 16 + num_registers, num_planes, settings.width)
+
+    def vector_of(symbol: int) -> int:
+        """The learned vector of a symbol: untied its own, tied one for all that are usual."""
+        return symbol - first if symbols == "untied" else min(symbol, NUM_SPECIAL) - first
+
+    vectors, registers = model.embedding.symbols, model.embedding.registers
+    assert isinstance(vectors, Tensor) and isinstance(registers, Tensor)
+    for plane in range(num_planes):
+        symbol = first + plane
+        for position in range(16):
+            expected = torch.zeros(settings.width)
+            if tokens[0, position] == symbol:
+                expected = math.sqrt(num_planes) * vectors[vector_of(symbol)]
+            torch.testing.assert_close(embedding[0, position, plane], expected)
+        for register in range(num_registers):
+            assert torch.equal(embedding[0, 16 + register, plane], registers[vector_of(symbol), register])
+
+
+@pytest.mark.parametrize("registers", [0, 3])
+@torch.no_grad()
+def test_task_types_are_added_at_every_position(make_settings: Maker, registers: int) -> None:
+    task_types = torch.tensor([2, 0])
+    tokens = draw_tokens(4)
+    for kind, numbers in (("factored", 32 + 6), ("full", 32 * 6)):
+        model = build_model(
+            make_settings(task_types=kind, registers=registers), 6, seeded(0), num_task_types=3
+        )
+        assert model.task_types is not None and model.task_types.shape == (3, numbers)
+        model.task_types.copy_(torch.randn(3, numbers, generator=seeded(1)))
+        vectors = model.task_vectors(task_types)
+        (state,) = model.initial_state(2, 16, 6)
+        added = model.embedding(state, tokens, vectors)[0] - model.embedding(state, tokens, None)[0]
+        for puzzle, task_type in enumerate(task_types.tolist()):
+            row = model.task_types[task_type]
+            by_symbol = row.reshape(6, 32) if kind == "full" else row[:32] + row[32:, None]
+            expected = by_symbol.expand(16 + registers, 6, 32)
+            torch.testing.assert_close(added[puzzle], expected, rtol=0, atol=1e-6)
+
+
+@torch.no_grad()
+def test_task_types_start_equivariant(make_settings: Maker) -> None:
+    full = build_model(make_settings(task_types="full"), 6, seeded(0), num_task_types=500)
+    factored = build_model(make_settings(task_types="factored"), 6, seeded(0), num_task_types=500)
+    none = build_model(make_settings(), 6, seeded(0), num_task_types=500)
+    assert full.task_types is not None and factored.task_types is not None and none.task_types is None
+    by_symbol = full.task_types.reshape(500, 6, 32)
+    assert torch.equal(by_symbol, by_symbol[:, :1].expand(-1, 6, -1))
+    assert float(by_symbol[:, 0].std()) == pytest.approx(1 / math.sqrt(32), rel=0.02)
+    assert not factored.task_types.any()
+
+
+@torch.no_grad()
+def test_symbols_without_a_plane_are_never_predicted(make_settings: Maker) -> None:
+    model = build_model(make_settings(planes="usual"), 6, seeded(0)).eval()
+    logits = model(model.initial_state(2, 16, 6), draw_tokens(4)).logits
+    assert logits.shape == (2, 16, 6)
+    assert torch.isneginf(logits[..., :NUM_SPECIAL]).all()
+    assert logits[..., NUM_SPECIAL:].isfinite().all()
+
+
+@torch.no_grad()
+def test_registers_take_part_but_have_no_logits(make_settings: Maker) -> None:
+    for positions in ("rope", "rope2d", "none"):
+        model = build_model(make_settings(registers=4, positions=positions), 6, seeded(0)).eval()
+        state, tokens = model.initial_state(2, 16, 6), draw_tokens(4)
+        before = model(state, tokens).logits
+        assert before.shape == (2, 16, 6)
+        registers = model.embedding.registers
+        assert isinstance(registers, Tensor)
+        registers.mul_(-1)
+        assert not torch.allclose(model(state, tokens).logits, before)
+
+
+def test_untied_weights_refuse_another_alphabet(make_settings: Maker) -> None:
+    untied = build_model(make_settings(symbols="untied"), 6)
+    with pytest.raises(CannotExtrapolate, match="learned for 6 planes, the task has 11"):
+        untied.initial_state(1, 81, 11)
+    tied = build_model(make_settings(), 6)
+    assert tied.initial_state(1, 81, 11)[0].shape == (1, 81, 11, 32)
+
+
+@torch.no_grad()
+def test_the_dtype_of_the_state_decides_the_arithmetic(make_settings: Maker) -> None:
+    model = build_model(make_settings(), 6, seeded(0)).eval()
+    tokens = draw_tokens(4)
+    wide = model(model.initial_state(2, 16, 6), tokens)
+    narrow = model(model.initial_state(2, 16, 6, torch.bfloat16), tokens)
+    assert narrow.state[0].dtype == torch.bfloat16
+    assert narrow.logits.dtype == wide.logits.dtype == torch.float32
+    assert all(p.dtype == torch.float32 for p in model.parameters())
+    assert 0 < (narrow.logits - wide.logits).abs().max() < 0.3
+
+
+@torch.no_grad()
+def test_dropout_is_off_at_evaluation(make_settings: Maker) -> None:
+    model = build_model(make_settings(attention_dropout=0.5), 6, seeded(0)).eval()
+    state, tokens = model.initial_state(2, 16, 6), draw_tokens(4)
+    assert torch.equal(model(state, tokens).logits, model(state, tokens).logits)
+    model.train()
+    assert not torch.equal(model(state, tokens).logits, model(state, tokens).logits)
+
+
+def test_weights_follow_from_the_seed(make_settings: Maker) -> None:
+    settings = make_settings(registers=2)
+    one, same, other = (build_model(settings, 6, seeded(seed)).state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(value, same[name]) for name, value in one.items())
+    assert not any(torch.equal(value, other[name]) for name, value in one.items())

@@ -1,0 +1,291 @@
+"""TRM and HRM: their sizes, their input and its rotation, where the gradient stops, and what they refuse."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from serrm.config import read_params
+from serrm.models.recurrence import CannotExtrapolate, Network, RecurrentModel, num_parameters
+from serrm.models.registry import build_model
+from serrm.models.sequence import TokenSequence
+from serrm.models.settings import HrmSettings, TrmSettings
+from serrm.resolve import train_cell
+
+PARAMS = Path(__file__).parents[2] / "params.yaml"
+SHARED: dict[str, Any] = {
+    "width": 16,
+    "layers": 2,
+    "h_cycles": 3,
+    "l_cycles": 2,
+    "heads": 2,
+    "expansion": 1.0,
+    "positions": "rope",
+    "prefix": 2,
+    "attention_dropout": 0.0,
+}
+CPU = torch.device("cpu")
+SUDOKU, ARC, MAZE = 11, 12, 6  # symbols K, pad included
+FAMILIES = ["trm", "hrm"]
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def make(family: str, num_symbols: int = 6, num_positions: int = 16, **changes: Any) -> RecurrentModel:
+    """A small model with trained-looking task types and Q head, in evaluation mode."""
+    values = {"family": family, **SHARED, **changes}
+    settings = TrmSettings(**{"mixer": "attention", **values}) if family == "trm" else HrmSettings(**values)
+    model = build_model(settings, num_symbols, seeded(0), num_positions=num_positions, num_task_types=3)
+    with torch.no_grad():
+        model.task_types = torch.randn(3, 16, generator=seeded(1))
+        for name, parameter in model.readout.named_parameters():
+            if name.startswith("halt"):
+                parameter.copy_(torch.randn(parameter.shape, generator=seeded(2)))
+    return model.eval()
+
+
+def draw_tokens(side: int = 4, num: int = 3) -> Tensor:
+    return torch.randint(1, side + 2, (num, side**2), generator=seeded(3))
+
+
+@cache
+def params() -> dict[str, Any]:
+    return read_params(PARAMS)
+
+
+@pytest.mark.parametrize(
+    ("family", "num_symbols", "expected"),
+    [
+        ("hrm", SUDOKU, 27_275_266),
+        ("hrm", ARC, 27_276_290),
+        ("hrm", MAZE, 27_270_146),
+        ("trm", SUDOKU, 6_828_034),
+        ("trm", ARC, 6_829_058),
+        ("trm", MAZE, 6_822_914),
+    ],
+)
+def test_the_papers_models_have_the_published_size(family: str, num_symbols: int, expected: int) -> None:
+    settings = train_cell(params(), "paper", "sudoku", family, 0).model
+    with torch.device("meta"):
+        model = build_model(settings, num_symbols, num_task_types=1001)
+    assert num_parameters(model) == expected
+    assert num_parameters(model, has_task_types=True) == expected + 1001 * 512
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
+def test_the_prefix_holds_the_task_and_all_is_scaled(family: str) -> None:
+    model, tokens = make(family, prefix=3), draw_tokens()
+    rows = torch.tensor([2, 0, 2])
+    embedding, _ = model.embedding(model.initial_state(3, 16, 6)[0], tokens, model.task_vectors(rows))
+    assert model.task_types is not None and embedding.shape == (3, 3 + 16, 16)
+    weights = dict(model.embedding.named_parameters())["tokens"]
+    for puzzle in range(3):
+        torch.testing.assert_close(embedding[puzzle, 0], math.sqrt(16) * model.task_types[rows[puzzle]])
+        assert not embedding[puzzle, 1:3].any()
+        for position in range(16):
+            expected = math.sqrt(16) * weights[tokens[puzzle, position]]
+            torch.testing.assert_close(embedding[puzzle, 3 + position], expected)
+
+
+def unrolled(model: RecurrentModel, family: str, tokens: Tensor, num_without: int) -> Tensor:
+    """Logits of the second supervision step: the text of HRM and TRM as a loop, with the gradient cut by hand."""
+    networks, task_vectors = model.networks, model.task_vectors(torch.tensor([0, 1, 0]))
+    low, high = ("low", "high") if family == "hrm" else ("block", "block")
+    z_low, z_high = model.initial_state(len(tokens), 16, 6)
+    for _ in range(2):
+        embedding, rotation = model.embedding(z_low, tokens, task_vectors)
+        z_low, z_high, num = z_low.detach(), z_high.detach(), 0
+        for _ in range(SHARED["h_cycles"]):
+            for turn in ("low",) * SHARED["l_cycles"] + ("high",):
+                if num == num_without:
+                    z_low, z_high = z_low.detach(), z_high.detach()
+                if turn == "low":
+                    z_low = networks[low](z_low, z_high + embedding, rotation)
+                else:
+                    z_high = networks[high](z_high, z_low, rotation)
+                num += 1
+    logits: Tensor = model.readout(z_high)[0]
+    return logits
+
+
+def gradients(model: RecurrentModel, logits: Tensor) -> dict[str, Tensor]:
+    """Gradients of an arbitrary function of the logits, by name of the parameter."""
+    model.zero_grad()
+    logits.cos().sum().backward()
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+# Of nine updates, TRM's last cycle is the last three, HRM's last application of each network the last two.
+@pytest.mark.parametrize(("family", "num_with"), [("trm", 3), ("hrm", 2)])
+def test_the_gradient_goes_as_far_back_as_published(family: str, num_with: int) -> None:
+    model, tokens = make(family), draw_tokens()
+    state, task_vectors = model.initial_state(3, 16, 6), model.task_vectors(torch.tensor([0, 1, 0]))
+    logits = model(model(state, tokens, task_vectors).state, tokens, task_vectors).logits
+    expected = unrolled(model, family, tokens, 9 - num_with)
+    torch.testing.assert_close(logits, expected)
+    found = gradients(model, logits)
+    wanted = gradients(model, expected)
+    assert found.keys() == wanted.keys() and len(found) > 8
+    for name, value in found.items():
+        torch.testing.assert_close(value, wanted[name])
+    for other in {0, 9 - 3, 9 - 2, 9 - 1} - {9 - num_with}:
+        differing = gradients(model, unrolled(model, family, tokens, other))
+        assert any(
+            name not in differing or not torch.allclose(value, differing[name], rtol=1e-3)
+            for name, value in found.items()
+        )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
+def test_smaller_grids_use_the_learned_alphabet(family: str) -> None:
+    model, tokens = make(family, SUDOKU, 81), draw_tokens(4)
+    small, same = model.initial_state(3, 16, 6), model.initial_state(3, 16, SUDOKU)
+    assert all(torch.equal(one, other) for one, other in zip(small, same, strict=True))
+    logits = model(small, tokens).logits
+    assert logits.shape == (3, 16, SUDOKU) and logits.isfinite().all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_larger_alphabets_are_refused(family: str) -> None:
+    model = make(family, SUDOKU, 81)
+    with pytest.raises(CannotExtrapolate, match="learned for 11 tokens, the task has 18"):
+        model.initial_state(1, 256, 18)
+
+
+@torch.no_grad()
+def test_the_mlp_takes_one_size_of_grid() -> None:
+    model = make("trm", SUDOKU, 81, mixer="mlp")
+    assert model(model.initial_state(2, 81, SUDOKU), draw_tokens(9, 2)).logits.shape == (2, 81, SUDOKU)
+    with pytest.raises(CannotExtrapolate, match="the MLP mixes"):
+        model(model.initial_state(2, 16, 6), draw_tokens(4, 2))
+
+
+@torch.no_grad()
+def test_the_mlp_mixes_and_normalises_over_places() -> None:
+    """The published form: SwiGLU, addition and norm on the transposed tensor."""
+    model = make("trm", mixer="mlp")
+    network = model.networks["block"]
+    assert isinstance(network, Network)
+    mixer = next(network.layers[0].children())
+    x = torch.randn(2, 18, 16, generator=seeded(4))
+    y = mixer(x)
+    torch.testing.assert_close(y.square().mean(1), torch.ones(2, 16), rtol=1e-3, atol=0)
+    # A feature is mixed with itself at other places, never with another feature.
+    changed = x.clone()
+    changed[:, 5, 3] += 1
+    is_moved = (mixer(changed) != y).any(0)
+    assert is_moved[:, 3].all() and is_moved.sum() == 18
+
+
+def table_of(positions: str, prefix: int, side: int) -> tuple[Tensor, Tensor]:
+    settings = TrmSettings(
+        **{**SHARED, "positions": positions, "prefix": prefix}, family="trm", mixer="attention"
+    )
+    rotation = TokenSequence(settings, 6, seeded(0)).rotation(side**2, CPU)
+    assert rotation is not None
+    return rotation
+
+
+@given(side=st.integers(2, 9), prefix=st.integers(1, 16))
+def test_the_published_rope2d_is_shifted_by_the_prefix(side: int, prefix: int) -> None:
+    num, unrotated = side**2, (1.0, 0.0)  # cos, sin
+    for aligned, shifted, still in zip(
+        table_of("rope2d", prefix, side), table_of("rope2d_shifted", prefix, side), unrotated, strict=True
+    ):
+        assert aligned.shape == shifted.shape == (prefix + num, 4)
+        # Each cell is rotated as the cell P places on, the prefix as the first cells, the last P cells not at all.
+        cells = aligned[prefix:]
+        assert torch.equal(shifted[prefix:num], cells[prefix:])
+        assert torch.equal(shifted[: min(prefix, num)], cells[:prefix])
+        assert (aligned[:prefix] == still).all() and (shifted[num:] == still).all()
+        assert not torch.equal(aligned, shifted)
+
+
+@given(side=st.integers(2, 5), prefix=st.integers(1, 16))
+@hypothesis_settings(max_examples=20)
+def test_aligned_rope2d_rotates_by_row_and_column(side: int, prefix: int) -> None:
+    cos, sin = (part[prefix:] for part in table_of("rope2d", prefix, side))
+    frequencies = [1.0, 10_000**-0.5]  # heads of 8 features: two for the row, two for the column
+    for cell in range(side**2):
+        row, column = divmod(cell, side)
+        angles = torch.tensor([place * f for place in (row, column) for f in frequencies])
+        torch.testing.assert_close(cos[cell], angles.cos(), rtol=0, atol=1e-5)
+        torch.testing.assert_close(sin[cell], angles.sin(), rtol=0, atol=1e-5)
+
+
+@given(side=st.integers(2, 9), prefix=st.integers(1, 16))
+def test_rope_rotates_the_prefix_like_the_rest(side: int, prefix: int) -> None:
+    cos, sin = table_of("rope", prefix, side)
+    angles = torch.outer(torch.arange(prefix + side**2).float(), 10_000 ** -(torch.arange(4) / 4))
+    torch.testing.assert_close(cos, angles.cos(), rtol=0, atol=1e-5)
+    torch.testing.assert_close(sin, angles.sin(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
+def test_permuted_positions_permute_every_step(family: str) -> None:
+    """The paper's first proposition, over several supervision steps and with task vectors of zero."""
+    model, tokens = make(family, positions="none"), draw_tokens()
+    order = torch.randperm(16, generator=seeded(5))
+    places = torch.cat([torch.arange(2), 2 + order])
+    state, zeros = model.initial_state(3, 16, 6), torch.zeros(3, 16)
+    for _ in range(3):
+        moved = tuple(part[:, places] for part in state)
+        one, other = model(state, tokens, zeros), model(moved, tokens[:, order], zeros)
+        torch.testing.assert_close(other.logits, one.logits[:, order], rtol=0, atol=1e-5)
+        torch.testing.assert_close(other.halting, one.halting, rtol=0, atol=1e-5)
+        state = one.state
+    assert not torch.allclose(one.logits[:, order], one.logits, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"positions": "rope"}, {"positions": "rope2d"}, {"positions": "none", "mixer": "mlp"}]
+)
+@torch.no_grad()
+def test_what_knows_its_places_is_not_equivariant(changes: dict[str, Any]) -> None:
+    model, tokens = make("trm", **changes), draw_tokens()
+    order = torch.randperm(16, generator=seeded(5))
+    state = model.initial_state(3, 16, 6)
+    one, other = model(state, tokens).logits, model(state, tokens[:, order]).logits
+    assert not torch.allclose(other, one[:, order], atol=1e-3)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
+def test_the_task_type_moves_logits_and_halting(family: str) -> None:
+    model, tokens = make(family), draw_tokens(num=1).expand(2, -1)
+    vectors = model.task_vectors(torch.tensor([0, 1]))
+    _, logits, halting = model(model.initial_state(2, 16, 6), tokens, vectors)
+    assert not torch.allclose(logits[0], logits[1], atol=1e-2)
+    assert not torch.allclose(halting[0], halting[1], atol=1e-2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_q_head_starts_at_minus_five(family: str, make_model: Callable[[str], RecurrentModel]) -> None:
+    model = make_model(family)
+    halting = model(model.initial_state(3, 16, 6), draw_tokens()).halting
+    assert torch.equal(halting, torch.full((3, 2), -5.0))
+
+
+@pytest.fixture
+def make_model() -> Callable[[str], RecurrentModel]:
+    """A model as it starts."""
+
+    def untouched(family: str) -> RecurrentModel:
+        values = {"family": family, **SHARED}
+        settings = TrmSettings(**values, mixer="attention") if family == "trm" else HrmSettings(**values)
+        return build_model(settings, 6, seeded(0))
+
+    return untouched

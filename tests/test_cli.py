@@ -1,0 +1,376 @@
+"""The command line: quick to start, one line for what went wrong, and an exit code that says whose fault it is."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import typer
+import yaml
+
+from serrm.cli import find_root, main
+from serrm.ui import server_command
+
+ROOT = Path(__file__).parents[1]
+VECTORS = ROOT / "tests" / "vectors"
+IMPORT = ["import-checkpoint", __file__, "--variant", "trm", "--task", "sudoku", "--out"]
+HEAVY = {"torch", "numpy", "pydantic", "mlflow", "ortools", "pyarrow", "serrm.config"}
+
+
+def output_of(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def assert_one_line(error: str) -> None:
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = "import sys; from serrm.cli import main; code = main(['--help']); print(code, *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    code, *modules = run.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert not HEAVY & set(modules)
+
+
+def test_the_module_is_the_command() -> None:
+    run = subprocess.run([sys.executable, "-m", "serrm.cli", "nonsense"], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert_one_line(run.stderr)
+
+
+def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    main([])
+    out, err = output_of(capsys)
+    for command in (
+        "conformance",
+        "evaluate",
+        "export-checkpoint",
+        "headline",
+        "import-checkpoint",
+        "ui",
+    ):
+        assert command in out + err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["evaluate"],
+        ["evaluate", "--checkpoint", "missing", "--puzzles", __file__],
+        ["evaluate", "--checkpoint", ".", "--puzzles", "missing"],
+        ["evaluate", "--checkpoint", ".", "--puzzles", __file__, "--steps", "0"],
+        ["evaluate", "--checkpoint", ".", "--puzzles", __file__, "--precision", "int8"],
+        ["conformance", "missing.npz"],
+        ["import-checkpoint", __file__, "--variant", "trm", "--task", "sudoku"],
+        ["import-checkpoint", __file__, "--variant", "trm", "--out", "new"],
+        ["import-checkpoint", "missing.pt", "--variant", "trm", "--task", "sudoku", "--out", "new"],
+        [*IMPORT, "new", "--profile", "huge"],
+        ["export-checkpoint", "missing", "new.pt"],
+        ["export-checkpoint", "."],
+        ["headline", "--profile", "huge"],
+        ["ui", "--port", "0"],
+        ["ui", "--prot", "1"],
+    ],
+)
+def test_a_usage_error_is_one_line_and_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert_one_line(output_of(capsys)[1])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "--checkpoint", str(ROOT / "tests"), "--puzzles", __file__],
+        ["evaluate", "--checkpoint", str(ROOT / "tests"), "--puzzles", __file__, "--device", "abacus"],
+        ["conformance", __file__],
+        [*IMPORT, "new"],
+        ["export-checkpoint", ".", "new.pt"],
+        ["headline"],
+        ["ui"],
+    ],
+)
+def test_a_failure_is_one_line_and_1(
+    arguments: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # outside any project
+    assert main(arguments) == 1
+    assert_one_line(output_of(capsys)[1])
+
+
+def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("serrm.inference.conformance.check_conformance", interrupt)
+    assert main(["conformance", __file__]) == 130
+
+
+def test_conformance_prints_a_table_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    files = sorted(VECTORS.glob("se_rrm_*.npz"))
+    assert main(["conformance", *map(str, files)]) == 0
+    out, err = output_of(capsys)
+    assert not err
+    assert out.count("largest difference") == len(files) == 4
+    assert all(str(path) in out for path in files)
+    assert out.count("logits, step 3") == 4
+    assert "\x1b" not in out
+
+
+def test_conformance_goes_on_after_a_bad_file_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", __file__, str(VECTORS / "se_rrm_rope.npz")]) == 1
+    out, err = output_of(capsys)
+    assert_one_line(err)
+    assert "gradient of lm_head.weight" in out
+
+
+def test_conformance_fails_where_a_number_is_off(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tolerance = "serrm.inference.conformance.LOSS_TOLERANCE"
+    monkeypatch.setattr(tolerance, -1.0)
+    assert main(["conformance", str(VECTORS / "se_rrm_rope.npz")]) == 1
+    rows = [line.split() for line in output_of(capsys)[0].splitlines() if line]
+    assert {row[-1] for row in rows if "loss," in row} == {"no"}
+    assert {row[-1] for row in rows if "logits," in row} == {"yes"}
+
+
+def test_the_root_is_found_from_below(tmp_path: Path) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"no params\.yaml in .* or above it"):
+        find_root(below)
+    (tmp_path / "params.yaml").touch()
+    assert find_root(below) == find_root(tmp_path) == tmp_path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one evaluated cell in profile cpu; the current folder is one of its folders."""
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params |= {"profile": "cpu", "models": ["se_rrm"], "seeds": [0]}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    reports = tmp_path / "reports" / "cpu"
+    (reports / "metrics").mkdir(parents=True)
+    (reports / "tables").mkdir()
+    (reports / "metrics" / "sudoku-se_rrm-s0.json").write_text(json.dumps(metrics()))
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path / "docs")
+    for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def metrics() -> dict[str, Any]:
+    rates = {"fsr": 0.5, "fsr_lo": 0.25, "fsr_hi": 0.75, "gpa": 0.8125, "gpa_lo": 0.75, "gpa_hi": 0.875}
+    steps = {"16": rates}
+    return {
+        "profile": "cpu",
+        "task": "sudoku",
+        "model": "se_rrm",
+        "seed": 0,
+        "model_info": {"family": "se_rrm", "parameters": 10, "parameters_with_task_types": 10},
+        "training": {"steps": 1, "samples": 4, "seconds": 1.0, "puzzles_per_second": 4.0, "final_loss": 1.0},
+        "data": {"source": "generated", "train_puzzles": 4, "hash": "ab"},
+        "deviations": [],
+        "sets": {"9x9": {"status": "scored", "num_puzzles": 12, "num_blank": 600, "steps": steps}},
+        "learning_curve": [],
+    }
+
+
+@pytest.fixture
+def small(project: Path) -> Path:
+    """A project with a small variant of each family, whatever the profile."""
+    params = yaml.safe_load((project / "params.yaml").read_text())
+    small = {"width": 16, "layers": 1, "heads": 2}
+    params["model"] |= {f"small_{base}": {"based_on": base, **small} for base in ("se_rrm", "trm", "hrm")}
+    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    return project
+
+
+@pytest.mark.parametrize("family", ["se_rrm", "trm", "hrm"])
+def test_a_published_file_comes_in_is_scored_and_goes_out(
+    small: Path, capsys: pytest.CaptureFixture[str], family: str
+) -> None:
+    file, puzzles = published_file(small, family), small / "puzzles.txt"
+    puzzles.write_text(
+        "." + "23456789456789123789123456214365897365897214897214365531642978642978531978531642"
+    )
+    arguments = ["import-checkpoint", str(file), "--variant", f"small_{family}", "--task", "sudoku"]
+    arguments += ["--out", str(small / "imported")]
+    assert main(arguments) == 0
+    out, err = output_of(capsys)
+    assert out.startswith(f"{small / 'imported'}: small_{family} with ")
+    assert not err
+    evaluation = ["evaluate", "--checkpoint", str(small / "imported"), "--puzzles", str(puzzles)]
+    assert main([*evaluation, "--steps", "1", "--device", "cpu"]) == 0
+    assert main(["export-checkpoint", str(small / "imported"), str(small / "new" / "file.pt")]) == 0
+    out, err = output_of(capsys)
+    assert re.search(r"file\.pt: \d+ weights, [\d,]+ numbers\n$", out)
+    assert not err
+    assert (small / "new" / "file.pt").read_bytes() == file.read_bytes()
+
+    for again in (arguments, ["export-checkpoint", str(small / "imported"), str(file)]):
+        assert main(again) == 1
+        assert_one_line(error := output_of(capsys)[1])
+        assert "is there already; --force replaces it" in error
+        assert main([*again, "--force"]) == 0
+    assert main([*evaluation, "--steps", "1", "--device", "cpu"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (["--variant", "nonsense"], "model.nonsense is missing"),
+        (["--task", "chess"], "profiles.paper.data.chess is missing"),
+        (["--variant", "small_hrm"], "the weights of a model of the family trm, not hrm"),
+        (["--profile", "cpu", "--variant", "se_rrm"], "planes: usual has no form in the published code"),
+        (["--variant", "trm"], "expected the shape (1, 512), got (1, 16)"),
+    ],
+)
+def test_what_a_published_file_is_must_fit(
+    small: Path, capsys: pytest.CaptureFixture[str], changed: list[str], message: str
+) -> None:
+    file, target = published_file(small, "trm"), small / "imported"
+    arguments = ["import-checkpoint", str(file), "--variant", "small_trm", "--task", "sudoku"]
+    assert main([*arguments, "--out", str(target), *changed]) == 1
+    assert_one_line(error := output_of(capsys)[1])
+    assert message in error
+    assert not target.exists()
+
+
+def published_file(project: Path, family: str) -> Path:
+    """A file as the authors' code saves it, for the small variant of a family."""
+    import torch
+
+    from serrm.config import read_params
+    from serrm.inference.exchange import published_weights
+    from serrm.models.registry import build_model
+    from serrm.resolve import train_cell
+
+    params = read_params(project / "params.yaml")
+    settings = train_cell(params, "paper", "sudoku", f"small_{family}", 0).model
+    model = build_model(settings, 11, torch.Generator().manual_seed(0), num_positions=81)
+    path = project / f"{family}.pt"
+    with path.open("wb") as stream:
+        torch.save(published_weights(settings, model), stream)
+    return path
+
+
+def test_headline_shows_the_scores_and_where_the_rest_lies(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["headline"]) == 0
+    out, _ = output_of(capsys)
+    assert "profile cpu" in out
+    assert "50.00 (25.00–75.00)" in out
+    assert str(Path("..", "reports", "cpu", "tables")) in out
+    assert "figures" not in out  # there are none
+    assert "make ui" in out
+
+
+def test_headline_of_a_profile_that_did_not_run_fails(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["headline", "--profile", "gpu"]) == 1
+    error = output_of(capsys)[1]
+    assert_one_line(error)
+    assert str(project / "reports" / "gpu") in error
+
+
+def test_the_ui_is_one_worker_on_the_store(tmp_path: Path) -> None:
+    database = tmp_path / "mlflow.db"
+    database.touch()
+    command = server_command(f"sqlite:///{database}", "127.0.0.1", free_port())
+    assert command[:4] == [sys.executable, "-m", "mlflow", "server"]
+    pairs = dict(zip(command[4::2], command[5::2], strict=True))
+    assert pairs["--backend-store-uri"] == f"sqlite:///{database}"
+    assert pairs["--workers"] == "1"
+
+
+def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no runs yet: .*mlflow\.db is missing"):
+        server_command(f"sqlite:///{tmp_path / 'mlflow.db'}", "127.0.0.1", 5000)
+    with pytest.raises(ValueError, match="the runs are kept by https://example"):
+        server_command("https://example.org", "127.0.0.1", 5000)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            ValueError, match=rf"cannot serve on 127\.0\.0\.1:{port}: .* choose another --port"
+        ):
+            server_command((tmp_path / "folder").as_uri(), "127.0.0.1", port)
+
+
+def test_the_ui_becomes_the_server_in_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[tuple[str, list[str], dict[str, str]]] = []
+
+    def become(program: str, command: list[str], environment: dict[str, str]) -> NoReturn:
+        calls.append((program, command, environment))
+        raise typer.Exit
+
+    monkeypatch.setattr("os.execve", become)
+    (project / "mlflow.db").touch()
+    port = free_port()
+    assert main(["ui", "--port", str(port)]) == 0
+    ((program, command, environment),) = calls
+    assert program == sys.executable
+    assert f"sqlite:///{project / 'mlflow.db'}" in command
+    assert environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
+    assert environment["MLFLOW_DISABLE_TELEMETRY"] == "true"
+    assert Path.cwd() == project
+    assert f"http://127.0.0.1:{port}" in output_of(capsys)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
+def test_the_ui_answers_within_seconds(project: Path) -> None:
+    from serrm.tracking import cell_run
+
+    with cell_run(project, "cpu", "sudoku-se_rrm-s0", project / "run.json"):
+        pass
+    port, start = free_port(), time.monotonic()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "serrm.cli", "ui", "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while not is_healthy(port):
+            assert server.poll() is None
+            assert time.monotonic() - start < 60
+            time.sleep(0.1)
+    finally:
+        server.terminate()
+        server.wait(20)
+    assert not is_healthy(port)
+
+
+def is_healthy(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,224 @@
+"""params.yaml is a closed book: whatever is misspelt, missing or out of range is named."""
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from serrm.config import (
+    EvaluateSettings,
+    Execution,
+    Grid,
+    Params,
+    TrainCell,
+    parse,
+    read_cell,
+    read_execution,
+    read_params,
+)
+from serrm.resolve import resolve, write
+
+PARAMS = Path(__file__).parents[1] / "params.yaml"
+ABSENT = object()
+Keys = tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def params() -> dict[str, Any]:
+    return read_params(PARAMS)
+
+
+def walk(tree: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Every mapping and leaf of a tree with the keys that lead to it."""
+    yield keys, tree
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from walk(value, (*keys, key))
+
+
+def changed(params: dict[str, Any], keys: Keys, value: object) -> dict[str, Any]:
+    """A copy with another value at a place."""
+    copied = copy.deepcopy(params)
+    place = copied
+    for key in keys[:-1]:
+        place = place[key]
+    if value is ABSENT:
+        del place[keys[-1]]
+    else:
+        place[keys[-1]] = value
+    return copied
+
+
+def check(params: dict[str, Any]) -> None:
+    """What the resolve stage does, for the profile that params.yaml names, without writing."""
+    parse(Params, params, "params")
+    resolve(params, params["profile"])
+
+
+def is_used(params: dict[str, Any], keys: Keys) -> bool:
+    """Whether the cells of the active profile are composed of the values here."""
+    models = {params["model"][name].get("based_on", name) for name in params["models"]}
+    models |= set(params["models"])
+    match keys:
+        case ("profiles", name, *_) if name != params["profile"]:
+            return False
+        case ("model", name, *_) | ("recipe", _, name, *_) | ("profiles", _, "model", name, *_):
+            return name in models
+        case ("profiles", _, "train", _, name, *_):
+            return name in models
+        case ("execution", *_):
+            return False
+    return True
+
+
+def failure(params: dict[str, Any]) -> str | None:
+    """The message of a refusal, which must be one line."""
+    try:
+        check(params)
+    except ValueError as error:
+        assert "\n" not in str(error)
+        return str(error)
+    return None
+
+
+def test_an_unknown_key_is_refused_wherever_it_stands(params: dict[str, Any]) -> None:
+    num_checked = 0
+    for keys, value in walk(params):
+        if isinstance(value, dict) and is_used(params, keys) and keys[-1:] != ("num_test_sizes",):
+            message = failure(changed(params, (*keys, "colour"), 3))
+            assert message is not None and "colour" in message, keys
+            num_checked += 1
+    assert num_checked > 20
+
+
+def test_a_value_of_the_wrong_type_is_refused_by_its_key(params: dict[str, Any]) -> None:
+    num_checked = 0
+    for keys, value in walk(params):
+        if not isinstance(value, dict) and is_used(params, keys):
+            message = failure(changed(params, keys, {"nonsense": 1}))
+            # A value that the profile overrides is not looked at.
+            assert message is None or keys[-1] in message, keys
+            num_checked += message is not None
+    assert num_checked > 40
+
+
+def test_a_missing_key_is_named_unless_it_has_a_default(params: dict[str, Any]) -> None:
+    num_checked = 0
+    for keys, _ in walk(params):
+        if keys:
+            message = failure(changed(params, keys, ABSENT))
+            assert message is None or keys[-1] in message, keys
+            num_checked += message is not None
+    assert num_checked > 30
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        ("profile", "cuda", r"params.profile: Input should be 'ci', 'cpu', 'gpu' or 'paper' \(got 'cuda'\)"),
+        ("models", ["se_rmm"], "params: models: 'se_rmm' is no entry of model"),
+        ("models", "se_rrm", r"params.models: Input should be a valid tuple \(got 'se_rrm'\)"),
+        ("seeds", [-1], r"seed: Input should be greater than or equal to 0 \(got -1\)"),
+        ("profiles.ci.model.se_rmm", {}, "profiles.ci.model: 'se_rmm' is no entry of model"),
+        ("profiles.ci.evalaute", {}, "params.profiles.ci.evalaute: Extra inputs are not permitted"),
+        ("profiles.ci.evaluate.sudoku.steps", [], r"evaluate.steps: .*at least 1 item"),
+        ("profiles.ci.train.sudoku.se_rrm.warmup_steps", -1, r"train.warmup_steps: .* \(got -1\)"),
+        ("profiles.ci.train.sudoku.se_rrm.epochs", 3, "train: give either epochs or steps, got epochs=3.0"),
+        ("profiles.ci.model.se_rrm.width", 32.5, r"width: .*integer.* \(got 32.5\)"),
+        ("profiles.ci.model.se_rrm.positions", "rope3d", r"positions: .* \(got 'rope3d'\)"),
+        ("profiles.ci.data.sudoku.download.source.kind", "web", "download.source: .*'web'"),
+        ("profiles.ci.data.sudoku.download.source.clues", [50, 40], r"clues: clue range \[50, 40\]"),
+        ("model.se_rrm.family", 7, r"params.model.se_rrm.family: .* \(got 7\)"),
+        ("model.other", {"based_on": "nothing"}, "'nothing'|model.nothing is missing"),
+        ("recipe.sudoku.se_rrm.trian", {}, "recipe.sudoku.se_rrm.trian: Extra inputs are not permitted"),
+    ],
+)
+def test_messages_say_where_and_what(params: dict[str, Any], keys: str, value: object, message: str) -> None:
+    broken = changed({**params, "profile": "ci", "models": ["se_rrm"]}, tuple(keys.split(".")), value)
+    if keys == "model.other":
+        broken["models"] = ["other"]
+    with pytest.raises(ValueError, match=message) as caught:
+        check(broken)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
+
+
+def test_a_number_that_yaml_takes_for_a_string_is_a_number(params: dict[str, Any]) -> None:
+    """YAML 1.1 reads 1e-4 as a string; it is taken as what was meant, and what is no number is refused."""
+    path = ("profiles", "ci", "train", "sudoku", "se_rrm", "learning_rate")
+    ci = {**params, "profile": "ci", "models": ["se_rrm"], "seeds": [0]}
+    (written,) = yaml.safe_load("[1e-4]")
+    assert isinstance(written, str)
+    cells = [resolve(changed(ci, path, rate), "ci")["train/sudoku-se_rrm-s0"] for rate in (written, 1.0e-4)]
+    assert cells[0] == cells[1]
+    assert isinstance(cells[0], TrainCell) and cells[0].train.learning_rate == 1e-4
+    with pytest.raises(ValueError, match=r"learning_rate: .*number.* \(got '1e-4\.'\)"):
+        check(changed(ci, path, "1e-4."))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [", "not valid YAML: "),
+        ("", "params: Input should be a valid dictionary"),
+        ("- 1", "params: Input should be a valid dictionary"),
+        ("profile: ci", r"params\.\w+: Field required"),
+    ],
+)
+def test_what_is_no_params_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_params(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_execution_is_read_on_its_own(params: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump({**params, "execution": {"device": "cpu", "max_seconds": 9}}))
+    assert read_execution(path) == Execution(device="cpu", max_seconds=9.0)
+    for broken, message in (
+        ({"devcie": "cpu"}, "execution.devcie: Extra inputs are not permitted"),
+        ({"threads": 0}, "execution.threads: Input should be greater than 0"),
+        ({"max_seconds": "soon"}, "execution.max_seconds: .*number"),
+    ):
+        path.write_text(yaml.safe_dump({**params, "execution": broken}))
+        with pytest.raises(ValueError, match=message):
+            read_execution(path)
+
+
+def test_a_cell_file_is_read_as_it_was_written(tmp_path: Path, make_cell: Callable[..., TrainCell]) -> None:
+    cell = make_cell()
+    write({"train/a": cell}, tmp_path)
+    again = read_cell(TrainCell, tmp_path / "train" / "a.json")
+    assert again == cell and again.digest() == cell.digest()
+    with pytest.raises(ValueError, match=r"a\.task: Extra inputs|a\.\w+: Field required"):
+        read_cell(EvaluateSettings, tmp_path / "train" / "a.json")
+
+
+def test_a_digest_changes_with_any_value(make_cell: Callable[..., TrainCell]) -> None:
+    changes: list[dict[str, Any]] = [
+        {},
+        {"seed": 1},
+        {"variant": "other"},
+        {"model": {"width": 64}},
+        {"train": {"learning_rate": 1e-3}},
+        {"train": {"halting": {"kind": "random", "probability": 0.2}}},
+        {"fidelity": {"bfloat16_embeddings": True}},
+        {"arrays": {"num_augmentations": 4}},
+    ]
+    assert len({make_cell(**change).digest() for change in changes}) == len(changes)
+
+
+def test_settings_are_frozen(make_cell: Callable[..., TrainCell]) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        make_cell().seed = 3  # type: ignore[misc]
+
+
+def test_the_grid_runs_over_tasks_then_models_then_seeds() -> None:
+    grid = Grid(tasks=("a", "b"), models=("m", "n"), seeds=(0, 1))
+    cells = list(grid.cells())
+    assert len(cells) == len(set(cells)) == 8
+    assert cells[:3] == [("a", "m", 0), ("a", "m", 1), ("a", "n", 0)] and cells[4] == ("b", "m", 0)

@@ -1,0 +1,201 @@
+"""A cell is composed of base, recipe, profile and variant, the stronger over the weaker."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serrm.config import PROFILES, EvaluateCell, Grid, TrainCell, read_params
+from serrm.models.settings import SeRrmSettings
+from serrm.resolve import compose, deviations, resolve, train_cell, write
+
+PARAMS = Path(__file__).parents[1] / "params.yaml"
+# The places a value may stand in, weakest first.
+PLACES = [
+    "base",
+    "recipe of base",
+    "profile for family",
+    "variant",
+    "recipe of variant",
+    "profile for variant",
+]
+presence = st.lists(st.booleans(), min_size=len(PLACES), max_size=len(PLACES))
+
+
+@pytest.fixture(scope="module")
+def params() -> dict[str, Any]:
+    return read_params(PARAMS)
+
+
+def tree(is_there: list[bool], section: str) -> dict[str, Any]:
+    """Parameters in which `x` stands in the places marked, as the name of its place."""
+    found = [{"x": place} if there else {} for place, there in zip(PLACES, is_there, strict=True)]
+    base, recipe, profile, own, own_recipe, own_profile = found
+
+    def entry(values: dict[str, str]) -> dict[str, Any]:
+        return values if section == "model" else {section: values}
+
+    overrides: dict[str, Any] = {"family": profile, "variant": own_profile}
+    return {
+        "model": {
+            "base": {"family": "family", **entry(base)},
+            "variant": {"based_on": "base", **entry(own)},
+        },
+        "recipe": {"task": {"base": {section: recipe}, "variant": {section: own_recipe}}},
+        "profiles": {"ci": {section: overrides if section == "model" else {"task": overrides}}},
+    }
+
+
+@pytest.mark.parametrize("section", ["model", "train"])
+@given(is_there=presence)
+def test_the_strongest_place_wins(section: str, is_there: list[bool]) -> None:
+    values = compose(tree(is_there, section), "ci", "task", "variant", section)
+    there = [place for place, marked in zip(PLACES, is_there, strict=True) if marked]
+    assert values.get("x") == (there[-1] if there else None)
+    assert "based_on" not in values
+
+
+@pytest.mark.parametrize("section", ["model", "train"])
+@given(is_there=presence)
+def test_a_base_knows_nothing_of_its_variants(section: str, is_there: list[bool]) -> None:
+    values = compose(tree(is_there, section), "ci", "task", "base", section)
+    there = [place for place, marked in zip(PLACES[:3], is_there, strict=False) if marked]
+    assert values.get("x") == (there[-1] if there else None)
+
+
+def test_a_variant_of_a_variant_is_refused() -> None:
+    broken = tree([False] * 6, "model")
+    broken["model"]["third"] = {"based_on": "variant"}
+    with pytest.raises(ValueError, match=r"model\.third\.based_on: 'variant' is itself based on another"):
+        compose(broken, "ci", "task", "third", "model")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_profile_resolves_for_every_model(params: dict[str, Any], profile: str) -> None:
+    everything = {**params, "models": list(params["model"]), "seeds": [0, 3]}
+    files = resolve(everything, profile)
+    expected = {"tabulate"} | {
+        f"{stage}/{task}" for stage in ("download", "augment", "arrays") for task in params["tasks"]
+    }
+    expected |= {
+        f"{stage}/{task}-{model}-s{seed}"
+        for stage in ("train", "evaluate")
+        for task in params["tasks"]
+        for model in params["model"]
+        for seed in (0, 3)
+    }
+    assert files.keys() == expected
+    assert isinstance(files["tabulate"], Grid)
+    for name, settings in files.items():
+        if name.startswith("evaluate/"):
+            assert isinstance(settings, EvaluateCell)
+            assert bool(settings.deviations) == (profile != "paper")
+            assert settings.source
+
+
+def test_the_papers_sudoku_recipe(params: dict[str, Any]) -> None:
+    """Table A2, and what the published code adds."""
+    cell = train_cell(params, "paper", "sudoku", "se_rrm", 0)
+    assert isinstance(cell.model, SeRrmSettings)
+    model, recipe = cell.model, cell.train
+    assert (model.width, model.layers, model.h_cycles, model.l_cycles) == (256, 2, 3, 6)
+    assert (model.heads, model.head_dim, model.symbol_heads, model.symbol_head_dim) == (4, 64, 2, 64)
+    assert (model.registers, model.symbols, model.planes) == (4, "tied", "all")
+    assert model.attention_dropout == 0.2
+    assert recipe.num_steps(1000) == pytest.approx(10_000 * 1000 / recipe.batch_size, rel=1e-3)
+    assert recipe.halting.model_dump() == {"kind": "random", "probability": 0.05}
+    assert recipe.max_supervision_steps == 16
+    assert (recipe.learning_rate, recipe.warmup_steps, recipe.weight_decay) == (5e-4, 2000, 1.0)
+    assert (recipe.betas, recipe.ema) == ((0.9, 0.95), 0.999)
+    assert cell.arrays.num_augmentations == 1000
+    assert not any(cell.fidelity.model_dump().values())
+
+
+def with_variant(params: dict[str, Any], **entry: Any) -> dict[str, Any]:
+    """The parameters with one more model in the grid."""
+    return {
+        **params,
+        "models": ["se_rrm", "mine"],
+        "seeds": [0],
+        "model": {**params["model"], "mine": {"based_on": "se_rrm", **entry}},
+    }
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_variant_is_its_base_but_for_what_it_names(params: dict[str, Any], profile: str) -> None:
+    files = resolve(with_variant(params, positions="none", train={"ema": 0.5}), profile)
+    base, mine = files["train/sudoku-se_rrm-s0"], files["train/sudoku-mine-s0"]
+    assert isinstance(base, TrainCell) and isinstance(mine, TrainCell)
+    changed = {"model": {"positions": "none"}, "train": {"ema": 0.5}}
+    expected = base.model_dump() | {"variant": "mine"}
+    for section, values in changed.items():
+        expected[section] = expected[section] | values
+    assert mine.model_dump() == expected
+
+
+def test_one_models_parameter_changes_the_files_of_its_cells_alone(params: dict[str, Any]) -> None:
+    before = resolve(with_variant(params, positions="none"), "ci")
+    after = resolve(with_variant(params, positions="none", width=48), "ci")
+    assert {name for name in before if before[name] != after[name]} == {
+        "train/sudoku-mine-s0",
+        "evaluate/sudoku-mine-s0",  # its deviations name the width
+    }
+
+
+def test_an_overridden_value_changes_nothing(params: dict[str, Any]) -> None:
+    ci = {**params, "models": ["se_rrm"]}
+    wide = {**ci, "model": {**ci["model"], "se_rrm": {**ci["model"]["se_rrm"], "l_cycles": 99}}}
+    assert resolve(ci, "ci") == resolve(wide, "ci")
+
+
+def test_evaluation_settings_change_the_evaluations_alone(params: dict[str, Any]) -> None:
+    ci = params["profiles"]["ci"]
+    evaluate = {"sudoku": {**ci["evaluate"]["sudoku"], "steps": [1, 3]}}
+    other = {**params, "profiles": {**params["profiles"], "ci": {**ci, "evaluate": evaluate}}}
+    before, after = resolve(params, "ci"), resolve(other, "ci")
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if name.startswith("evaluate/")}
+
+
+def test_profiles_may_switch_faults_on(params: dict[str, Any]) -> None:
+    ci = {**params["profiles"]["ci"], "fidelity": {"bfloat16_embeddings": True}}
+    faulty = {**params, "profiles": {**params["profiles"], "ci": ci}}
+    cell = train_cell(faulty, "ci", "sudoku", "se_rrm", 0)
+    assert cell.fidelity.bfloat16_embeddings and not cell.fidelity.dropout_at_evaluation
+
+
+def test_the_shifted_rotation_is_a_fault_of_models_with_a_prefix(params: dict[str, Any]) -> None:
+    faults = {"shifted_rope2d": True}
+    variants = {
+        "trm_2d": {"based_on": "trm", "positions": "rope2d", "fidelity": faults},
+        "trm_1d": {"based_on": "trm", "positions": "rope", "fidelity": faults},
+        "se_2d": {"based_on": "se_rrm", "positions": "rope2d", "fidelity": faults},
+    }
+    faulty = {**params, "model": {**params["model"], **variants}}
+    found = {name: train_cell(faulty, "paper", "sudoku", name, 0).model.positions for name in variants}
+    assert found == {"trm_2d": "rope2d_shifted", "trm_1d": "rope", "se_2d": "rope2d"}
+
+
+def test_deviations_are_what_differs_from_the_paper(params: dict[str, Any]) -> None:
+    ci = train_cell(params, "ci", "sudoku", "se_rrm", 0)
+    sentences = list(deviations(params, "ci", ci))
+    assert len(sentences) == len(set(sentences)) > 5
+    assert any(sentence.startswith(f"width {ci.model.width} (paper: 256)") for sentence in sentences)
+    assert any(sentence.startswith("optimiser steps ") for sentence in sentences)
+    assert not any("log every" in sentence or "seed" in sentence for sentence in sentences)
+    paper = train_cell(params, "paper", "sudoku", "se_rrm", 0)
+    assert list(deviations(params, "paper", paper)) == []
+
+
+def test_files_are_written_alike_each_time(params: dict[str, Any], tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    write(resolve(params, "ci"), one)
+    write(dict(reversed(resolve(params, "ci").items())), other)
+    names = sorted(path.relative_to(one).as_posix() for path in one.rglob("*.json"))
+    assert "train/sudoku-se_rrm-s0.json" in names
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes()
+        json.loads((one / name).read_text())

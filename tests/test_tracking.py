@@ -1,0 +1,283 @@
+"""MLflow holds one run a cell, whoever opens it, however it ends; on a temporary sqlite store."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+from mlflow.entities import Run
+from mlflow.tracking import MlflowClient
+
+from serrm.config import TrainCell
+from serrm.store import tracking_uri
+from serrm.tracking import BATCH, CellRun, cell_run, flattened
+from serrm.training.interrupt import Interrupted
+
+# MLflow's own models of its database.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+VARIABLES = ("MLFLOW_TRACKING_URI", "DVC_ROOT")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A repository root with its own store; making the database takes seconds, so all tests share it."""
+    folder = tmp_path_factory.mktemp("root")
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in VARIABLES:
+            patch.delenv(variable, raising=False)
+        patch.chdir(folder)
+        yield folder
+        mlflow.set_tracking_uri("")
+
+
+@pytest.fixture
+def client(root: Path) -> MlflowClient:
+    return MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
+
+
+@pytest.fixture
+def pointer(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "cell.mlflow.json"
+
+
+def stored(client: MlflowClient, run: CellRun) -> Run:
+    return client.get_run(run.run_id)
+
+
+def test_the_environment_wins_over_the_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    assert tracking_uri(tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.chdir(tmp_path)
+    assert tracking_uri(Path()) == f"sqlite:///{tmp_path}/mlflow.db", "absolute, wherever a stage runs"
+    monkeypatch.setenv("DVC_ROOT", "/repository")
+    assert tracking_uri(tmp_path) == "sqlite:////repository/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://host:5000")
+    assert tracking_uri(tmp_path) == "http://host:5000"
+
+
+def test_a_store_named_by_the_environment_is_used(
+    root: Path, pointer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The same database by another name is cheaper than a second one.
+    other = tmp_path / "other.db"
+    other.symlink_to(root / "mlflow.db")
+    with cell_run(root, "ci", "first", pointer, params={}):
+        pass
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other}")
+    with cell_run(root, "ci", "cell", pointer, params={}) as run:
+        assert mlflow.get_tracking_uri() == f"sqlite:///{other}"
+        run.log({"x": 1.0})
+    assert (tmp_path / "other.db.lock").exists()
+
+
+def test_a_cell_has_one_run_in_the_experiment_of_its_profile(
+    root: Path, client: MlflowClient, pointer: Path
+) -> None:
+    with cell_run(root, "profile-a", "sudoku-tiny-s0", pointer, params={"model": {"width": 32}}) as training:
+        training.log({"train/loss": 0.5})
+    with cell_run(root, "profile-a", "sudoku-tiny-s0", pointer) as evaluation:
+        evaluation.log({"test/9x9/fsr": 0.25})
+    assert evaluation.run_id == training.run_id == json.loads(pointer.read_text())["run_id"]
+    run = stored(client, training)
+    assert run.info.run_name == "sudoku-tiny-s0" and run.info.status == "FINISHED"
+    assert run.data.params == {"model.width": "32"}
+    assert run.data.metrics == {"train/loss": 0.5, "test/9x9/fsr": 0.25}
+    assert run.data.tags["profile"] == "profile-a"
+    assert run.data.tags["dvc.stage"] == "train@profile-a-sudoku-tiny-s0"
+    experiment = client.get_experiment_by_name("profile-a")
+    assert experiment is not None and run.info.experiment_id == experiment.experiment_id
+    assert len(client.search_runs([experiment.experiment_id])) == 1
+
+
+def test_resuming_keeps_parameters_and_repeats_no_record(
+    root: Path, client: MlflowClient, pointer: Path, make_cell: Callable[..., TrainCell]
+) -> None:
+    params = make_cell().model_dump(mode="json")
+    records = [{"step": step, "samples": 2 * step, "loss": 1 / step} for step in (10, 20, 30, 40)]
+    with pytest.raises(Interrupted), cell_run(root, "ci", "cell", pointer, params=params) as run:
+        for record in records[:3]:
+            run.log_record(record)
+        raise Interrupted("stopped")
+    assert stored(client, run).info.status == "KILLED"
+    with cell_run(root, "ci", "cell", pointer, params=params) as again:
+        assert stored(client, run).info.status == "RUNNING"
+        for record in records[1:]:  # a checkpoint before the stop: what follows it is done again
+            again.log_record(record)
+    assert again.run_id == run.run_id
+    history = client.get_metric_history(run.run_id, "train/loss")
+    assert sorted((metric.step, metric.value) for metric in history) == [
+        (10, 1 / 10),
+        (20, 1 / 20),
+        (30, 1 / 30),
+        (40, 1 / 40),
+    ]
+    found = stored(client, run).data.params
+    assert found["train.learning_rate"] == "0.003" and found["model.family"] == "se_rrm"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (None, "FINISHED"),
+        (ValueError("no"), "FAILED"),
+        (KeyboardInterrupt(), "KILLED"),
+        (SystemExit(143), "KILLED"),
+        (Interrupted("resume"), "KILLED"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_run_ends_as_its_body_does(
+    root: Path, client: MlflowClient, pointer: Path, error: BaseException | None, status: str
+) -> None:
+    def body() -> CellRun:
+        with cell_run(root, "ci", "cell", pointer, params={}) as run:
+            runs.append(run)
+            run.log({"x": 2.0})
+            if error is not None:
+                raise error
+        return run
+
+    runs: list[CellRun] = []
+    if error is None:
+        body()
+    else:
+        with pytest.raises(type(error)):
+            body()
+    found = stored(client, runs[0])
+    assert found.info.status == status
+    assert found.data.metrics == {"x": 2.0}, "what was noted is not lost"
+
+
+def test_metrics_go_in_batches(
+    root: Path, client: MlflowClient, pointer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    with cell_run(root, "ci", "cell", pointer, params={}) as run:
+        send = run.client.log_batch
+
+        def watched(run_id: str, metrics: Any) -> None:
+            sizes.append(len(metrics))
+            send(run_id, metrics)
+
+        monkeypatch.setattr(run.client, "log_batch", watched)
+        for step in range(300):
+            run.log({"a": step / 2, "b": step, "missing": None}, step=step)
+    assert sum(sizes) == 600 and len(sizes) == 2 and max(sizes) <= BATCH
+    history = client.get_metric_history(run.run_id, "a")
+    assert {metric.step: metric.value for metric in history} == {step: step / 2 for step in range(300)}
+    assert stored(client, run).data.metrics == {"a": 149.5, "b": 299.0}
+
+
+@pytest.mark.parametrize("content", [None, "0" * 32])
+def test_an_evaluation_leaves_the_pointer_alone(root: Path, pointer: Path, content: str | None) -> None:
+    """It is an output of the training, and a link into DVC's cache."""
+    if content is not None:
+        pointer.parent.mkdir()
+        pointer.write_text(json.dumps({"run_id": content}))
+        os.link(pointer, pointer.with_name("cache"))
+    with cell_run(root, "ci", "cell", pointer) as run:
+        assert run.run_id != content
+    assert pointer.exists() == (content is not None)
+    if content is not None:
+        assert json.loads(pointer.with_name("cache").read_text()) == {"run_id": content}
+
+
+def test_a_training_renews_a_pointer_to_a_run_that_is_gone(root: Path, pointer: Path) -> None:
+    pointer.parent.mkdir()
+    pointer.write_text(json.dumps({"run_id": "0" * 32}))
+    with cell_run(root, "ci", "cell", pointer, params={}) as run:
+        assert json.loads(pointer.read_text()) == {"run_id": run.run_id}
+
+
+def test_a_training_is_described(root: Path, client: MlflowClient, pointer: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    checkpoint.mkdir()
+    (checkpoint / "model.safetensors").write_bytes(b"weights")
+    training = {
+        "seconds": 1.5,
+        "samples": 24,
+        "steps": 6,
+        "puzzle_steps_per_second": 16.0,
+        "peak_memory_bytes": 10**8,
+        "device": "cpu",
+    }
+    config = {
+        "parameters": 1000,
+        "parameters_with_task_types": 1016,
+        "data_hash": "d" * 64,
+        "code_hash": "c" * 64,
+        "training": training,
+    }
+    with cell_run(root, "ci", "cell", pointer, params={}) as run:
+        run.log_training(config, "cell", checkpoint, Path("data/arrays/ci/sudoku"))
+    found = stored(client, run)
+    assert found.data.metrics["model/parameters_with_task_types"] == 1016
+    assert found.data.metrics["train/puzzle_steps_per_second"] == 16.0
+    assert found.data.metrics["train/peak_memory_bytes"] == 10**8
+    assert found.data.tags["data_hash"] == "d" * 64 and found.data.tags["device"] == "cpu"
+    assert found.inputs is not None
+    (data,) = found.inputs.dataset_inputs
+    assert data.dataset.name == "sudoku" and data.dataset.digest == "d" * 36
+    models = mlflow.search_logged_models(
+        [found.info.experiment_id], filter_string=f"source_run_id = '{run.run_id}'", output_format="list"
+    )
+    assert [model.tags["dvc_path"] for model in models] == [checkpoint.as_posix()]
+
+
+def test_scores_and_curve_are_logged(root: Path, client: MlflowClient, pointer: Path) -> None:
+    rates = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
+    metrics = {
+        "sets": {
+            "9x9": {"status": "scored", "steps": {"1": rates | {"fsr": 0.1}, "16": rates}},
+            "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
+        },
+        "learning_curve": [{"step": 20, "samples": 80, "loss": 1.0, **rates}],
+    }
+    with cell_run(root, "ci", "cell", pointer, params={}) as run:
+        run.log_scores(metrics)
+    found = stored(client, run).data.metrics
+    assert {name.split("/", 2)[2]: value for name, value in found.items() if "test/" in name} == rates
+    history = client.get_metric_history(run.run_id, "test/9x9/fsr")
+    assert sorted((metric.step, metric.value) for metric in history) == [(1, 0.1), (16, 0.5)]
+    assert found["curve/samples"] == 80
+    artifact = client.download_artifacts(run.run_id, "metrics.json")
+    assert json.loads(Path(artifact).read_text()) == metrics
+
+
+def test_git_tags_tell_the_commit_and_whether_the_code_differs(
+    root: Path, client: MlflowClient, tmp_path: Path
+) -> None:
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        return subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def tags(name: str) -> dict[str, str]:
+        with cell_run(tmp_path, "ci", name, tmp_path / f"{name}.json", params={}) as run:
+            pass
+        return dict(stored(client, run).data.tags)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root / 'mlflow.db'}")
+        patch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+        assert "git.dirty" not in tags("outside")
+        git("init", "-q")
+        (tmp_path / "src").mkdir()
+        (tmp_path / "src" / "a.py").write_text("1")
+        git("add", "src")
+        git("commit", "-qm", "first")
+        clean = tags("clean")
+        assert (clean["mlflow.source.git.commit"], clean["git.dirty"]) == (git("rev-parse", "HEAD"), "false")
+        (tmp_path / "src" / "a.py").write_text("2")
+        assert tags("dirty")["git.dirty"] == "true"
+
+
+def test_flattened() -> None:
+    tree = {"a": {"b": {"c": 1}, "d": [1, 2]}, "e": None}
+    assert flattened(tree) == {"a.b.c": 1, "a.d": [1, 2], "e": None}

@@ -1,0 +1,157 @@
+"""Every model variant of params.yaml resolves and builds, and is its base but for what it names."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from serrm.config import PROFILES, Profile, TrainCell, read_params
+from serrm.models.recurrence import num_parameters
+from serrm.models.registry import build_model
+from serrm.models.settings import SeRrmSettings, TrmSettings
+from serrm.resolve import resolve, train_cell
+
+PARAMS = read_params(Path(__file__).parents[1] / "params.yaml")
+TASKS = list(PARAMS["tasks"])
+SECTIONS = ("model", "train", "fidelity")
+PUBLISHED = {"positions", "fidelity.shifted_rope2d"}  # what the published RoPE2D of TRM changes
+RANDOM = {"train.halting"}
+MATCHED = {"width", "heads", "positions", "train.batch_size", "train.epochs", "train.learning_rate"} | RANDOM
+# What each ablation of tables A5 to A7 changes in its base, on Sudoku at the paper's scale.
+ABLATIONS = {
+    "trm_mlp": {"mixer"},
+    "trm_random_halting": RANDOM,
+    "trm_rope2d": {"positions"},
+    "trm_rope2d_published": PUBLISHED,
+    "trm_rope2d_random_halting": {"positions"} | RANDOM,
+    "trm_rope2d_random_halting_published": PUBLISHED | RANDOM,
+    "trm_matched": MATCHED,
+    "trm_matched_published": MATCHED | PUBLISHED,
+    "se_rrm_rope": {"positions"},
+    "se_rrm_trm_hyperparameters": {
+        "width",
+        "heads",
+        "positions",
+        "train.batch_size",
+        "train.epochs",
+        "train.learning_rate",
+    },
+    "se_rrm_untied": {"symbols"},
+    "se_rrm_tied": set(),  # tied is the default; the row of the table stands for itself
+}
+
+
+def flat(cell: TrainCell) -> dict[str, Any]:
+    """The parameters of a cell by key: a model's bare, `train.` and `fidelity.` before the others, as in an entry."""
+    dumped = cell.model_dump()
+    return {
+        key if section == "model" else f"{section}.{key}": value
+        for section in SECTIONS
+        for key, value in dumped[section].items()
+    }
+
+
+def named(variant: str) -> dict[str, Any]:
+    """The values that an entry gives itself, by the same keys."""
+    own = dict(PARAMS["model"][variant])
+    own.pop("based_on", None)
+    nested = {f"{name}.{k}": v for name in ("train", "fidelity") for k, v in own.pop(name, {}).items()}
+    return own | nested
+
+
+def differing(profile: Profile, task: str, variant: str) -> set[str]:
+    """The keys in which a variant is not as its base."""
+    base = PARAMS["model"][variant]["based_on"]
+    one, other = (flat(train_cell(PARAMS, profile, task, name, 0)) for name in (base, variant))
+    assert one.keys() == other.keys()
+    return {key for key, value in one.items() if value != other[key]}
+
+
+def variants() -> list[str]:
+    return [name for name, entry in PARAMS["model"].items() if "based_on" in entry]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("variant", PARAMS["model"])
+def test_every_entry_resolves_and_builds(profile: Profile, variant: str) -> None:
+    for task in TASKS:
+        cell = train_cell(PARAMS, profile, task, variant, 0)
+        with torch.device("meta"):
+            model = build_model(cell.model, 11, num_positions=81)
+        assert num_parameters(model) > 0
+        has_q_head = hasattr(model.readout, "halt_weight")
+        assert has_q_head or cell.train.halting.kind == "random"
+        assert (cell.train.task_types is not None) or model.task_types is None
+
+
+@pytest.mark.parametrize("variant", ABLATIONS)
+def test_an_ablation_changes_what_the_table_says(variant: str) -> None:
+    assert differing("paper", "sudoku", variant) == ABLATIONS[variant]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("variant", variants())
+def test_a_variant_is_its_base_but_for_its_own_keys(profile: Profile, variant: str) -> None:
+    for task in TASKS:
+        # How long to train is for the profile to say, where it does; so is what it lays over this one variant.
+        section = PARAMS["profiles"][profile]
+        overrides = {
+            **section.get("model", {}).get(variant, {}),
+            **{f"train.{k}": v for k, v in section.get("train", {}).get(task, {}).get(variant, {}).items()},
+        }
+        length = set() if profile == "paper" else {"train.epochs", "train.steps"}
+        recipe = PARAMS["recipe"][task].get(variant, {})
+        own = named(variant) | recipe.get("model", {}) | overrides
+        own |= {f"train.{key}": value for key, value in recipe.get("train", {}).items()}
+        if own.get("fidelity.shifted_rope2d") and own.get("positions") == "rope2d":
+            own["positions"] = "rope2d_shifted"
+        cell = flat(train_cell(PARAMS, profile, task, variant, 0))
+        assert differing(profile, task, variant) <= own.keys()
+        for key in own.keys() - length:
+            assert cell[key] == own[key], key
+
+
+def test_matched_means_the_other_models_training() -> None:
+    cells = {
+        name: train_cell(PARAMS, "paper", "sudoku", name, 0)
+        for name in ("se_rrm", "trm", "trm_matched", "se_rrm_trm_hyperparameters")
+    }
+    training = {name: cell.train.model_dump(exclude={"task_types"}) for name, cell in cells.items()}
+    assert training["trm_matched"] == training["se_rrm"]
+    optimisation = {"batch_size", "epochs", "learning_rate", "weight_decay", "betas", "ema", "warmup_steps"}
+    for key in optimisation:
+        assert training["se_rrm_trm_hyperparameters"][key] == training["trm"][key]
+    for one, other in (("trm_matched", "se_rrm"), ("se_rrm_trm_hyperparameters", "trm")):
+        for key in ("width", "layers", "h_cycles", "l_cycles", "heads", "expansion", "positions"):
+            assert getattr(cells[one].model, key) == getattr(cells[other].model, key), key
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_new_variant_needs_its_entry_and_no_more(profile: Profile) -> None:
+    mine = {"my_variant": {"based_on": "trm", "positions": "none"}}
+    params = {**PARAMS, "model": {**PARAMS["model"], **mine}, "models": ["trm", "my_variant"], "seeds": [0]}
+    files = resolve(params, profile)
+    for task in TASKS:
+        base, cell = files[f"train/{task}-trm-s0"], files[f"train/{task}-my_variant-s0"]
+        assert isinstance(base, TrainCell) and isinstance(cell, TrainCell)
+        assert f"evaluate/{task}-my_variant-s0" in files
+        expected = base.model_dump() | {"variant": "my_variant"}
+        expected["model"] |= {"positions": "none"}
+        assert cell.model_dump() == expected
+        with torch.device("meta"):
+            assert num_parameters(build_model(cell.model, 11, num_positions=81)) > 0
+
+
+def test_a_misspelt_key_of_a_new_variant_is_named() -> None:
+    mine = {"my_variant": {"based_on": "trm", "position": "none"}}
+    params = {**PARAMS, "model": {**PARAMS["model"], **mine}}
+    with pytest.raises(ValueError, match=r"my_variant.*position"):
+        train_cell(params, "ci", "sudoku", "my_variant", 0)
+
+
+def test_a_variant_is_parameters_and_no_class() -> None:
+    kinds = {
+        name: type(train_cell(PARAMS, "paper", "sudoku", name, 0).model) for name in ("trm_mlp", "se_rrm_rope")
+    }
+    assert kinds == {"trm_mlp": TrmSettings, "se_rrm_rope": SeRrmSettings}

@@ -1,0 +1,100 @@
+"""The device is what was asked for, and what it cannot do is told in a warning."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+from serrm.config import Execution, TrainCell
+from serrm.training import device as devices
+from serrm.training.device import choose_device, prepare_device, supported, supported_settings
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture
+def without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, *, has_bfloat16: bool, has_compiler: bool) -> None:
+    monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: has_bfloat16)
+    monkeypatch.setattr(
+        "serrm.training.device.shutil.which", lambda name: "/bin/" + name if has_compiler else None
+    )
+
+
+def test_auto_is_the_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for has_gpu, expected in ((True, CUDA), (False, CPU)):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda has_gpu=has_gpu: has_gpu)
+        assert choose_device("auto") == expected
+    assert choose_device("cpu") == CPU
+
+
+@pytest.mark.usefixtures("without_cuda")
+@pytest.mark.parametrize("name", ["cuda", "cuda:1"])
+def test_a_missing_device_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"device '{name}': this machine has no CUDA device"):
+        choose_device(name)
+
+
+@pytest.mark.parametrize("name", ["gpu", "cud", ""])
+def test_an_unknown_device_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^device '{name}': ") as caught:
+        choose_device(name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("threads")
+def test_threads_are_set_where_given() -> None:
+    before = torch.get_num_threads()
+    assert prepare_device(Execution(device="cpu")) == CPU
+    assert torch.get_num_threads() == before
+    prepare_device(Execution(device="cpu", threads=before + 1))
+    assert torch.get_num_threads() == before + 1
+
+
+@pytest.mark.parametrize(
+    ("has_bfloat16", "has_compiler", "expected"),
+    [
+        (True, True, ("bfloat16", True)),
+        (False, True, ("float32", False)),
+        (True, False, ("float32", False)),
+        (False, False, ("float32", False)),
+    ],
+)
+def test_what_the_machine_cannot_do_falls_back_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    make_cell: Callable[..., TrainCell],
+    has_bfloat16: bool,
+    has_compiler: bool,
+    expected: tuple[str, bool],
+) -> None:
+    machine(monkeypatch, has_bfloat16=has_bfloat16, has_compiler=has_compiler)
+    with caplog.at_level(logging.WARNING):
+        assert supported("bfloat16", True, CPU) == expected
+    assert len(caplog.records) == (expected == ("float32", False))
+    settings = make_cell(train={"precision": "bfloat16", "compile": True}).train
+    got = supported_settings(settings, CPU)
+    assert (got.precision, got.compile) == expected
+    assert got.model_copy(update={"precision": "bfloat16", "compile": True}) == settings
+
+
+def test_float32_needs_nothing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    machine(monkeypatch, has_bfloat16=False, has_compiler=False)
+    assert supported("float32", False, CPU) == ("float32", False)
+    assert not caplog.records
+
+
+def test_a_gpu_needs_no_compiler_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, has_bfloat16=True, has_compiler=False)
+    assert supported("bfloat16", True, CUDA) == ("bfloat16", True)

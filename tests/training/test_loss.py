@@ -1,0 +1,117 @@
+"""The stablemax loss in float32 agrees with the published formula in float64, however small it gets."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from torch import Tensor
+
+from serrm.training.loss import PAD, solved, stablemax, stablemax_cross_entropy
+
+logit_values = st.floats(-50, 50, width=32)
+
+
+def slow_loss(logits: Tensor, targets: Tensor) -> list[float]:
+    """log of s(x_k)/Σs, label by label, in Python's double precision."""
+
+    def weight(x: float) -> float:
+        return x + 1 if x >= 0 else 1 / (1 - x)
+
+    losses = []
+    for rows, labels in zip(logits.tolist(), targets.tolist(), strict=True):
+        labelled = [(row, label) for row, label in zip(rows, labels, strict=True) if label != PAD]
+        # −log(s/Σs) = log1p(Σ others/s): exact where the probability rounds to one even in float64.
+        parts = [
+            math.log1p(math.fsum(weight(x) for k, x in enumerate(row) if k != label) / weight(row[label]))
+            for row, label in labelled
+        ]
+        losses.append(sum(parts) / max(1, len(parts)))
+    return losses
+
+
+@given(data=st.data(), shape=array_shapes(min_dims=3, max_dims=3, min_side=2, max_side=6))
+def test_loss_agrees_with_float64(data: st.DataObject, shape: tuple[int, int, int]) -> None:
+    logits = torch.from_numpy(data.draw(arrays(np.float32, shape, elements=logit_values)))
+    labels = st.integers(0, shape[2] - 1)
+    targets = torch.from_numpy(data.draw(arrays(np.int64, shape[:2], elements=labels)))
+    found = stablemax_cross_entropy(logits, targets)
+    assert found.dtype == torch.float32
+    assert found.tolist() == pytest.approx(slow_loss(logits, targets), rel=1e-6)
+
+
+@given(data=st.data())
+def test_gradient_agrees_with_float64(data: st.DataObject) -> None:
+    values = data.draw(arrays(np.float32, (2, 3, 5), elements=logit_values))
+    targets = torch.from_numpy(data.draw(arrays(np.int64, (2, 3), elements=st.integers(0, 4))))
+    narrow = torch.from_numpy(values).requires_grad_()
+    stablemax_cross_entropy(narrow, targets).sum().backward()
+    wide = torch.from_numpy(values.astype(np.float64)).requires_grad_()
+    weights = torch.where(wide >= 0, wide + 1, 1 / (1 - wide.clamp(max=0)))
+    log_shares = (weights / weights.sum(-1, keepdim=True)).log()
+    own = log_shares.gather(2, targets[..., None])[..., 0]
+    is_labelled = targets != PAD
+    (-(own * is_labelled).sum(1) / is_labelled.sum(1).clamp(min=1)).sum().backward()
+    assert narrow.grad is not None and wide.grad is not None
+    torch.testing.assert_close(narrow.grad.double(), wide.grad, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e6, 1e8])
+def test_tiny_losses_keep_their_precision(scale: float) -> None:
+    # The target is so likely that 1 − p vanishes in float32.
+    logits = torch.tensor([[[-scale, -scale, scale], [scale, 0.5, -scale]]])
+    targets = torch.tensor([[2, PAD]])
+    expected = slow_loss(logits, targets)
+    assert 0 < expected[0] < 3 / scale**2
+    assert stablemax_cross_entropy(logits, targets).tolist() == pytest.approx(expected, rel=1e-6)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_unlabelled_positions_do_not_count(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = 10 * torch.randn(2, 6, 5, generator=generator)
+    targets = torch.randint(1, 5, (2, 6), generator=generator)
+    targets[:, 4:] = PAD
+    expected = stablemax_cross_entropy(logits[:, :4], targets[:, :4])
+    torch.testing.assert_close(stablemax_cross_entropy(logits, targets), expected, rtol=1e-6, atol=0)
+    logits.requires_grad_()
+    stablemax_cross_entropy(logits, targets).sum().backward()
+    assert logits.grad is not None and not logits.grad[:, 4:].any() and logits.grad[:, :4].any()
+
+
+def test_a_puzzle_without_labels_has_no_loss() -> None:
+    logits = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    loss = stablemax_cross_entropy(logits, torch.zeros(1, 3, dtype=torch.long))
+    loss.sum().backward()
+    assert loss.tolist() == [0.0]
+    assert logits.grad is not None and not logits.grad.any()
+
+
+def test_symbols_without_a_plane_weigh_nothing() -> None:
+    generator = torch.Generator().manual_seed(0)
+    inner = torch.randn(2, 6, 4, generator=generator).requires_grad_()
+    padded = torch.nn.functional.pad(inner, (2, 0), value=-math.inf)
+    targets = torch.randint(2, 6, (2, 6), generator=generator)
+    targets[0, 0] = PAD
+    loss = stablemax_cross_entropy(padded, targets)
+    loss.sum().backward()
+    assert inner.grad is not None and inner.grad.isfinite().all() and inner.grad[1].any()
+    # As if the symbols were not there, labels moved along.
+    fewer = stablemax_cross_entropy(
+        torch.nn.functional.pad(inner.detach(), (1, 0), value=-math.inf), (targets - 1).clamp(min=0)
+    )
+    torch.testing.assert_close(loss.detach(), fewer, rtol=1e-6, atol=0)
+
+
+def test_stablemax_weights() -> None:
+    logits = torch.tensor([-math.inf, -3.0, -1.0, 0.0, 1.0, 3.0])
+    assert stablemax(logits).tolist() == [0.0, 0.25, 0.5, 1.0, 2.0, 4.0]
+
+
+def test_solved_looks_at_labelled_positions_only() -> None:
+    logits = torch.nn.functional.one_hot(torch.tensor([[1, 2, 3], [1, 2, 3], [1, 2, 2]]), 4).float()
+    targets = torch.tensor([[1, 2, 3], [1, 2, PAD], [1, 2, 3]])
+    assert solved(logits, targets).tolist() == [True, True, False]

@@ -1,0 +1,371 @@
+"""A training that was stopped anywhere, however rudely, ends in exactly the tensors of one that was not."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from serrm.config import Execution, TrainCell
+from serrm.training import checkpoint as ckpt
+from serrm.training.interrupt import Interrupted, StopRequests
+from serrm.training.loop import Record
+from serrm.training.run import train
+
+MakeCell = Callable[..., TrainCell]
+PLAIN = Execution(device="cpu")
+ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
+
+
+@pytest.fixture(scope="module")
+def arrays(make_arrays: Callable[..., Path]) -> Path:
+    return make_arrays(side=4)
+
+
+def run(
+    cell: TrainCell,
+    arrays: Path,
+    folder: Path,
+    execution: Execution = PLAIN,
+    on_record: Callable[[Record], None] = lambda record: None,
+) -> Path:
+    """Train into `folder`; the checkpoint."""
+    train(cell, arrays, folder / "run", folder / "scratch", execution, on_record)
+    return folder / "run"
+
+
+def stop_at(step: int) -> Callable[[Record], None]:
+    """Sends this process SIGTERM when the record of a step comes."""
+
+    def on_record(record: Record) -> None:
+        if record["step"] == step:
+            signal.raise_signal(signal.SIGTERM)
+
+    return on_record
+
+
+def assert_same(one: Any, other: Any, where: str = "") -> None:
+    """Plain values and tensors, equal bit for bit."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            assert_same(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), where
+        for index, (left, right) in enumerate(zip(one, other, strict=True)):
+            assert_same(left, right, f"{where}.{index}")
+    elif isinstance(one, torch.Tensor):
+        assert one.dtype == other.dtype and torch.equal(one, other), where
+    else:
+        assert one == other, where
+
+
+def assert_same_checkpoint(one: Path, other: Path) -> None:
+    """Averaged weights, snapshots, raw weights, optimiser, slots and records; not the clock."""
+    states = []
+    for folder in (one, other):
+        state = torch.load(folder / ckpt.STATE, weights_only=True)
+        assert state["progress"].pop("seconds") > 0
+        states.append(state)
+    assert states[0].keys() >= {"step", "weights", "average", "optimizer", "slots", "tally", "progress"}
+    assert_same(states[0], states[1])
+    names = sorted(path.relative_to(one).as_posix() for path in one.rglob("*.safetensors"))
+    assert names == sorted(path.relative_to(other).as_posix() for path in other.rglob("*.safetensors"))
+    for name in names:
+        assert_same(load_file(one / name), load_file(other / name), name)
+
+
+@pytest.fixture(scope="module", params=["se_rrm", "se_rrm with all faults", "trm"])
+def cell(request: pytest.FixtureRequest, make_cell: MakeCell, trm_changes: dict[str, Any]) -> TrainCell:
+    """Trainings with everything that has a state: dropout, averages, task types, a schedule."""
+    train = {"log_every": 1, "schedule": "cosine"}
+    if request.param == "trm":
+        return make_cell(model=trm_changes["model"], train={**trm_changes["train"], **train})
+    if request.param == "se_rrm":
+        return make_cell(train=train, model={"attention_dropout": 0.2, "registers": 1})
+    return make_cell(
+        train={**train, "precision": "bfloat16"},
+        model={"planes": "usual", "symbols": "untied"},
+        fidelity={"bfloat16_embeddings": True, "dropout_at_evaluation": True},
+    )
+
+
+@pytest.fixture(scope="module")
+def straight(cell: TrainCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(cell, arrays, tmp_path_factory.mktemp("straight"))
+
+
+@pytest.mark.parametrize("step", [1, 4, 6])
+def test_stopped_and_resumed_is_bit_identical(
+    cell: TrainCell, arrays: Path, straight: Path, tmp_path: Path, step: int
+) -> None:
+    records: list[Record] = []
+    if step < 6:
+        with pytest.raises(Interrupted, match=f"stopped at step {step} of 6; resume with the same command"):
+            run(cell, arrays, tmp_path, on_record=stop_at(step))
+        assert not (tmp_path / "run").exists()
+        torch.rand(5)  # the global generator of the next process is another
+    else:
+        run(cell, arrays, tmp_path, on_record=stop_at(step))  # a stop at the last step stops nothing
+    assert_same_checkpoint(run(cell, arrays, tmp_path, on_record=records.append), straight)
+    assert [record["step"] for record in records] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_process_for_every_step_is_bit_identical(
+    cell: TrainCell, arrays: Path, straight: Path, tmp_path: Path
+) -> None:
+    for step in range(1, 6):
+        with pytest.raises(Interrupted, match=f"stopped at step {step} of 6"):
+            run(cell, arrays, tmp_path, ONE_STEP)
+        (scratch,) = (tmp_path / "scratch").iterdir()
+        assert [path.name for path in scratch.glob("step_*")] == [f"step_{step:09d}"]
+    assert_same_checkpoint(run(cell, arrays, tmp_path, ONE_STEP), straight)
+
+
+def test_checkpoints_on_the_way_change_nothing(
+    cell: TrainCell, arrays: Path, straight: Path, tmp_path: Path
+) -> None:
+    always = Execution(device="cpu", checkpoint_seconds=1e-9)
+    assert_same_checkpoint(run(cell, arrays, tmp_path, always), straight)
+
+
+def test_success_leaves_a_checkpoint_and_no_scratch(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell(train={"steps": 6, "log_every": 2, "snapshots": 3})
+    config = train(cell, arrays, tmp_path / "runs" / "a", tmp_path / "scratch", PLAIN)
+    target = tmp_path / "runs" / "a"
+    assert sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()) == [
+        "config.json",
+        "model.safetensors",
+        "snapshots/step_000000002.safetensors",
+        "snapshots/step_000000004.safetensors",
+        "snapshots/step_000000006.safetensors",
+        "training_state.pt",
+    ]
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["a"]
+    assert config == ckpt.read_config(target)
+    assert config["cell"] == cell.model_dump(mode="json")
+    assert config["training"]["steps"] == 6 and config["training"]["samples"] >= 4
+    assert config["training"]["final_loss"] > 0 and config["training"]["peak_memory_bytes"] > 10**7
+    assert config["num_symbols"] == 6 and config["side"] == 4 and config["parameters"] > 10_000
+
+
+def test_snapshots_are_the_averages_of_their_steps(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    cell = make_cell(train={"steps": 6, "log_every": 2, "snapshots": 3})
+    with pytest.raises(Interrupted):
+        run(cell, arrays, tmp_path, on_record=stop_at(4))
+    (folder,) = (tmp_path / "scratch").iterdir()
+    at_stop = ckpt.read_weights(folder / "step_000000004")
+    target = run(cell, arrays, tmp_path)
+    assert_same(load_file(target / "snapshots" / "step_000000004.safetensors"), at_stop)
+    last = load_file(target / "snapshots" / "step_000000006.safetensors")
+    assert_same(last, ckpt.read_weights(target))
+    with safe_open(target / "snapshots" / "step_000000006.safetensors", "pt") as file:
+        facts = file.metadata()
+    config = ckpt.read_config(target)["training"]
+    assert facts == {
+        "step": "6",
+        "samples": str(config["samples"]),
+        "loss": str(config["final_loss"]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"steps": 10, "log_every": 3, "snapshots": 2}, [6, 10]),
+        ({"steps": 4, "log_every": 4, "snapshots": 9}, [4]),
+        ({"steps": 4, "log_every": 2, "snapshots": 0}, []),
+    ],
+)
+def test_snapshots_fall_on_records(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, changes: dict[str, int], expected: list[int]
+) -> None:
+    target = run(make_cell(train=changes), arrays, tmp_path)
+    found = sorted((target / "snapshots").glob("*"))
+    assert [int(path.stem.removeprefix("step_")) for path in found] == expected
+
+
+def interrupted(cell: TrainCell, arrays: Path, folder: Path) -> Path:
+    """A training stopped after one step; its newest checkpoint."""
+    with pytest.raises(Interrupted):
+        run(cell, arrays, folder, ONE_STEP)
+    found = ckpt.latest(folder / "scratch" / cell.digest())
+    assert found is not None
+    return found
+
+
+def test_changed_data_are_refused_by_name(
+    make_cell: MakeCell, make_arrays: Callable[..., Path], arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell()
+    interrupted(cell, arrays, tmp_path)
+    other = make_arrays(side=4, seed=1)
+    with pytest.raises(
+        ValueError, match=r"step_000000001: made with another data_hash: '\w{64}', now '\w{64}'$"
+    ):
+        run(cell, other, tmp_path)
+    run(cell, arrays, tmp_path)
+
+
+def test_a_tampered_configuration_is_refused_by_name(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell()
+    path = interrupted(cell, arrays, tmp_path) / ckpt.CONFIG
+    config = json.loads(path.read_text())
+    config["cell"]["train"]["weight_decay"] = 0.7
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"another cell\.train\.weight_decay: 0\.7, now 0\.1$"):
+        run(cell, arrays, tmp_path)
+
+
+def test_a_changed_parameter_starts_afresh(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    first, second = make_cell(), make_cell(train={"learning_rate": 1e-3})
+    interrupted(first, arrays, tmp_path)
+    with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
+        run(second, arrays, tmp_path, ONE_STEP)
+    with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
+        run(first, arrays, tmp_path, ONE_STEP)
+
+
+def test_another_device_is_told(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cell = make_cell()
+    interrupted(cell, arrays, tmp_path)
+    with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
+        run(cell, arrays, tmp_path, ONE_STEP)
+    assert not caplog.records
+    (path,) = (tmp_path / "scratch" / cell.digest()).glob("step_*/config.json")
+    config = json.loads(path.read_text())
+    config["training"]["device"] = "cuda"
+    path.write_text(json.dumps(config))
+    with caplog.at_level(logging.WARNING):
+        run(cell, arrays, tmp_path)
+    assert "begun on cuda, resuming on cpu" in caplog.text
+
+
+@pytest.mark.parametrize("fails", ["save_file", "torch.save", "json.dumps"])
+def test_a_failed_write_loses_nothing_before_it(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    cell = make_cell(train={"log_every": 1})
+    straight = run(cell, arrays, tmp_path / "straight")
+    interrupted(cell, arrays, tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(f"serrm.training.checkpoint.{fails}", fail)
+        with pytest.raises(OSError, match="disk full"):
+            run(cell, arrays, tmp_path, ONE_STEP)
+    (scratch,) = (tmp_path / "scratch").iterdir()
+    assert {path.name for path in scratch.iterdir()} == {"step_000000001", "snapshots"}
+    assert_same_checkpoint(run(cell, arrays, tmp_path), straight)
+
+
+def test_leftovers_of_a_killed_write_are_ignored_and_removed(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell()
+    found = interrupted(cell, arrays, tmp_path)
+    broken = found.with_name(".step_000000005.tmp")
+    broken.mkdir()
+    (broken / "model.safetensors").write_bytes(b"half")
+    with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
+        run(cell, arrays, tmp_path, ONE_STEP)
+    assert not broken.exists()
+
+
+def test_an_old_result_is_replaced_whole(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    one = run(make_cell(), arrays, tmp_path)
+    (one / "old").touch()
+    other = run(make_cell(seed=1), arrays, tmp_path)
+    assert other == one and not (one / "old").exists()
+    assert ckpt.read_config(one)["cell"]["seed"] == 1
+
+
+def test_seeds_decide_weights_and_examples(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    one, other = (
+        ckpt.read_weights(run(make_cell(seed=seed), arrays, tmp_path / str(seed))) for seed in (0, 1)
+    )
+    assert not torch.equal(one["initial"], other["initial"])
+
+
+def test_stop_requests_note_the_first_signal_and_pass_on_the_second() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with StopRequests() as requests:
+        assert requests.received is None
+        signal.raise_signal(signal.SIGINT)
+        assert requests.received == "SIGINT"
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import torch
+from serrm.config import Execution, TrainCell
+from serrm.training.run import train
+
+torch.set_num_threads(1)
+cell, arrays, folder = sys.argv[1:]
+train(
+    TrainCell.model_validate_json(cell),
+    Path(arrays),
+    Path(folder, "run"),
+    Path(folder, "scratch"),
+    Execution(device="cpu", checkpoint_seconds=0.02),
+    lambda record: print(record, flush=True),
+)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_is_bit_identical(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    cell = make_cell(
+        train={"steps": 400, "log_every": 4, "snapshots": 20}, model={"attention_dropout": 0.2, "h_cycles": 1}
+    )
+    straight = run(cell, arrays, tmp_path / "straight")
+    command = [sys.executable, "-c", PROGRAM, cell.model_dump_json(), str(arrays), str(tmp_path)]
+    rng = np.random.default_rng(0)
+    scratch, reached, num_kills = tmp_path / "scratch" / cell.digest(), [0], 0
+    while num_kills < 8:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+        assert process.stdout is not None
+        process.stdout.readline()  # the first record
+        time.sleep(rng.uniform(0, 1))
+        process.kill()  # SIGKILL: nothing in the process can react
+        process.communicate()
+        if process.returncode == 0:
+            break
+        num_kills += 1
+        found = ckpt.latest(scratch)
+        if found is not None:
+            # Whatever moment it was, the newest checkpoint is whole, and no older than the one before.
+            state = torch.load(found / ckpt.STATE, weights_only=True)
+            assert found.name == f"step_{state['step']:09d}"
+            assert state["step"] >= reached[-1]
+            reached.append(state["step"])
+            assert ckpt.read_weights(found).keys() == state["weights"].keys()
+    assert len(set(reached)) > 3, f"too few different moments: {reached}"
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert_same_checkpoint(tmp_path / "run", straight)
+    assert list((tmp_path / "scratch").iterdir()) == []
