@@ -17,13 +17,13 @@ repro: $(READY)
 	$(BIN)/serrm headline
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 ui: $(READY)
 	$(BIN)/serrm ui

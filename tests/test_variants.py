@@ -152,6 +152,7 @@ def test_a_misspelt_key_of_a_new_variant_is_named() -> None:
 
 def test_a_variant_is_parameters_and_no_class() -> None:
     kinds = {
-        name: type(train_cell(PARAMS, "paper", "sudoku", name, 0).model) for name in ("trm_mlp", "se_rrm_rope")
+        name: type(train_cell(PARAMS, "paper", "sudoku", name, 0).model)
+        for name in ("trm_mlp", "se_rrm_rope")
     }
     assert kinds == {"trm_mlp": TrmSettings, "se_rrm_rope": SeRrmSettings}

@@ -154,7 +154,7 @@ def headline(
         reports / "metrics",
         [Path(os.path.relpath(place)) for place in places if place.exists()],
         is_terminal=sys.stdout.isatty(),
-        width=shutil.get_terminal_size((110, 0)).columns,
+        width=max(110, shutil.get_terminal_size((110, 0)).columns),  # narrower, it would lose numbers
     )
     typer.echo(text)
     typer.echo("  MLflow runs: make ui")
