@@ -26,7 +26,7 @@ from serrm.inference.vectors import (
     read_vectors,
 )
 from serrm.models.halting import halting_loss
-from serrm.models.published import from_published, published_gradients
+from serrm.models.published import from_published, to_published
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.models.registry import build_model
 from serrm.models.settings import QLearning
@@ -132,7 +132,7 @@ def _check_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Check]:
     (list(losses.values())[-1] / len(vectors.tokens)).backward()
     own = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
     shapes = {key: value.shape for key, value in vectors.gradients.items() if key != TASK_ROWS}
-    gradients = published_gradients(own, shapes)
+    gradients = to_published(own, shapes)
     if task_vectors is not None and task_vectors.grad is not None:
         gradients[TASK_ROWS] = task_vectors.grad
     for key, expected in vectors.gradients.items():

@@ -99,7 +99,7 @@ def from_published(
 
 def to_published(ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
     """Our weights, or their gradients, under the published keys and in the published shapes asked for."""
-    family = family_of(shapes) if any(short_key(key) == "Z_init" for key in shapes) else _family_of_ours(ours)
+    family = _family_of_ours(ours)
     theirs = {TASK_TYPES: ours[TABLE]} if TABLE in ours else {}
     for name, stacked in STACKS[family].items():
         present = {short: shapes[key] for key in shapes if (short := short_key(key)) in stacked}
@@ -113,9 +113,6 @@ def to_published(ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -
         value = theirs[short] if short in theirs else ours[_our_name(family, short)]
         result[key] = value.reshape(shape)
     return result
-
-
-published_gradients = to_published
 
 
 def published_shapes(settings: ModelSettings, shapes: Mapping[str, torch.Size]) -> dict[str, torch.Size]:
