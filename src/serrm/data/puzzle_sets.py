@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ ROW_GROUP = 4096
 
 # A puzzle and its number: its row in the raw file from 0, or its file's place among the sorted file names.
 Numbered = tuple[int, Puzzle]
+T = TypeVar("T")
 Grids = UInt8[np.ndarray, "N I"]
 
 
@@ -119,8 +121,8 @@ def read_solvable(files: list[Path]) -> Iterator[Numbered]:
 
 
 def draw(
-    puzzles: Iterable[Numbered], num: int | None, rng: np.random.Generator, name: str
-) -> Iterator[Numbered]:
+    puzzles: Iterable[tuple[int, T]], num: int | None, rng: np.random.Generator, name: str
+) -> Iterator[tuple[int, T]]:
     """A uniform random subset of `num` puzzles, in their order; all of them for None.
 
     One pass: every puzzle draws a key, and those with the `num` largest stay; a larger draw with an equal rng
@@ -131,7 +133,7 @@ def draw(
         return
     if num < 1:
         raise ValueError(f"{name}: {num} puzzles asked for")
-    kept: list[tuple[float, int, Puzzle]] = []
+    kept: list[tuple[float, int, T]] = []
     for number, puzzle in puzzles:
         entry = (rng.random(), number, puzzle)
         if len(kept) < num:

@@ -25,9 +25,10 @@ def blank_hits(
     inputs: Integer[np.ndarray, "N I"],
     predictions: Integer[np.ndarray, "N I"],
     targets: Integer[np.ndarray, "N I"],
+    blank: int = BLANK,
 ) -> tuple[int, int]:
     """How many of the cells that are blank in the inputs are predicted right, and how many there are."""
-    is_blank = inputs == BLANK
+    is_blank = inputs == blank
     return int(np.sum(is_blank & (predictions == targets))), int(np.sum(is_blank))
 
 

@@ -27,29 +27,34 @@ def download_hub(source: HubSource, directory: Path, scratch: Path) -> dict[str,
     Raises:
         ValueError: a download fails, is incomplete or has the wrong content; names the address.
     """
-    fetched = _download_dataset(source.sudoku_9x9, source.hugging_face, scratch)
+    fetched = download_dataset(source.sudoku_9x9, FOLDER_EXTREME, source.hugging_face, scratch)
     fetched |= _download_file(source.sudoku_4x4, source.github_files, scratch)
     origins = _download_folder(source.sudoku_25x25, source.github_archives, directory, scratch)
-    for name, (path, origin) in fetched.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, directory / name)
-        origins[name] = origin
-    return origins
+    return origins | move_fetched(fetched, directory)
 
 
 # Name in the raw directory: the file in the scratch directory, and where it comes from.
 Fetched = dict[str, tuple[Path, Origin]]
 
 
-def _download_dataset(files: HuggingFaceFiles, endpoint: str, scratch: Path) -> Fetched:
+def download_dataset(files: HuggingFaceFiles, folder: str, endpoint: str, scratch: Path) -> Fetched:
+    """Download the files of a data set, to be named below `folder`."""
     fetched = {}
     for file_name, sha256 in files.sha256.items():
         url = hf_hub_url(
             files.repository, file_name, repo_type="dataset", revision=files.revision, endpoint=endpoint
         )
         path = download(url, sha256=sha256, scratch=scratch)
-        fetched[f"{FOLDER_EXTREME}/{file_name}"] = (path, Origin(url, files.revision))
+        fetched[f"{folder}/{file_name}"] = (path, Origin(url, files.revision))
     return fetched
+
+
+def move_fetched(fetched: Fetched, directory: Path) -> dict[str, Origin]:
+    """Move downloads to their names in `directory` and say where each comes from."""
+    for name, (path, _) in fetched.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, directory / name)
+    return {name: origin for name, (_, origin) in fetched.items()}
 
 
 def _download_file(file: GitHubFile, base: str, scratch: Path) -> Fetched:

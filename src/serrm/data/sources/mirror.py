@@ -28,15 +28,20 @@ def copy_mirror(source: MirrorSource, directory: Path) -> dict[str, Origin]:
         ValueError: a file is not there; names it.
     """
     names = [f"{source.folder_9x9}/{TRAIN_9X9}", f"{source.folder_9x9}/{TEST_9X9}", FILE_4X4]
-    for name in names:
-        if not (source.root / name).is_file():
-            raise ValueError(f"{source.root / name}: no such file in the mirror")
     puzzles_25x25 = files_25x25(source.root)
     if len(puzzles_25x25) != NUM_PUBLISHED_25X25:
         folder = source.root / FOLDER_25X25
         raise ValueError(f"{folder}: {len(puzzles_25x25)} .json files, {NUM_PUBLISHED_25X25} are published")
     names += [f"{FOLDER_25X25}/{path.name}" for path in puzzles_25x25]
+    return copy_files(source.root, names, directory)
+
+
+def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origin]:
+    """Copy files below a mirror's root to the same names below `directory`; none if one is not there."""
+    for name in names:
+        if not (root / name).is_file():
+            raise ValueError(f"{root / name}: no such file in the mirror")
     for name in names:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source.root / name, directory / name)
+        shutil.copyfile(root / name, directory / name)
     return {name: Origin(f"mirror:{name}") for name in names}

@@ -6,23 +6,27 @@ columns source, question, answer, rating (Sudoku-Extreme), tab-separated Puzzle 
 memory. A malformed row is a ValueError of one line that names file, line and value.
 """
 
-import csv
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.text import format_grid, parse_grid, shorten
+from serrm.puzzles.sudoku.text import format_grid, parse_grid
+from serrm.puzzles.tables import (
+    CSV_COLUMNS,
+    located,
+    open_text,
+    parse_rating,
+    read_table,
+    shorten,
+    write_table,
+)
 
-CSV_COLUMNS = ["source", "question", "answer", "rating"]
 TSV_COLUMNS = ["Puzzle", "Solution"]
 
 
@@ -54,28 +58,28 @@ class Puzzle:
 
 def read_csv(path: Path | str) -> Iterator[Puzzle]:
     """Puzzles of a CSV file source,question,answer,rating; an empty answer or rating is None."""
-    for line, (source, question, answer, rating) in _read_table(path, CSV_COLUMNS, ","):
-        with _located(path, line):
-            puzzle = _build_puzzle(question, answer or None, source, _parse_rating(rating))
+    for line, (source, question, answer, rating) in read_table(path, CSV_COLUMNS, ","):
+        with located(path, line):
+            puzzle = _build_puzzle(question, answer or None, source, parse_rating(rating))
         yield puzzle
 
 
 def read_tsv(path: Path | str) -> Iterator[Puzzle]:
     """Puzzles of a tab-separated file with the header Puzzle, Solution; their source is the file's name."""
-    for line, (question, answer) in _read_table(path, TSV_COLUMNS, "\t"):
-        with _located(path, line):
+    for line, (question, answer) in read_table(path, TSV_COLUMNS, "\t"):
+        with located(path, line):
             puzzle = _build_puzzle(question, answer, Path(path).stem)
         yield puzzle
 
 
 def read_lines(path: Path | str) -> Iterator[Puzzle]:
     """Puzzles without answers, one a line; blank lines and lines that begin with # are skipped."""
-    with _open(path) as lines:
+    with open_text(path) as lines:
         for line, row in enumerate(lines, start=1):
             text = row.strip()
             if not text or text.startswith("#"):
                 continue
-            with _located(path, line):
+            with located(path, line):
                 puzzle = _build_puzzle(text, None, Path(path).stem)
             yield puzzle
 
@@ -85,14 +89,14 @@ def read_json(path: Path | str) -> Iterator[Puzzle]:
 
     "grid" is a list of rows of numbers, 0 for a blank; "difficulty" and "givens" may be missing.
     """
-    with _open(path) as file:
+    with open_text(path) as file:
         text = file.read()
     try:
         record = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}:{error.lineno}: {error.msg}, before {shorten(text[error.pos :])}") from None
     line = text[: max(text.find('"grid"'), 0)].count("\n") + 1
-    with _located(path, line):
+    with located(path, line):
         puzzle = _build_from_record(record)
     yield puzzle
 
@@ -111,7 +115,7 @@ def read_puzzles(path: Path | str) -> Iterator[Puzzle]:
         for file in files:
             yield from read_json(file)
         return
-    with _open(path) as lines:
+    with open_text(path) as lines:
         beginning = next((row for row in map(str.strip, lines) if row and not row.startswith("#")), None)
     if beginning is None:
         raise ValueError(f"{path}:1: no puzzle in this file")
@@ -125,59 +129,12 @@ READERS: dict[str, Callable[[Path | str], Iterator[Puzzle]]] = {"{": read_json, 
 
 def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:
     """Write puzzles of any side up to 35 as source,question,answer,rating. The file appears once whole."""
-    path = Path(path)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(CSV_COLUMNS)
-            for puzzle in puzzles:
-                answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
-                writer.writerow([puzzle.source, format_grid(puzzle.question), answer, puzzle.rating])
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_table(path, CSV_COLUMNS, map(_to_row, puzzles))
 
 
-def _read_table(path: Path | str, columns: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of every row of a table whose first line has to be `columns`."""
-    rows = _read_rows(path, delimiter)
-    _, header = next(rows, (1, []))
-    if header != columns:
-        raise ValueError(
-            f"{path}:1: header {shorten(delimiter.join(header))} is not {delimiter.join(columns)!r}"
-        )
-    for line, row in rows:
-        if len(row) != len(columns):
-            values = shorten(delimiter.join(row))
-            raise ValueError(f"{path}:{line}: {len(row)} columns instead of {len(columns)}: {values}")
-        yield line, row
-
-
-def _read_rows(path: Path | str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of every row that is not blank."""
-    with _open(path) as file:
-        rows = csv.reader(file, delimiter=delimiter, strict=True)
-        try:
-            for row in rows:
-                if row:
-                    yield rows.line_num, row
-        except csv.Error as error:
-            raise ValueError(f"{path}:{rows.line_num}: {error}") from None
-
-
-def _open(path: Path | str) -> TextIO:
-    """Open for reading; bytes that are no UTF-8 become a character that no grid may hold."""
-    return Path(path).open(newline="", encoding="utf-8-sig", errors="replace")
-
-
-@contextmanager
-def _located(path: Path | str, line: int) -> Iterator[None]:
-    """Put file and line before the message of a ValueError."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{path}:{line}: {error}") from None
+def _to_row(puzzle: Puzzle) -> list[str | int | None]:
+    answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
+    return [puzzle.source, format_grid(puzzle.question), answer, puzzle.rating]
 
 
 def _build_puzzle(question: str, answer: str | None, source: str, rating: int | None = None) -> Puzzle:
@@ -189,15 +146,6 @@ def _build_puzzle(question: str, answer: str | None, source: str, rating: int | 
             f"a question of {len(question)} cells with an answer of {len(answer)}: {shorten(answer)}"
         )
     return Puzzle(cells, answer_cells, math.isqrt(len(cells)), source, rating)
-
-
-def _parse_rating(text: str) -> int | None:
-    """A whole number, or None for an empty cell."""
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"rating {shorten(text)} is no whole number")
-    return int(text)
 
 
 def _build_from_record(record: object) -> Puzzle:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.tables import shorten
 
 SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """How the values 0…35 are written."""
@@ -44,8 +45,3 @@ def format_grid(grid: UInt8[np.ndarray, " I"]) -> str:
     if grid.size and grid.max() >= len(SYMBOLS):
         raise ValueError(f"no character for the digit {grid.max()}; the largest is {len(SYMBOLS) - 1}")
     return "".join(SYMBOLS[value] for value in grid.tolist())
-
-
-def shorten(text: str, width: int = 40) -> str:
-    """The text quoted on one line, cut to about `width` characters, for error messages."""
-    return repr(text if len(text) <= width else text[: width - 1] + "…")

@@ -1,0 +1,40 @@
+"""The eight dihedral transforms of a rectangular grid: the position symmetries of ARC puzzles and mazes.
+
+Transform k first transposes if k ≥ 4, then rotates by k mod 4 quarter turns counter-clockwise. 0 is the identity;
+rotations undo each other, every reflection undoes itself.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Int, Shaped
+
+NUM_TRANSFORMS = 8
+
+
+def check_transform(transform: int) -> None:
+    """ValueError unless `transform` is one of 0…7."""
+    if not 0 <= transform < NUM_TRANSFORMS:
+        raise ValueError(f"transform {transform} is not one of 0 to {NUM_TRANSFORMS - 1}")
+
+
+def transformed(grid: Shaped[np.ndarray, "R C"], transform: int) -> Shaped[np.ndarray, "R2 C2"]:
+    """The image of a grid; rows and columns trade places where the transform is odd or has a transposition."""
+    check_transform(transform)
+    turned = grid.T if transform >= 4 else grid
+    return np.rot90(turned, transform % 4)
+
+
+def inverse(transform: int) -> int:
+    """The transform that undoes this one."""
+    check_transform(transform)
+    return transform if transform >= 4 else -transform % 4
+
+
+@lru_cache(maxsize=64)
+def cell_order(num_rows: int, num_columns: int, transform: int) -> Int[np.ndarray, " I"]:
+    """Cell i of the image takes cell order[i] of the original, both row by row; read-only."""
+    places = np.arange(num_rows * num_columns).reshape(num_rows, num_columns)
+    order = np.ascontiguousarray(transformed(places, transform)).reshape(-1)
+    order.setflags(write=False)
+    return order
