@@ -18,6 +18,10 @@ class Purpose(IntEnum):
     HALTING = 4
     SUBSET = 5
     DROPOUT = 6
+    VARIANT = 7
+    PAIR = 8
+    TRANSLATION = 9
+    TASK_TYPE = 10
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:

@@ -1,0 +1,161 @@
+"""ARC pairs on disk: tokens at the corner of a canvas, memory-mapped, with the index of variants (build_arrays).
+
+    index.npy       uint8, puzzle × variant × (transform, permutation of the ten colours)
+    metadata.json   task, side, names of the puzzles in the order of the index, counts, seed, hash of the source
+    train/, evaluation/
+        questions.npy, answers.npy              uint8 tokens "P I", the pairs of one puzzle side by side
+        question_sizes.npy, answer_sizes.npy    uint8 "P 2", rows and columns
+        puzzles.npy, numbers.npy                int64 "P": the puzzle's place in the index, the pair's in its role
+
+`train` are the demonstrations of all puzzles and the test pairs of those that are not evaluated; `evaluation` are the
+test pairs of the evaluation puzzles. Paper: section "ARC-AGI", data.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from jaxtyping import Int64, UInt8
+
+from serrm.data.arc_index import build_index
+from serrm.data.arc_sets import AUDIT, PAIRS
+from serrm.data.arrays import METADATA, TRAIN, read_metadata
+from serrm.data.manifest import data_hash, new_directory
+from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.arc.canvas import encode
+
+INDEX = "index.npy"
+EVALUATION = "evaluation"
+ARRAYS = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
+
+
+Row = dict[str, Any]  # of the Parquet file
+
+
+@dataclass(frozen=True, eq=False)
+class ArcArrays:
+    """The pairs of one set, and the index of variants of all puzzles."""
+
+    side: int
+    puzzle_names: tuple[str, ...]
+    index: UInt8[np.ndarray, "N V 11"]
+    questions: UInt8[np.ndarray, "P I"]
+    answers: UInt8[np.ndarray, "P I"]
+    question_sizes: UInt8[np.ndarray, "P 2"]
+    answer_sizes: UInt8[np.ndarray, "P 2"]
+    puzzles: Int64[np.ndarray, " P"]
+    numbers: Int64[np.ndarray, " P"]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def build_arc_arrays(
+    puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int, side: int | None = None
+) -> None:
+    """Turn the pairs of the augment stage's folder `puzzles` into arrays under `target`.
+
+    Args:
+        puzzles: a folder with `pairs.parquet`, one row a pair, and `audit.json`.
+        target: the folder to write, whole or not at all.
+        task: arc_agi_1 or arc_agi_2.
+        num_variants: variants of a puzzle in the index; the first eight are the dihedral transforms.
+        seed: of the other variants.
+        side: rows and columns of the canvas; None: those that `audit.json` names.
+
+    Raises:
+        ValueError: a grid is larger than the canvas, there is no pair to train on, a puzzle is of two
+            collections, a test pair of an evaluation puzzle is marked as trained, or there is none.
+    """
+    rows = read_pairs(puzzles / PAIRS)
+    sets = {
+        TRAIN: [row for row in rows if row["is_trained"]],
+        EVALUATION: [row for row in rows if row["collection"] == EVALUATION and row["role"] == "test"],
+    }
+    check_sets(sets)
+    # A puzzle all of whose pairs the audit keeps from training, and that is not evaluated, is in neither set.
+    used = {row["puzzle"] for chosen in sets.values() for row in chosen}
+    names = tuple(dict.fromkeys(row["puzzle"] for row in rows if row["puzzle"] in used))
+    side = read_canvas(puzzles / AUDIT) if side is None else side
+    with new_directory(target) as folder:
+        for name, chosen in sets.items():
+            _write_set(folder / name, chosen, names, side)
+        np.save(folder / INDEX, build_index(names, num_variants, seed))
+        metadata = {
+            "task": task,
+            "side": side,
+            "num_symbols": alphabet(task, side).num_symbols,
+            "num_variants": num_variants,
+            "seed": seed,
+            "source_hash": data_hash(puzzles),
+            "sets": {name: _counts(chosen, side) for name, chosen in sets.items()},
+            "puzzles": names,
+        }
+        (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
+
+
+def read_pairs(path: Path) -> list[Row]:
+    """The rows of `pairs.parquet`; ValueError if there is no such file."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    rows: list[Row] = pq.read_table(path).to_pylist()
+    return rows
+
+
+def read_canvas(path: Path) -> int:
+    """The side of the canvas that `audit.json` names; ValueError if there is no such file."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    return int(json.loads(path.read_text(encoding="utf-8"))["canvas"])
+
+
+def check_sets(sets: dict[str, list[Row]]) -> None:
+    """ValueError if a set is wrong; see `build_arc_arrays`."""
+    collections: dict[str, str] = {}
+    for row in (*sets[TRAIN], *sets[EVALUATION]):
+        if collections.setdefault(row["puzzle"], row["collection"]) != row["collection"]:
+            raise ValueError(f"puzzle {row['puzzle']} is in two collections")
+    for row in sets[EVALUATION]:
+        if row["is_trained"]:
+            raise ValueError(f"test pair {row['number']} of evaluation puzzle {row['puzzle']} is trained on")
+    if not sets[TRAIN]:
+        raise ValueError("no pair to train on")
+    if not sets[EVALUATION]:
+        raise ValueError("no test pair of an evaluation puzzle")
+
+
+def _write_set(folder: Path, rows: list[Row], names: tuple[str, ...], side: int) -> None:
+    folder.mkdir()
+    places = {name: place for place, name in enumerate(names)}
+    rows = sorted(rows, key=lambda row: (places[row["puzzle"]], row["role"], row["number"]))
+    for part in ("question", "answer"):
+        sizes = [(row[f"{part}_rows"], row[f"{part}_cols"]) for row in rows]
+        np.save(folder / f"{part}s.npy", np.stack([_tokens(row, part, side) for row in rows]))
+        np.save(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
+    np.save(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
+    np.save(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))
+
+
+def _tokens(row: Row, part: str, side: int) -> UInt8[np.ndarray, " I"]:
+    cells = np.frombuffer(row[part], dtype=np.uint8)
+    try:
+        return encode(cells.reshape(row[f"{part}_rows"], row[f"{part}_cols"]), side)
+    except ValueError as error:
+        raise ValueError(f"{part} of {row['role']} {row['number']} of {row['puzzle']}: {error}") from error
+
+
+def _counts(rows: list[Row], side: int) -> dict[str, int]:
+    return {"num_puzzles": len({row["puzzle"] for row in rows}), "num_pairs": len(rows), "side": side}
+
+
+def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
+    """Memory-map one set, "train" or "evaluation". ValueError if the folder is not one of ARC arrays."""
+    metadata: dict[str, Any] = read_metadata(arrays)
+    if name not in (TRAIN, EVALUATION) or "puzzles" not in metadata:
+        raise ValueError(f"{arrays}: no ARC set {name!r} here, but {sorted(metadata['sets'])}")
+    parts = {part: np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ARRAYS}
+    index = np.load(arrays / INDEX, mmap_mode="r")
+    return ArcArrays(metadata["side"], tuple(metadata["puzzles"]), index, **parts)

@@ -1,0 +1,139 @@
+"""The leakage audit: is a test pair of an evaluation puzzle, or an image of it, among the trained pairs?
+
+An image is what the 8 dihedral transforms and the 10! permutations of colours make of a pair, question and
+answer alike. Pairs that are images of each other have one canonical form, so comparing the forms of the tests
+with those of the trained pairs decides the question for all images at once. All 10! and not only the 9! that
+keep the background, which the augmentations are: a symbol-equivariant model that has seen a pair has seen
+all its recolourings, and what differs up to more symmetries differs up to fewer. Translation moves a grid on
+its canvas and leaves it as it is. Paper: section "ARC-AGI", data; the audit is ours.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from serrm.puzzles.arc.grid import Collection, Grid, NamedPairs, Pair, PairName
+from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
+
+
+def canonical_form(grids: Sequence[Grid]) -> bytes:
+    """Equal for two sequences of grids exactly if one transform and recolouring makes the one of the other.
+
+    Each of the 8 images is recoloured in the order of first appearance over all its grids, row by row, which
+    is the same for all 10! recolourings of it; the form is the least of the 8.
+    """
+    return min(_relabelled([transformed(grid, k) for grid in grids]) for k in range(NUM_TRANSFORMS))
+
+
+def _relabelled(grids: Sequence[Grid]) -> bytes:
+    """Sizes and cells of the grids with colours numbered as they appear."""
+    cells = b"".join(grid.tobytes() for grid in grids)
+    order = sorted(set(cells), key=cells.find)
+    table = bytearray(256)
+    for label, colour in enumerate(order):
+        table[colour] = label
+    return bytes(side for grid in grids for side in grid.shape) + cells.translate(table)
+
+
+Compared = Callable[[Pair], tuple[Grid, ...]]
+"""What of two pairs is compared: `whole` or `question`."""
+
+
+def whole(pair: Pair) -> tuple[Grid, ...]:
+    """Question and answer, what must not be trained on."""
+    return pair.question, pair.answer
+
+
+def question(pair: Pair) -> tuple[Grid, ...]:
+    """The question alone, which puzzles with different rules may share."""
+    return (pair.question,)
+
+
+Forms = dict[PairName, bytes]
+
+
+def canonical_forms(pairs: NamedPairs, compared: Compared = whole) -> Forms:
+    """The canonical form of what is compared of each pair."""
+    return {name: canonical_form(compared(pair)) for name, pair in pairs.items()}
+
+
+def are_identical(first: tuple[Grid, ...], second: tuple[Grid, ...]) -> bool:
+    """Whether the grids are equal as they are, without a transform or recolouring."""
+    return all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
+
+
+class Match(NamedTuple):
+    """A pair to be scored, and a trained one of the same canonical form."""
+
+    test: PairName
+    trained: PairName
+
+
+def find_matches(tests: Forms, trained: Forms) -> list[Match]:
+    """Every test with every trained pair that is an image of it, in the order of the tests."""
+    names = _group(trained)
+    return [Match(test, name) for test, form in tests.items() for name in names.get(form, [])]
+
+
+def _group(forms: Forms) -> dict[bytes, list[PairName]]:
+    groups: dict[bytes, list[PairName]] = defaultdict(list)
+    for name, form in forms.items():
+        groups[form].append(name)
+    return groups
+
+
+class Overlap(NamedTuple):
+    """What a collection of one set has in common with a collection of another.
+
+    A shared pair is one of the first collection with an image in the second; the last two count the puzzles
+    of either that have one.
+    """
+
+    first: Collection
+    second: Collection
+    num_equal_names: int
+    num_shared_pairs: int
+    num_puzzles_first: int
+    num_puzzles_second: int
+
+
+def find_overlaps(first: Forms, second: Forms) -> list[Overlap]:
+    """The overlap of the training and evaluation puzzles of one set with those of another.
+
+    ConceptARC's are left out: they are the same in both.
+    """
+    return [
+        _overlap(name, forms, other_name, other_forms)
+        for name, forms in _collections(first).items()
+        for other_name, other_forms in _collections(second).items()
+    ]
+
+
+def _collections(forms: Forms) -> dict[Collection, Forms]:
+    collections: dict[Collection, Forms] = defaultdict(dict)
+    for name, form in forms.items():
+        if name.collection != "concept":
+            collections[name.collection][name] = form
+    return collections
+
+
+def _overlap(first: Collection, forms: Forms, second: Collection, other_forms: Forms) -> Overlap:
+    shared = set(forms.values()) & set(other_forms.values())
+    shared_first, shared_second = (
+        [name for name, form in side.items() if form in shared] for side in (forms, other_forms)
+    )
+    return Overlap(
+        first,
+        second,
+        len(puzzles_of(forms) & puzzles_of(other_forms)),
+        len(shared_first),
+        len(puzzles_of(shared_first)),
+        len(puzzles_of(shared_second)),
+    )
+
+
+def puzzles_of(names: Iterable[PairName]) -> set[str]:
+    """The puzzles that pairs belong to."""
+    return {name.puzzle for name in names}

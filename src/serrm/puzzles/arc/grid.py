@@ -1,0 +1,76 @@
+"""What an ARC-AGI puzzle is: demonstration and test pairs of coloured grids.
+
+Everything else about ARC builds on this: `read` makes puzzles of published files, `canvas` turns grids into
+tokens, `colours` and `serrm.puzzles.dihedral` are their symmetries. Paper: section "ARC-AGI", data.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+
+NUM_COLOURS: Final = 10
+MAX_SIDE: Final = 30
+"""Cells of the longest row or column of any published grid."""
+
+# R × C colours 0…9, at least one cell. The axes have no names, for those of one check are shared: a
+# question and its answer, both arguments of one function, need not be of one size.
+Grid = UInt8[np.ndarray, "_ _"]
+
+Collection = Literal["training", "evaluation", "concept"]
+COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
+Role = Literal["demonstration", "test"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A grid and what the puzzle's rule makes of it."""
+
+    question: Grid
+    answer: Grid
+
+
+@dataclass(frozen=True, eq=False)
+class ArcPuzzle:
+    """One puzzle: the rule shows in the demonstrations and is to be applied to the tests' questions.
+
+    `collection` is where it was published: the training or evaluation set of an ARC-AGI, or ConceptARC.
+    """
+
+    name: str
+    collection: Collection
+    demonstrations: tuple[Pair, ...]
+    tests: tuple[Pair, ...]
+
+
+class PairName(NamedTuple):
+    """Which pair of which puzzle; `number` counts from 0 within the role."""
+
+    puzzle: str
+    collection: Collection
+    role: Role
+    number: int
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether it is a test pair of an evaluation puzzle: those are scored, all others may be trained on."""
+        return self.collection == "evaluation" and self.role == "test"
+
+
+NamedPairs = dict[PairName, Pair]
+
+
+def named_pairs(puzzles: Iterable[ArcPuzzle]) -> NamedPairs:
+    """All pairs, puzzle by puzzle, demonstrations before tests."""
+    pairs: NamedPairs = {}
+    for puzzle in puzzles:
+        roles: tuple[tuple[Role, tuple[Pair, ...]], ...] = (
+            ("demonstration", puzzle.demonstrations),
+            ("test", puzzle.tests),
+        )
+        for role, role_pairs in roles:
+            for number, pair in enumerate(role_pairs):
+                pairs[PairName(puzzle.name, puzzle.collection, role, number)] = pair
+    return pairs

