@@ -1,0 +1,84 @@
+"""`serrm show`: a puzzle, its answer and predictions as a picture, in a file or in the terminal."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from serrm.drawing.scenes import Row
+
+SUFFIXES = (".png", ".svg")
+PLAIN_WIDTH = 110  # of what does not go to a terminal
+
+FILE = typer.Argument(
+    ...,
+    metavar="FILE",
+    exists=True,
+    help="Sudokus, mazes or ARC puzzles as published, or the examples of an evaluation.",
+)
+NUMBER = typer.Option(None, min=1, help="Which puzzle of the file; the first unless given.")
+TASK = typer.Option(None, "--task", metavar="NAME", help="Which ARC puzzle of the file, by its name.")
+ANSWER = typer.Option(False, "--answer", help="Show the answer; that of a Sudoku is computed if need be.")
+PREDICTION = typer.Option(
+    None,
+    exists=True,
+    dir_okay=False,
+    help="Answers to the puzzles of FILE, as `serrm solve` writes them; for ARC a submission.json.",
+)
+TRACE = typer.Option(False, "--trace", help="Show the predictions of an example after every number of steps.")
+CANVAS = typer.Option(False, "--canvas", help="Show ARC canvases whole, with end-of-grid tokens and padding.")
+TARGET = typer.Option(
+    None,
+    "--out",
+    metavar="PICTURE",
+    dir_okay=False,
+    help="Draw there, a .png or .svg, and not in the terminal.",
+)
+
+
+def show(
+    file: Path = FILE,
+    number: int | None = NUMBER,
+    name: str | None = TASK,
+    has_answer: bool = ANSWER,
+    prediction: Path | None = PREDICTION,
+    has_trace: bool = TRACE,
+    has_canvas: bool = CANVAS,
+    target: Path | None = TARGET,
+) -> None:
+    """Draw a Sudoku, a maze or an ARC puzzle, its answer, and predictions with what is wrong in them."""
+    if target is not None and target.suffix not in SUFFIXES:
+        raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
+    if name is not None and number is not None:
+        raise typer.BadParameter("give a name or a --number, not both", param_hint="--task")
+    from serrm.drawing.files import read_scene
+    from serrm.drawing.scenes import Wanted, columns_of, rows_of
+
+    scene = read_scene(file, Wanted(number or 1, name, prediction, has_answer))
+    if has_trace and not any(item.trace for item in scene.items):
+        raise ValueError(f"{file}: has no predictions after several numbers of steps")
+    shows_answer = has_answer or any(item.trace for item in scene.items)
+    rows = rows_of(scene, shows_answer=shows_answer, shows_trace=has_trace, shows_canvas=has_canvas)
+    if target is None:
+        _print(rows, scene.title)
+        return
+    _save(columns_of(rows) if scene.demonstrations else rows, scene.title, target)
+    typer.echo(f"{target}: {scene.title}")
+
+
+def _print(rows: "list[Row]", title: str) -> None:
+    from rich.console import Console
+
+    from serrm.drawing.terminal import Drawing
+
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    Console(width=width, highlight=False).print(Drawing(rows, title))
+
+
+def _save(rows: "list[Row]", title: str, target: Path) -> None:
+    from serrm.drawing.figure import draw_figure, save_figure
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    save_figure(draw_figure(rows, title), target)

@@ -1,0 +1,81 @@
+"""The few words that stand under the caption of a panel: how good a prediction is, how large a question.
+
+Panels ask here. These are remarks on one picture, counted on its cells; scores are the business of
+`serrm.scoring`. (Metrics of the paper: a puzzle counts if every cell is right; mazes also by valid paths.)
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.drawing.symbols import BLANK
+from serrm.puzzles.arc.canvas import decode
+from serrm.puzzles.maze.grid import PATH
+from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path, num_steps
+from serrm.puzzles.sudoku.grid import box_for_side, is_solution
+
+Tokens = UInt8[np.ndarray, " I"]
+
+
+def remark_on_prediction(
+    task: str, side: int, prediction: Tokens, question: Tokens, answer: Tokens | None
+) -> str:
+    """How good a prediction is, such as "7 of 51 blanks wrong"; in ARC, without the answer, its size."""
+    return JUDGES[task](side, prediction, question, answer)
+
+
+def remark_on_grid(task: str, side: int, tokens: Tokens) -> str:
+    """What there is to say of a question or an answer: clues, size, or length of the path."""
+    if task == "sudoku":
+        num_blank = np.count_nonzero(tokens == BLANK)
+        return f"{len(tokens) - num_blank} clues" if num_blank else f"{side}×{side}"
+    if task == "maze" and (tokens == PATH).any():
+        return f"a path of {num_steps(tokens)} steps"
+    return _size((side, side) if task == "maze" else decode(tokens, side).shape)
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
+
+
+def _judge_sudoku(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
+    is_blank = question == BLANK
+    num_clues = np.count_nonzero(prediction[~is_blank] != question[~is_blank])
+    if answer is None:
+        values = np.maximum(prediction, BLANK) - np.uint8(BLANK)
+        is_right = not num_clues and is_solution(values, box_for_side(side))
+        return "a solution" if is_right else "no solution"
+    num_blanks = np.count_nonzero(prediction[is_blank] != answer[is_blank])
+    blanks = [f"{num_blanks} of {np.count_nonzero(is_blank)} blanks"] if num_blanks else []
+    clues = [f"{num_clues} clue{'' if num_clues == 1 else 's'}"] if num_clues else []
+    return f"{' and '.join(blanks + clues)} wrong" if blanks or clues else "solved"
+
+
+def _judge_maze(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
+    """A maze may have many shortest paths, so one that is not the answer's is said to be as short."""
+    if answer is not None and np.array_equal(prediction, answer):
+        return "exactly the answer"
+    if is_shortest_path(question, prediction):
+        return "a shortest path" if answer is None else "another shortest path"
+    return "a path, not a shortest one" if is_valid_path(question, prediction) else "no path"
+
+
+def _judge_arc(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
+    ours = decode(prediction, side)
+    if answer is None:
+        return _size(ours.shape)
+    right = decode(answer, side)
+    if ours.shape != right.shape:
+        return f"{_size(ours.shape)}, not {_size(right.shape)}"
+    num_wrong = np.count_nonzero(ours != right)
+    return f"{num_wrong} of {right.size} cells wrong" if num_wrong else "right"
+
+
+JUDGES: Final[dict[str, Callable[[int, Tokens, Tokens, Tokens | None], str]]] = {
+    "sudoku": _judge_sudoku,
+    "maze": _judge_maze,
+    "arc_agi_1": _judge_arc,
+    "arc_agi_2": _judge_arc,
+}

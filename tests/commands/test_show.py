@@ -1,0 +1,181 @@
+"""`serrm show`: pictures in files and in the terminal, and one line for what went wrong."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from serrm.cli import main
+from serrm.drawing.colours import ARC_COLOURS, rgb
+
+SUDOKU = "1.3.341.2..3.321"
+ANSWER = "1234341221434321"
+PREDICTED = "1434341221434321"
+TASK = {
+    "train": [{"input": [[1, 2]], "output": [[2], [1]]}],
+    "test": [{"input": [[6, 7, 8]], "output": [[7], [6], [9]]}],
+}
+
+
+@pytest.fixture
+def sudokus(tmp_path: Path) -> Path:
+    path = tmp_path / "puzzles.csv"
+    path.write_text(f"source,question,answer,rating\na,{ANSWER},{ANSWER},\nb,{SUDOKU},{ANSWER},2\n")
+    return path
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    def tokens(text: str) -> list[int]:
+        return [1 + "01234".find(character) if character != "." else 1 for character in text]
+
+    trace = {"1": tokens(SUDOKU), "4": tokens(PREDICTED), "16": tokens(ANSWER)}
+    example = {"set": "4x4", "side": 4, "name": "p1", "question": tokens(SUDOKU), "answer": tokens(ANSWER)}
+    path = tmp_path / "sudoku-trm-s0.json"
+    path.write_text(json.dumps({"task": "sudoku", "examples": [{**example, "predictions": trace}]}))
+    return path
+
+
+@pytest.fixture
+def arc(tmp_path: Path) -> Path:
+    path = tmp_path / "abc123.json"
+    path.write_text(json.dumps(TASK))
+    return path
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
+    assert main(["show", *map(str, arguments)]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "\x1b" not in captured.out
+    return captured.out
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int, *arguments: Any) -> str:
+    assert main(["show", *map(str, arguments)]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_a_sudoku_in_the_terminal(sudokus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, sudokus, "--number", 2)
+    assert text.splitlines() == [
+        "puzzles.csv: puzzle 2",
+        "",
+        "question",
+        "10 clues",
+        " 1 . │ 3 . ",
+        " 3 4 │ 1 . ",
+        "─────┼─────",
+        " 2 . │ . 3 ",
+        " . 3 │ 2 1 ",
+    ]
+    text = shown(capsys, sudokus, "--number", 2, "--answer")
+    assert " 1 . │ 3 .      1 2 │ 3 4 \n" in text
+    assert shown(capsys, sudokus).startswith("puzzles.csv: puzzle 1\n")
+
+
+def test_a_prediction_is_held_against_the_answer(
+    sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "answers.txt").write_text(f"{ANSWER}\n{PREDICTED}\tunverified\n")
+    text = shown(capsys, sudokus, "--number", 2, "--prediction", tmp_path / "answers.txt")
+    assert "prediction" in text
+    assert "answer" not in text
+    assert "1 of 6 blanks wrong" in text
+    assert " 1 4*│ 3 4 " in text
+    assert text.endswith("* wrong\n")
+
+
+def test_examples_show_how_an_answer_settled(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, examples)
+    assert text.startswith("sudoku-trm-s0: 4x4, p1\n")
+    assert text.splitlines()[2].split("  ")[0] == "question"
+    assert "answer" in text
+    assert "after 16 steps" in text
+    assert "after 4 steps" not in text
+    text = shown(capsys, examples, "--trace")
+    places = [text.index(f"after {steps} step") for steps in (1, 4, 16)]
+    assert places == sorted(places)
+    assert "changed since the panel before" in text
+
+
+def test_an_arc_puzzle_as_a_picture(arc: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "new" / "picture.png"
+    assert shown(capsys, arc, "--out", target) == f"{target}: abc123\n"
+    colours = {colour for _, colour in colours_of(target)}
+    assert {rgb(ARC_COLOURS[colour]) for colour in (1, 2, 6, 7, 8)} <= colours
+    assert rgb(ARC_COLOURS[9]) not in colours  # stands in the answer only
+    shown(capsys, arc, "--answer", "--out", target)
+    assert rgb(ARC_COLOURS[9]) in {colour for _, colour in colours_of(target)}
+
+
+def colours_of(path: Path) -> list[tuple[int, Any]]:
+    image = Image.open(io.BytesIO(path.read_bytes())).convert("RGB")
+    return image.getcolors(maxcolors=image.width * image.height) or []
+
+
+def test_an_arc_canvas_is_shown_whole(arc: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, arc)
+    assert "6 7 8 \n" in text
+    text = shown(capsys, arc, "--canvas")
+    assert "6 7 8 | " + ". " * 26 in text
+    assert "| end of grid    . padding" in text
+
+
+def test_an_svg_is_the_same_every_time(
+    sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contents = []
+    for name in ("a.svg", "b.svg"):
+        shown(capsys, sudokus, "--answer", "--out", tmp_path / name)
+        contents.append((tmp_path / name).read_bytes())
+    assert contents[0] == contents[1]
+    assert contents[0].startswith(b"<?xml")
+
+
+def test_usage_errors(sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is neither .png nor .svg" in refused(capsys, 2, sudokus, "--out", "a.pdf")
+    assert "--task" in refused(capsys, 2, sudokus, "--task", "a", "--number", 1)
+    for arguments in (
+        [tmp_path / "missing"],
+        [sudokus, "--number", 0],
+        [],
+        [sudokus, "--prediction", "none"],
+    ):
+        refused(capsys, 2, *arguments)
+
+
+def test_failures_name_the_file(
+    sudokus: Path, examples: Path, arc: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "a.png"
+    for arguments, message in [
+        ([sudokus, "--number", 3], "there is no puzzle 3, the last is 2"),
+        ([sudokus, "--task", "x"], "only ARC puzzles are chosen by a name, not 'x'"),
+        ([sudokus, "--trace"], "has no predictions after several numbers of steps"),
+        ([arc, "--task", "x"], "none of its 1 puzzles is named 'x'"),
+        ([Path(__file__)], ""),
+    ]:
+        error = refused(capsys, 1, *arguments, "--out", target)
+        assert f"{arguments[0]}" in error
+        assert message in error
+    assert not target.exists()
+
+
+def test_the_terminal_waits_for_no_heavy_package(sudokus: Path) -> None:
+    script = "import sys; from serrm.cli import main; code = main(sys.argv[1:]); print(code, *sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", script, "show", str(sudokus)], capture_output=True, text=True, check=True
+    )
+    code, *modules = run.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert not {"torch", "mlflow", "matplotlib", "ortools", "pandas", "scipy"} & set(modules)
