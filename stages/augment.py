@@ -7,9 +7,10 @@ from stages.layout import Layout
 
 def augment(profile: str = typer.Option(...), task: str = typer.Option(...)) -> None:
     """Draw the training and test puzzles of a task and check every answer."""
-    from serrm.config import SubsetSettings, read_cell
-    from serrm.data.puzzle_sets import write_puzzle_sets
+    from serrm.config import read_cell
+    from serrm.data.settings import DATA
+    from serrm.data.tasks import write_sets
 
     layout = Layout(profile)
-    settings = read_cell(SubsetSettings, layout.config / "augment" / f"{task}.json")
-    write_puzzle_sets(layout.raw / task, layout.augmented / task, **settings.model_dump())
+    settings = read_cell(DATA[task].augment, layout.config / "augment" / f"{task}.json")
+    write_sets(layout.raw / task, layout.augmented / task, task, settings.model_dump())

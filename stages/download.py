@@ -7,12 +7,13 @@ from stages.layout import ROOT, Layout
 
 def download(profile: str = typer.Option(...), task: str = typer.Option(...)) -> None:
     """Fetch, copy or generate the raw puzzles of a task, with a manifest of their hashes."""
-    from serrm.config import DownloadSettings, read_cell
+    from serrm.config import read_cell
+    from serrm.data.settings import DATA
     from serrm.data.sources.fetch import fetch
 
     layout = Layout(profile)
-    settings = read_cell(DownloadSettings, layout.config / "download" / f"{task}.json")
+    settings = read_cell(DATA[task].download, layout.config / "download" / f"{task}.json")
     source = settings.source
     if source.kind == "mirror":
         source = source.model_copy(update={"root": ROOT / source.root})
-    fetch(source, layout.raw / task, settings.seed, layout.scratch / "downloads")
+    fetch(task, source, layout.raw / task, settings.seed, layout.scratch / "downloads")

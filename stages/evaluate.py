@@ -16,6 +16,7 @@ def evaluate(
     """Score the checkpoint of one cell of the grid on all sizes of its task."""
     from serrm.config import EvaluateCell, read_cell, read_execution
     from serrm.inference.evaluate import evaluate as evaluate_checkpoint
+    from serrm.inference.gallery import Gallery
     from serrm.tracking import cell_run
     from serrm.training.device import prepare_device
 
@@ -23,9 +24,12 @@ def evaluate(
     cell = read_cell(EvaluateCell, layout.config / "evaluate" / f"{name}.json")
     with cell_run(ROOT, profile, name, layout.runs / f"{name}.mlflow.json") as run:
         device = prepare_device(read_execution(PARAMS))
-        scores = evaluate_checkpoint(layout.runs / name, layout.arrays / task, cell, device)
+        gallery = Gallery(task, cell.evaluate.examples)
+        scores = evaluate_checkpoint(layout.runs / name, layout.arrays / task, cell, device, gallery)
         metrics = {"profile": profile, "task": task, "model": model, "seed": seed, **scores}
         run.log_scores(metrics)
+        gallery.write(layout.predictions / name)
+        run.log_pictures(layout.predictions / name)
     target = layout.reports / "metrics" / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(metrics, indent=2) + "\n")

@@ -39,6 +39,11 @@ class Layout:
         return Path("data/runs") / self.profile
 
     @property
+    def predictions(self) -> Path:
+        """Answers to look at, one folder a cell: examples of each set, and ARC's submission."""
+        return Path("data/predictions") / self.profile
+
+    @property
     def scratch(self) -> Path:
         """Unfinished trainings, by the hash of their settings; nothing of DVC's."""
         return Path("data/scratch")

@@ -1,16 +1,42 @@
-"""reports/<profile>/metrics → tables and figures, ours beside the paper's."""
+"""reports/<profile>/metrics, data/predictions → tables, figures and report.html, ours beside the paper's."""
+
+import subprocess
+from datetime import date
+from importlib.metadata import version
+from shutil import which
 
 import typer
 
-from stages.layout import Layout
+from stages.layout import PARAMS, Layout
 
 
 def tabulate(profile: str = typer.Option(...)) -> None:
-    """Build every table and figure of a profile from its metric files."""
-    from serrm.config import Grid, read_cell
+    """Build every table and figure of a profile, and the page that holds them."""
+    from serrm.config import Grid, TrainCell, read_cell, read_params
+    from serrm.reporting.hyperparameters import CellSettings
+    from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
+    from serrm.resolve import train_cell
 
-    layout = Layout(profile)
+    layout, params = Layout(profile), read_params(PARAMS)
     cells = list(read_cell(Grid, layout.config / "tabulate.json").cells())
-    reports = layout.reports
-    build(profile, cells, reports / "metrics", reports / "tables", reports / "figures")
+    here, at_paper_scale = {}, {}
+    for task, model, seed in cells:
+        name = f"{task}-{model}-s{seed}.json"
+        here[task, model] = read_cell(TrainCell, layout.config / "train" / name).model_dump(mode="json")
+        at_paper_scale[task, model] = train_cell(params, "paper", task, model, seed).model_dump(mode="json")
+    places = Places.under(layout.reports, layout.predictions)
+    build(profile, cells, CellSettings(here, at_paper_scale), places, provenance())
+
+
+def provenance() -> dict[str, str]:
+    """When the page was made, of which commit, and with what."""
+    changes = ", with changes" if _git("status", "--porcelain", "src", "stages", "params.yaml") else ""
+    made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": _git("rev-parse", "HEAD") + changes}
+    return made | {name: version(name) for name in ("serrm", "torch", "numpy")}
+
+
+def _git(*arguments: str) -> str:
+    """What git says; nothing without git or outside a repository."""
+    command = ["git", *arguments]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() if which("git") else ""

@@ -14,16 +14,21 @@ MAX_STAGE_LINES, MAX_MODULE_LINES, MAX_FUNCTION_LINES = 45, 250, 40
 # What the modules of each room (or file of the package itself) may import of the package.
 ALLOWED = {
     "puzzles": {"puzzles"},
+    "drawing": {"puzzles", "drawing"},
     "data": {"puzzles", "data"},
     "models": {"puzzles", "data", "models"},
     # The settings of the execution section and of a cell are handed to a training as config's types.
     "training": {"puzzles", "data", "models", "training", "config"},
     "inference": {"puzzles", "data", "models", "training", "inference", "scoring", "config"},
     "scoring": {"puzzles", "scoring"},
-    "reporting": {"puzzles", "scoring", "reporting"},
+    "reporting": {"puzzles", "drawing", "scoring", "reporting"},
 }
 # `config` gathers the settings of all rooms, and nothing else of them.
-SETTINGS = {"serrm.data.sources.settings", "serrm.models.settings", "serrm.training.settings"}
+SETTINGS = {
+    "serrm.data.settings",
+    "serrm.models.settings",
+    "serrm.training.settings",
+}
 WITHOUT_TORCH = ("puzzles", "scoring", "reporting")
 
 

@@ -14,7 +14,8 @@ import pytest
 import typer
 import yaml
 
-from serrm.cli import find_root, main
+from serrm.cli import main
+from serrm.project import find_root
 from serrm.ui import server_command
 
 ROOT = Path(__file__).parents[1]
@@ -161,7 +162,7 @@ def test_the_root_is_found_from_below(tmp_path: Path) -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one evaluated cell in profile cpu; the current folder is one of its folders."""
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    params |= {"profile": "cpu", "models": ["se_rrm"], "seeds": [0]}
+    params |= {"profile": "cpu", "tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     reports = tmp_path / "reports" / "cpu"
     (reports / "metrics").mkdir(parents=True)

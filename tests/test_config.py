@@ -67,7 +67,7 @@ def is_used(params: dict[str, Any], keys: Keys) -> bool:
             return False
         case ("model", name, *_) | ("recipe", _, name, *_) | ("profiles", _, "model", name, *_):
             return name in models
-        case ("profiles", _, "train", _, name, *_):
+        case ("profiles", _, "recipe", _, name, *_):
             return name in models
         case ("execution", *_):
             return False
@@ -125,8 +125,12 @@ def test_a_missing_key_is_named_unless_it_has_a_default(params: dict[str, Any]) 
         ("profiles.ci.model.se_rmm", {}, "profiles.ci.model: 'se_rmm' is no entry of model"),
         ("profiles.ci.evalaute", {}, "params.profiles.ci.evalaute: Extra inputs are not permitted"),
         ("profiles.ci.evaluate.sudoku.steps", [], r"evaluate.steps: .*at least 1 item"),
-        ("profiles.ci.train.sudoku.se_rrm.warmup_steps", -1, r"train.warmup_steps: .* \(got -1\)"),
-        ("profiles.ci.train.sudoku.se_rrm.epochs", 3, "train: give either epochs or steps, got epochs=3.0"),
+        ("profiles.ci.recipe.sudoku.se_rrm.train.warmup_steps", -1, r"train.warmup_steps: .* \(got -1\)"),
+        (
+            "profiles.ci.recipe.sudoku.se_rrm.train.epochs",
+            3,
+            "train: give either epochs or steps, got epochs=3.0",
+        ),
         ("profiles.ci.model.se_rrm.width", 32.5, r"width: .*integer.* \(got 32.5\)"),
         ("profiles.ci.model.se_rrm.positions", "rope3d", r"positions: .* \(got 'rope3d'\)"),
         ("profiles.ci.data.sudoku.download.source.kind", "web", "download.source: .*'web'"),
@@ -147,7 +151,7 @@ def test_messages_say_where_and_what(params: dict[str, Any], keys: str, value: o
 
 def test_a_number_that_yaml_takes_for_a_string_is_a_number(params: dict[str, Any]) -> None:
     """YAML 1.1 reads 1e-4 as a string; it is taken as what was meant, and what is no number is refused."""
-    path = ("profiles", "ci", "train", "sudoku", "se_rrm", "learning_rate")
+    path = ("profiles", "ci", "recipe", "sudoku", "se_rrm", "train", "learning_rate")
     ci = {**params, "profile": "ci", "models": ["se_rrm"], "seeds": [0]}
     (written,) = yaml.safe_load("[1e-4]")
     assert isinstance(written, str)

@@ -39,17 +39,19 @@ def tree(is_there: list[bool], section: str) -> dict[str, Any]:
         return values if section == "model" else {section: values}
 
     overrides: dict[str, Any] = {"family": profile, "variant": own_profile}
+    if section != "model":
+        overrides = {"task": {name: {section: values} for name, values in overrides.items()}}
     return {
         "model": {
             "base": {"family": "family", **entry(base)},
             "variant": {"based_on": "base", **entry(own)},
         },
         "recipe": {"task": {"base": {section: recipe}, "variant": {section: own_recipe}}},
-        "profiles": {"ci": {section: overrides if section == "model" else {"task": overrides}}},
+        "profiles": {"ci": {"model" if section == "model" else "recipe": overrides}},
     }
 
 
-@pytest.mark.parametrize("section", ["model", "train"])
+@pytest.mark.parametrize("section", ["model", "train", "arrays"])
 @given(is_there=presence)
 def test_the_strongest_place_wins(section: str, is_there: list[bool]) -> None:
     values = compose(tree(is_there, section), "ci", "task", "variant", section)
@@ -58,7 +60,7 @@ def test_the_strongest_place_wins(section: str, is_there: list[bool]) -> None:
     assert "based_on" not in values
 
 
-@pytest.mark.parametrize("section", ["model", "train"])
+@pytest.mark.parametrize("section", ["model", "train", "arrays"])
 @given(is_there=presence)
 def test_a_base_knows_nothing_of_its_variants(section: str, is_there: list[bool]) -> None:
     values = compose(tree(is_there, section), "ci", "task", "base", section)
@@ -114,6 +116,56 @@ def test_the_papers_sudoku_recipe(params: dict[str, Any]) -> None:
     assert not any(cell.fidelity.model_dump().values())
 
 
+def test_a_profile_speaks_of_a_task_louder_than_of_all(params: dict[str, Any]) -> None:
+    cells = [train_cell(params, "cpu", task, "se_rrm", 0).model for task in ("sudoku", "maze", "arc_agi_2")]
+    assert all(isinstance(model, SeRrmSettings) and model.width == 64 for model in cells)
+    # Walls and ends of grids stand in answers, so their planes must be there; the blank of Sudoku never does.
+    assert [getattr(model, "planes", None) for model in cells] == ["usual", "all", "all"]
+    assert [getattr(model, "symbols", None) for model in cells] == ["tied", "untied", "tied"]
+
+
+def test_both_arc_sets_share_their_sections_unless_one_has_its_own(params: dict[str, Any]) -> None:
+    one, two = (train_cell(params, "paper", f"arc_agi_{version}", "se_rrm", 0) for version in (1, 2))
+    assert one.model_dump(exclude={"task"}) == two.model_dump(exclude={"task"})
+    assert one.arrays.num_augmentations == 7
+    recipe = params["recipe"]
+    own = {
+        **recipe,
+        "arc_agi_2": {**recipe["arc_agi"], "se_rrm": {**recipe["arc_agi"]["se_rrm"], "arrays": {}}},
+    }
+    cells = [
+        train_cell({**params, "recipe": own}, "paper", f"arc_agi_{version}", "se_rrm", 0)
+        for version in (1, 2)
+    ]
+    assert [cell.arrays.num_augmentations for cell in cells] == [7, 999]
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "batch_size", "epochs", "decay"),
+    [
+        ("maze", "se_rrm", 64, 10_000, 1.0),
+        ("maze", "trm", 768, 50_000, 1.0),
+        ("maze", "hrm", 384, 20_000, 1.0),
+        ("arc_agi_1", "se_rrm", 272, 100_000, 0.1),
+        ("arc_agi_2", "trm", 768, 100_000, 0.1),
+        ("arc_agi_2", "hrm", 768, 100_000, 0.1),
+    ],
+)
+def test_the_papers_other_recipes(
+    params: dict[str, Any], task: str, model: str, batch_size: int, epochs: int, decay: float
+) -> None:
+    """Tables A3 and A4."""
+    cell = train_cell(params, "paper", task, model, 0)
+    recipe = cell.train
+    assert (recipe.batch_size, recipe.epochs, recipe.weight_decay) == (batch_size, epochs, decay)
+    assert (recipe.max_supervision_steps, recipe.warmup_steps) == (16, 2000)
+    cycles = (2, 2) if model == "hrm" else (3, 4)
+    assert (cell.model.h_cycles, cell.model.l_cycles) == cycles
+    assert recipe.learning_rate == (5e-4 if model == "se_rrm" else 1e-4)
+    is_cosine = model == "se_rrm" and task.startswith("arc")
+    assert recipe.schedule == ("cosine" if is_cosine else "constant")
+
+
 def with_variant(params: dict[str, Any], **entry: Any) -> dict[str, Any]:
     """The parameters with one more model in the grid."""
     return {
@@ -139,25 +191,24 @@ def test_a_variant_is_its_base_but_for_what_it_names(params: dict[str, Any], pro
 def test_one_models_parameter_changes_the_files_of_its_cells_alone(params: dict[str, Any]) -> None:
     before = resolve(with_variant(params, positions="none"), "ci")
     after = resolve(with_variant(params, positions="none", width=48), "ci")
-    assert {name for name in before if before[name] != after[name]} == {
-        "train/sudoku-mine-s0",
-        "evaluate/sudoku-mine-s0",  # its deviations name the width
-    }
+    # Evaluations have the deviations, which name the width.
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {f"{part}/{task}-mine-s0" for part in ("train", "evaluate") for task in params["tasks"]}
 
 
 def test_an_overridden_value_changes_nothing(params: dict[str, Any]) -> None:
-    ci = {**params, "models": ["se_rrm"]}
+    ci = {**params, "tasks": ["sudoku"], "models": ["se_rrm"]}
     wide = {**ci, "model": {**ci["model"], "se_rrm": {**ci["model"]["se_rrm"], "l_cycles": 99}}}
     assert resolve(ci, "ci") == resolve(wide, "ci")
 
 
 def test_evaluation_settings_change_the_evaluations_alone(params: dict[str, Any]) -> None:
     ci = params["profiles"]["ci"]
-    evaluate = {"sudoku": {**ci["evaluate"]["sudoku"], "steps": [1, 3]}}
+    evaluate = {**ci["evaluate"], "sudoku": {**ci["evaluate"]["sudoku"], "steps": [1, 3]}}
     other = {**params, "profiles": {**params["profiles"], "ci": {**ci, "evaluate": evaluate}}}
     before, after = resolve(params, "ci"), resolve(other, "ci")
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {name for name in before if name.startswith("evaluate/")}
+    assert changed == {name for name in before if name.startswith("evaluate/sudoku")}
 
 
 def test_profiles_may_switch_faults_on(params: dict[str, Any]) -> None:

@@ -10,11 +10,12 @@ from serrm.config import PROFILES, Profile, TrainCell, read_params
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings, TrmSettings
+from serrm.resolve import SECTIONS as SECTIONS_OF
 from serrm.resolve import resolve, train_cell
 
 PARAMS = read_params(Path(__file__).parents[1] / "params.yaml")
 TASKS = list(PARAMS["tasks"])
-SECTIONS = ("model", "train", "fidelity")
+SECTIONS = ("model", "train", "fidelity", "arrays")
 PUBLISHED = {"positions", "fidelity.shifted_rope2d"}  # what the published RoPE2D of TRM changes
 RANDOM = {"train.halting"}
 MATCHED = {"width", "heads", "positions", "train.batch_size", "train.epochs", "train.learning_rate"} | RANDOM
@@ -56,8 +57,18 @@ def named(variant: str) -> dict[str, Any]:
     """The values that an entry gives itself, by the same keys."""
     own = dict(PARAMS["model"][variant])
     own.pop("based_on", None)
-    nested = {f"{name}.{k}": v for name in ("train", "fidelity") for k, v in own.pop(name, {}).items()}
+    nested = {f"{name}.{k}": v for name in SECTIONS[1:] for k, v in own.pop(name, {}).items()}
     return own | nested
+
+
+def flat_recipe(recipes: dict[str, Any], task: str, variant: str) -> dict[str, Any]:
+    """What recipes say of a variant on a task, by the same keys."""
+    of_task = recipes.get(task, recipes.get(SECTIONS_OF.get(task, task), {}))
+    return {
+        key if section == "model" else f"{section}.{key}": value
+        for section, values in of_task.get(variant, {}).items()
+        for key, value in values.items()
+    }
 
 
 def differing(profile: Profile, task: str, variant: str) -> set[str]:
@@ -96,14 +107,11 @@ def test_a_variant_is_its_base_but_for_its_own_keys(profile: Profile, variant: s
     for task in TASKS:
         # How long to train is for the profile to say, where it does; so is what it lays over this one variant.
         section = PARAMS["profiles"][profile]
-        overrides = {
-            **section.get("model", {}).get(variant, {}),
-            **{f"train.{k}": v for k, v in section.get("train", {}).get(task, {}).get(variant, {}).items()},
-        }
+        overrides = section.get("model", {}).get(variant, {}) | flat_recipe(
+            section.get("recipe", {}), task, variant
+        )
         length = set() if profile == "paper" else {"train.epochs", "train.steps"}
-        recipe = PARAMS["recipe"][task].get(variant, {})
-        own = named(variant) | recipe.get("model", {}) | overrides
-        own |= {f"train.{key}": value for key, value in recipe.get("train", {}).items()}
+        own = named(variant) | flat_recipe(PARAMS["recipe"], task, variant) | overrides
         if own.get("fidelity.shifted_rope2d") and own.get("positions") == "rope2d":
             own["positions"] = "rope2d_shifted"
         cell = flat(train_cell(PARAMS, profile, task, variant, 0))

@@ -13,38 +13,17 @@ from typing import Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
-from serrm.data.sources.settings import Source
+from serrm.data.settings import DATA, ArraySettings
 from serrm.models.settings import ModelSettings, Settings
 from serrm.training.settings import Fidelity, TrainSettings
 
 Profile = Literal["ci", "cpu", "gpu", "paper"]
 PROFILES: tuple[Profile, ...] = ("ci", "cpu", "gpu", "paper")
-T = TypeVar("T", bound=Settings)
+T = TypeVar("T", bound=BaseModel)
 Values = dict[str, Any]  # checked where they are used, once a cell is composed of them
 
 
-class DownloadSettings(Settings):
-    """Where a task's raw files come from."""
-
-    source: Source = Field(discriminator="kind")
-    seed: NonNegativeInt
-
-
-class SubsetSettings(Settings):
-    """Which of the raw puzzles are used; None: all of them."""
-
-    num_train: PositiveInt | None
-    num_test: PositiveInt | None  # of the size trained on
-    num_test_sizes: dict[str, PositiveInt | None]  # of the other sizes
-    seed: NonNegativeInt
-
-
-class ArraySettings(Settings):
-    """How the training set is augmented."""
-
-    num_augmentations: NonNegativeInt  # symmetric images of a training puzzle
-    prebuilt: bool  # store their parameters, or draw them when a batch is gathered
-    seed: NonNegativeInt
+TaskType = Literal["right", "blank", "random"]
 
 
 class EvaluateSettings(Settings):
@@ -55,6 +34,8 @@ class EvaluateSettings(Settings):
     precision: Literal["float32", "bfloat16"]
     compile: bool
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
+    examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
+    task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
 
 
 class TrainCell(Settings):
@@ -124,6 +105,7 @@ class RecipeSection(Settings):
     model: Values = Field(default={})
     train: Values = Field(default={})
     fidelity: Values = Field(default={})
+    arrays: Values = Field(default={})
 
 
 class DataSection(Settings):
@@ -140,7 +122,7 @@ class ProfileSection(Settings):
 
     data: dict[str, DataSection]
     model: dict[str, Values] = Field(default={})
-    train: dict[str, dict[str, Values]] = Field(default={})
+    recipe: dict[str, dict[str, RecipeSection]] = Field(default={})
     evaluate: dict[str, Values]
     fidelity: Values = Field(default={})
 
@@ -150,6 +132,7 @@ class Params(Grid):
 
     profile: Profile
     execution: Values
+    language_model: Values | None = None
     fidelity: Values
     model: dict[str, VariantSection]
     recipe: dict[str, dict[str, RecipeSection]]
@@ -157,6 +140,9 @@ class Params(Grid):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "Params":
+        for task in self.tasks:
+            if task not in DATA:
+                raise ValueError(f"tasks: {task!r} is none of {', '.join(DATA)}")
         for where, names in self._names_of_models():
             for name in names:
                 if name not in self.model:
@@ -169,8 +155,8 @@ class Params(Grid):
             yield f"recipe.{task}", recipes
         for profile, section in self.profiles.items():
             yield f"profiles.{profile}.model", section.model
-            for task, recipe in section.train.items():
-                yield f"profiles.{profile}.train.{task}", recipe
+            for task, recipes in section.recipe.items():
+                yield f"profiles.{profile}.recipe.{task}", recipes
 
 
 def read_params(path: Path) -> Values:

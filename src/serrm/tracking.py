@@ -25,6 +25,7 @@ from serrm.data.manifest import hash_file
 from serrm.store import tracking_uri
 from serrm.training.interrupt import Interrupted
 
+PICTURES = 2  # of each size of grid
 BATCH = 500  # metrics sent at once; MLflow's limit is 1,000
 WATCHED = ("src", "stages", "dvc.yaml", "params.yaml")
 
@@ -78,8 +79,22 @@ class CellRun:
             for depth, scores in scored.get("steps", {}).items():
                 self.log({f"test/{name}/{key}": value for key, value in scores.items()}, step=int(depth))
         for point in metrics["learning_curve"]:
-            self.log({f"curve/{key}": point[key] for key in ("fsr", "gpa", "samples")}, step=point["step"])
+            values = {key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi"))}
+            self.log({f"curve/{key}": value for key, value in values.items()}, step=point["step"])
         self.log_dict(metrics, "metrics.json")
+
+    def log_pictures(self, folder: Path) -> None:
+        """Drawings of the examples that an evaluation kept in `folder`: the first of each size, as artifacts."""
+        from serrm.drawing.figure import draw_figure
+        from serrm.drawing.files import read_examples
+        from serrm.drawing.scenes import rows_of
+
+        drawn: dict[int, int] = {}
+        for number, scene in enumerate(read_examples(folder / "examples.json")):
+            drawn[scene.side] = drawn.get(scene.side, 0) + 1
+            if drawn[scene.side] <= PICTURES:
+                figure = draw_figure(rows_of(scene, shows_answer=True), scene.title)
+                self.client.log_figure(self.run_id, figure, f"examples/{number:02d}.png")
 
     def log_dict(self, value: Mapping[str, Any], name: str) -> None:
         """Store a JSON artifact."""
@@ -171,12 +186,19 @@ def _known_run(client: MlflowClient, pointer: Path) -> str | None:
 
 def _new_run(client: MlflowClient, root: Path, profile: str, name: str, params: Mapping[str, Any]) -> str:
     experiment = client.get_experiment_by_name(profile)
-    experiment_id = experiment.experiment_id if experiment else client.create_experiment(profile)
+    experiment_id = experiment.experiment_id if experiment else _new_experiment(client, root, profile)
     tags = {"profile": profile, "dvc.stage": f"train@{profile}-{name}", **_git_tags(root)}
     run = client.create_run(experiment_id, run_name=name, tags=tags)
     for key, value in flattened(params).items():
         client.log_param(run.info.run_id, key, value)
     return str(run.info.run_id)
+
+
+def _new_experiment(client: MlflowClient, root: Path, profile: str) -> str:
+    """An experiment whose artifacts lie beside the default store, wherever it is made; a server has its own place."""
+    is_local = mlflow.get_tracking_uri().startswith("sqlite:///")
+    place = (root / "mlruns").resolve().as_uri() if is_local else None
+    return str(client.create_experiment(profile, artifact_location=place))
 
 
 def _git_tags(root: Path) -> dict[str, str]:

@@ -32,7 +32,7 @@ NUMS = {"train": 6, "9x9": 4, "4x4": 288, "16x16": 2, "25x25": 1}
 def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Generated raw files that no test changes."""
     raw = tmp_path_factory.mktemp("generated") / "raw"
-    fetch(SOURCE, raw, seed=5)
+    fetch("sudoku", SOURCE, raw, seed=5)
     return raw
 
 
@@ -73,14 +73,14 @@ def test_the_manifest_says_that_all_is_generated(shared_raw: Path) -> None:
 
 
 def test_the_seed_decides_everything_and_the_sizes_do_not_meet(shared_raw: Path, tmp_path: Path) -> None:
-    fetch(SOURCE, tmp_path / "same", seed=5)
+    fetch("sudoku", SOURCE, tmp_path / "same", seed=5)
     assert data_hash(tmp_path / "same") == data_hash(shared_raw)
     fewer = SOURCE.model_copy(update={"num_16x16": 0, "num_25x25": 0, "num_train": 2})
-    fetch(fewer, tmp_path / "fewer", seed=5)
+    fetch("sudoku", fewer, tmp_path / "fewer", seed=5)
     assert hash_file(tmp_path / "fewer" / FILE_4X4) == hash_file(shared_raw / FILE_4X4)
     assert not (tmp_path / "fewer/sudoku-16x16").exists()
     assert files_25x25(tmp_path / "fewer") == []
-    fetch(fewer, tmp_path / "other", seed=6)
+    fetch("sudoku", fewer, tmp_path / "other", seed=6)
     assert hash_file(tmp_path / "other" / FILE_4X4) != hash_file(shared_raw / FILE_4X4)
 
 

@@ -246,7 +246,7 @@ def make_hub(site: Site) -> HubSource:
 
 
 def test_the_hub_gives_the_published_files_with_their_origins(site: Site, tmp_path: Path) -> None:
-    fetch(make_hub(site), tmp_path / "raw", seed=0)
+    fetch("sudoku", make_hub(site), tmp_path / "raw", seed=0)
     manifest = check_manifest(tmp_path / "raw")
     assert manifest.kind == "hub"
     contents = {record.name: (tmp_path / "raw" / record.name).read_bytes() for record in manifest.files}
@@ -267,11 +267,11 @@ def test_after_a_failure_finished_downloads_are_used_and_nothing_else_is_left(
     source = make_hub(site)
     archive = site.files.pop(f"/archive/owner/puzzles25/tar.gz/{COMMIT}")
     with pytest.raises(ValueError, match=r"/archive/owner/puzzles25/.*: 404 Not Found"):
-        fetch(source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
+        fetch("sudoku", source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
     assert list(tmp_path.iterdir()) == [tmp_path / "scratch"]
     site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = archive
     site.requests.clear()
-    fetch(source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
+    fetch("sudoku", source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
     assert [path for path, _ in site.requests] == [f"/archive/owner/puzzles25/tar.gz/{COMMIT}"]
     assert (tmp_path / "raw/sudoku-extreme/train.csv").read_bytes() == TRAIN
     assert list((tmp_path / "scratch").iterdir()) == []
@@ -291,7 +291,7 @@ def test_a_bad_archive_is_an_error_and_nothing_is_left(
     source = make_hub(site)
     site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = archive
     with pytest.raises(ValueError, match=message) as error:
-        fetch(source, tmp_path / "raw", seed=0)
+        fetch("sudoku", source, tmp_path / "raw", seed=0)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 

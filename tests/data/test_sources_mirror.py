@@ -30,7 +30,7 @@ def make_mirror(root: Path) -> MirrorSource:
 
 
 def test_the_mirror_is_copied_as_it_is(tmp_path: Path) -> None:
-    fetch(make_mirror(tmp_path / "mirror"), tmp_path / "raw", seed=0)
+    fetch("sudoku", make_mirror(tmp_path / "mirror"), tmp_path / "raw", seed=0)
     manifest = check_manifest(tmp_path / "raw")
     assert manifest.kind == "mirror"
     assert [record.name for record in manifest.files] == sorted(NAMES)
@@ -41,14 +41,14 @@ def test_the_mirror_is_copied_as_it_is(tmp_path: Path) -> None:
 
 def test_the_copy_does_not_depend_on_where_the_mirror_lies(tmp_path: Path) -> None:
     for place in ("one", "other"):
-        fetch(make_mirror(tmp_path / place / "mirror"), tmp_path / place / "raw", seed=0)
+        fetch("sudoku", make_mirror(tmp_path / place / "mirror"), tmp_path / place / "raw", seed=0)
     assert data_hash(tmp_path / "one/raw") == data_hash(tmp_path / "other/raw")
 
 
 def test_the_copy_can_be_written_where_the_mirror_cannot(tmp_path: Path) -> None:
     source = make_mirror(tmp_path / "mirror")
     (source.root / NAMES[0]).chmod(0o444)
-    fetch(source, tmp_path / "raw", seed=0)
+    fetch("sudoku", source, tmp_path / "raw", seed=0)
     copy, original = (tmp_path / "raw" / NAMES[0]).stat(), (source.root / NAMES[0]).stat()
     assert copy.st_mode & 0o200
     assert copy.st_ino != original.st_ino
@@ -59,7 +59,7 @@ def test_a_missing_file_is_named_and_nothing_is_left(tmp_path: Path, name: str) 
     source = make_mirror(tmp_path / "mirror")
     (source.root / name).unlink()
     with pytest.raises(ValueError, match=f"{name}: no such file in the mirror"):
-        fetch(source, tmp_path / "raw", seed=0)
+        fetch("sudoku", source, tmp_path / "raw", seed=0)
     assert list(tmp_path.iterdir()) == [source.root]
 
 
@@ -67,7 +67,7 @@ def test_all_published_25x25_puzzles_must_be_there(tmp_path: Path) -> None:
     source = make_mirror(tmp_path / "mirror")
     (source.root / NAMES[-1]).unlink()
     with pytest.raises(ValueError, match=r"sudoku-25x25: 99 \.json files, 100 are published"):
-        fetch(source, tmp_path / "raw", seed=0)
+        fetch("sudoku", source, tmp_path / "raw", seed=0)
     assert list(tmp_path.iterdir()) == [source.root]
 
 
@@ -75,8 +75,8 @@ def test_the_full_published_set_is_another_folder(tmp_path: Path) -> None:
     source = make_mirror(tmp_path / "mirror")
     shutil.move(source.root / "sudoku-extreme-1k", source.root / "sudoku-extreme")
     with pytest.raises(ValueError, match=r"sudoku-extreme-1k/train\.csv: no such file"):
-        fetch(source, tmp_path / "raw", seed=0)
-    fetch(source.model_copy(update={"folder_9x9": "sudoku-extreme"}), tmp_path / "raw", seed=0)
+        fetch("sudoku", source, tmp_path / "raw", seed=0)
+    fetch("sudoku", source.model_copy(update={"folder_9x9": "sudoku-extreme"}), tmp_path / "raw", seed=0)
     assert (tmp_path / "raw/sudoku-extreme/test.csv").is_file()
 
 
@@ -85,7 +85,7 @@ if MIRROR is not None:
 
     def test_the_real_mirror_becomes_puzzle_sets(tmp_path: Path) -> None:
         source = MirrorSource(kind="mirror", root=Path(MIRROR or ""), num_16x16=2, clues_16x16=(150, 200))
-        fetch(source, tmp_path / "raw", seed=0)
+        fetch("sudoku", source, tmp_path / "raw", seed=0)
         sizes = {"4x4": None, "16x16": None, "25x25": None}
         write_puzzle_sets(
             tmp_path / "raw", tmp_path / "sets", num_train=None, num_test=500, num_test_sizes=sizes, seed=0

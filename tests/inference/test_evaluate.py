@@ -13,7 +13,8 @@ from torch import Tensor
 
 from serrm.config import EvaluateCell, EvaluateSettings, Execution, TrainCell
 from serrm.data.arrays import PuzzleArrays, open_arrays
-from serrm.inference.evaluate import evaluate, rows_at_once, score_batches, score_set
+from serrm.inference.evaluate import evaluate
+from serrm.inference.evaluate_sets import rows_at_once, score_batches, score_set
 from serrm.inference.load import LoadedModel, load_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.training.run import train
@@ -173,7 +174,15 @@ def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
         "parameters": config["parameters"],
         "parameters_with_task_types": config["parameters"],
     }
-    assert result["training"].keys() == {"steps", "samples", "seconds", "puzzles_per_second", "final_loss"}
+    assert result["training"].keys() == {
+        "steps",
+        "samples",
+        "seconds",
+        "puzzles_per_second",
+        "final_loss",
+        "device",
+        "peak_memory_bytes",
+    }
     assert result["training"]["steps"] == 6
     assert result["data"] == {"source": "made here", "train_puzzles": 8, "hash": config["data_hash"]}
     assert result["deviations"] == ["width 32 (paper: 256)"]

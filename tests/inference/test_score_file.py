@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from serrm.cli import main
 from serrm.config import EvaluateSettings, TrainCell
 from serrm.inference import score_file as module
-from serrm.inference.evaluate import rows_at_once, score_batches, scored
+from serrm.inference.evaluate_sets import rows_at_once, score_batches, scored
 from serrm.inference.load import load_model
 from serrm.inference.score_file import depths_up_to, score_file
 from serrm.models.registry import build_model

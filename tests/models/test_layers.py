@@ -14,6 +14,7 @@ from serrm.models.layers import (
     TRUNCATED_STD,
     Attention,
     SwiGLU,
+    box_angles,
     linear,
     linear_weight,
     rms_norm,
@@ -24,6 +25,7 @@ from serrm.models.layers import (
     swiglu_width,
     truncated_normal,
 )
+from serrm.puzzles.sudoku.grid import box_for_side
 
 CPU = torch.device("cpu")
 
@@ -131,6 +133,25 @@ def test_places_before_and_after_are_not_rotated() -> None:
         assert torch.equal(whole[2:11], inner)
         assert torch.equal(whole[:2], torch.full((2, 4), still))
         assert torch.equal(whole[11:], torch.full((3, 4), still))
+
+
+@pytest.mark.parametrize("side", [4, 6, 9, 16])
+def test_angles_with_boxes_tell_rows_columns_and_boxes(side: int) -> None:
+    rows, columns, box_rows, box_columns = box_angles(side * side, 32).view(side, side, 4, 4).unbind(2)
+    box = box_for_side(side)
+    assert torch.equal(rows, rows[:, :1].expand_as(rows)) and torch.equal(columns, rows.transpose(0, 1))
+    assert len(rows[:, 0].unique(dim=0)) == side
+    for line in range(side):
+        same_band = [other // box.rows == line // box.rows for other in range(side)]
+        assert [torch.equal(box_rows[line, 0], box_rows[other, 0]) for other in range(side)] == same_band
+        same_stack = [other // box.cols == line // box.cols for other in range(side)]
+        assert [torch.equal(box_columns[0, line], box_columns[0, other]) for other in range(side)] == same_stack
+
+
+@pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (49, 8), (81, 12)])
+def test_boxes_are_refused_where_there_are_none(positions: int, head_dim: int) -> None:
+    with pytest.raises(ValueError, match=f"got {positions} positions and {head_dim}|no box shape"):
+        box_angles(positions, head_dim)
 
 
 @pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (9, 6)])

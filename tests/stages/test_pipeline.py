@@ -26,6 +26,7 @@ TABLES = {"tabulate@ci"}
 RESOLVE = {"resolve@ci"}
 TINY: dict[str, Any] = {
     "profile": "ci",
+    "tasks": ["sudoku"],
     "models": list(CELLS),
     "seeds": [0],
     "model.other": {"based_on": "se_rrm", "positions": "rope"},
@@ -42,9 +43,9 @@ TINY: dict[str, Any] = {
     },
     "profiles.ci.data.sudoku.augment": {"num_train": None, "num_test": None, "num_test_sizes": {"4x4": 4}},
     "profiles.ci.data.sudoku.arrays": {"num_augmentations": 2, "prebuilt": True},
-    "profiles.ci.train.sudoku.se_rrm.batch_size": 4,
-    "profiles.ci.train.sudoku.se_rrm.steps": 6,
-    "profiles.ci.train.sudoku.se_rrm.log_every": 3,
+    "profiles.ci.recipe.sudoku.se_rrm.train.batch_size": 4,
+    "profiles.ci.recipe.sudoku.se_rrm.train.steps": 6,
+    "profiles.ci.recipe.sudoku.se_rrm.train.log_every": 3,
     "profiles.ci.evaluate.sudoku.curve_puzzles": 2,
 }
 
@@ -184,7 +185,7 @@ def test_a_second_run_does_nothing_and_soon(built: Project, record_property: Cal
             RESOLVE | cells("train", "other") | cells("evaluate", "other") | TABLES,
         ),
         (
-            {"profiles.ci.train.sudoku.se_rrm.weight_decay": 0.5},
+            {"profiles.ci.recipe.sudoku.se_rrm.train.weight_decay": 0.5},
             RESOLVE | cells("train", *CELLS) | cells("evaluate", *CELLS) | TABLES,
         ),
         (

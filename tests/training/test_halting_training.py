@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from serrm.config import TrainCell
 from serrm.data.arrays import PuzzleArrays, open_arrays
-from serrm.data.batches import ExampleStream
+from serrm.data.batches import Examples, ExampleStream
 from serrm.models.halting import CONTINUE, HALT, halts
 from serrm.models.recurrence import InputEmbedding, Network, RecurrentModel, Schedule, StepOutput, Update
 from serrm.models.registry import build_model
@@ -233,6 +233,13 @@ def final_answers(trainer: Trainer) -> Tensor:
 # --- Parts that do not fit, and the task types
 
 
+class OfSomeTypes(ExampleStream):
+    """A stream whose examples are of the task types 2 and 0."""
+
+    def gather(self, start: int, num: int) -> Examples:
+        return super().gather(start, num)._replace(task_types=np.array([2, 0, 2, 2])[:num])
+
+
 def test_se_rrm_has_no_q_learning(make_trainer: MakeTrainer) -> None:
     for halting in (Q_LEARNING, BOOTSTRAPPED):
         with pytest.raises(
@@ -252,7 +259,9 @@ def test_training_moves_the_rows_of_the_batch(
     trainer = make_trainer(num_task_types=4, model=model, train=recipe)
     table = trainer.model.task_types
     assert table is not None and not table.any()
-    trainer.slots.task_types = torch.tensor([2, 0, 2, 2])
+    stream = trainer.stream
+    assert isinstance(stream, ExampleStream)
+    trainer.stream = OfSomeTypes(stream.arrays, stream.num_augmentations, stream.seed)
     trainer.run(lambda record: None, lambda: trainer.step == 1)
     moved = table.abs()
     torch.testing.assert_close(moved[[0, 2]], torch.full((2, 32), 0.01))

@@ -94,7 +94,7 @@ def test_a_slot_is_refilled_and_its_neighbours_go_on(make_trainer: MakeTrainer) 
     after = [slots.tokens, slots.targets, *slots.state, slots.num_steps]
     for old, new in zip(before, after, strict=True):
         assert torch.equal(new[[0, 2]], old[[0, 2]])
-    questions, answers = trainer.stream.gather(position, 2)
+    questions, answers, _ = trainer.stream.gather(position, 2)
     assert torch.equal(slots.tokens[[1, 3]], torch.from_numpy(questions).long())
     assert torch.equal(slots.targets[[1, 3]], torch.from_numpy(answers).long())
     (fresh,) = model.initial_state(2, 16, 6)

@@ -1,11 +1,12 @@
 """Arrays on disk: token grids as memory-mapped uint8 `.npy`, with one metadata.json (the build_arrays stage).
 
-Puzzles stay as they are; an augmentation is a row of parameters applied when a batch is gathered, either
-stored here (`prebuilt`) or drawn at that moment. Both are the same pure function of (seed, puzzle, member).
+This is Sudoku's and the mazes' form. Puzzles stay as they are; an augmentation is applied when a batch is gathered.
+Of a Sudoku it is a row of parameters, either stored here (`prebuilt`) or drawn at that moment, both the same pure
+function of (seed, puzzle, member); of a maze it is one of the eight dihedral transforms.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,31 +15,48 @@ from jaxtyping import Int, UInt8
 from serrm.data.manifest import data_hash, new_directory
 from serrm.data.puzzle_sets import read_puzzle_set
 from serrm.data.randomness import Purpose, keyed_rng
-from serrm.puzzles.alphabet import sudoku_alphabet
+from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.sudoku.grid import Box, box_for_side
-from serrm.puzzles.sudoku.symmetry import num_uniforms, symmetries_from_uniforms
+from serrm.puzzles.sudoku.symmetry import apply_parameters, num_uniforms, symmetries_from_uniforms
 
 METADATA = "metadata.json"
 TRAIN = "train"
+# What is added to a cell of a puzzle set to make it a token: Sudoku sets hold digits, maze sets tokens.
+OFFSETS = {"sudoku": 1, "maze": 0}
+Tokens = UInt8[np.ndarray, "N I"]
+Numbers = Int[np.ndarray, " N"]
 
 
 @dataclass(frozen=True)
 class PuzzleArrays:
-    """One set of puzzles as tokens (value + 1): questions and answers `N I`, and its augmentations if stored."""
+    """One set of puzzles as tokens: questions and answers `N I`, and its augmentations if stored."""
 
     name: str
     side: int
     questions: UInt8[np.ndarray, "N I"]
     answers: UInt8[np.ndarray, "N I"]
     augmentations: UInt8[np.ndarray, "N A P"] | None = None
+    task: str = "sudoku"
 
     @property
     def num_symbols(self) -> int:
-        """K of the alphabet, pad and blank included."""
-        return sudoku_alphabet(self.side).num_symbols
+        """K of the alphabet, padding included."""
+        return alphabet(self.task, self.side).num_symbols
+
+    @property
+    def num_augmentations(self) -> int | None:
+        """Images a puzzle can have besides itself; None: any number."""
+        if self.task == "maze":
+            return NUM_TRANSFORMS - 1
+        return None if self.augmentations is None else self.augmentations.shape[1] - 1
 
     def __len__(self) -> int:
         return len(self.questions)
+
+    def first(self, num: int) -> "PuzzleArrays":
+        """The first `num` puzzles."""
+        return replace(self, questions=self.questions[:num], answers=self.answers[:num])
 
 
 def draw_augmentation(seed: int, puzzle: int, member: int, box: Box) -> UInt8[np.ndarray, " P"]:
@@ -51,28 +69,31 @@ def draw_augmentation(seed: int, puzzle: int, member: int, box: Box) -> UInt8[np
     return row
 
 
-def build_arrays(puzzles: Path, target: Path, *, seed: int, num_prebuilt: int) -> None:
+def build_arrays(
+    puzzles: Path, target: Path, *, seed: int, num_prebuilt: int = 0, task: str = "sudoku"
+) -> None:
     """Turn every Parquet set in `puzzles` into arrays under `target`, with the training set's augmentations.
 
-    `num_prebuilt` is the number of stored augmentations a training puzzle (0: drawn on the fly).
+    `num_prebuilt` is the number of stored augmentations a training puzzle (0: drawn on the fly; mazes store none).
     """
     with new_directory(target) as folder:
-        _write_sets(puzzles, folder, seed, num_prebuilt)
+        _write_sets(puzzles, folder, task, seed, num_prebuilt if task == "sudoku" else 0)
 
 
-def _write_sets(puzzles: Path, target: Path, seed: int, num_prebuilt: int) -> None:
+def _write_sets(puzzles: Path, target: Path, task: str, seed: int, num_prebuilt: int) -> None:
     sets: dict[str, dict[str, int]] = {}
+    offset = np.uint8(OFFSETS[task])
     for path in sorted(puzzles.glob("*.parquet")):
         questions, answers = read_puzzle_set(path)
         side = round(questions.shape[1] ** 0.5)
         folder = target / path.stem.removeprefix("test_")
         folder.mkdir()
-        np.save(folder / "questions.npy", questions + 1)
-        np.save(folder / "answers.npy", answers + 1)
+        np.save(folder / "questions.npy", questions + offset)
+        np.save(folder / "answers.npy", answers + offset)
         sets[folder.name] = {"num_puzzles": len(questions), "side": side}
         if folder.name == TRAIN and num_prebuilt:
             _write_augmentations(folder / "augmentations.npy", len(questions), num_prebuilt, side, seed)
-    metadata = {"task": "sudoku", "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
+    metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
     (target / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
 
 
@@ -95,7 +116,8 @@ def read_metadata(arrays: Path) -> dict[str, object]:
 
 def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
     """Memory-map one set ("train", "9x9", …). ValueError naming the sets there are if it is not among them."""
-    sets = read_metadata(arrays)["sets"]
+    metadata = read_metadata(arrays)
+    sets = metadata["sets"]
     assert isinstance(sets, dict)
     if name not in sets:
         raise ValueError(f"{arrays}: no set {name!r}, there are {sorted(sets)}")
@@ -107,6 +129,7 @@ def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
         np.load(folder / "questions.npy", mmap_mode="r"),
         np.load(folder / "answers.npy", mmap_mode="r"),
         np.load(stored, mmap_mode="r") if stored.exists() else None,
+        str(metadata["task"]),
     )
 
 
@@ -115,6 +138,21 @@ def evaluation_sets(arrays: Path) -> list[str]:
     sets = read_metadata(arrays)["sets"]
     assert isinstance(sets, dict)
     return sorted((name for name in sets if name != TRAIN), key=lambda name: int(sets[name]["side"]))
+
+
+def augment(
+    arrays: PuzzleArrays, questions: Tokens, answers: Tokens, puzzles: Numbers, members: Numbers, seed: int
+) -> tuple[Tokens, Tokens]:
+    """The images of (puzzle, member) pairs, given their questions and answers; member 0 is the puzzle itself."""
+    both = np.concatenate([questions, answers])
+    if arrays.task == "maze":
+        orders = np.stack([cell_order(arrays.side, arrays.side, member) for member in members.tolist()])
+        images = np.take_along_axis(both, np.concatenate([orders, orders]), axis=1)
+    else:
+        rows = augmentation_rows(arrays, puzzles, members, seed)
+        box = box_for_side(arrays.side)
+        images = apply_parameters(both - 1, np.concatenate([rows, rows]), box) + 1
+    return images[: len(questions)], images[len(questions) :]
 
 
 def augmentation_rows(

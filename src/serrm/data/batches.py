@@ -1,18 +1,50 @@
 """The stream of training examples: an epoch shuffles the puzzles and takes one random member of each.
 
 Example number n is a pure function of (seed, n), so a sampler's whole state is the number of examples drawn.
+Every task's stream is an `Examples`-giving object of the form `Stream`; this one is of Sudoku and mazes.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Int, Int64, UInt8
 
-from serrm.data.arrays import PuzzleArrays, augmentation_rows
+from serrm.data.arrays import PuzzleArrays, augment
 from serrm.data.randomness import Purpose, keyed_rng
-from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.symmetry import apply_parameters
+
+
+class Examples(NamedTuple):
+    """A batch of training examples: tokens, targets, and the row of the task-type table each belongs to."""
+
+    questions: UInt8[np.ndarray, "B I"]
+    answers: UInt8[np.ndarray, "B I"]
+    task_types: Int64[np.ndarray, " B"]
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """An endless stream of training examples."""
+
+    @property
+    def num_examples(self) -> int:
+        """Examples an epoch."""
+
+    @property
+    def side(self) -> int:
+        """Rows and columns of the grid."""
+
+    @property
+    def num_symbols(self) -> int:
+        """K of the alphabet, padding included."""
+
+    @property
+    def num_task_types(self) -> int:
+        """Rows of the task-type table."""
+
+    def gather(self, start: int, num: int) -> Examples:
+        """The examples start … start+num-1."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +56,29 @@ class ExampleStream:
     seed: int
 
     def __post_init__(self) -> None:
-        stored = self.arrays.augmentations
-        if stored is not None and stored.shape[1] <= self.num_augmentations:
-            raise ValueError(
-                f"{self.num_augmentations} augmentations asked for, {stored.shape[1] - 1} are prebuilt"
-            )
+        most = self.arrays.num_augmentations
+        if most is not None and self.num_augmentations > most:
+            raise ValueError(f"{self.num_augmentations} augmentations asked for, {most} are there")
+
+    @property
+    def num_examples(self) -> int:
+        """Puzzles of the training set."""
+        return len(self.arrays)
+
+    @property
+    def side(self) -> int:
+        """Rows and columns of the grid."""
+        return self.arrays.side
+
+    @property
+    def num_symbols(self) -> int:
+        """K of the alphabet, padding included."""
+        return self.arrays.num_symbols
+
+    @property
+    def num_task_types(self) -> int:
+        """One: all puzzles are of one type."""
+        return 1
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
         """(puzzle, member) of the examples start … start+num-1."""
@@ -40,16 +90,13 @@ class ExampleStream:
         members = np.array([chosen[i] for (_, chosen), i in zip(epochs, places, strict=True)])
         return puzzles, members
 
-    def gather(self, start: int, num: int) -> tuple[UInt8[np.ndarray, "B I"], UInt8[np.ndarray, "B I"]]:
+    def gather(self, start: int, num: int) -> Examples:
         """Tokens and targets of the examples start … start+num-1, augmented."""
         puzzles, members = self.examples(start, num)
         questions, answers = self.arrays.questions[puzzles], self.arrays.answers[puzzles]
-        if self.num_augmentations == 0:
-            return questions, answers
-        rows = augmentation_rows(self.arrays, puzzles, members, self.seed)
-        box = box_for_side(self.arrays.side)
-        both = apply_parameters(np.concatenate([questions, answers]) - 1, np.concatenate([rows, rows]), box) + 1
-        return both[:num], both[num:]
+        if self.num_augmentations > 0:
+            questions, answers = augment(self.arrays, questions, answers, puzzles, members, self.seed)
+        return Examples(questions, answers, np.zeros(num, dtype=np.int64))
 
 
 @lru_cache(maxsize=4)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel
@@ -17,11 +17,24 @@ def predict(
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[tuple[int, Int[Tensor, "B I"]]]:
     """(step, predicted tokens) after each of the supervision steps asked for, ascending; of the first task type."""
-    state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
     task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
+    for step, logits in predict_logits(model, tokens, num_symbols, steps, dtype, task_vectors):
+        yield step, logits.argmax(-1)
+
+
+def predict_logits(
+    model: RecurrentModel,
+    tokens: Int[Tensor, "B I"],
+    num_symbols: int,
+    steps: Sequence[int],
+    dtype: torch.dtype = torch.float32,
+    task_vectors: Float[Tensor, "B W"] | None = None,
+) -> Iterator[tuple[int, Float[Tensor, "B I K"]]]:
+    """(step, logits) after each of the supervision steps asked for, ascending."""
+    state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
     for step in range(1, max(steps) + 1):
         with torch.no_grad():
             output = model(state, tokens, task_vectors)
         state = output.state
         if step in steps:
-            yield step, output.logits.argmax(-1)
+            yield step, output.logits

@@ -14,7 +14,7 @@ import torch
 from tqdm import tqdm
 
 from serrm.data.puzzle_sets import Numbered, check_puzzles
-from serrm.inference.evaluate import add_batch, rows_at_once, scored
+from serrm.inference.evaluate_sets import add_batch, rows_at_once, scored
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
@@ -95,7 +95,9 @@ class FileScorer:
         questions = np.stack([puzzle.question for _, puzzle in size.waiting]) + np.uint8(1)
         answers = np.stack([puzzle.answer for _, puzzle in size.waiting if puzzle.answer is not None])
         size.waiting.clear()
-        add_batch(size.tallies, self.model, questions, answers + np.uint8(1), side, DTYPES[self.precision])
+        dtype = DTYPES[self.precision]
+        for _ in add_batch(size.tallies, self.model, questions, answers + np.uint8(1), side + 2, dtype):
+            pass  # counted, which is all that is wanted
 
     def _refusal(self, side: int) -> str | None:
         """Why the model cannot take grids of a side, found out with one step on a blank one."""

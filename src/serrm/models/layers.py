@@ -12,7 +12,11 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from serrm.puzzles.sudoku.grid import box_for_side
+
 ROPE_THETA = 10_000.0
+# RoPE2D with boxes: radians a row or column (1, 0.4, …) and a box (1.2, 0.4, …; no two of five boxes look alike).
+CELL_RATIO, BOX_FREQUENCY, BOX_RATIO = 2.5, 1.2, 3.0
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
@@ -128,7 +132,28 @@ def rope2d_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
     return torch.cat([rows, columns], dim=-1)
 
 
-ANGLES = {"rope": rope_angles, "rope2d": rope2d_angles}
+def box_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+    """Angles of RoPE2D with boxes, an extension for Sudoku: head_dim/8 frequencies each for row, column and their box.
+
+    Distances in rows and columns do not say whether two cells share a box; the paper's models must learn that.
+    Raises ValueError if there are no boxes or the head cannot be split in eight.
+    """
+    side = math.isqrt(num_positions)
+    if side * side != num_positions or head_dim % 8:
+        raise ValueError(
+            "RoPE2D with boxes needs a square grid and a head divisible by 8, "
+            f"got {num_positions} positions and {head_dim}"
+        )
+    box = box_for_side(side)
+    row, column = torch.arange(num_positions) // side, torch.arange(num_positions) % side
+    powers = -torch.arange(head_dim // 8).float()
+    by_cell, by_box = CELL_RATIO**powers, BOX_FREQUENCY * BOX_RATIO**powers
+    lines = [torch.outer(index.float(), by_cell) for index in (row, column)]
+    boxes = [torch.outer(index.float(), by_box) for index in (row // box.rows, column // box.cols)]
+    return torch.cat([*lines, *boxes], dim=-1)
+
+
+ANGLES = {"rope": rope_angles, "rope2d": rope2d_angles, "rope2d_boxes": box_angles}
 
 
 @lru_cache(maxsize=64)
@@ -141,7 +166,7 @@ def rotation_table(
     num_before: int = 0,
     num_after: int = 0,
 ) -> Rotation | None:
-    """(cos, sin) for the positions of a kind ("rope", "rope2d"), with unrotated places before and after.
+    """(cos, sin) for the positions of a kind in ANGLES, with unrotated places before and after.
 
     None for the kind "none". Kept from call to call, so that no step waits for the copy to the device.
     """

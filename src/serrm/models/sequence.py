@@ -71,8 +71,9 @@ class TokenSequence(InputEmbedding):
         prefix, head_dim = settings.prefix, settings.width // settings.heads
         if settings.positions in ("rope", "none"):
             return rotation_table(settings.positions, prefix + num_positions, head_dim, device)
-        places = {"num_before": prefix} if settings.positions == "rope2d" else {"num_after": prefix}
-        return rotation_table("rope2d", num_positions, head_dim, device, **places)
+        if settings.positions == "rope2d_shifted":
+            return rotation_table("rope2d", num_positions, head_dim, device, num_after=prefix)
+        return rotation_table(settings.positions, num_positions, head_dim, device, num_before=prefix)
 
 
 class SequenceReadout(nn.Module):

@@ -45,3 +45,10 @@ MAZE = Alphabet(name="maze", num_symbols=6)
 
 ARC = Alphabet(name="arc", num_symbols=12)
 """0 padding, 1 end of grid, 2…11 the colours 0…9."""
+
+
+def alphabet(task: str, side: int) -> Alphabet:
+    """The alphabet of a task (sudoku, maze, arc_agi_1, arc_agi_2) on grids of a side."""
+    if task == "sudoku":
+        return sudoku_alphabet(side)
+    return {"maze": MAZE, "arc_agi_1": ARC, "arc_agi_2": ARC}[task]

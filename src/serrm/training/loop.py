@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from serrm.data.batches import ExampleStream
+from serrm.data.batches import Stream
 from serrm.data.randomness import Purpose, keyed_rng
 from serrm.models.halting import halting_loss, halts
 from serrm.models.recurrence import RecurrentModel, StepOutput
@@ -57,16 +57,16 @@ class Trainer:
     """A model in training: weights, average, optimiser, slots, and how many steps were taken."""
 
     model: RecurrentModel
-    stream: ExampleStream
+    stream: Stream
     settings: TrainSettings
     seed: int
     fidelity: Fidelity = field(default_factory=Fidelity)
 
     def __post_init__(self) -> None:
-        arrays, device = self.stream.arrays, self.model.initial.device
-        self.num_steps = self.settings.num_steps(len(arrays))
+        stream, device = self.stream, self.model.initial.device
+        self.num_steps = self.settings.num_steps(stream.num_examples)
         self.step = 0
-        self.num_symbols = arrays.num_symbols
+        self.num_symbols = stream.num_symbols
         self.parameters: list[Tensor] = [p for p in self.model.parameters() if p.numel()]
         self.average = [p.detach().clone() for p in self.parameters]
         self.optimizer = AdamAtan2(
@@ -75,7 +75,7 @@ class Trainer:
         self.slots: Slots = empty_slots(
             self.settings.batch_size,
             self.model,
-            arrays.questions.shape[1],
+            stream.side**2,
             self.num_symbols,
             DTYPES[self.settings.precision],
         )

@@ -18,9 +18,8 @@ from safetensors.torch import save_file
 from tqdm import tqdm
 
 from serrm.config import Execution, TrainCell
-from serrm.data.arrays import TRAIN, open_arrays
-from serrm.data.batches import ExampleStream
 from serrm.data.manifest import data_hash
+from serrm.data.tasks import open_stream
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
@@ -74,16 +73,21 @@ class TrainingRun:
         self.cell, self.folder, self.execution = cell, folder, execution
         self.device = prepare_device(execution)
         self.data_hash = data_hash(arrays)
-        train_set = open_arrays(arrays, TRAIN)
-        self.num_puzzles = len(train_set)
+        stream = open_stream(
+            arrays,
+            cell.arrays.num_augmentations,
+            cell.arrays.seed,
+            has_identity_twice=cell.fidelity.identity_twice,
+        )
+        self.num_puzzles = stream.num_examples
         generator = torch.Generator().manual_seed(cell.seed)
         model = build_model(
             cell.model,
-            train_set.num_symbols,
+            stream.num_symbols,
             generator,
-            num_positions=train_set.questions.shape[1],
+            num_positions=stream.side**2,
+            num_task_types=stream.num_task_types,
         ).to(self.device)
-        stream = ExampleStream(train_set, cell.arrays.num_augmentations, cell.arrays.seed)
         self.trainer = Trainer(
             model, stream, supported_settings(cell.train, self.device), cell.seed, cell.fidelity
         )
@@ -131,7 +135,7 @@ class TrainingRun:
             "code_hash": ckpt.code_hash(),
             "packages": ckpt.package_versions(),
             "num_symbols": trainer.num_symbols,
-            "side": trainer.stream.arrays.side,
+            "side": trainer.stream.side,
             "parameters": num_parameters(trainer.model),
             "parameters_with_task_types": num_parameters(trainer.model, has_task_types=True),
             "training": {

@@ -13,6 +13,7 @@ class Fidelity(Settings):
     dropout_at_evaluation: bool = False  # attention dropout stays active when predicting
     shifted_rope2d: bool = False  # RoPE2D behind a prefix rotates every cell as the one P places further on
     bfloat16_embeddings: bool = False  # embeddings and their average are rounded to bfloat16 at every update
+    identity_twice: bool = False  # ARC: the untransformed puzzle is two variants, and votes twice
 
 
 class TaskTypeSettings(Settings):

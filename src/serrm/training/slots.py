@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from serrm.data.batches import ExampleStream
+from serrm.data.batches import Stream
 from serrm.models.recurrence import RecurrentModel, State
 
 
@@ -25,15 +25,15 @@ class Slots:
     is_halted: Bool[Tensor, " B"]
     position: int  # examples drawn from the stream so far
 
-    def refill(self, stream: ExampleStream, model: RecurrentModel, num_symbols: int) -> None:
+    def refill(self, stream: Stream, model: RecurrentModel, num_symbols: int) -> None:
         """Give every halted slot the next example and the initial state."""
         halted = self.is_halted.nonzero().squeeze(1)
         if len(halted) == 0:
             return
         device = self.tokens.device
-        tokens, targets = (torch.from_numpy(part) for part in stream.gather(self.position, len(halted)))
-        self.tokens[halted] = tokens.to(device, self.tokens.dtype)
-        self.targets[halted] = targets.to(device, self.targets.dtype)
+        examples = stream.gather(self.position, len(halted))
+        for part, new in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
+            part[halted] = torch.from_numpy(new).to(device, part.dtype)
         fresh = model.initial_state(1, self.tokens.shape[1], num_symbols, self.state[0].dtype)
         for part, first in zip(self.state, fresh, strict=True):
             part[halted] = first

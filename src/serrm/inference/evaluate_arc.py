@@ -1,0 +1,161 @@
+"""Scoring ARC-AGI: every test input is answered in each variant of its puzzle, and the answers vote.
+
+Beside the score with each puzzle's own task type stand, where the settings ask for them, those with a blank one (all
+zeros) and with that of another puzzle: what the model knows of a puzzle beyond the table's row. One checkpoint,
+one score. Paper: section "ARC-AGI", table 3.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from tqdm import tqdm
+
+from serrm.config import EvaluateCell, TaskType
+from serrm.data.arc_evaluation import ArcEvaluation, open_arc_evaluation
+from serrm.data.batches import Examples
+from serrm.data.randomness import Purpose, keyed_rng
+from serrm.inference.evaluate_sets import rows_at_once
+from serrm.inference.gallery import Gallery
+from serrm.inference.load import LoadedModel
+from serrm.inference.predict import predict_logits
+from serrm.models.recurrence import RecurrentModel
+from serrm.scoring.arc import ArcTally
+from serrm.scoring.submission import check_submission, submission
+from serrm.training.device import supported
+from serrm.training.loop import DTYPES
+
+SET = "evaluation"
+Answers = dict[int, ArcTally]  # by number of supervision steps
+
+
+def evaluate_arc(
+    loaded: LoadedModel,
+    arrays: Path,
+    cell: EvaluateCell,
+    device: torch.device,
+    gallery: Gallery,
+    is_curve: bool = False,
+) -> dict[str, Any]:
+    """Scores with each kind of task type: the set "evaluation" with the right one, "evaluation, blank" and so on.
+
+    For a learning curve only the first test inputs are asked about. The gallery also takes the submission.
+    """
+    settings = cell.evaluate
+    precision, compiles = supported(settings.precision, settings.compile, device)
+    if compiles:
+        loaded.model.compile_networks()
+    questions = open_arc_evaluation(
+        arrays,
+        loaded.cell.arrays.num_augmentations + 1,
+        has_identity_twice=loaded.cell.fidelity.identity_twice,
+    )
+    if is_curve:
+        questions = first_inputs(questions, settings.curve_puzzles)
+    sets = {}
+    for kind in settings.task_types:
+        name = SET if kind == "right" else f"{SET}, {kind} task type"
+        tallies = vote(loaded.model, questions, cell, DTYPES[precision], kind, gallery)
+        if kind == "right":
+            gallery.submission = checked_submission(tallies[max(tallies)])
+        sets[name] = {
+            "status": "scored",
+            "num_puzzles": len(questions.answers()),
+            "num_test_inputs": len(questions.arrays),
+            "num_variants": questions.num_votes,
+            "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+        }
+    return sets
+
+
+def first_inputs(questions: ArcEvaluation, num: int) -> ArcEvaluation:
+    """The same questions about the first `num` test inputs only."""
+    arrays = questions.arrays
+    parts = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
+    return replace(questions, arrays=replace(arrays, **{part: getattr(arrays, part)[:num] for part in parts}))
+
+
+def vote(
+    model: RecurrentModel,
+    questions: ArcEvaluation,
+    cell: EvaluateCell,
+    dtype: torch.dtype,
+    kind: TaskType,
+    gallery: Gallery,
+) -> Answers:
+    """The votes of all variants at every depth of the settings."""
+    tallies = {step: ArcTally(questions.answers()) for step in cell.evaluate.steps}
+    size = rows_at_once(questions.side, cell.evaluate.batch_size, questions.num_symbols)
+    num = -(-questions.num_examples // size)
+    for start, batch in tqdm(questions.batches(size), total=num, desc="voting", disable=None, leave=False):
+        tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
+        vectors = task_vectors(model, batch.task_types, kind, keyed_rng(cell.seed, Purpose.TASK_TYPE, start))
+        for step, logits in predict_logits(
+            model, tokens, questions.num_symbols, tuple(tallies), dtype, vectors
+        ):
+            predicted = logits.argmax(-1).cpu().numpy().astype(np.uint8)
+            add_votes(tallies[step], questions, start, predicted, confidences(logits).tolist())
+            if kind == "right":
+                show(gallery, questions, start, batch, step, predicted)
+    return tallies
+
+
+def add_votes(
+    tally: ArcTally,
+    questions: ArcEvaluation,
+    start: int,
+    predicted: np.ndarray,
+    certain: list[float],
+) -> None:
+    """Count the predictions for the questions from `start` on."""
+    inputs = questions.inputs(start, len(predicted))
+    for (puzzle, test), grid, confidence in zip(
+        inputs, questions.undo(start, predicted), certain, strict=True
+    ):
+        tally.add(puzzle, test, grid, confidence)
+
+
+def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
+    """How sure each prediction is: the smallest over positions of the largest softmax probability."""
+    return logits.float().softmax(-1).amax(-1).amin(-1).clamp(0, 1)
+
+
+def task_vectors(
+    model: RecurrentModel, rows: Int64[np.ndarray, " B"], kind: TaskType, rng: np.random.Generator
+) -> Float[Tensor, "B W"] | None:
+    """Rows of the task-type table: the puzzles' own, zeros, or random ones; None for a model without a table."""
+    if model.task_types is None:
+        return None
+    if kind == "random":
+        rows = rng.integers(len(model.task_types), size=len(rows))
+    vectors = model.task_vectors(torch.from_numpy(rows).to(model.initial.device))
+    assert vectors is not None
+    return torch.zeros_like(vectors) if kind == "blank" else vectors
+
+
+def show(
+    gallery: Gallery, questions: ArcEvaluation, start: int, batch: Examples, step: int, predicted: np.ndarray
+) -> None:
+    """Keep the predictions for the first test inputs, as they are asked first (the identity)."""
+    for place, (puzzle, test) in enumerate(questions.inputs(start, len(predicted))):
+        if (start + place) % questions.num_votes == 0:
+            gallery.add(
+                SET,
+                questions.side,
+                f"{puzzle}, test {test + 1}",
+                batch.questions[place],
+                batch.answers[place],
+                step,
+                predicted[place],
+            )
+
+
+def checked_submission(tally: ArcTally) -> dict[str, Any]:
+    """Kaggle's submission.json of a tally, in the form its schema asks for."""
+    content = submission(tally)
+    check_submission(content, {puzzle: len(answers) for puzzle, answers in tally.answers.items()})
+    return dict(content)

@@ -1,0 +1,144 @@
+"""Scoring Sudoku and maze sets: one answer a puzzle, compared with the label at every depth."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from tqdm import tqdm
+
+from serrm.config import EvaluateCell, EvaluateSettings
+from serrm.data.arrays import PuzzleArrays, evaluation_sets, open_arrays
+from serrm.inference.gallery import Gallery
+from serrm.inference.load import LoadedModel
+from serrm.inference.predict import predict
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.puzzles.alphabet import alphabet
+from serrm.scoring.mazes import MazeTally
+from serrm.scoring.metrics import SudokuTally
+from serrm.training.device import supported
+from serrm.training.loop import DTYPES
+
+Grids = UInt8[np.ndarray, "N I"]
+Tally = SudokuTally | MazeTally
+Watch = Callable[[int, int, tuple[Grids, Grids], Grids], None]
+TALLIES: dict[str, Callable[[], Tally]] = {"sudoku": SudokuTally, "maze": MazeTally}
+
+
+def evaluate_sets(
+    loaded: LoadedModel,
+    arrays: Path,
+    cell: EvaluateCell,
+    device: torch.device,
+    gallery: Gallery,
+    is_curve: bool = False,
+) -> dict[str, Any]:
+    """Scores of every test set by name; for a learning curve of the size trained on alone, its first puzzles."""
+    side, num = loaded.config["side"], cell.evaluate.curve_puzzles
+    names = evaluation_sets(arrays)
+    if is_curve:
+        names = [name for name in names if name == f"{side}x{side}"]
+    opened = (open_arrays(arrays, name) for name in names)
+    chosen = (puzzles.first(num) if is_curve else puzzles for puzzles in opened)
+    return {puzzles.name: score_set(loaded, puzzles, cell.evaluate, device, gallery) for puzzles in chosen}
+
+
+def score_set(
+    loaded: LoadedModel,
+    puzzles: PuzzleArrays,
+    settings: EvaluateSettings,
+    device: torch.device,
+    gallery: Gallery | None = None,
+) -> dict[str, Any]:
+    """Scores of one set at every depth of the settings, or the reason why the model cannot take its size."""
+    batches = _batches(puzzles, settings.batch_size)
+
+    def watch(number: int, step: int, batch: tuple[Grids, Grids], predicted: Grids) -> None:
+        if gallery is not None:
+            for place in range(max(0, min(len(predicted), gallery.num - number))):
+                question, answer = (part[place] for part in batch)
+                name = f"{puzzles.name} puzzle {number + place + 1}"
+                gallery.add(puzzles.name, puzzles.side, name, question, answer, step, predicted[place])
+
+    try:
+        tallies = score_batches(loaded, batches, puzzles.side, settings, device, puzzles.task, watch)
+    except CannotExtrapolate as error:
+        return {"status": "cannot_extrapolate", "reason": str(error)}
+    return scored(tallies)
+
+
+def score_batches(
+    loaded: LoadedModel,
+    batches: Iterable[tuple[Grids, Grids]],
+    side: int,
+    settings: EvaluateSettings,
+    device: torch.device,
+    task: str = "sudoku",
+    watch: Watch | None = None,
+) -> dict[int, Tally]:
+    """A tally for every depth over batches of (questions, answers), tokens of one size of grid.
+
+    `watch` sees every prediction: number of the batch's first puzzle, depth, (questions, answers), predictions.
+    """
+    precision, compiles = supported(settings.precision, settings.compile, device)
+    if compiles:
+        loaded.model.compile_networks()
+    tallies = {step: TALLIES[task]() for step in settings.steps}
+    num_symbols = alphabet(task, side).num_symbols
+    number = 0
+    for batch in batches:
+        for step, predicted in add_batch(tallies, loaded.model, *batch, num_symbols, DTYPES[precision]):
+            if watch is not None:
+                watch(number, step, batch, predicted)
+        number += len(batch[0])
+    return tallies
+
+
+def add_batch(
+    tallies: Mapping[int, Tally],
+    model: RecurrentModel,
+    questions: Grids,
+    answers: Grids,
+    num_symbols: int,
+    dtype: torch.dtype,
+) -> Iterator[tuple[int, Grids]]:
+    """Predict one batch of tokens, all of one size of grid, and count it in the tally of every depth.
+
+    Yields each depth with its predictions once they are counted.
+    """
+    tokens = torch.from_numpy(questions.astype(np.int64)).to(model.initial.device)
+    for step, symbols in predict(model, tokens, num_symbols, tuple(tallies), dtype):
+        predicted = symbols.cpu().numpy().astype(np.uint8)
+        tallies[step].add(questions, predicted, answers)
+        yield step, predicted
+
+
+def scored(tallies: Mapping[int, Tally]) -> dict[str, Any]:
+    """The entry of a scored set in a metric file."""
+    some = next(iter(tallies.values()))
+    return {
+        "status": "scored",
+        "num_puzzles": some.num_puzzles,
+        "num_blank": some.num_blank,
+        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+    }
+
+
+def _batches(puzzles: PuzzleArrays, batch_size: int) -> Iterator[tuple[Grids, Grids]]:
+    """Batches of about the memory that `batch_size` 9×9 Sudoku puzzles need."""
+    size = rows_at_once(puzzles.side, batch_size, puzzles.num_symbols)
+    starts = range(0, len(puzzles), size)
+    for start in tqdm(starts, desc=f"evaluating {puzzles.name}", disable=None, leave=False):
+        rows = slice(start, start + size)
+        yield np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])
+
+
+def rows_at_once(side: int, batch_size: int, num_symbols: int | None = None) -> int:
+    """How many puzzles of a side need the memory of `batch_size` 9×9 Sudoku: attention grows with I²K.
+
+    `num_symbols` is K, that of Sudoku if not given.
+    """
+    usual = side if num_symbols is None else num_symbols - 2
+    return max(1, batch_size * 9**5 // (side**4 * usual))

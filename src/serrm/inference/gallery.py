@@ -1,0 +1,55 @@
+"""What an evaluation keeps to be looked at: predictions for the first puzzles of each set, and ARC's submission.
+
+The evaluate stage writes it to a folder of its own; `serrm show`, MLflow's pictures and the report draw from it.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.data.manifest import new_directory
+
+EXAMPLES, SUBMISSION = "examples.json", "submission.json"
+Tokens = UInt8[np.ndarray, " I"]
+
+
+@dataclass
+class Gallery:
+    """At most `num` examples of each set of one task, by (set, name of the puzzle)."""
+
+    task: str
+    num: int
+    examples: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    submission: dict[str, Any] | None = None
+
+    def add(
+        self, of: str, side: int, name: str, question: Tokens, answer: Tokens, step: int, predicted: Tokens
+    ) -> None:
+        """Keep the prediction after `step` supervision steps, if the puzzle is among the set's first."""
+        key = (of, name)
+        if key not in self.examples:
+            if sum(known == of for known, _ in self.examples) >= self.num:
+                return
+            self.examples[key] = {
+                "set": of,
+                "side": side,
+                "name": name,
+                "question": question.tolist(),
+                "answer": answer.tolist(),
+                "predictions": {},
+            }
+        example = self.examples[key]
+        example["predictions"][str(step)] = predicted.tolist()
+        example["is_right"] = bool(np.array_equal(predicted, answer))
+
+    def write(self, target: Path) -> None:
+        """Write examples.json, and submission.json where there is one, to a new folder `target`."""
+        with new_directory(target) as folder:
+            content = {"task": self.task, "examples": list(self.examples.values())}
+            (folder / EXAMPLES).write_text(json.dumps(content) + "\n", encoding="utf-8")
+            if self.submission is not None:
+                (folder / SUBMISSION).write_text(json.dumps(self.submission) + "\n", encoding="utf-8")
