@@ -4,20 +4,23 @@ One command a function, each a thin layer over one function of the package; only
 can cause is one line on stderr: exit code 2 for a wrong call, 1 for a failure.
 """
 
-import json
 import logging
 import math
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import typer
 
-PARAMS = "params.yaml"
+from serrm.commands.ask import ask
+from serrm.commands.show import show
+from serrm.commands.solve import solve
+from serrm.project import PARAMS, check_profile, find_root, write_json
+
 # The base of Typer's usage errors, which has no public name of its own in every version.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
@@ -89,7 +92,7 @@ def evaluate(
         batch_size=batch_size,
     )
     if target is not None:
-        _write_json(target, scores)
+        write_json(target, scores)
     screen = console()
     heading = f"{puzzles} with {checkpoint}: percent (95% interval)"
     screen.print(heading, markup=False, soft_wrap=True)
@@ -112,7 +115,7 @@ def import_checkpoint(
     from serrm.inference.exchange import import_checkpoint
     from serrm.resolve import train_cell
 
-    _check_profile(profile)
+    check_profile(profile)
     cell = train_cell(read_params(find_root(Path.cwd()) / PARAMS), profile, task, variant, seed=0)
     config = import_checkpoint(file, cell, target, replaces=is_forced)
     typer.echo(f"{target}: {variant} with {config['parameters']:,} parameters")
@@ -144,7 +147,7 @@ def headline(
     root = find_root(Path.cwd())
     params = read_params(root / PARAMS)
     profile = profile or str(params["profile"])
-    _check_profile(profile)
+    check_profile(profile)
     grid = parse(Grid, {key: params[key] for key in Grid.model_fields}, PARAMS)
     reports = root / "reports" / profile
     places = [reports / name for name in ("tables", "figures", "report.html")]
@@ -177,12 +180,9 @@ def ui(
     serve(root, command, os.environ)
 
 
-def find_root(start: Path) -> Path:
-    """The folder of the project: the first one with a params.yaml, from `start` upwards."""
-    for folder in (start, *start.parents):
-        if (folder / PARAMS).is_file():
-            return folder
-    raise ValueError(f"no {PARAMS} in {start} or above it: run this inside the project")
+app.command()(ask)
+app.command()(show)
+app.command()(solve)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -202,25 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-def _check_profile(profile: str) -> None:
-    from serrm.config import PROFILES
-
-    if profile not in PROFILES:
-        raise typer.BadParameter(f"{profile!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
-
-
 def _say_error(message: str) -> None:
     typer.echo(f"error: {' '.join(message.split())}", err=True)
-
-
-def _write_json(target: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file that appears whole or not at all."""
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

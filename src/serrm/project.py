@@ -1,0 +1,47 @@
+"""The project around the current folder, as the commands find it: its root, its parameters, and its files.
+
+Beside `cli` and apart from it, so that a command in a module of its own need not import the command line.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+PARAMS = "params.yaml"
+
+
+def find_root(start: Path) -> Path:
+    """The folder of the project: the first one with a params.yaml, from `start` upwards."""
+    for folder in (start, *start.parents):
+        if (folder / PARAMS).is_file():
+            return folder
+    raise ValueError(f"no {PARAMS} in {start} or above it: run this inside the project")
+
+
+def project_params(root: Path) -> dict[str, Any]:
+    """The params.yaml of a project. ValueError naming the key of a section that is wrong."""
+    from serrm.config import read_params
+
+    return read_params(root / PARAMS)
+
+
+def check_profile(profile: str) -> None:
+    """Refuse, as a usage error, what is no profile."""
+    from serrm.config import PROFILES
+
+    if profile not in PROFILES:
+        raise typer.BadParameter(f"{profile!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
+
+
+def write_json(target: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file that appears whole or not at all."""
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
