@@ -1,39 +1,47 @@
-"""A small profile's metric files: SE-RRM with two seeds, TRM, and a variant that the paper does not have."""
+"""Metric, example and settings files of a made-up profile, generated here: small (Sudoku) and full (all tasks)."""
 
 import json
+import re
 
+import numpy as np
 import pytest
+from matplotlib.mathtext import MathTextParser
 
+from serrm.puzzles.arc.canvas import encode
+from serrm.puzzles.maze.grid import parse_maze
+from serrm.reporting.hyperparameters import CellSettings
+from serrm.reporting.results import load_results
+from serrm.reporting.tabulate import Places, tabulate
 from serrm.scoring.intervals import wilson
 
+MADE = {"date": "1 January 2026", "commit": "abc"}
 REASON = "no embedding for the digits above 9"
 
 
-def scores(fsr, gpa, num_puzzles, num_blank):
+def scores(num_puzzles, num_blank=None, **rates):
+    """Rates with their intervals, GPA over blank cells."""
     parts = {}
-    for metric, rate, num in (("fsr", fsr, num_puzzles), ("gpa", gpa, num_blank)):
+    for metric, rate in rates.items():
+        num = num_blank if metric == "gpa" else num_puzzles
         low, high = wilson(rate * num, num)
         parts |= {metric: rate, f"{metric}_lo": low, f"{metric}_hi": high}
     return parts
 
 
-def metric_file(model, seed, fsr_by_steps, family, can_extrapolate):
-    """What evaluation writes for one cell, larger sizes refused unless it can extrapolate."""
+def scored(num_puzzles, by_steps):
+    steps = {str(step): values for step, values in by_steps.items()}
+    return {"status": "scored", "num_puzzles": num_puzzles, "num_blank": 44 * num_puzzles, "steps": steps}
 
-    def large(num):
-        if not can_extrapolate:
-            return {"status": "cannot_extrapolate", "reason": REASON}
-        steps = {"16": scores(0.375, 0.92, num, 100 * num)}
-        return {"status": "scored", "num_puzzles": num, "num_blank": 100 * num, "steps": steps}
 
-    steps = {str(number): scores(fsr, 0.5 + fsr / 2, 500, 22_000) for number, fsr in fsr_by_steps.items()}
-    curve = [
-        {"step": step, "samples": 32 * step, "loss": 1.0, **scores(step / 4000, 0.5, 200, 9000)}
-        for step in (300, 600, 900)
+def metric_file(task, model, seed, family, sets, curve, **more):
+    """What evaluation writes for one cell."""
+    points = [
+        {"step": step, "samples": 32 * step, "loss": 1.0, **values}
+        for step, values in zip((300, 600, 900), curve, strict=True)
     ]
     return {
         "profile": "test",
-        "task": "sudoku",
+        "task": task,
         "model": model,
         "seed": seed,
         "model_info": {"family": family, "parameters": 171_264, "parameters_with_task_types": 171_520},
@@ -46,33 +54,299 @@ def metric_file(model, seed, fsr_by_steps, family, can_extrapolate):
         },
         "data": {"source": "generated 9×9 puzzles with 30 to 45 clues", "train_puzzles": 1000, "hash": "ab"},
         "deviations": ["Width 64 instead of 256", "Batch 32 & rate 1% higher."],
-        "sets": {
-            "9x9": {"status": "scored", "num_puzzles": 500, "num_blank": 22_000, "steps": steps},
-            "16x16": large(32),
-            "25x25": large(8),
+        "sets": sets,
+        "learning_curve": points,
+    } | more
+
+
+def sudoku_file(model, seed, fsr_by_steps, family, can_extrapolate, **more):
+    """Larger sizes are refused unless the model can extrapolate."""
+
+    def large(num):
+        if not can_extrapolate:
+            return {"status": "cannot_extrapolate", "reason": REASON}
+        return scored(num, {16: scores(num, 100 * num, fsr=0.375, gpa=0.92)})
+
+    def at(fsr):
+        return scores(500, 22_000, fsr=fsr, gpa=0.5 + fsr / 2)
+
+    sets = {
+        "9x9": scored(500, {step: at(fsr) for step, fsr in fsr_by_steps.items()}),
+        "16x16": large(32),
+        "25x25": large(8),
+    }
+    curve = [scores(200, 9000, fsr=step / 4000, gpa=0.5) for step in (300, 600, 900)]
+    return metric_file("sudoku", model, seed, family, sets, curve, **more)
+
+
+def maze_file(model, fsr, family):
+    at = {
+        step: scores(
+            100, 4400, fsr=fsr / 16 * step, gpa=0.9, valid=fsr / 10 * 8 / 16 * step, valid_shortest=0.3
+        )
+        for step in (1, 16)
+    }
+    curve = [scores(50, 2200, fsr=fsr * part, gpa=0.9) for part in (0.2, 0.5, 1.0)]
+    return metric_file("maze", model, 0, family, {"10x10": scored(100, at)}, curve)
+
+
+def arc_file(task, model, rate, family):
+    def at(best):
+        return {
+            16: scores(
+                20, **{f"pass_at_{k}": min(1.0, best * (1 + k / 1000)) for k in (1, 2, 5, 10, 100, 1000)}
+            )
+        }
+
+    sets = {"evaluation": scored(20, at(rate)), "evaluation, blank task type": scored(20, at(rate / 5))}
+    curve = [scores(20, pass_at_2=rate * part) for part in (0.2, 0.5, 1.0)]
+    return metric_file(task, model, 0, family, sets, curve)
+
+
+QUESTION, ANSWER = "2 3 0 0 4 0 0 0 1 0 0 0 0 4 2 1", "2 3 1 4 4 1 3 2 1 2 4 3 3 4 2 1"
+
+
+def tokens(text):
+    return (np.array(text.split(), dtype=np.uint8) + 1).tolist()
+
+
+def swapped(grid, a=2, b=5):
+    return [{a: b, b: a}.get(token, token) for token in grid]
+
+
+def equivariance(is_exact):
+    answer = tokens(ANSWER)
+    permuted = swapped(answer) if is_exact else [*swapped(answer)[:-1], 3]
+    return {
+        "num_pairs": 40,
+        "num_identical": 40 if is_exact else 3,
+        "max_difference": 3.6e-5,
+        "example": {
+            "set": "4x4",
+            "side": 4,
+            "permutation": swapped(list(range(6))),
+            "question": tokens(QUESTION),
+            "prediction": answer,
+            "permuted_question": swapped(tokens(QUESTION)),
+            "permuted_prediction": permuted,
         },
-        "learning_curve": curve,
     }
 
 
+def effort(mean_steps, fsr, **more):
+    return {"max_steps": 64, "mean_steps": mean_steps, **scores(500, fsr=fsr), **more}
+
+
 FILES = [
-    metric_file("se_rrm", 0, {1: 0.2, 16: 0.66}, "se_rrm", True),
-    metric_file("se_rrm", 1, {1: 0.1, 16: 0.60}, "se_rrm", True),
-    metric_file("trm", 0, {1: 0.01, 16: 0.72}, "trm", False),
-    metric_file("se_rrm_wide", 0, {1: 0.3, 16: 0.88}, "se_rrm", True),
+    sudoku_file("se_rrm", 0, {1: 0.2, 16: 0.66}, "se_rrm", True),
+    sudoku_file("se_rrm", 1, {1: 0.1, 16: 0.60}, "se_rrm", True),
+    sudoku_file("trm", 0, {1: 0.01, 16: 0.72}, "trm", False),
+    sudoku_file("se_rrm_wide", 0, {1: 0.3, 16: 0.88}, "se_rrm", True),
 ]
+DEEP = {1: 0.2, 16: 0.66, 64: 0.9}
+FULL_FILES = [
+    sudoku_file(
+        "se_rrm",
+        0,
+        DEEP,
+        "se_rrm",
+        True,
+        adaptive=[effort(6.5, 0.89)],
+        breadth=[effort(9.5, 0.93, kind="restarts", num=4)],
+        equivariance=equivariance(True),
+        notes=["A note of its own."],
+    ),
+    sudoku_file("trm", 0, {1: 0.01, 16: 0.3, 64: 0.3}, "trm", False, equivariance=equivariance(False)),
+    sudoku_file("hrm", 0, {1: 0.0, 16: 0.0, 64: 0.0}, "hrm", False),
+    maze_file("se_rrm", 0.8, "se_rrm"),
+    maze_file("trm", 0.4, "trm"),
+    maze_file("hrm", 0.1, "hrm"),
+    arc_file("arc_agi_1", "se_rrm", 0.3, "se_rrm"),
+    arc_file("arc_agi_1", "trm", 0.25, "trm"),
+]
+
+
+def cells_of(files):
+    return [(file["task"], file["model"], file["seed"]) for file in files]
+
+
+def write_metrics(files, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        path = folder / f"{file['task']}-{file['model']}-s{file['seed']}.json"
+        path.write_text(json.dumps(file), encoding="utf-8")
+    return folder
+
+
+def settings_of(family, num_augmentations=8):
+    """What a training of a family resolves to, as plain data."""
+    model = {"width": 64, "layers": 2, "h_cycles": 3, "l_cycles": 6, "heads": 4, "expansion": 4.0}
+    model |= {"family": family, "positions": "rope2d", "attention_dropout": 0.0}
+    if family == "se_rrm":
+        model |= {"head_dim": 64, "symbol_heads": 2, "symbol_head_dim": 64, "registers": 0}
+        model |= {"symbols": "tied", "planes": "usual", "task_types": "none"}
+    else:
+        model |= {"prefix": 16} | ({"mixer": "attention"} if family == "trm" else {})
+    halting = {"kind": "random", "probability": 0.05}
+    if family != "se_rrm":
+        halting = {"kind": "q_learning", "exploration": 0.1, "bootstrap": False}
+    train = {"batch_size": 32, "epochs": None, "steps": 900, "max_supervision_steps": 16, "halting": halting}
+    train |= {"learning_rate": 5.0e-4, "schedule": "constant", "warmup_steps": 100, "weight_decay": 1.0}
+    train |= {"task_types": None, "betas": [0.9, 0.95], "ema": 0.999, "precision": "float32"}
+    return {
+        "model": model,
+        "train": train,
+        "arrays": {"num_augmentations": num_augmentations},
+        "fidelity": {},
+    }
+
+
+def settings_for(files):
+    here = {
+        (file["task"], file["model"]): settings_of(
+            file["model_info"]["family"], 8 if file["model_info"]["family"] == "se_rrm" else 1000
+        )
+        for file in files
+    }
+    return CellSettings(here, here)
+
+
+def example(of_set, side, question, answer, wrong, **more):
+    """A puzzle that is wrong in one cell after one step, and after two unless `is_right`."""
+    first = [*answer[:-1], wrong]
+    return {
+        "set": of_set,
+        "side": side,
+        "name": f"puzzle {of_set}",
+        "question": question,
+        "answer": answer,
+        "predictions": {"1": first, "2": answer},
+        "is_right": True,
+    } | more
+
+
+def example_files():
+    sudoku = tokens(QUESTION), tokens(ANSWER)
+    maze = (
+        parse_maze("####\n#S #\n##G#\n####".replace("\n", "")),
+        parse_maze("####\n#So#\n##G#\n####".replace("\n", "")),
+    )
+    maze = tuple(grid.tolist() for grid in maze)
+    arc = tuple(encode(np.array(grid, dtype=np.uint8), 4).tolist() for grid in ([[1, 2]], [[2, 1], [3, 3]]))
+    wrong = {"is_right": False, "predictions": {"1": tokens(ANSWER), "2": [*tokens(ANSWER)[:-1], 3]}}
+    return {
+        "sudoku-se_rrm-s0/examples.json": (
+            "sudoku",
+            [example("4x4", 4, *sudoku, 3), example("4x4", 4, *sudoku, 3, **wrong)],
+        ),
+        "sudoku-trm-s0/examples.json": ("sudoku", [example("4x4", 4, *sudoku, 3)]),
+        "maze-se_rrm-s0/examples.json": ("maze", [example("10x10", 4, *maze, 5)]),
+        "arc_agi_1-se_rrm-s0/examples.json": ("arc_agi_1", [example("evaluation", 4, *arc, 4)]),
+    }
+
+
+def write_examples(folder):
+    for name, (task, examples) in example_files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"task": task, "examples": examples}), encoding="utf-8")
+    return folder
+
+
+def _check_latex(source, num_columns):
+    """Even braces, equal numbers of cells, formulas that parse, nothing that pdfTeX lacks."""
+    bare = re.sub(r"\\[{}\\&%$#_]", "", source)
+    assert bare.count("{") == bare.count("}")
+    assert source.count(r"\begin{") == source.count(r"\end{")
+    for line in source.splitlines():
+        if line.endswith(r" \\"):
+            spanned = sum(int(width) - 1 for width in re.findall(r"\\multicolumn\{(\d+)\}", line))
+            assert len(re.findall(r"(?<!\\)&", line)) + 1 + spanned == num_columns
+    parser = MathTextParser("path")
+    for formula in set(re.findall(r"(?<!\\)\$[^$]+\$", source)):
+        parser.parse(formula)
+    assert all(ord(character) < 0x180 for character in source)
+
+
+@pytest.fixture
+def check_latex():
+    return _check_latex
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Metric files as (results, settings)."""
+
+    def read(files):
+        folder = write_metrics(files, tmp_path / "loaded")
+        return load_results(cells_of(files), folder), settings_for(files)
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def full_report(tmp_path_factory):
+    """reports/<profile> of the full profile after the stage; not to be changed."""
+    folder = tmp_path_factory.mktemp("full")
+    write_metrics(FULL_FILES, folder / "metrics")
+    write_examples(folder / "examples")
+    tabulate(
+        "test",
+        cells_of(FULL_FILES),
+        settings_for(FULL_FILES),
+        Places.under(folder, folder / "examples"),
+        MADE,
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_report(tmp_path_factory):
+    """The same of the small profile with a variant that nothing knows; the page was a link to another file before."""
+    folder = tmp_path_factory.mktemp("small")
+    files = [*FILES, FILES[2] | {"model": "my_own"}]
+    write_metrics(files, folder / "metrics")
+    (folder / "elsewhere.html").write_text("kept")
+    (folder / "report.html").symlink_to(folder / "elsewhere.html")
+    tabulate("test", cells_of(files), settings_for(files), Places.under(folder, folder / "examples"), MADE)
+    return folder
+
+
+@pytest.fixture
+def full_files():
+    """A copy that a test may change."""
+    return json.loads(json.dumps(FULL_FILES))
 
 
 @pytest.fixture
 def cells():
-    return [(file["task"], file["model"], file["seed"]) for file in FILES]
+    return cells_of(FILES)
 
 
 @pytest.fixture
 def metrics(tmp_path):
-    folder = tmp_path / "metrics"
-    folder.mkdir()
-    for file in FILES:
-        path = folder / f"{file['task']}-{file['model']}-s{file['seed']}.json"
-        path.write_text(json.dumps(file), encoding="utf-8")
+    return write_metrics(FILES, tmp_path / "metrics")
+
+
+@pytest.fixture
+def settings():
+    return settings_for(FILES)
+
+
+@pytest.fixture
+def full_cells():
+    return cells_of(FULL_FILES)
+
+
+@pytest.fixture
+def full_settings():
+    return settings_for(FULL_FILES)
+
+
+@pytest.fixture
+def reports(tmp_path):
+    """reports/<profile> with the metrics and examples of all tasks."""
+    folder = tmp_path / "reports"
+    write_metrics(FULL_FILES, folder / "metrics")
+    write_examples(folder / "examples")
     return folder

@@ -8,7 +8,6 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.mathtext import MathTextParser
 
 from serrm.reporting.cells import Comparison, Reading
 from serrm.reporting.latex import escape, to_latex
@@ -106,6 +105,48 @@ def test_an_optional_row_appears_where_it_was_run(metrics, cells):
     assert "87.4<sup>4,†</sup>" in to_markdown(table)
 
 
+@pytest.fixture
+def full_results(full_cells, reports):
+    return load_results(full_cells, reports / "metrics")
+
+
+def test_a_set_of_another_size_stands_in_where_it_is_the_only_one(full_results):
+    table = build_table("3", PRINTED["3"], full_results)
+    assert str(rows_of(table)["SE-RRM"][2].ours.value) == "80.00"
+    assert "Maze: 10×10 here, 30×30 in the paper." in [note.text for note in table.notes]
+    # Sudoku has several sets, and a missing one is missing.
+    assert rows_of(build_table("1", PRINTED["1"], full_results))["SE-RRM"][0].ours.words == "not run"
+
+
+def test_third_parties_have_a_line_of_their_own(full_results):
+    table = build_table("3", PRINTED["3"], full_results)
+    assert [cell.others for cell in rows_of(table)["TRM"]] == ["41 to 43", "3.3 to 10", "75 to 84"]
+    assert not any(cell.others for cell in rows_of(table)["SE-RRM"])
+    assert "|  | others | 41 to 43 | 3.3 to 10 | 75 to 84 |" in to_markdown(table)
+    assert r" & others & 41 to 43 & 3.3 to 10 & 75 to 84 \\" in to_latex(table)
+    assert any(note.text.startswith("Others:") for note in table.notes)
+
+
+def test_extensions_show_what_the_paper_does_not_print(full_results):
+    mazes = rows_of(build_table("3-mazes", PRINTED["3-mazes"], full_results))["SE-RRM"]
+    assert [str(cell.ours.value) for cell in mazes] == ["80.00", "64.00", "30.00", "90.00"]
+    assert [cell.paper.words for cell in mazes] == ["", "—", "—", "—"]
+    own, blank, random, *_ = rows_of(build_table("3-task_types", PRINTED["3-task_types"], full_results))[
+        "TRM"
+    ]
+    assert [str(own.ours.value), str(blank.ours.value), random.ours.words] == ["25.05", "5.01", "not run"]
+
+
+def test_a_table_knows_whether_anything_of_it_was_run(full_results, results):
+    assert build_table("A5", PRINTED["A5"], full_results).was_run
+    assert not build_table("A5", PRINTED["A5"], results).was_run
+
+
+def test_extensions_are_headed_as_such(full_results):
+    text = to_markdown(build_table("3-mazes", PRINTED["3-mazes"], full_results))
+    assert text.startswith("### Table 3, extended: Mazes")
+
+
 def test_steps_that_were_not_evaluated_are_not_run(results):
     table = build_table("2", load_paper().score_tables["2"], results)
     se_rrm = rows_of(table)["SE-RRM"]
@@ -115,30 +156,18 @@ def test_steps_that_were_not_evaluated_are_not_run(results):
     assert {cell.side for row in table.rows for cell in row.cells} == {""}
 
 
-@pytest.mark.parametrize("number", list(load_paper().score_tables))
-def test_every_table_of_the_paper_can_be_written(number, results):
-    table = build_table(number, load_paper().score_tables[number], results)
+PRINTED = load_paper().score_tables | load_paper().extension_tables
+
+
+@pytest.mark.parametrize("number", list(PRINTED))
+def test_every_table_of_the_paper_can_be_written(number, results, check_latex):
+    table = build_table(number, PRINTED[number], results)
     lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
-    assert len(lines) == 2 + 2 * len(table.rows)
+    assert len(lines) == 2 + sum(3 if row.has_others else 2 for row in table.rows)
     cells = list(csv.DictReader(io.StringIO(to_csv(table))))
     assert len(cells) == len(table.rows) * len(table.columns)
     check_latex(to_latex(table), len(table.attributes) + 2 + len(table.columns))
-
-
-def check_latex(source, num_columns):
-    """Even braces, equal numbers of cells, formulas that parse, nothing that pdfTeX lacks."""
-    bare = re.sub(r"\\[{}\\&%$#_]", "", source)
-    assert bare.count("{") == bare.count("}")
-    assert source.count(r"\begin{") == source.count(r"\end{")
-    for line in source.splitlines():
-        if line.endswith(r" \\"):
-            spanned = sum(int(width) - 1 for width in re.findall(r"\\multicolumn\{(\d+)\}", line))
-            assert len(re.findall(r"(?<!\\)&", line)) + 1 + spanned == num_columns
-    parser = MathTextParser("path")
-    for formula in set(re.findall(r"(?<!\\)\$[^$]+\$", source)):
-        parser.parse(formula)
-    assert all(ord(character) < 0x180 for character in source)
 
 
 @given(st.text())

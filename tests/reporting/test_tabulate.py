@@ -1,69 +1,78 @@
 """The stage's entry: all files, the same bytes each time; and the headline."""
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
 
-from serrm.reporting.figures import depth_figure, learning_curves_figure, save_figure
 from serrm.reporting.headline import headline
-from serrm.reporting.paper import load_paper
-from serrm.reporting.results import load_results
-from serrm.reporting.tables import build_table
-from serrm.reporting.tabulate import tabulate
+from serrm.reporting.hyperparameters import CellSettings
+from serrm.reporting.tabulate import Places, tabulate
 
-FILES = {
-    *(f"tables/table{number}.{suffix}" for number in "12" for suffix in ("md", "csv", "tex")),
-    "figures/depth.svg",
-    "figures/learning_curves.svg",
+TABLES = {
+    *(f"table{number}" for number in ("1", "2", "3", "A2", "A3", "A4", "A5", "A6", "A7")),
+    *(f"table{number}" for number in ("2-effort", "3-arc", "3-mazes", "3-task_types")),
+    *("claims", "runs"),
 }
+FIGURES = {"architecture", "compute", "depth", "equivariance", "learning_curves", "sizes", "throughput"}
 
 
 def written(root):
-    paths = [path for part in ("tables", "figures") for path in (root / part).iterdir()]
+    paths = [*(root / "tables").iterdir(), *(root / "figures").iterdir(), root / "report.html"]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
-def test_all_files_are_written_and_equal_each_time(tmp_path, metrics, cells):
-    for name in ("first", "second"):
-        tabulate("test", cells, metrics, tmp_path / name / "tables", tmp_path / name / "figures")
-    first, second = written(tmp_path / "first"), written(tmp_path / "second")
-    assert set(first) == FILES
-    assert first == second
+def test_all_files_are_written_and_equal_each_time(full_report, tmp_path, full_cells, full_settings):
+    first = written(full_report)
+    assert set(first) == {
+        "report.html",
+        *(f"tables/{name}.{suffix}" for name, suffix in product(TABLES, ("md", "csv", "tex"))),
+        *(f"figures/{name}.svg" for name in FIGURES),
+    }
+    places = replace(Places.under(tmp_path, full_report / "examples"), metrics=full_report / "metrics")
+    tabulate("test", full_cells, full_settings, places, {"date": "1 January 2026", "commit": "abc"})
+    assert written(tmp_path) == first
 
 
-def test_files_of_another_profile_are_refused(tmp_path, metrics, cells):
+def test_a_small_profile_has_the_same_tables_and_the_figures_it_has_data_for(small_report):
+    files = written(small_report)
+    assert {name.removeprefix("tables/")[:-3] for name in files if name.endswith(".md")} == TABLES
+    assert {name[8:-4] for name in files if name.startswith("figures/")} == FIGURES - {"equivariance"}
+
+
+def test_a_table_of_which_nothing_ran_says_so_and_has_no_number_of_ours(small_report):
+    lines = (small_report / "tables" / "table3.md").read_text(encoding="utf-8").splitlines()
+    ours = [line for line in lines if "| ours |" in line]
+    assert len(ours) == 3
+    assert all(line.count("*not run*") == 3 for line in ours)
+
+
+def test_outputs_are_replaced_and_not_written_through(small_report):
+    assert (small_report / "elsewhere.html").read_text() == "kept"
+    assert not (small_report / "report.html").is_symlink()
+    assert not list(small_report.rglob("*.partial"))
+
+
+def test_a_new_variant_appears_without_touching_code(small_report):
+    files = written(small_report)
+    named = {name for name, content in files.items() if b"my_own" in content or rb"my\_own" in content}
+    tables = {f"tables/{name}.md" for name in ("table1", "table2", "tableA2", "runs")}
+    figures = {
+        f"figures/{name}.svg" for name in ("depth", "sizes", "learning_curves", "compute", "architecture")
+    }
+    assert named >= {"report.html", *tables, *figures}
+
+
+def test_files_of_another_profile_are_refused(metrics, cells, settings):
     with pytest.raises(ValueError, match="sudoku-se_rrm is of profile test, not paper"):
-        tabulate("paper", cells, metrics, tmp_path / "tables", tmp_path / "figures")
+        tabulate("paper", cells, settings, Places.under(metrics.parent, metrics.parent), {})
+    with pytest.raises(ValueError, match="no resolved settings of sudoku-se_rrm"):
+        tabulate("test", cells, CellSettings(), Places.under(metrics.parent, metrics.parent), {})
 
 
-@pytest.fixture
-def depth(metrics, cells):
-    return depth_figure(
-        build_table("2", load_paper().score_tables["2"], load_results(cells, metrics)), "test"
-    )
-
-
-def test_depth_figure_has_our_curves_and_the_papers(depth):
-    (axes,) = depth.axes
-    curves = {line.get_label(): line for line in axes.get_lines()}
-    theirs = {f"{name}, paper" for name in ("HRM", "TRM", "SE-RRM")}
-    assert set(curves) == {"TRM, ours", "SE-RRM, ours", "se_rrm_wide, ours", *theirs}
-    assert curves["TRM, ours"].get_xydata().tolist() == [[1, 1], [16, 72]]
-    assert curves["TRM, ours"].get_color() == curves["TRM, paper"].get_color()
-    assert curves["TRM, paper"].get_linestyle() == "--"
-
-
-def test_learning_curves_draw_every_seed_and_name_each_model_once(metrics, cells):
-    figure = learning_curves_figure(load_results(cells, metrics), "sudoku", {"trm": "TRM"}, "test")
-    fsr, _ = figure.axes
-    assert [line.get_label() for line in fsr.get_lines()] == ["se_rrm", "se_rrm", "TRM", "se_rrm_wide"]
-    assert fsr.get_lines()[0].get_xdata().tolist() == [9600, 19_200, 28_800]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["se_rrm", "TRM", "se_rrm_wide"]
-
-
-def test_figures_are_written_by_suffix(tmp_path, depth):
-    save_figure(depth, tmp_path / "depth.png")
-    assert (tmp_path / "depth.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match=r"depth\.pdf"):
-        save_figure(depth, tmp_path / "depth.pdf")
+def test_a_profile_without_cells_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="profile test has no cells"):
+        tabulate("test", [], CellSettings(), Places.under(tmp_path, tmp_path), {})
 
 
 def test_headline_shows_what_ran_beside_the_paper(metrics, cells, tmp_path):

@@ -6,11 +6,12 @@ from decimal import Decimal
 from statistics import fmean, stdev
 from typing import Literal
 
-from serrm.reporting.paper import IntervalKind, PaperCell, PaperColumn
-from serrm.reporting.results import Evaluation, RefusedSet, ScoredSet
+from serrm.reporting.paper import IntervalKind, PaperCell, PaperColumn, ThirdParty
+from serrm.reporting.results import AskedSet, Evaluation, RefusedSet, ScoredSet
 
 NOT_RUN = "not run"
 CANNOT_EXTRAPOLATE = "cannot extrapolate"
+NO_ANSWER, NOT_COMPUTED = "no answer", "not computed"  # of a language model: footnotes d and c of table 1
 DASH = "—"
 
 
@@ -36,10 +37,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our reading and the paper's, side by side."""
+    """Our reading and the paper's, side by side, and the range that third parties report, if known."""
 
     ours: Reading
     paper: Reading
+    others: str = ""
 
     @property
     def side(self) -> Literal["", "above", "below"]:
@@ -53,11 +55,14 @@ class Comparison:
 
 def our_reading(evaluations: Sequence[Evaluation], column: PaperColumn) -> Reading:
     """What the evaluations of one variant, one a seed, say for a column."""
-    sets = [evaluation.sets[column.set] for evaluation in evaluations if column.set in evaluation.sets]
+    sets = [part for evaluation in evaluations if (part := part_of(evaluation, column)[1])]
     if any(isinstance(part, RefusedSet) for part in sets):
         return Reading(words=CANNOT_EXTRAPOLATE)
+    asked = [part for part in sets if isinstance(part, AskedSet)]
+    if any(part.num_answered == 0 or column.metric not in part.scores for part in asked):
+        return Reading(words=NOT_COMPUTED if any(part.num_answered for part in asked) else NO_ANSWER)
     scored = [part for part in sets if isinstance(part, ScoredSet) and column.steps in part.steps]
-    scores = [part.steps[column.steps] for part in scored]
+    scores = [part.scores for part in asked] + [part.steps[column.steps] for part in scored]
     if not scores or any(column.metric not in score for score in scores):
         return Reading(words=NOT_RUN)
     values = [score[column.metric] for score in scores]
@@ -67,8 +72,24 @@ def our_reading(evaluations: Sequence[Evaluation], column: PaperColumn) -> Readi
         hi=_percent(max(score[f"{column.metric}_hi"] for score in scores)),
         sd=_percent(stdev(values)) if len(values) > 1 else None,
         num_seeds=len(values),
-        num_puzzles=scored[0].num_puzzles,
+        num_puzzles=(asked or scored)[0].num_puzzles,
     )
+
+
+def part_of(
+    evaluation: Evaluation, column: PaperColumn
+) -> tuple[str, ScoredSet | RefusedSet | AskedSet | None]:
+    """The set of an evaluation that a column shows, by its name; None where there is none."""
+    if column.takes_other_sizes and column.set not in evaluation.sets and len(evaluation.sets) == 1:
+        return next(iter(evaluation.sets.items()))
+    return column.set, evaluation.sets.get(column.set)
+
+
+def others_reading(others: ThirdParty | None) -> str:
+    """The range of third-party results, in percent."""
+    if others is None:
+        return ""
+    return others.low if others.low == others.high else f"{others.low} to {others.high}"
 
 
 def paper_reading(cell: PaperCell | None, column: PaperColumn) -> Reading:

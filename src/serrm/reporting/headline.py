@@ -13,7 +13,7 @@ from serrm.reporting.cells import NOT_RUN, Comparison, Reading
 from serrm.reporting.notes import SIDES
 from serrm.reporting.paper import load_paper
 from serrm.reporting.render import ARROWS, plain
-from serrm.reporting.results import load_results
+from serrm.reporting.results import load_language_models, load_results
 from serrm.reporting.tables import Row, Table, build_table
 
 
@@ -32,7 +32,8 @@ def headline(
     Raises:
         ValueError: a metric file of the profile's cells is missing or malformed.
     """
-    table = build_table("1", load_paper().score_tables["1"], load_results(cells, metrics))
+    results = load_results(cells, metrics) | load_language_models(metrics)
+    table = build_table("1", load_paper().score_tables["1"], results)
     text = io.StringIO()
     console = Console(
         file=text, force_terminal=is_terminal, width=width, highlight=False, no_color=not is_terminal

@@ -26,6 +26,7 @@ _ESCAPES = {
     "√": r"$\surd$",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
+    "≠": r"$\neq$",
     "−": r"$-$",
     "→": r"$\to$",
     "↑": r"$\uparrow$",
@@ -82,12 +83,15 @@ def _headings(columns: tuple[Column, ...], num_stub: int) -> list[str]:
     return [_line([*[""] * num_stub, *spans]), "".join(rules)]
 
 
-def _body(row: Row) -> tuple[str, str]:
-    """The two lines of a model: ours, the paper's."""
+def _body(row: Row) -> tuple[str, ...]:
+    """The lines of a model: ours, the paper's, third parties'."""
     stub = [rf"\textbf{{{escape(row.name)}}}{_marks(row.marks)}", *map(escape, row.attributes)]
+    blank = [""] * len(stub)
+    others = _line([*blank, "others", *(escape(cell.others) for cell in row.cells)])
     return (
         _line([*stub, "ours", *map(_ours, row.cells)]),
-        _line([*[""] * len(stub), "paper", *(_paper(cell.paper) for cell in row.cells)]),
+        _line([*blank, "paper", *(_paper(cell.paper) for cell in row.cells)]),
+        *([others] if row.has_others else []),
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from serrm.reporting.cells import Comparison
+from serrm.reporting.cells import Comparison, part_of
+from serrm.reporting.names import duration, set_name, task_name
 from serrm.reporting.paper import PaperRow, ScoreTable
 from serrm.reporting.results import Evaluation, RefusedSet, Results
 
@@ -15,10 +16,14 @@ SIDES = f"{ABOVE} {BELOW}: our interval lies wholly above or below the paper's."
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence or two beneath a table, called by its mark where it has one."""
+    """A sentence or two beneath a table, called by its mark where it has one.
+
+    Notes `about_runs` say the same beneath every table that shows those runs; the page says them once.
+    """
 
     text: str
     mark: str = ""
+    about_runs: bool = False
 
 
 def notes_of(
@@ -26,15 +31,27 @@ def notes_of(
 ) -> tuple[Note, ...]:
     """All notes of a table that shows these rows of the paper, as far as its cells call for them."""
     runs, marks = _runs(paper, rows, results), paper.marks_of(rows)
+    asked = {name: seeds for name, seeds in runs.items() if seeds[0].is_asked}
     return (
         *(Note(text, mark) for mark, text in (paper.footnotes | paper.remarks).items() if mark in marks),
         *_legend(paper, comparisons),
-        Note(_sizes(paper)),
+        *_sizes(paper),
+        *_other_sizes(paper, runs),
         *_refusals(runs, {column.set for column in paper.columns.values()}),
-        *(Note(_model(name, seeds)) for name, seeds in runs.items()),
+        *(Note(f"{who}: {said}") for said, who in _grouped(_own_notes(asked))),
+        *run_notes({name: seeds for name, seeds in runs.items() if name not in asked}),
+    )
+
+
+def run_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
+    """What the evaluations of each model, by what it is called, were trained and measured on."""
+    texts = (
+        *(_model(name, seeds) for name, seeds in runs.items()),
         *_data(runs),
         *_deviations(runs),
+        *(f"{who}: {said}" for said, who in _grouped(_own_notes(runs))),
     )
+    return tuple(Note(text, about_runs=True) for text in texts)
 
 
 def _runs(paper: ScoreTable, rows: Sequence[PaperRow], results: Results) -> dict[str, list[Evaluation]]:
@@ -47,7 +64,7 @@ def _runs(paper: ScoreTable, rows: Sequence[PaperRow], results: Results) -> dict
     names = {row.variant: row.name for row in rows if printed.count(row.name) == 1}
     has_one_task = len({task for task, _ in shown}) == 1
     return {
-        names.get(variant, variant) + ("" if has_one_task else f" on {task}"): seeds
+        names.get(variant, variant) + ("" if has_one_task else f" on {task_name(task)}"): seeds
         for (task, variant), seeds in results.items()
         if (task, variant) in shown
     }
@@ -66,25 +83,44 @@ def _legend(paper: ScoreTable, comparisons: Sequence[Comparison]) -> Iterable[No
         )
     if any(cell.side for cell in comparisons):
         yield Note(SIDES)
+    if any(cell.others for cell in comparisons):
+        yield Note("Others: what third parties report who trained the model themselves, lowest to highest.")
 
 
-def _sizes(paper: ScoreTable) -> str:
+def _sizes(paper: ScoreTable) -> Iterable[Note]:
     """How many puzzles the paper scored in each set, and which of its rows had fewer."""
-    columns = paper.columns.values()
+    columns = [column for column in paper.columns.values() if column.num]
     has_one_task = len({column.task for column in columns}) == 1
-    sets = [f"{column.num:,} ({_pretty(column.set) if has_one_task else column.name})" for column in columns]
+    sets = [
+        f"{column.num:,} ({set_name(column.set) if has_one_task else task_name(column.task)})"
+        for column in columns
+    ]
     fewer = [
-        f"{row.name} {cell.num:,} ({_pretty(paper.columns[key].set)})"
+        f"{row.name} {cell.num:,} ({set_name(paper.columns[key].set)})"
         for row in paper.rows
         for key, cell in row.cells.items()
         if cell.num
     ]
-    return f"Puzzles in the paper: {_join([*sets, *fewer])}."
+    if sets:
+        yield Note(f"Puzzles in the paper: {_join([*sets, *fewer])}.")
+
+
+def _other_sizes(paper: ScoreTable, runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+    """Where a column shows a set of another size than the paper's."""
+    said = [
+        f"{task_name(column.task)}: {set_name(name)} here, {set_name(column.set)} in the paper."
+        for column in paper.columns.values()
+        for seeds in runs.values()
+        for run in seeds
+        for name, part in [part_of(run, column)]
+        if run.task == column.task and part is not None and name != column.set
+    ]
+    return (Note(text) for text in dict.fromkeys(said))
 
 
 def _refusals(runs: dict[str, list[Evaluation]], sets: set[str]) -> Iterable[Note]:
     refused = [
-        (part.reason, f"{name} on {_pretty(of_set)}")
+        (part.reason, f"{name} on {set_name(of_set)}")
         for name, seeds in runs.items()
         for run in seeds
         for of_set, part in run.sets.items()
@@ -102,27 +138,31 @@ def _model(name: str, seeds: Sequence[Evaluation]) -> str:
         f"{name} ({'seeds' if len(seeds) > 1 else 'seed'} {numbers}): {family}"
         f"{first.model_info.parameters:,} parameters "
         f"({first.model_info.parameters_with_task_types:,} with task-type embeddings), trained "
-        f"{first.training.steps:,} steps on {first.training.samples:,} samples in {seconds:,.0f} s."
+        f"{first.training.steps:,} steps on {first.training.samples:,} samples in {duration(seconds)}."
     )
 
 
-def _data(runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+def _data(runs: dict[str, list[Evaluation]]) -> Iterable[str]:
     sources = [
         (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name)
         for name, seeds in runs.items()
         for run in seeds
     ]
-    return (Note(f"Data ({who}): {source}") for source, who in _grouped(sources))
+    return (f"Data ({who}): {source}" for source, who in _grouped(sources))
 
 
-def _deviations(runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+def _deviations(runs: dict[str, list[Evaluation]]) -> Iterable[str]:
     recipes = [
         (" ".join(_sentence(sentence) for sentence in run.deviations), name)
         for name, seeds in runs.items()
         for run in seeds
         if run.deviations
     ]
-    return (Note(f"Differs from the paper's recipe ({who}): {said}") for said, who in _grouped(recipes))
+    return (f"Differs from the paper's recipe ({who}): {said}" for said, who in _grouped(recipes))
+
+
+def _own_notes(runs: dict[str, list[Evaluation]]) -> list[tuple[str, str]]:
+    return [(note, name) for name, seeds in runs.items() for run in seeds for note in run.notes]
 
 
 def _grouped(pairs: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:
@@ -140,7 +180,3 @@ def _sentence(text: str) -> str:
 def _join(names: Iterable[str]) -> str:
     """The distinct names, in order, with commas."""
     return ", ".join(dict.fromkeys(names))
-
-
-def _pretty(set_name: str) -> str:
-    return set_name.replace("x", "×") if set_name[:1].isdigit() else set_name

@@ -49,15 +49,19 @@ class PaperCell(_Marked):
 
 
 class PaperColumn(_Marked):
-    """A column: its heading, the paper's number of puzzles, and where our metric files hold its score."""
+    """A column: its heading, the paper's number of puzzles, and where our metric files hold its score.
+
+    One that `takes_other_sizes` shows the only set of its task where we scored no set of the paper's size.
+    """
 
     group: str
     name: str
     task: str
     set: str
+    takes_other_sizes: bool = False
     metric: str
     steps: int = 16
-    num: int
+    num: int | None = None
     interval: IntervalKind | None = None
 
 
@@ -115,9 +119,10 @@ class HyperparameterRow(_Frozen):
 
 
 class HyperparameterTable(_Frozen):
-    """Hyperparameters of one task: rows by our key, columns by variant with the model's printed name."""
+    """Hyperparameters of some tasks: rows by our key, columns by variant with the model's printed name."""
 
     label: str
+    tasks: tuple[str, ...]
     title: str
     columns: dict[str, str]
     rows: dict[str, HyperparameterRow]
@@ -129,11 +134,55 @@ class HyperparameterTable(_Frozen):
         return self
 
 
+class ThirdParty(_Frozen):
+    """From where to where, in percent, what others report who trained a model themselves (16 steps)."""
+
+    variant: str
+    task: str
+    set: str
+    metric: str
+    steps: int = 16
+    low: str
+    high: str
+
+
+class PaperClaim(_Frozen):
+    """What the paper says in words, its numbers for it, and the section where it does."""
+
+    says: str
+    paper: str
+    section: str
+
+
+class RelatedSystem(_Frozen):
+    """A later system on the paper's 9×9 test set: millions of parameters, FSR in percent at 16 and 64 steps."""
+
+    name: str
+    parameters: str
+    sixteen: str
+    sixty_four: str = ""
+
+
 class Paper(_Frozen):
-    """All tables with numbers, by the paper's own table number."""
+    """All tables with numbers, by the paper's own table number, and what others measured."""
 
     score_tables: dict[str, ScoreTable]
+    extension_tables: dict[str, ScoreTable]
     hyperparameter_tables: dict[str, HyperparameterTable]
+    third_party: tuple[ThirdParty, ...]
+    claims: dict[str, PaperClaim]
+    related_systems: tuple[RelatedSystem, ...]
+    related_source: str
+
+    def others(self, variant: str | None, column: PaperColumn) -> ThirdParty | None:
+        """What others report for a variant in a column, if known."""
+        wanted = (variant, column.task, column.set, column.metric, column.steps)
+        found = (
+            each
+            for each in self.third_party
+            if (each.variant, each.task, each.set, each.metric, each.steps) == wanted
+        )
+        return next(found, None)
 
 
 @cache

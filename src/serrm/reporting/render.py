@@ -13,7 +13,7 @@ CSV_HEADER = [
     *("table", "model", "variant", "attributes", "group", "column"),
     *("ours", "ours_lo", "ours_hi", "ours_sd", "ours_seeds", "ours_puzzles", "ours_words"),
     *("paper", "paper_lo", "paper_hi", "paper_puzzles", "paper_interval", "paper_quoted", "paper_words"),
-    "ours_lies",
+    *("ours_lies", "others"),
 ]
 
 
@@ -26,17 +26,30 @@ def plain(reading: Reading) -> str:
     return f"{reading.value}{spread}{interval}"
 
 
+def heading(number: str, title: str) -> str:
+    """A table's heading; "3-mazes" is an extension of table 3, and what has no number keeps its title."""
+    of, _, extension = number.partition("-")
+    if not of[-1:].isdigit():
+        return title
+    return f"Table {of}, extended: {title}" if extension else f"Table {of}: {title}"
+
+
 def to_markdown(table: Table) -> str:
-    """Two lines a model, ours above the paper's, and the notes beneath."""
+    """Two lines a model, ours above the paper's, a third for third parties, and the notes beneath."""
     header = ["Model", *table.attributes, "", *(_heading(column) for column in table.columns)]
     lines = [_markdown_row(header), _markdown_row(["---"] * len(header))]
     for row in table.rows:
-        stub = [f"**{_escape(row.name)}**{_superscript(row.marks)}", *map(_escape, row.attributes)]
+        stub = [
+            f"**{escape_markdown(row.name)}**{_superscript(row.marks)}",
+            *map(escape_markdown, row.attributes),
+        ]
         lines.append(_markdown_row([*stub, "ours", *(_ours(cell) for cell in row.cells)]))
         blank = [""] * len(stub)
         lines.append(_markdown_row([*blank, "paper", *(_paper(cell.paper) for cell in row.cells)]))
-    notes = [f"- {_superscript((note.mark,))}{_escape(note.text)}" for note in table.notes]
-    title = f"### Table {table.number}: {table.title}"
+        if row.has_others:
+            lines.append(_markdown_row([*blank, "others", *(cell.others for cell in row.cells)]))
+    notes = [f"- {_superscript((note.mark,))}{escape_markdown(note.text)}" for note in table.notes]
+    title = f"### {heading(table.number, table.title)}"
     return "\n".join([title, "", table.caption, "", *lines, "", *notes, ""])
 
 
@@ -58,12 +71,12 @@ def _csv_row(number: str, row: Row, column: Column, cell: Comparison) -> list[ob
         *(number, row.name, row.variant, "; ".join(row.attributes), column.group, column.name),
         *(ours.value, ours.lo, ours.hi, ours.sd, seeds, ours.num_puzzles, ours.words),
         *(paper.value, paper.lo, paper.hi, paper.num_puzzles, paper.interval),
-        *("yes" if paper.is_quoted else "", paper.words, cell.side),
+        *("yes" if paper.is_quoted else "", paper.words, cell.side, cell.others),
     ]
 
 
 def _heading(column: Column) -> str:
-    return f"{_escape(column.group)}: {_escape(column.name)}{_superscript(column.marks)}"
+    return f"{escape_markdown(column.group)}: {escape_markdown(column.name)}{_superscript(column.marks)}"
 
 
 def _ours(cell: Comparison) -> str:
@@ -87,7 +100,8 @@ def _markdown_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Plain text as Markdown, within a table's cell."""
     for character in r"\|*_<`":
         text = text.replace(character, f"\\{character}")
     return text

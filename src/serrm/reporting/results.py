@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+LANGUAGE_MODEL = "language_model"
 # All seeds of a (task, variant), in the order of the profile's cells.
 Results = dict[tuple[str, str], "list[Evaluation]"]
 
@@ -31,6 +32,10 @@ class Training(_Part):
     steps: int
     samples: int
     seconds: float
+    puzzles_per_second: float | None = None  # puzzle-steps: puzzles at work × supervision steps
+    final_loss: float | None = None
+    device: str | None = None
+    peak_memory_bytes: int | None = None
 
 
 class TrainingData(_Part):
@@ -38,6 +43,7 @@ class TrainingData(_Part):
 
     source: str
     train_puzzles: int
+    hash: str = ""
 
 
 class ScoredSet(_Part):
@@ -55,6 +61,61 @@ class RefusedSet(_Part):
     reason: str
 
 
+class AskedSet(_Part):
+    """What became of the puzzles that a language model was asked, and its scores, without steps.
+
+    A refused or malformed reply counts as unsolved; then there is no `gpa` (footnotes c and d of table 1).
+    """
+
+    status: Literal["asked"]
+    num_puzzles: int
+    num_answered: int
+    scores: dict[str, float]
+
+
+class Effort(_Part):
+    """FSR for a mean number of supervision steps spent on a puzzle: adaptive depth, or breadth of some kind.
+
+    Breadth has a `kind` of its own (restarts, symmetries) and makes up to `num` attempts at a puzzle.
+    """
+
+    kind: str = "adaptive depth"
+    num: int = 1
+    max_steps: int
+    mean_steps: float
+    fsr: float
+    fsr_lo: float
+    fsr_hi: float
+
+
+class PermutedPuzzle(_Part):
+    """A puzzle and the same with its symbols permuted, with both predictions; side² tokens each.
+
+    `permutation[k]` is the token that stands in the permuted puzzle where k stood.
+    """
+
+    set: str
+    side: int
+    permutation: tuple[int, ...]
+    question: tuple[int, ...]
+    prediction: tuple[int, ...]
+    permuted_question: tuple[int, ...]
+    permuted_prediction: tuple[int, ...]
+
+
+class Equivariance(_Part):
+    """How far f(πx) is from πf(x), over pairs of a puzzle x and a permutation π of its symbols.
+
+    `max_difference` is the largest difference of logits, `num_identical` counts pairs whose predictions agree cell by
+    cell once π is undone.
+    """
+
+    num_pairs: int
+    num_identical: int
+    max_difference: float | None = None
+    example: PermutedPuzzle | None = None
+
+
 class Evaluation(_Part):
     """One metric file; keys that no table needs are left unread."""
 
@@ -66,8 +127,22 @@ class Evaluation(_Part):
     training: Training
     data: TrainingData
     deviations: tuple[str, ...]
-    sets: dict[str, Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]]
+    sets: dict[str, Annotated[ScoredSet | RefusedSet | AskedSet, Field(discriminator="status")]]
     learning_curve: tuple[dict[str, float], ...]
+    adaptive: tuple[Effort, ...] = ()
+    breadth: tuple[Effort, ...] = ()
+    equivariance: Equivariance | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """task-variant-seed, the name of the cell's files."""
+        return f"{self.task}-{self.model}-s{self.seed}"
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is a language model behind an API: its training and its size are not ours to tell."""
+        return self.model_info.family == LANGUAGE_MODEL
 
 
 def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results:
@@ -83,6 +158,19 @@ def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results
         if (evaluation.task, evaluation.model, evaluation.seed) != (task, variant, seed):
             raise ValueError(f"{path}: holds {evaluation.task}, {evaluation.model}, seed {evaluation.seed}")
         results.setdefault((task, variant), []).append(evaluation)
+    return results
+
+
+def load_language_models(folder: Path) -> Results:
+    """The language models whose metric files lie among those of the cells: rows of table 1 and of no other.
+
+    Raises:
+        ValueError: a metric file is malformed.
+    """
+    results: Results = {}
+    for path in sorted(folder.glob("sudoku-*.json")):
+        if f'"{LANGUAGE_MODEL}"' in path.read_text(encoding="utf-8") and (run := _read(path)).is_asked:
+            results.setdefault((run.task, run.model), []).append(run)
     return results
 
 

@@ -6,9 +6,9 @@ What a table shows (rows, columns, where our metric files hold the same number) 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from serrm.reporting.cells import Comparison, our_reading, paper_reading
+from serrm.reporting.cells import NOT_RUN, Comparison, others_reading, our_reading, paper_reading
 from serrm.reporting.notes import Note, notes_of
-from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable
+from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable, load_paper
 from serrm.reporting.results import Evaluation, Results
 
 
@@ -31,6 +31,11 @@ class Row:
     marks: tuple[str, ...]
     cells: tuple[Comparison, ...]
 
+    @property
+    def has_others(self) -> bool:
+        """Whether third parties report anything of this model."""
+        return any(cell.others for cell in self.cells)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -43,6 +48,11 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[Note, ...]
+
+    @property
+    def was_run(self) -> bool:
+        """Whether any cell has a number or a refusal of ours."""
+        return any(cell.ours.words != NOT_RUN for row in self.rows for cell in row.cells)
 
 
 def build_table(number: str, paper: ScoreTable, results: Results) -> Table:
@@ -67,7 +77,8 @@ def _row(row: PaperRow, paper: ScoreTable, results: Results) -> Row:
 
 def _compare(row: PaperRow, key: str, column: PaperColumn, results: Results) -> Comparison:
     ours = our_reading(_evaluations(row, key, column, results), column)
-    return Comparison(ours, paper_reading(row.cells.get(key), column))
+    others = load_paper().others(row.variant_of(key), column)
+    return Comparison(ours, paper_reading(row.cells.get(key), column), others_reading(others))
 
 
 def _evaluations(row: PaperRow, key: str, column: PaperColumn, results: Results) -> list[Evaluation]:

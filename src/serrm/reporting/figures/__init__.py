@@ -1,0 +1,1 @@
+"""The report's figures: curves and bars (matplotlib), the architecture and equivariance (SVG written here)."""

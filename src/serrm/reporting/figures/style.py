@@ -1,0 +1,120 @@
+"""How figures look: colours, markers, axes, captions; and how they are written. Same input, same bytes.
+
+Only figures import matplotlib, for it loads slowly.
+"""
+
+import io
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+from serrm.reporting.names import short_number
+
+INK, MUTED, LINE, SURFACE = "#333333", "#595959", "#e6e6e6", "#ffffff"
+
+# The colours of Okabe and Ito, told apart by all common kinds of colour vision; markers for print in grey.
+STYLES = {"se_rrm": ("#d55e00", "o"), "trm": ("#0072b2", "s"), "hrm": ("#009e73", "^")}
+OTHER_STYLES = [("#cc79a7", "D"), ("#e69f00", "v"), ("#56b4e9", "P"), ("#666666", "X"), ("#8c564b", "*")]
+
+LOOK: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "figure.facecolor": SURFACE,
+    "font.size": 10.5,
+    "grid.color": LINE,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 2,
+    "lines.markersize": 6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "serrm",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+def svg_text(figure: Figure) -> str:
+    """A figure as an SVG document, without date and version: equal figures are equal texts."""
+    stream = io.StringIO()
+    with matplotlib.rc_context(LOOK):
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return stream.getvalue()
+
+
+def panels(num: int, width: float = 4.7, height: float = 3.7, columns: int = 2) -> tuple[Figure, list[Axes]]:
+    """A figure with a number of axes in rows of at most `columns`; sizes in inches."""
+    columns = min(num, columns)
+    rows = -(-num // columns)
+    figure = Figure(figsize=(width * columns + 0.3, height * rows + 1.1), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for surplus in axes[num:]:
+        surplus.remove()
+    return figure, axes[:num]
+
+
+def styles_of(variants: Sequence[str | None]) -> dict[str | None, tuple[str, str]]:
+    """A colour and a marker for each variant: the paper's three keep theirs in every figure."""
+    others = [variant for variant in dict.fromkeys(variants) if variant not in STYLES]
+    styles = {variant: OTHER_STYLES[place % len(OTHER_STYLES)] for place, variant in enumerate(others)}
+    return styles | dict(STYLES.items())
+
+
+def percent_axis(axes: Axes, label: str) -> None:
+    """A vertical axis from 0 to 100%."""
+    axes.set(ylabel=f"{label} (%)", ylim=(-2, 102))
+    axes.yaxis.set_major_locator(MultipleLocator(20))
+
+
+def short_axis(axes: Axes, label: str) -> None:
+    """A horizontal axis from 0 on with numbers such as 1.2k."""
+    axes.set(xlabel=label, xlim=(0, None))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: short_number(number)))
+
+
+def frame(figure: Figure, title: str, text: str, axes: Sequence[Axes] = (), columns: int = 3) -> None:
+    """A title above, and below the legend of some axes and a remark, flush left."""
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(text, int(width * 14))
+    entries = _legend_entries(axes)
+    rows = -(-len(entries) // columns)
+    below, above = 0.1 + 0.165 * len(lines) + 0.24 * rows, 0.42
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.005, below / height, 0.99, 1 - (above + below) / height))
+    figure.text(0.08 / width, 1 - 0.1 / height, title, fontsize=12.5, fontweight="bold", va="top")
+    remark: dict[str, Any] = {"fontsize": 8.5, "color": MUTED, "va": "bottom", "linespacing": 1.25}
+    figure.text(0.08 / width, 0.06 / height, "\n".join(lines), **remark)
+    if entries:
+        place = (0.08 / width, (below - 0.24 * rows) / height)
+        look: dict[str, Any] = {"borderpad": 0, "borderaxespad": 0, "labelspacing": 0.35, "fontsize": 9.5}
+        legend = figure.legend(
+            [*entries.values()], [*entries], loc="lower left", bbox_to_anchor=place, ncols=columns, **look
+        )
+        legend.set_in_layout(False)
+
+
+def _legend_entries(axes: Sequence[Axes]) -> dict[str, Any]:
+    """One sample a name, though several seeds and panels may share it."""
+    samples: dict[str, Any] = {}
+    for each in axes:
+        handles, labels = each.get_legend_handles_labels()
+        samples |= {
+            label: handle for label, handle in zip(labels, handles, strict=True) if label not in samples
+        }
+    return samples

@@ -1,0 +1,144 @@
+"""Figures: the right curves in the right places, one name a model, the same bytes."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from serrm.reporting.figures.architecture import architecture_figure, sketch
+from serrm.reporting.figures.compute import compute_figure, throughput_figure
+from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
+from serrm.reporting.figures.equivariance import equivariance_figure
+from serrm.reporting.figures.sizes import sizes_figure
+from serrm.reporting.figures.style import svg_text
+from serrm.reporting.paper import load_paper
+from serrm.reporting.results import load_results
+from serrm.reporting.tables import build_table
+
+
+@pytest.fixture
+def results(cells, metrics):
+    return load_results(cells, metrics)
+
+
+@pytest.fixture
+def full_results(full_cells, reports):
+    return load_results(full_cells, reports / "metrics")
+
+
+@pytest.fixture
+def depth(results):
+    return depth_figure(build_table("2", load_paper().score_tables["2"], results), "test")
+
+
+def lines_of(axes):
+    return {line.get_label(): line for line in axes.get_lines()}
+
+
+def texts_of(svg):
+    return [text for text in ElementTree.fromstring(svg).itertext() if text.strip()]
+
+
+def test_depth_figure_has_our_curves_and_the_papers(depth):
+    (axes,) = depth.axes
+    curves = lines_of(axes)
+    theirs = {f"{name}, paper" for name in ("HRM", "TRM", "SE-RRM")}
+    assert set(curves) == {"TRM, ours", "SE-RRM, ours", "se_rrm_wide, ours", *theirs}
+    assert curves["TRM, ours"].get_xydata().tolist() == [[1, 1], [16, 72]]
+    assert curves["TRM, ours"].get_color() == curves["TRM, paper"].get_color()
+    assert curves["TRM, paper"].get_linestyle() == "--"
+
+
+def test_learning_curves_draw_every_seed_and_name_each_model_once(results):
+    figure = learning_curves_figure(results, "test")
+    fsr, _ = figure.axes
+    assert [line.get_label() for line in fsr.get_lines()] == ["SE-RRM", "SE-RRM", "TRM", "se_rrm_wide"]
+    assert fsr.get_lines()[0].get_xdata().tolist() == [9600, 19_200, 28_800]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["SE-RRM", "TRM", "se_rrm_wide"]
+
+
+def test_learning_curves_have_a_panel_for_each_task(full_results):
+    figure = learning_curves_figure(full_results, "test")
+    panels = [(axes.get_title(loc="left"), axes.get_ylabel()) for axes in figure.axes]
+    assert panels == [
+        ("Sudoku", "Fully solved rate (%)"),
+        ("Sudoku", "Grid-point accuracy (%)"),
+        ("Maze", "Fully solved rate (%)"),
+        ("ARC-AGI-1", "pass@2 (%)"),
+    ]
+    assert lines_of(figure.axes[3])["SE-RRM"].get_ydata() == pytest.approx([6, 15, 30])
+
+
+def test_compute_counts_puzzle_steps_and_shows_adaptive_depth(full_results, full_settings):
+    figure = compute_figure(full_results, full_settings.here, "test")
+    training, inference, *_ = figure.axes
+    # 300 steps of 32 slots.
+    assert lines_of(training)["SE-RRM"].get_xdata().tolist() == [9600, 19_200, 28_800]
+    assert lines_of(inference)["SE-RRM"].get_xdata().tolist() == [1, 16, 64]
+    single = [line.get_xydata().tolist()[0] for line in inference.get_lines() if len(line.get_xdata()) == 1]
+    assert [6.5, 89] in single
+    assert single.count([9.5, 93]) == 2
+    assert len(figure.axes) == 6
+
+
+def test_sizes_show_where_a_model_cannot_go(results):
+    figure = sizes_figure(build_table("1", load_paper().score_tables["1"], results), "test")
+    fsr, gpa = figure.axes
+    crosses = [line for line in fsr.get_lines() if line.get_marker() == "x"]
+    assert len(crosses) == 2  # TRM on 16×16 and 25×25; HRM was not run
+    assert [label.get_text() for label in fsr.get_xticklabels()] == ["4×4", "9×9", "16×16", "25×25"]
+    assert {"SE-RRM, ours", "SE-RRM, paper", "TRM, ours"} <= set(lines_of(gpa))
+
+
+def test_throughput_has_a_bar_a_model_and_none_without_speeds(full_results, results, load, full_files):
+    (axes,) = throughput_figure(full_results).axes
+    assert [bar.get_width() for bar in axes.patches] == [161] * 8
+    for file in full_files:
+        del file["training"]["puzzles_per_second"]
+    assert throughput_figure(load(full_files)[0]) is None
+
+
+def test_architecture_is_drawn_from_the_settings(full_results, full_settings):
+    texts = texts_of(architecture_figure(full_results, full_settings))
+    for words in (
+        "E: 81 × 9 × 64",
+        "E: (16 + 81) × 64",
+        "4 heads × 64, RoPE2D",
+        "4 heads × 16, RoPE2D",
+        "attention over symbols",
+        "L = 6 times; all of it H = 3 times",
+        "two blocks, low and high: 2 layers of",
+        "171,264 parameters",
+    ):
+        assert words in texts, words
+
+
+@pytest.mark.parametrize(
+    ("registers", "planes", "shape"), [(4, "all", "(81 + 4) × 11 × 64"), (0, "usual", "81 × 9 × 64")]
+)
+def test_shapes_count_registers_and_planes(full_results, full_settings, registers, planes, shape):
+    cell = full_settings.here["sudoku", "se_rrm"]
+    changed = {**cell, "model": {**cell["model"], "registers": registers, "planes": planes}}
+    assert sketch(full_results["sudoku", "se_rrm"][0], changed).anatomy.shape == shape
+
+
+def test_a_size_that_no_set_names_stays_a_letter(full_results, full_settings):
+    run = full_results["arc_agi_1", "se_rrm"][0]
+    assert sketch(run, full_settings.here["arc_agi_1", "trm"]).anatomy.answer == "I × 12 logits"
+
+
+def test_equivariance_shows_four_grids_a_model_and_counts(full_results, results):
+    svg = equivariance_figure(full_results)
+    texts = texts_of(svg)
+    assert texts.count("f(πx)") == 2
+    assert "π: 1→4  4→1" in texts
+    assert "40 of 40 predictions the same, logits at most 3.6e-05 apart" in texts
+    # One cell of TRM's is wrong, none of SE-RRM's.
+    assert svg.count('fill="#F7BCAF"') == 1
+    assert equivariance_figure(results) is None
+
+
+def test_equal_figures_are_equal_texts(depth, full_results, full_settings):
+    assert svg_text(depth) == svg_text(depth)
+    assert ElementTree.fromstring(svg_text(depth)).tag.endswith("svg")
+    first, second = (svg_text(compute_figure(full_results, full_settings.here, "test")) for _ in range(2))
+    assert first == second

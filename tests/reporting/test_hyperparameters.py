@@ -1,0 +1,141 @@
+"""Tables A2 to A4: the settings as params.yaml resolves beside the printed ones, differences marked."""
+
+from pathlib import Path
+
+import pytest
+
+from serrm.config import read_params
+from serrm.reporting.hyperparameters import CellSettings, hyperparameter_table
+from serrm.reporting.paper import load_paper
+from serrm.reporting.plain import DIFFERS
+from serrm.reporting.setting_words import NAMES, VALUES, setting
+from serrm.resolve import train_cell
+
+PARAMS = Path(__file__).parents[2] / "params.yaml"
+TABLES = load_paper().hyperparameter_tables
+MODELS = ("hrm", "trm", "se_rrm")
+
+
+@pytest.fixture(scope="module")
+def params():
+    return read_params(PARAMS)
+
+
+@pytest.fixture(scope="module")
+def of_profile(params):
+    """The settings of a profile's cells of the paper's models, on the tasks that it has data for."""
+
+    def read(profile):
+        tasks = [task for task in ("sudoku", "maze") if task in params["profiles"][profile]["data"]]
+        return {
+            (task, model): train_cell(params, profile, task, model, 0).model_dump(mode="json")
+            for task in tasks
+            for model in MODELS
+        }
+
+    return read
+
+
+def columns_of(table, name):
+    """The columns of a model, by what they show."""
+    places = {
+        heading.partition(": ")[2]: i
+        for i, heading in enumerate(table.header)
+        if heading.startswith(f"{name}: ")
+    }
+    return {what: {row[0]: row[place] for row in table.rows} for what, place in places.items()}
+
+
+@pytest.mark.parametrize("number", ["A2", "A4"])
+def test_the_paper_profile_has_the_printed_values(of_profile, number):
+    here = of_profile("paper")
+    (task,) = TABLES[number].tasks
+    if (task, "se_rrm") not in here:
+        pytest.skip(f"no {task} in params.yaml")
+    table = hyperparameter_table(number, "paper", TABLES[number], CellSettings(here, here), {})
+    assert table.header[:3] == ("Hyperparameter", "HRM: printed", "HRM: profile paper")
+    differing = [(row[0], cell) for row in table.rows for cell in row if cell.endswith("≠")]
+    assert differing == []
+    assert columns_of(table, "TRM")["profile paper"]["Recursive cycles"].startswith("H=3")
+
+
+def test_a_small_profile_has_its_differences_marked(of_profile):
+    here, paper = of_profile("cpu"), of_profile("paper")
+    table = hyperparameter_table("A2", "cpu", TABLES["A2"], CellSettings(here, paper), {})
+    for model, name in (("hrm", "HRM"), ("trm", "TRM"), ("se_rrm", "SE-RRM")):
+        shown = columns_of(table, name)
+        for key, label in (("hidden_size", "Hidden size"), ("ema", "Weight average (EMA)")):
+            ours = setting(key, here["sudoku", model])
+            # What the paper does not print is held against its profile.
+            printed, reference = shown["printed"][label], setting(key, paper["sudoku", model])
+            assert printed in (reference, "—")
+            assert shown["profile paper"][label] == reference
+            assert shown["profile cpu"][label] == (ours if ours == reference else ours + DIFFERS)
+    assert columns_of(table, "TRM")["profile cpu"]["Register positions"] == "—"
+
+
+def test_what_was_not_run_says_so(full_settings):
+    table = hyperparameter_table("A3", "test", TABLES["A3"], full_settings, {})
+    assert table.was_run
+    assert set(columns_of(table, "HRM")["profile test"].values()) == {"not run"}
+    nothing = hyperparameter_table("A3", "test", TABLES["A3"], CellSettings(), {})
+    assert not nothing.was_run
+    assert len(nothing.rows) == len(TABLES["A3"].rows)
+
+
+def test_other_variants_get_columns_and_are_held_against_the_paper_profile(settings):
+    table = hyperparameter_table("A2", "test", TABLES["A2"], settings, {})
+    shown = columns_of(table, "se_rrm_wide")
+    assert set(shown["printed"].values()) == {"—"}
+    assert not any(cell.endswith("≠") for cell in shown["profile test"].values())
+
+
+def test_parameters_are_those_counted_and_compared_as_printed(load, full_files):
+    def shown(number):
+        for file in full_files:
+            file["model_info"]["parameters"] = number
+        results, settings = load(full_files)
+        table = hyperparameter_table("A2", "test", TABLES["A2"], settings, results)
+        return columns_of(table, "SE-RRM")["profile test"]["Parameters"]
+
+    assert shown(1_970_176) == "1,970,176"
+    assert shown(171_264) == "171,264" + DIFFERS
+
+
+def test_a_second_task_of_a_table_is_told_where_it_differs(full_settings):
+    here = dict(full_settings.here)
+    other = here["arc_agi_1", "trm"]
+    here["arc_agi_2", "trm"] = {**other, "train": {**other["train"], "batch_size": 7}}
+    table = hyperparameter_table("A3", "test", TABLES["A3"], CellSettings(here, here), {})
+    assert table.notes[-1] == "On ARC-AGI-2 TRM has another batch size: 7."
+
+
+@pytest.mark.parametrize(
+    ("key", "section", "changes", "words"),
+    [
+        (
+            "halting",
+            "train",
+            {"halting": {"kind": "random", "probability": 0.05}},
+            "random (5% chance per step)",
+        ),
+        ("num_epochs", "train", {"steps": None, "epochs": 100000.0}, "100000"),
+        ("num_epochs", "train", {"steps": 1050}, "1,050 optimiser steps"),
+        ("task_type_lr", "train", {"task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}, "0.01"),
+        ("schedule", "train", {"schedule": "cosine"}, "Warmup + Cosine-Decay"),
+        ("layers", "model", {"layers": 2}, "4 (2 for each dimension)"),
+        ("layers", "model", {"family": "hrm", "layers": 4}, "8"),
+        ("prefix", "model", {}, "—"),
+        ("positions", "model", {"positions": "rope2d_boxes"}, "RoPE2D with boxes"),
+        ("positions", "model", {"positions": "something_new"}, "something_new"),
+    ],
+)
+def test_settings_in_the_papers_words(full_settings, key, section, changes, words):
+    cell = full_settings.here["sudoku", "se_rrm"]
+    assert setting(key, {**cell, section: {**cell[section], **changes}}) == words
+
+
+def test_every_hyperparameter_has_a_name():
+    printed = {key for table in TABLES.values() for key in table.rows}
+    assert VALUES.keys() <= printed | NAMES.keys()
+    assert setting("layers", None) == "—"
