@@ -26,6 +26,18 @@ Values = dict[str, Any]  # checked where they are used, once a cell is composed 
 TaskType = Literal["right", "blank", "random"]
 
 
+class EffortSettings(Settings):
+    """Accuracy against compute, on puzzles with a rule to verify answers by."""
+
+    num_puzzles: PositiveInt  # of the size trained on
+    max_steps: tuple[PositiveInt, ...] = Field(
+        min_length=1
+    )  # adaptive depth: a verified puzzle stops earlier
+    attempt_steps: PositiveInt = 16  # most steps of one attempt
+    restarts: tuple[PositiveInt, ...] = ()  # attempts from so many random states
+    symmetries: tuple[PositiveInt, ...] = ()  # attempts at so many symmetric images
+
+
 class EvaluateSettings(Settings):
     """How a checkpoint is scored."""
 
@@ -36,6 +48,10 @@ class EvaluateSettings(Settings):
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
     examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
     task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
+    effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
+    equivariance_pairs: NonNegativeInt = (
+        0  # Sudoku: puzzles compared with their images under a digit permutation
+    )
 
 
 class TrainCell(Settings):

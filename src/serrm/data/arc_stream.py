@@ -62,6 +62,11 @@ class ArcStream:
         return len(self.task_types)
 
     @property
+    def puzzle_names(self) -> tuple[str, ...]:
+        """The puzzles in the order of the task-type table, each with all its variants."""
+        return self.arrays.puzzle_names
+
+    @property
     def num_symbols(self) -> int:
         """K of the alphabet, padding included."""
         return ARC.num_symbols

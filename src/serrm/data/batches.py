@@ -43,6 +43,10 @@ class Stream(Protocol):
     def num_task_types(self) -> int:
         """Rows of the task-type table."""
 
+    @property
+    def puzzle_names(self) -> tuple[str, ...]:
+        """The puzzles that task types stand for, in the order of the table; none if all are of one type."""
+
     def gather(self, start: int, num: int) -> Examples:
         """The examples start … start+num-1."""
 
@@ -79,6 +83,11 @@ class ExampleStream:
     def num_task_types(self) -> int:
         """One: all puzzles are of one type."""
         return 1
+
+    @property
+    def puzzle_names(self) -> tuple[str, ...]:
+        """None: all puzzles are of one type."""
+        return ()
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
         """(puzzle, member) of the examples start … start+num-1."""

@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     PAIR = 8
     TRANSLATION = 9
     TASK_TYPE = 10
+    PERMUTATION = 11
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:

@@ -12,6 +12,7 @@ from serrm.inference.evaluate_arc import evaluate_arc
 from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_model
+from serrm.inference.studies import studies
 
 HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of the learning curves
 Scores = dict[str, Any]
@@ -63,6 +64,7 @@ def evaluate(
         },
         "deviations": list(cell.deviations),
         "sets": sets,
+        **studies(loaded, arrays, cell, device),
         "learning_curve": list(learning_curve(checkpoint, loaded, arrays, cell, device)),
     }
 

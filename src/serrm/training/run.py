@@ -136,6 +136,7 @@ class TrainingRun:
             "packages": ckpt.package_versions(),
             "num_symbols": trainer.num_symbols,
             "side": trainer.stream.side,
+            "puzzles": list(trainer.stream.puzzle_names),
             "parameters": num_parameters(trainer.model),
             "parameters_with_task_types": num_parameters(trainer.model, has_task_types=True),
             "training": {

@@ -4,7 +4,7 @@ An independent, exact solver beside our own search; it decides which of the publ
 solution (the paper's test set keeps those). One worker and a fixed seed make it deterministic.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     Choices = dict[tuple[int, int], IntVar]
 
 
-def iterate_solutions(grid: UInt8[np.ndarray, " I"], box: Box) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """The solutions of a grid one after the other, each found with the former ones forbidden."""
+def iterate_solutions(
+    grid: UInt8[np.ndarray, " I"], box: Box, hints: Mapping[int, int] | None = None
+) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """The solutions of a grid one after the other, each found with the former ones forbidden.
+
+    `hints` are digits by cell that the search tries first; wrong ones cost time, no solution.
+    """
     # OR-tools takes half a second to import, and most of the project never calls it.
     from ortools.sat.python import cp_model
 
@@ -27,9 +32,14 @@ def iterate_solutions(grid: UInt8[np.ndarray, " I"], box: Box) -> Iterator[UInt8
         return
     model = cp_model.CpModel()
     choices = _add_choices(model, grid, box)
+    for hint in (hints or {}).items():
+        if hint in choices:
+            model.add_hint(choices[hint], True)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
+    # Otherwise an interrupt, from then on, ends the process at once and without KeyboardInterrupt.
+    solver.parameters.catch_sigint_signal = False
     while (status := solver.solve(model)) == cp_model.OPTIMAL:
         chosen = [key for key, choice in choices.items() if solver.boolean_value(choice)]
         solution = grid.copy()

@@ -1,0 +1,116 @@
+"""What stopping at a verified answer saves: FSR, mean steps and time of fixed and of adaptive depth, as a table.
+
+    python benchmarks/adaptive_depth.py CHECKPOINT --num 1000
+
+Generated 9×9 puzzles with 30 to 45 clues, one solution each. The ways are timed in turns on the same parts of the
+puzzles, so that a busy machine slows all of them alike.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+
+from serrm.inference.adaptive import Job, Plan, first_of_largest, solve_adaptively
+from serrm.inference.load import load_model
+from serrm.inference.predict import predict_logits
+from serrm.inference.verify import solves_sudoku
+from serrm.models.recurrence import RecurrentModel
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.scoring.intervals import wilson
+from serrm.training.device import choose_device
+
+SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
+NUM_PARTS = 4
+Grids = UInt8[np.ndarray, "N I"]
+
+
+@dataclass
+class Row:
+    """A way to predict and what it has taken and solved so far."""
+
+    name: str
+    run: Callable[[Grids], tuple[int, int]]  # puzzles → (solved, supervision steps)
+    num_solved: int = 0
+    num_steps: int = 0
+    seconds: float = 0.0
+
+
+def fixed(model: RecurrentModel, questions: Grids, depth: int, batch_size: int) -> tuple[int, int]:
+    """Every puzzle gets all steps."""
+    num_solved = 0
+    for start in range(0, len(questions), batch_size):
+        batch = questions[start : start + batch_size]
+        tokens = torch.from_numpy(batch.astype(np.int64)).to(model.initial.device)
+        ((_, logits),) = predict_logits(model, tokens, SYMBOLS, (depth,))
+        predictions = first_of_largest(logits).cpu().numpy().astype(np.uint8)
+        num_solved += int(solves_sudoku(batch, predictions).sum())
+    return num_solved, depth * len(questions)
+
+
+def adaptive(model: RecurrentModel, questions: Grids, plan: Plan) -> tuple[int, int]:
+    """A puzzle leaves when its answer is verified, or as the plan says."""
+    jobs = (Job(number, tokens) for number, tokens in enumerate(questions))
+    outcomes = list(solve_adaptively(model, jobs, SYMBOLS, plan))
+    return sum(outcome.is_verified for outcome in outcomes), sum(outcome.steps for outcome in outcomes)
+
+
+def main() -> None:
+    """Parse the command line, measure, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--num", type=int, default=1000, help="puzzles")
+    parser.add_argument("--depth", type=int, default=128, help="supervision steps at most")
+    parser.add_argument("--patience", type=int, default=16, help="of the last row")
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    model = load_model(options.checkpoint, choose_device(options.device)).model
+    depth, size, patience = options.depth, options.batch_size, options.patience
+    stopping, giving_up = Plan(depth, size, solves_sudoku), Plan(depth, size, solves_sudoku, patience)
+    rows = [
+        Row(f"fixed, {depth} steps", lambda part: fixed(model, part, depth, size)),
+        Row(f"adaptive, up to {depth}", lambda part: adaptive(model, part, stopping)),
+        Row(f"adaptive, given up after {patience} unchanged", lambda part: adaptive(model, part, giving_up)),
+    ]
+    rng = np.random.default_rng(options.seed)
+    puzzles = generate_puzzles(box_for_side(SIDE), options.num, rng, CLUES)
+    questions = np.stack([puzzle.question for puzzle in puzzles]) + np.uint8(1)
+    measure(rows, questions)
+    print_table(rows, options.num)
+
+
+def measure(rows: list[Row], questions: Grids) -> None:
+    """Run all ways on one part of the puzzles after the other."""
+    for part in np.array_split(questions, min(NUM_PARTS, len(questions))):
+        for row in rows:
+            start = time.perf_counter()
+            num_solved, num_steps = row.run(part)
+            row.seconds += time.perf_counter() - start
+            row.num_solved += num_solved
+            row.num_steps += num_steps
+
+
+def print_table(rows: list[Row], num: int) -> None:
+    """Markdown; shares are of the first row."""
+    print("| depth | FSR (95% interval) | mean steps | share of steps | seconds | share of time |")
+    print("|---|---|---|---|---|---|")
+    for row in rows:
+        low, high = (100 * end for end in wilson(row.num_solved, num))
+        rate = f"{100 * row.num_solved / num:.2f} ({low:.2f}–{high:.2f})"
+        steps, time_share = row.num_steps / rows[0].num_steps, row.seconds / rows[0].seconds
+        cost = f"{row.num_steps / num:.1f} | {steps:.3f} | {row.seconds:.1f} | {time_share:.3f}"
+        print(f"| {row.name} | {rate} | {cost} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""`serrm solve`: a checkpoint answers puzzles from arguments, standard input and files, and says which are right."""
+
+import io
+import logging
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from serrm.inference.answers import Answer, Trace
+
+log = logging.getLogger(__name__)
+Write = Callable[[str], Any]
+WINDOW, TRACED_WINDOW = 8192, 64  # puzzles on their way; those traced keep all their predictions
+BATCH_SIZES = {"cpu": 8, "cuda": 512}  # 9×9 Sudoku at once
+
+
+class Notation(StrEnum):
+    """How answers are written."""
+
+    text = "text"
+    csv = "csv"
+    json = "json"
+
+
+PUZZLES = typer.Argument(
+    None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of them, or - for standard input, the default."
+)
+CHECKPOINT = typer.Option(
+    None, exists=True, file_okay=False, help="Folder of a finished training. Default: the packaged one."
+)
+MAX_STEPS = typer.Option(128, min=1, help="Supervision steps at most; a verified answer stops earlier.")
+RESTARTS = typer.Option(
+    0, min=0, help="Further attempts, each from another initial state at a symmetric image; ARC: variants."
+)
+PATIENCE = typer.Option(
+    None, min=1, help="Give up after as many steps without a change. Default: never; for ARC 4."
+)
+BATCH_SIZE = typer.Option(
+    None, min=1, help="9×9 Sudoku at once, larger grids fewer. Default: 8, on a GPU 512."
+)
+DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
+FORMAT = typer.Option(Notation.text, "--format", help="json is one object a line.")
+TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers there.")
+TRACE = typer.Option(False, "--trace", help="Show in the terminal how each answer settles.")
+PICTURE = typer.Option(
+    None,
+    "--trace-file",
+    metavar="FILE",
+    dir_okay=False,
+    help="Draw how the first answer settles, .png or .gif.",
+)
+EXACT = typer.Option(
+    False,
+    "--exact",
+    help="Let an exact solver do what the network leaves unsolved, with its sure cells as hints.",
+)
+SEED = typer.Option(0, min=0, help="Of the restarts.")
+
+
+def solve(
+    puzzles: list[str] | None = PUZZLES,
+    checkpoint: Path | None = CHECKPOINT,
+    max_steps: int = MAX_STEPS,
+    restarts: int = RESTARTS,
+    patience: int | None = PATIENCE,
+    batch_size: int | None = BATCH_SIZE,
+    device: str = DEVICE,
+    notation: Notation = FORMAT,
+    target: Path | None = TARGET,
+    is_traced: bool = TRACE,
+    picture: Path | None = PICTURE,
+    is_exact: bool = EXACT,
+    seed: int = SEED,
+) -> None:
+    """Solve Sudoku of any size, mazes or ARC tasks with a checkpoint; answers are checked against the rules.
+
+    Exit code 1 if some puzzle has no verified answer. Of equally likely symbols the first is taken.
+    """
+    arguments, folder = puzzles or _piped(), checkpoint or packaged_checkpoint()
+    if picture is not None and picture.suffix not in (".png", ".gif"):
+        raise typer.BadParameter(f"{str(picture)!r} is neither .png nor .gif", param_hint="--trace-file")
+    from serrm.inference.load import load_model
+    from serrm.inference.puzzle_stream import read_arguments
+    from serrm.inference.solve import SolveOptions, Solver
+    from serrm.training.device import choose_device
+
+    place, has_trace = choose_device(device), is_traced or picture is not None
+    loaded = load_model(folder, place)
+    options = SolveOptions(
+        max_steps=max_steps,
+        restarts=restarts,
+        batch_size=batch_size or BATCH_SIZES.get(place.type, BATCH_SIZES["cpu"]),
+        patience=patience,
+        is_exact=is_exact,
+        has_trace=has_trace,
+        seed=seed,
+        window=TRACED_WINDOW if has_trace else WINDOW,
+    )
+    entries = read_arguments(arguments, _standard_input(), loaded.cell.task)
+    if not _written(Solver(loaded, options).solve(entries), target, notation, is_traced, picture):
+        raise typer.Exit(1)
+
+
+def packaged_checkpoint() -> Path:
+    """The checkpoint that came with the package. A usage error where there is none."""
+    folder = Path(str(files("serrm") / "checkpoints" / "sudoku"))
+    if not folder.is_dir():
+        raise typer.BadParameter(
+            f"give one, for none came with this installation ({folder} is missing)", param_hint="--checkpoint"
+        )
+    return folder
+
+
+def _piped() -> list[str]:
+    """Standard input, where no puzzle is given; a usage error if that is a terminal."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise typer.BadParameter("give a puzzle or a file, or pipe puzzles in", param_hint="PUZZLE")
+    return ["-"]
+
+
+def _standard_input() -> Iterable[str]:
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace")
+    return sys.stdin
+
+
+@contextmanager
+def _opened(target: Path | None) -> Iterator[Write]:
+    """What writes a line to standard output, or to a file that appears when it is whole."""
+    if target is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        yield typer.echo
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output:
+            yield lambda line: output.write(f"{line}\n")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _with_progress(answers: Iterator["Answer"]) -> Iterable["Answer"]:
+    from tqdm import tqdm
+
+    return tqdm(answers, desc="solving", unit=" puzzles", disable=None, leave=False)
+
+
+def _written(
+    answers: Iterator["Answer"],
+    target: Path | None,
+    notation: Notation,
+    is_traced: bool,
+    picture: Path | None,
+) -> bool:
+    """Give the answers to standard output or a file; whether all are verified, and all were taken."""
+    try:
+        with _opened(target) as write:
+            shown = _with_progress(answers) if target is not None else answers
+            return _give(shown, write, notation, is_traced, picture)
+    except BrokenPipeError:  # whoever reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+
+
+def _give(
+    answers: Iterable["Answer"], write: Write, notation: Notation, is_traced: bool, picture: Path | None
+) -> bool:
+    """Write the answers as they come, and say what they are in all; whether all are verified."""
+    from serrm.inference.answers import FORMATS, Status, summary
+
+    form, start = FORMATS[notation.value], time.perf_counter()
+    statuses: Counter[Status] = Counter()
+    num_steps = 0
+    if form.header:
+        write(form.header)
+    for answer in answers:
+        if answer.trace is not None and is_traced:
+            _show(answer.trace, answer.place)
+        if answer.trace is not None and picture is not None:
+            _draw(answer.trace, picture, answer.place)
+            picture = None
+        write(form.line(answer))
+        statuses[answer.status] += 1
+        num_steps += answer.steps
+    if not statuses:
+        raise ValueError("no puzzle in the input")
+    log.info(summary(statuses, num_steps, time.perf_counter() - start))
+    return statuses.keys() == {Status.VERIFIED}
+
+
+def _show(trace: "Trace", place: str) -> None:
+    from serrm.commands.trace import panels_of
+    from serrm.display import console
+    from serrm.drawing.terminal import Drawing
+
+    console().print(Drawing([panels_of(trace)], place))
+
+
+def _draw(trace: "Trace", picture: Path, place: str) -> None:
+    from serrm.commands.trace import write_picture
+
+    write_picture(trace, picture, place)
+    log.info("%s: how the answer to %s settled", picture, place)

@@ -1,0 +1,210 @@
+"""Adaptive depth: a puzzle leaves the batch when its answer is verified, and the next one takes its place.
+
+The paper gives every puzzle the same number of supervision steps. Here each spends what it needs: after every step
+the answers are checked, puzzles that are done leave, the batch is compacted or filled up with waiting puzzles, and
+the rest goes on. What a puzzle is answered does not depend on its neighbours: it is the prediction of a fixed depth
+at the step where it stopped.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32, Int, UInt8
+from torch import Tensor
+
+from serrm.inference.verify import Verify
+from serrm.models.recurrence import RecurrentModel, State
+
+TIE = 1e-4  # logits no further apart than this are equal: two symbols that a question does not hold
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long a puzzle is worked on, and with how many others.
+
+    It is done when `verify` approves its prediction, when the prediction has been the same for `patience` further
+    steps, or after `max_steps` supervision steps.
+    """
+
+    max_steps: int
+    batch_size: int  # puzzles at once
+    verify: Verify | None = None
+    patience: int | None = None
+    dtype: torch.dtype = torch.float32  # of all arithmetic
+    keeps_history: bool = False  # of the predictions, one a step
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A puzzle that waits for the model: its tokens, its row of the task-type table, and where its state starts.
+
+    `initial` has one vector a state, for all positions (and symbols); None is the model's own.
+    """
+
+    key: int
+    tokens: UInt8[np.ndarray, " I"]
+    task_type: int = 0
+    initial: Float[Tensor, "S D"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of a job: predicted tokens, how sure each is, and what it took.
+
+    `certainty` is the largest softmax probability of every cell. `seconds` is the job's share of the time of its
+    batches. `history` has the prediction of every step where the pool keeps it, and nothing otherwise.
+    """
+
+    key: int
+    prediction: UInt8[np.ndarray, " I"]
+    certainty: Float32[np.ndarray, " I"]
+    steps: int
+    seconds: float
+    is_verified: bool
+    history: Sequence[UInt8[np.ndarray, " I"]] = ()
+
+    @property
+    def confidence(self) -> float:
+        """The least certain cell's certainty, the paper's measure for ARC voting."""
+        return float(self.certainty.min())
+
+
+@dataclass
+class Slot:
+    """A job at work."""
+
+    job: Job
+    last: UInt8[np.ndarray, " I"] | None = None
+    steps: int = 0
+    num_unchanged: int = 0  # steps for which the prediction has been the same
+    seconds: float = 0.0
+    history: list[UInt8[np.ndarray, " I"]] = field(default_factory=list)
+
+    def go_on(self, prediction: UInt8[np.ndarray, " I"], seconds: float) -> None:
+        """Count a step."""
+        is_unchanged = self.last is not None and np.array_equal(self.last, prediction)
+        self.num_unchanged = self.num_unchanged + 1 if is_unchanged else 0
+        self.last, self.steps, self.seconds = prediction, self.steps + 1, self.seconds + seconds
+
+
+class Pool:
+    """The puzzles of one size that the model works on at once, each at a depth of its own."""
+
+    def __init__(self, model: RecurrentModel, num_symbols: int, plan: Plan) -> None:
+        self.model, self.num_symbols, self.plan = model, num_symbols, plan
+        self.slots: list[Slot] = []
+        self.state: State = ()
+        self.device = model.initial.device
+        self.tokens = torch.empty(0, 0, dtype=torch.long, device=self.device)
+        self.task_types = torch.empty(0, dtype=torch.long, device=self.device)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def num_free(self) -> int:
+        """How many puzzles may join."""
+        return self.plan.batch_size - len(self.slots)
+
+    def add(self, jobs: Sequence[Job]) -> None:
+        """Let puzzles join, all of the size of those already here."""
+        assert len(jobs) <= self.num_free
+        if not jobs:
+            return
+        tokens = torch.from_numpy(np.stack([job.tokens for job in jobs]).astype(np.int64)).to(self.device)
+        task_types = torch.tensor([job.task_type for job in jobs], device=self.device)
+        state = self._initial_state(jobs)
+        if self.slots:
+            tokens, task_types = torch.cat([self.tokens, tokens]), torch.cat([self.task_types, task_types])
+            state = tuple(torch.cat(parts) for parts in zip(self.state, state, strict=True))
+        self.tokens, self.task_types, self.state = tokens, task_types, state
+        self.slots += [Slot(job) for job in jobs]
+
+    def step(self) -> list[Outcome]:
+        """One supervision step for all; those that are done leave, and the batch is compacted."""
+        start = time.perf_counter()
+        with torch.no_grad():
+            output = self.model(self.state, self.tokens, self.model.task_vectors(self.task_types))
+        self.state = output.state
+        predictions = first_of_largest(output.logits).cpu().numpy().astype(np.uint8)
+        is_verified = self._verified(predictions)
+        share = (time.perf_counter() - start) / len(self.slots)
+        for slot, prediction in zip(self.slots, predictions, strict=True):
+            slot.go_on(prediction, share)
+            if self.plan.keeps_history:
+                slot.history.append(prediction)
+        is_done = is_verified | np.array([self._gives_up(slot) for slot in self.slots])
+        places = np.flatnonzero(is_done).tolist()
+        certainties = output.logits[places].softmax(-1).amax(-1).cpu().numpy() if places else ()
+        outcomes = [
+            self._outcome(self.slots[place], certainty, bool(is_verified[place]))
+            for place, certainty in zip(places, certainties, strict=True)
+        ]
+        self._keep(np.flatnonzero(~is_done).tolist())
+        return outcomes
+
+    def _initial_state(self, jobs: Sequence[Job]) -> State:
+        """The states of new jobs, each part of `B …`."""
+        num_positions = len(jobs[0].tokens)
+        if all(job.initial is None for job in jobs):
+            return self.model.initial_state(len(jobs), num_positions, self.num_symbols, self.plan.dtype)
+        shape = self.model.embedding.state_shape(1, num_positions, self.num_symbols)
+        vectors = [self.model.initial if job.initial is None else job.initial for job in jobs]
+        return tuple(
+            torch.cat([vector[index].to(self.plan.dtype).expand(shape) for vector in vectors])
+            for index in range(len(self.model.initial))
+        )
+
+    def _verified(self, predictions: UInt8[np.ndarray, "B I"]) -> Bool[np.ndarray, " B"]:
+        if self.plan.verify is None:
+            return np.zeros(len(predictions), dtype=bool)
+        return self.plan.verify(np.stack([slot.job.tokens for slot in self.slots]), predictions)
+
+    def _gives_up(self, slot: Slot) -> bool:
+        patience = self.plan.patience
+        has_settled = patience is not None and slot.num_unchanged >= patience
+        return has_settled or slot.steps >= self.plan.max_steps
+
+    def _outcome(self, slot: Slot, certainty: Float32[np.ndarray, " I"], is_verified: bool) -> Outcome:
+        assert slot.last is not None
+        return Outcome(
+            key=slot.job.key,
+            prediction=slot.last,
+            certainty=certainty,
+            steps=slot.steps,
+            seconds=slot.seconds,
+            is_verified=is_verified,
+            history=slot.history,
+        )
+
+    def _keep(self, places: list[int]) -> None:
+        """Compact the batch to the puzzles at these places."""
+        if len(places) == len(self.slots):
+            return
+        self.slots = [self.slots[place] for place in places]
+        self.tokens, self.task_types = self.tokens[places], self.task_types[places]
+        self.state = tuple(part[places] for part in self.state)
+
+
+def solve_adaptively(
+    model: RecurrentModel, jobs: Iterable[Job], num_symbols: int, plan: Plan
+) -> Iterator[Outcome]:
+    """The outcomes of jobs of one size, in the order in which they are done; see `Plan` for when that is.
+
+    Jobs are read when a place in the batch is free, so that it stays full while any wait.
+    """
+    pool, waiting = Pool(model, num_symbols, plan), iter(jobs)
+    while True:
+        pool.add(list(islice(waiting, pool.num_free)))
+        if not len(pool):
+            return
+        yield from pool.step()
+
+
+def first_of_largest(logits: Float[Tensor, "B I K"]) -> Int[Tensor, "B I"]:
+    """The symbol with the largest logit; of several that are equal up to rounding, the first."""
+    return (logits >= logits.amax(-1, keepdim=True) - TIE).int().argmax(-1)

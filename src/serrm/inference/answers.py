@@ -1,0 +1,131 @@
+"""Answers to puzzles as `serrm solve` gives them: what each is worth, and how it is written as text, CSV or JSON.
+
+Last link of `serrm solve`. One line an answer in every format, so that output streams as input does. (The notations
+are those of the questions.)
+"""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from jaxtyping import UInt8
+
+NETWORK = "network"  # what found an answer, unless it is named otherwise
+
+
+class Status(StrEnum):
+    """What is known of an answer, or why there is none."""
+
+    VERIFIED = "verified"  # it obeys the rules and keeps what was given
+    UNVERIFIED = "unverified"  # the network's best guess
+    CONTRADICTORY = "contradictory"  # the puzzle has no solution
+    MALFORMED = "malformed"  # the input is no puzzle
+    UNSUPPORTED = "unsupported"  # the checkpoint cannot take it
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of a puzzle in the end."""
+
+    status: Status
+    answer: str
+    by: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """How an answer came about: tokens of the question and of the prediction after each supervision step."""
+
+    task: str
+    side: int
+    question: UInt8[np.ndarray, " I"]
+    predictions: Sequence[UInt8[np.ndarray, " I"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What became of one puzzle of the input.
+
+    `steps` are the supervision steps of all `attempts`, `seconds` the puzzle's share of the time they took; `by` says
+    what found the answer, the network or an exact method. Texts are empty where there is nothing to say.
+    """
+
+    place: str
+    task: str
+    question: str
+    answer: str
+    status: Status
+    by: str = ""
+    steps: int = 0
+    attempts: int = 0
+    seconds: float = 0.0
+    remark: str = ""
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to write answers: what stands above them, and each as a line."""
+
+    header: str
+    line: Callable[[Answer], str]
+
+
+def as_text(answer: Answer) -> str:
+    """The answer, its status, steps and time; where there is none, what was asked for and why."""
+    found = answer.answer or answer.place
+    unit = "step" if answer.steps == 1 else "steps"
+    cost = f"{answer.steps} {unit}\t{answer.seconds:.3f} s" if answer.steps else "\t"
+    return "\t".join([found, answer.status, cost, answer.remark]).rstrip()
+
+
+def as_csv(answer: Answer) -> str:
+    """The fields separated by commas."""
+    return _row(values(answer).values())
+
+
+def as_json(answer: Answer) -> str:
+    """An object of the fields on one line; an ARC answer is a text of JSON rows within it."""
+    return json.dumps(values(answer))
+
+
+def values(answer: Answer) -> dict[str, str | int | float]:
+    """The fields of an answer by name, seconds rounded to microseconds."""
+    return {
+        "place": answer.place,
+        "task": answer.task,
+        "question": answer.question,
+        "answer": answer.answer,
+        "status": answer.status.value,
+        "by": answer.by,
+        "steps": answer.steps,
+        "attempts": answer.attempts,
+        "seconds": round(answer.seconds, 6),
+        "remark": answer.remark,
+    }
+
+
+def summary(statuses: Counter[Status], num_steps: int, seconds: float) -> str:
+    """All answers in one line."""
+    num = statuses.total()
+    counts = ", ".join(f"{statuses[status]} {status}" for status in Status if statuses[status])
+    return f"{num} puzzle{'' if num == 1 else 's'}: {counts}; {num_steps} steps, {seconds:.1f} s"
+
+
+def _row(cells: Iterable[str | int | float]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
+
+
+FORMATS: dict[str, Format] = {
+    "text": Format("", as_text),
+    "csv": Format(_row(values(Answer("", "", "", "", Status.MALFORMED))), as_csv),
+    "json": Format("", as_json),
+}

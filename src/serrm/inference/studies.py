@@ -1,0 +1,106 @@
+"""What an evaluation measures besides the paper's scores: accuracy against compute, and equivariance in practice.
+
+For table 2's extension, the figure of depth and breadth, and the equivariance figure. All of it on puzzles of the size
+trained on. (Paper: figures 1 and A2, proposition on symbols; adaptive depth and breadth are extensions.)
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+
+from serrm.config import EvaluateCell
+from serrm.data.arrays import PuzzleArrays, evaluation_sets, open_arrays
+from serrm.data.randomness import Purpose, keyed_rng
+from serrm.inference.adaptive import Plan
+from serrm.inference.evaluate_sets import rows_at_once
+from serrm.inference.frontier import RESTARTS, SYMMETRIC, adaptive_curve, breadth_points
+from serrm.inference.load import LoadedModel
+from serrm.inference.predict import predict
+from serrm.inference.verify import VERIFIERS
+from serrm.puzzles.alphabet import alphabet
+from serrm.training.device import supported
+from serrm.training.loop import DTYPES
+
+Tokens = UInt8[np.ndarray, "N I"]
+EQUIVARIANCE_STEPS = 16
+
+
+def studies(loaded: LoadedModel, arrays: Path, cell: EvaluateCell, device: torch.device) -> dict[str, Any]:
+    """The keys `adaptive`, `breadth` and `equivariance` of a metric file, as far as settings and task have them."""
+    puzzles = trained_size(loaded, arrays)
+    if puzzles is None:
+        return {}
+    precision, _ = supported(cell.evaluate.precision, False, device)
+    found: dict[str, Any] = {}
+    if cell.evaluate.effort is not None and cell.task in VERIFIERS:
+        found |= effort(loaded, puzzles, cell, DTYPES[precision])
+    if cell.evaluate.equivariance_pairs and cell.task == "sudoku":
+        first = puzzles.first(cell.evaluate.equivariance_pairs)
+        found["equivariance"] = equivariance(loaded, first, cell.seed, DTYPES[precision])
+    return found
+
+
+def trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
+    """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
+    name = f"{loaded.config['side']}x{loaded.config['side']}"
+    return open_arrays(arrays, name) if name in evaluation_sets(arrays) else None
+
+
+def effort(
+    loaded: LoadedModel, puzzles: PuzzleArrays, cell: EvaluateCell, dtype: torch.dtype
+) -> dict[str, Any]:
+    """FSR against mean steps a puzzle: by depth when verified puzzles stop, by restarts, by symmetric images."""
+    settings = cell.evaluate.effort
+    assert settings is not None
+    chosen = puzzles.first(settings.num_puzzles)
+    questions, answers = np.asarray(chosen.questions), np.asarray(chosen.answers)
+    size = rows_at_once(puzzles.side, cell.evaluate.batch_size, puzzles.num_symbols)
+    plan = Plan(max(settings.max_steps), size, VERIFIERS[cell.task], dtype=dtype)
+    found: dict[str, Any] = {
+        "adaptive": adaptive_curve(loaded, questions, answers, puzzles.side, plan, settings.max_steps)
+    }
+    short = Plan(settings.attempt_steps, size, VERIFIERS[cell.task], dtype=dtype)
+    kinds = {RESTARTS: settings.restarts, SYMMETRIC: settings.symmetries}
+    found["breadth"] = [
+        point
+        for kind, nums in kinds.items()
+        if nums
+        for point in breadth_points(loaded, questions, answers, puzzles.side, short, kind, nums, cell.seed)
+    ]
+    return found
+
+
+def equivariance(loaded: LoadedModel, puzzles: PuzzleArrays, seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    """How many predictions of puzzles with permuted digits are the permuted predictions, and the first pair."""
+    questions = np.asarray(puzzles.questions)
+    usual = alphabet(puzzles.task, puzzles.side).usual
+    permutation = np.arange(puzzles.num_symbols, dtype=np.uint8)
+    permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
+    plain = _predicted(loaded, questions, dtype)
+    permuted = _predicted(loaded, permutation[questions], dtype)
+    is_identical = (permutation[plain] == permuted).all(axis=1)
+    return {
+        "num_pairs": len(questions),
+        "num_identical": int(is_identical.sum()),
+        "example": {
+            "set": puzzles.name,
+            "side": puzzles.side,
+            "permutation": permutation.tolist(),
+            "question": questions[0].tolist(),
+            "prediction": plain[0].tolist(),
+            "permuted_question": permutation[questions[0]].tolist(),
+            "permuted_prediction": permuted[0].tolist(),
+        },
+    }
+
+
+def _predicted(loaded: LoadedModel, questions: Tokens, dtype: torch.dtype) -> Tokens:
+    model = loaded.model
+    tokens = torch.from_numpy(questions.astype(np.int64)).to(model.initial.device)
+    side = round(questions.shape[1] ** 0.5)
+    num_symbols = alphabet(loaded.cell.task, side).num_symbols
+    ((_, symbols),) = predict(model, tokens, num_symbols, (EQUIVARIANCE_STEPS,), dtype)
+    return symbols.cpu().numpy().astype(np.uint8)

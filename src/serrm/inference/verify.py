@@ -1,0 +1,31 @@
+"""Rules that tell a right answer without knowing it: what lets a puzzle stop early, restarts stop, and `solve` vouch.
+
+A rule looks at tokens, question beside prediction, a batch at once. ARC has none: there a prediction that stays the
+same for some steps has to do. (The paper runs a fixed number of supervision steps; this is an extension.)
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Bool, UInt8
+
+from serrm.puzzles.maze.paths import are_valid_paths
+from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
+
+Tokens = UInt8[np.ndarray, "B I"]
+Verify = Callable[[Tokens, Tokens], Bool[np.ndarray, " B"]]
+PATIENCE = 4  # steps for which a prediction has to stay the same where there is no rule
+BLANK = 1  # the Sudoku token of a blank cell; tokens 2 and up are the digits 1 and up
+
+
+def solves_sudoku(questions: Tokens, predictions: Tokens) -> Bool[np.ndarray, " B"]:
+    """Whether every unit holds every digit once and the given cells are kept; boxes as `box_for_side` says."""
+    box = box_for_side(math.isqrt(questions.shape[1]))
+    keeps_givens = np.all((questions == BLANK) | (questions == predictions), axis=1)
+    # Padding, token 0, wraps round to 255, which is no digit.
+    return np.asarray(keeps_givens & are_solutions(predictions - np.uint8(1), box))
+
+
+VERIFIERS: dict[str, Verify] = {"sudoku": solves_sudoku, "maze": are_valid_paths}
+"""By task; a task that is not here has no rule."""

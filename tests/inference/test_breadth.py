@@ -1,0 +1,220 @@
+"""Breadth: images are turned back exactly, attempts end with the first verified one, and votes are counted right."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serrm.inference.adaptive import Job, Outcome, Plan, solve_adaptively
+from serrm.inference.breadth import (
+    Attempt,
+    Way,
+    attempts_at,
+    choose,
+    maze_symmetries,
+    restarts,
+    search,
+    sees_digits,
+    sudoku_symmetries,
+)
+from serrm.inference.verify import VERIFIERS, solves_sudoku
+from serrm.models.recurrence import RecurrentModel
+from serrm.models.registry import build_model
+from serrm.models.settings import SeRrmSettings, TrmSettings
+from serrm.puzzles.maze.grid import parse_maze
+from serrm.puzzles.sudoku.generate import generate_puzzles, random_solution
+from serrm.puzzles.sudoku.grid import box_for_side
+from tests.oracle import make_oracle
+
+Settings = Callable[..., SeRrmSettings]
+
+
+def outcome(prediction: Sequence[int], certainty: float = 0.5, is_verified: bool = False) -> Outcome:
+    cells = np.array(prediction, dtype=np.uint8)
+    return Outcome(0, cells, np.full(len(cells), certainty, np.float32), 1, 0.0, is_verified)
+
+
+@given(st.integers(0, 99), st.sampled_from([4, 6, 9]), st.booleans())
+def test_images_are_turned_back_and_keep_the_rules(seed: int, side: int, has_digits: bool) -> None:
+    rng = np.random.default_rng(seed)
+    answer = random_solution(box_for_side(side), rng) + np.uint8(1)
+    question = np.where(rng.random(side**2) < 0.5, answer, np.uint8(1))
+    ways = sudoku_symmetries(side, 3, rng, has_digits=has_digits)
+    assert np.array_equal(ways[0].attempt(question).tokens, question)
+    for way in ways:
+        image, shown = way.attempt(answer).tokens, way.attempt(question).tokens
+        assert solves_sudoku(shown[None], image[None])[0]
+        certainty = np.linspace(0, 1, side**2, dtype=np.float32)
+        moved = certainty if way.cells is None else certainty[way.cells]
+        back = way.undo(replace(outcome(image), certainty=moved, history=[shown, image]))
+        assert np.array_equal(back.prediction, answer)
+        assert np.array_equal(back.certainty, certainty)
+        assert [each.tolist() for each in back.history] == [question.tolist(), answer.tolist()]
+        assert has_digits or np.array_equal(np.sort(image), np.sort(answer))
+        assert (shown == 1).sum() == (question == 1).sum()
+
+
+def test_mazes_have_eight_images() -> None:
+    question = parse_maze("S  #" + "#  #" + "#  G" + "####")
+    path = parse_maze("So #" + "#o #" + "#ooG" + "####")
+    ways = maze_symmetries(4, 20, np.random.default_rng(0), has_digits=True)
+    images = [way.attempt(question).tokens for way in ways]
+    assert len({image.tobytes() for image in images}) == len(ways) == 8
+    assert len(maze_symmetries(4, 3, np.random.default_rng(0), has_digits=False)) == 3
+    for way, image in zip(ways, images, strict=True):
+        shown = way.attempt(path).tokens
+        assert VERIFIERS["maze"](image[None], shown[None])[0]
+        assert np.array_equal(way.undo(outcome(shown.tolist())).prediction, path)
+
+
+def test_a_model_without_positions_answers_images_alike(make_settings: Settings) -> None:
+    settings = make_settings(positions="none", layers=1, h_cycles=1)
+    model = build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
+    rng = np.random.default_rng(0)
+    (puzzle,) = generate_puzzles(box_for_side(4), 1, rng, (6, 9))
+    question = puzzle.question + np.uint8(1)
+    ways = sudoku_symmetries(4, 4, rng, has_digits=True)
+    attempts = [way.attempt(question) for way in ways]
+    jobs = [Job(n, attempt.tokens) for n, attempt in enumerate(attempts)]
+    found = {each.key: each for each in solve_adaptively(model, jobs, 6, Plan(2, 4))}
+    backs = [attempt.undo(found[number]) for number, attempt in enumerate(attempts)]
+    for back in backs:
+        assert np.array_equal(back.prediction, backs[0].prediction)
+        assert np.allclose(back.certainty, backs[0].certainty, atol=1e-5)
+
+
+def test_who_sees_digits(make_settings: Settings) -> None:
+    trm = TrmSettings(
+        family="trm",
+        width=16,
+        layers=1,
+        h_cycles=1,
+        l_cycles=1,
+        heads=2,
+        expansion=1.0,
+        positions="rope",
+        prefix=1,
+        attention_dropout=0.0,
+        mixer="attention",
+    )
+    assert sees_digits(trm)
+    assert sees_digits(make_settings(symbols="untied"))
+    assert not sees_digits(make_settings())
+
+
+def test_restarts_are_drawn_once_and_alike(make_settings: Settings) -> None:
+    model = build_model(make_settings(width=32), 6)
+    ways, again = (restarts(model, 5, torch.Generator().manual_seed(3)) for _ in range(2))
+    assert [way.initial is None for way in ways] == [True, False, False, False, False]
+    drawn = [way.initial for way in ways if way.initial is not None]
+    for vectors, same in zip(drawn, again[1:], strict=True):
+        assert same.initial is not None and torch.equal(vectors, same.initial)
+        assert vectors.shape == model.initial.shape
+    assert 0.8 < float(torch.cat(drawn).std()) < 1.2
+    assert not torch.equal(drawn[0], drawn[1])
+    assert all(way.cells is None and way.symbols is None for way in ways)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.booleans()), min_size=1, max_size=8))
+def test_the_choice_is_by_rule_then_votes_then_confidence(made: list[tuple[int, int, bool]]) -> None:
+    attempts = [outcome([cell], number / 8, is_right) for cell, number, is_right in made]
+    chosen = choose(attempts)
+    if any(is_right for *_, is_right in made):
+        assert chosen is next(each for each in attempts if each.is_verified)
+        return
+    votes = Counter(cell for cell, *_ in made)
+    means = {cell: np.mean([number for other, number, _ in made if other == cell]) for cell in votes}
+    best = max((votes[cell], means[cell]) for cell in votes)
+    cell = int(chosen.prediction[0])
+    assert (votes[cell], means[cell]) == best
+    assert chosen.confidence == max(number for other, number, _ in made if other == cell) / 8
+
+
+@pytest.fixture
+def questions() -> list[np.ndarray[Any, Any]]:
+    puzzles = generate_puzzles(box_for_side(4), 6, np.random.default_rng(1), (6, 9))
+    return [puzzle.question + np.uint8(1) for puzzle in puzzles]
+
+
+@pytest.fixture
+def oracle(make_settings: Settings) -> RecurrentModel:
+    """Solves a puzzle in as many steps as its first clue says, if the state starts above zero."""
+    model = build_model(make_settings(), 6, torch.Generator().manual_seed(0))
+    model.initial[0, 0] = -1.0
+    return make_oracle(model, lambda question, first: int(question.max()) - 2 if first > 0 else 99)
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 50])
+def test_attempts_end_with_the_first_verified_one(
+    oracle: RecurrentModel, questions: list[np.ndarray[Any, Any]], batch_size: int
+) -> None:
+    starts = [-2.0, -1.0, 1.0, 2.0]
+    states = [torch.full_like(oracle.initial, start) for start in starts]
+    ways = [Way(), *(Way(initial=state) for state in states)]
+    puzzles = ((n, attempts_at(row, ways)) for n, row in enumerate(questions))
+    plan = Plan(6, batch_size, solves_sudoku)
+    results = {found.key: found for found in search(oracle, puzzles, 6, plan)}
+    assert sorted(results) == list(range(len(questions)))
+    for number, question in enumerate(questions):
+        found, steps = results[number], max(1, int(question.max()) - 2)
+        assert [each.is_verified for each in found.attempts] == [False, False, False, True]
+        assert [each.steps for each in found.attempts] == [6, 6, 6, steps]
+        assert found.puzzle_steps == 18 + steps
+        assert found.chosen is found.attempts[3]
+        assert found.seconds == pytest.approx(sum(each.seconds for each in found.attempts))
+        assert solves_sudoku(question[None], found.chosen.prediction[None])[0]
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 50])
+def test_without_a_rule_all_attempts_vote(
+    oracle: RecurrentModel, questions: list[np.ndarray[Any, Any]], batch_size: int
+) -> None:
+    ways = [Way(initial=torch.full_like(oracle.initial, start)) for start in (-1.0, 1.0, 2.0)]
+    puzzles = ((n, attempts_at(row, ways)) for n, row in enumerate(questions))
+    results = {found.key: found for found in search(oracle, puzzles, 6, Plan(4, batch_size))}
+    for number, question in enumerate(questions):
+        found = results[number]
+        assert [each.steps for each in found.attempts] == [4, 4, 4]
+        assert not found.chosen.is_verified
+        # Two of three know the solution, so it has the votes.
+        assert solves_sudoku(question[None], found.chosen.prediction[None])[0]
+
+
+def test_puzzles_are_read_as_places_become_free(
+    oracle: RecurrentModel, questions: list[np.ndarray[Any, Any]]
+) -> None:
+    num_read, num_given, batch_size = 0, 0, 3
+
+    def puzzles() -> Any:
+        nonlocal num_read
+        for number in range(20):
+            num_read += 1
+            row = questions[number % len(questions)]
+            yield number, [Way().attempt(row), Way(initial=torch.ones_like(oracle.initial)).attempt(row)]
+
+    for _ in search(oracle, puzzles(), 6, Plan(4, batch_size, solves_sudoku)):
+        num_given += 1
+        assert num_read <= num_given + batch_size
+    assert num_given == 20
+
+
+def test_an_attempt_keeps_its_task_type(make_settings: Settings) -> None:
+    model = build_model(make_settings(task_types="factored"), 6, num_task_types=2).eval()
+    assert model.task_types is not None
+    model.task_types.copy_(torch.randn(model.task_types.shape, generator=torch.Generator().manual_seed(0)))
+    row = np.ones(16, dtype=np.uint8)
+    attempts = [Attempt(row, lambda each: each, task_type=kind) for kind in (0, 1)]
+    (found,) = search(model, [(7, attempts)], 6, Plan(1, 2))
+    singles = {
+        each.key: each for each in solve_adaptively(model, [Job(0, row, 0), Job(1, row, 1)], 6, Plan(1, 1))
+    }
+    assert found.key == 7
+    for kind, attempt in enumerate(found.attempts):
+        assert np.allclose(attempt.certainty, singles[kind].certainty, atol=1e-5)
+    assert not np.allclose(found.attempts[0].certainty, found.attempts[1].certainty, atol=1e-3)

@@ -1,0 +1,71 @@
+"""What an evaluation measures beside the scores: compute curves and equivariance, on a small trained cell."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from serrm.config import EvaluateCell, Execution, TrainCell
+from serrm.inference.load import LoadedModel, load_model
+from serrm.inference.studies import studies, trained_size
+from serrm.training.run import train
+
+CPU = torch.device("cpu")
+EFFORT = {"num_puzzles": 5, "max_steps": [1, 2, 4], "attempt_steps": 2, "restarts": [1, 2], "symmetries": [1, 3]}
+
+
+@pytest.fixture(scope="module")
+def arrays(make_arrays: Callable[..., Path]) -> Path:
+    return make_arrays(side=4, tests=(4, 9))
+
+
+@pytest.fixture(scope="module", params=["se_rrm", "trm"])
+def loaded(
+    request: pytest.FixtureRequest,
+    make_cell: Callable[..., TrainCell],
+    trm_changes: dict[str, Any],
+    arrays: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> LoadedModel:
+    changes = trm_changes if request.param == "trm" else {"model": {"layers": 1, "h_cycles": 1}}
+    folder = tmp_path_factory.mktemp("checkpoint")
+    train(make_cell(**changes), arrays, folder / "run", folder / "scratch", Execution(device="cpu"))
+    return load_model(folder / "run", CPU)
+
+
+def cell(**evaluate: Any) -> EvaluateCell:
+    common = {"steps": [1], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 0}
+    values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "deviations": [], "source": "here"}
+    return EvaluateCell.model_validate({**values, "evaluate": {**common, **evaluate}})
+
+
+def test_compute_curves_have_a_point_for_each_setting(loaded: LoadedModel, arrays: Path) -> None:
+    found = studies(loaded, arrays, cell(effort=EFFORT), CPU)
+    assert found.keys() == {"adaptive", "breadth"}
+    assert [point["max_steps"] for point in found["adaptive"]] == [1, 2, 4]
+    means = [point["mean_steps"] for point in found["adaptive"]]
+    assert means == sorted(means) and means[0] >= 1 and means[-1] <= 4
+    kinds = [(point["kind"], point["num"]) for point in found["breadth"]]
+    assert kinds == [("restarts", 1), ("restarts", 2), ("symmetries", 1), ("symmetries", 3)]
+    for point in (*found["adaptive"], *found["breadth"]):
+        assert 0 <= point["fsr_lo"] <= point["fsr"] <= point["fsr_hi"] <= 1
+
+
+def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Path) -> None:
+    found = studies(loaded, arrays, cell(equivariance_pairs=4), CPU)["equivariance"]
+    assert found["num_pairs"] == 4
+    if loaded.cell.model.family == "se_rrm":
+        assert found["num_identical"] == 4
+    example = found["example"]
+    permutation = np.array(example["permutation"])
+    assert permutation[:2].tolist() == [0, 1] and sorted(permutation) == list(range(6))
+    assert permutation[example["question"]].tolist() == example["permuted_question"]
+    puzzles = trained_size(loaded, arrays)
+    assert puzzles is not None and puzzles.questions[0].tolist() == example["question"]
+
+
+def test_nothing_is_measured_that_was_not_asked_for(loaded: LoadedModel, arrays: Path) -> None:
+    assert studies(loaded, arrays, cell(), CPU) == {}
