@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.data.manifest import new_directory
+from serrm.puzzles.alphabet import alphabet
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 Tokens = UInt8[np.ndarray, " I"]
@@ -29,7 +30,11 @@ class Gallery:
     def add(
         self, of: str, side: int, name: str, question: Tokens, answer: Tokens, step: int, predicted: Tokens
     ) -> None:
-        """Keep the prediction after `step` supervision steps, if the puzzle is among the set's first."""
+        """Keep the prediction after `step` supervision steps, if the puzzle is among the set's first.
+
+        A model trained on larger grids may answer with symbols that this one has not: kept as padding, 0.
+        """
+        known = alphabet(self.task, side).num_symbols
         key = (of, name)
         if key not in self.examples:
             if sum(known == of for known, _ in self.examples) >= self.num:
@@ -43,7 +48,7 @@ class Gallery:
                 "predictions": {},
             }
         example = self.examples[key]
-        example["predictions"][str(step)] = predicted.tolist()
+        example["predictions"][str(step)] = np.where(predicted < known, predicted, 0).tolist()
         example["is_right"] = bool(np.array_equal(predicted, answer))
 
     def write(self, target: Path) -> None:
