@@ -1,0 +1,33 @@
+"""The checkpoint in the package: what its provenance says of it is so, and it solves."""
+
+import hashlib
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from serrm.cli import main
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.text import format_grid
+
+FOLDER = files("serrm") / "checkpoints" / "sudoku"
+
+
+def test_the_provenance_is_of_these_weights() -> None:
+    provenance = json.loads((FOLDER / "provenance.json").read_text())
+    config = json.loads((FOLDER / "config.json").read_text())
+    weights = (FOLDER / "model.safetensors").read_bytes()
+    assert hashlib.sha256(weights).hexdigest() == provenance["sha256"]
+    assert len(weights) < 4_000_000
+    for key in ("data_hash", "code_hash"):
+        assert provenance[key] == config[key]
+
+
+def test_it_solves_fresh_puzzles(capsys: pytest.CaptureFixture[str]) -> None:
+    puzzles = list(generate_puzzles(box_for_side(9), 4, np.random.default_rng(77), (40, 45)))
+    assert main(["solve", "--max-steps", "32", "--exact", *(format_grid(each.question) for each in puzzles)]) == 0
+    out = capsys.readouterr().out
+    for puzzle in puzzles:
+        assert puzzle.answer is not None and format_grid(puzzle.answer) in out
