@@ -77,7 +77,8 @@ class CellRun:
         """The scores of an evaluation: each depth as a step, the deepest last, and the learning curve."""
         for name, scored in metrics["sets"].items():
             for depth, scores in scored.get("steps", {}).items():
-                self.log({f"test/{name}/{key}": value for key, value in scores.items()}, step=int(depth))
+                values = {f"test/{name.replace(',', '')}/{key}": value for key, value in scores.items()}
+                self.log(values, step=int(depth))  # MLflow's names know no comma
         for point in metrics["learning_curve"]:
             values = {key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi"))}
             self.log({f"curve/{key}": value for key, value in values.items()}, step=point["step"])
