@@ -19,7 +19,7 @@ from serrm.config import (
     read_execution,
     read_params,
 )
-from serrm.resolve import resolve, write
+from serrm.resolve import SECTIONS, resolve, write
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
 ABSENT = object()
@@ -62,8 +62,11 @@ def is_used(params: dict[str, Any], keys: Keys) -> bool:
     """Whether the cells of the active profile are composed of the values here."""
     models = {params["model"][name].get("based_on", name) for name in params["models"]}
     models |= set(params["models"])
+    tasks = {*params["tasks"], *(SECTIONS.get(task, task) for task in params["tasks"])}
     match keys:
         case ("profiles", name, *_) if name != params["profile"]:
+            return False
+        case ("recipe", task, *_) | ("profiles", _, "recipe" | "data" | "evaluate", task, *_) if task not in tasks:
             return False
         case ("model", name, *_) | ("recipe", _, name, *_) | ("profiles", _, "model", name, *_):
             return name in models
