@@ -20,6 +20,7 @@ ALLOWED = {
     # The settings of the execution section and of a cell are handed to a training as config's types.
     "training": {"puzzles", "data", "models", "training", "config"},
     "inference": {"puzzles", "data", "models", "training", "inference", "scoring", "config"},
+    "benchmarking": {"puzzles", "data", "models", "training", "inference", "config", "benchmarking"},
     "scoring": {"puzzles", "scoring"},
     "reporting": {"puzzles", "drawing", "scoring", "reporting"},
 }

@@ -17,6 +17,7 @@ from typing import cast
 import typer
 
 from serrm.commands.ask import ask
+from serrm.commands.bench import bench
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.project import PARAMS, check_profile, find_root, write_json
@@ -181,6 +182,7 @@ def ui(
 
 
 app.command()(ask)
+app.command()(bench)
 app.command()(show)
 app.command()(solve)
 

@@ -21,7 +21,7 @@ HALT, CONTINUE = 0, 1  # columns of the halting logits
 
 @runtime_checkable
 class Batch(Protocol):
-    """What a rule may look at: the slots of the training loop."""
+    """What a rule may look at: the slots of the training loop. `num_steps` is on the host."""
 
     tokens: Int[Tensor, "B I"]
     num_steps: Int[Tensor, " B"]
@@ -50,16 +50,18 @@ def halts(
     step: int,
     most: int,
 ) -> Bool[Tensor, " B"]:
-    """Which slots halt after this step; every slot halts after `most` supervision steps."""
-    device, num_slots = batch.num_steps.device, len(batch.num_steps)
-    is_last = batch.num_steps >= most
+    """Which slots halt after this step, on the host; every slot halts after `most` supervision steps.
+
+    Only Q-learning has to wait for the device: what it decides, its model computed.
+    """
+    num_slots, is_last = len(batch.num_steps), batch.num_steps >= most
     if isinstance(settings, RandomHalting):
         chance = random_halting(seed, step, num_slots, settings.probability)
-        return torch.from_numpy(chance).to(device) | is_last
+        return torch.from_numpy(chance) | is_last
     assert halting is not None, "q_learning needs a model with halting logits"
     wants = halting[:, HALT] > (halting[:, CONTINUE] if settings.bootstrap else 0)
-    least = torch.from_numpy(least_steps(seed, step, num_slots, settings.exploration, most)).to(device)
-    return (wants & (batch.num_steps >= least)) | is_last
+    least = torch.from_numpy(least_steps(seed, step, num_slots, settings.exploration, most))
+    return (wants.cpu() & (batch.num_steps >= least)) | is_last
 
 
 def halting_loss(
@@ -93,5 +95,5 @@ def continue_target(
 ) -> Float[Tensor, " B"]:
     """HRM's bootstrapped target: σ(max(q_halt', q_continue')) of the next step, σ(q_halt') at the last."""
     following = model(output.state, batch.tokens, task_vectors).halting
-    is_last = batch.num_steps >= most
+    is_last = (batch.num_steps >= most).to(following.device, non_blocking=True)
     return torch.where(is_last, following[:, HALT], following.amax(1)).sigmoid()

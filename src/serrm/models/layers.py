@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from serrm.models.formulations import formulation
 from serrm.puzzles.sudoku.grid import box_for_side
 
 ROPE_THETA = 10_000.0
@@ -72,8 +73,7 @@ class SwiGLU(nn.Module):
 class Attention(nn.Module):
     """Multi-head self-attention along one axis of a tensor `... D`: T^{D,I} (positions) or T^{D,K} (symbols).
 
-    `axis` counts from the right with D as -1: in `B I K D` positions are -3 and symbols -2. Written as
-    matmul, softmax, matmul: on the short axes here that beats PyTorch's fused attention on a CPU.
+    `axis` counts from the right with D as -1: in `B I K D` positions are -3 and symbols -2.
     """
 
     def __init__(
@@ -97,10 +97,9 @@ class Attention(nn.Module):
         query, key, value = (part.movedim(self.axis - 1, -2) for part in heads.unbind(-3))
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
-        scores = (query * self.head_dim**-0.5) @ key.transpose(-1, -2)
-        # PyTorch's softmax of bfloat16 computes in float32 and rounds once.
-        weights = F.dropout(scores.softmax(-1), self.dropout, self.training)
-        mixed = (weights @ value).movedim(-2, self.axis - 1).flatten(-2)
+        mix = formulation(x.device.type, x.dtype, query.shape[-2])
+        mixed = mix(query, key, value, self.dropout if self.training else 0.0)
+        mixed = mixed.movedim(-2, self.axis - 1).flatten(-2)
         return linear(mixed, self.out)
 
 

@@ -6,17 +6,21 @@ differ in the schedule, not in the code that runs it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from serrm.models.layers import Rotation, rms_norm, truncated_normal
+from serrm.models.native.network import NativeNetwork, fits
 
 State = tuple[Tensor, ...]
+Apply = Callable[[Tensor, Tensor], Tensor]  # (state, injection) -> new state
 
 
 class CannotExtrapolate(ValueError):
@@ -81,6 +85,18 @@ class Network(nn.Module):
                 x = sublayer(x)
         return x
 
+    def bound(self, rotation: Rotation | None, like: Tensor, *, is_native: bool = True) -> Apply:
+        """The network for one step on states such as `like`: by native kernels where they fit, else as it stands."""
+        layers = [
+            [part.sublayer if isinstance(part, Residual) else part for part in layer.children()]
+            for layer in self.layers
+        ]
+        return (
+            NativeNetwork(layers, rotation)
+            if is_native and fits(layers, like)
+            else partial(self, rotation=rotation)
+        )
+
 
 class InputEmbedding(nn.Module, ABC):
     """How a model sees its input: the shape of its state, and the embedding E that every cycle adds."""
@@ -115,6 +131,9 @@ class RecurrentModel(nn.Module):
         self.networks = nn.ModuleDict(networks)
         self.readout = readout
         self.schedule = schedule
+        # How it is computed, not what: neither changes numbers beyond rounding, nor is part of the state dict.
+        self.is_native = True  # native kernels where they fit; False: PyTorch's alone
+        self.recomputes = False  # keep the states between applications only, and compute what is inside twice
         # One fixed random D-vector a state, the same at every position (and symbol).
         self.initial: Tensor
         self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
@@ -141,24 +160,37 @@ class RecurrentModel(nn.Module):
     ) -> StepOutput:
         """One deep-supervision step on a batch; `task_vectors` are rows of the task-type table."""
         embedding, rotation = self.embedding(state[0], tokens, task_vectors)
+        networks = self._bound(rotation, state[0])
         updates, num_with = self.schedule.updates, self.schedule.num_with_gradient
         with torch.no_grad():
             for update in updates[:-num_with]:
-                state = self._updated(update, state, embedding, rotation)
+                state = _updated(networks, update, state, embedding)
+        if self.recomputes and torch.is_grad_enabled():
+            networks = {
+                name: partial(checkpoint, network, use_reentrant=False) for name, network in networks.items()
+            }
         for update in updates[-num_with:]:
-            state = self._updated(update, state, embedding, rotation)
+            state = _updated(networks, update, state, embedding)
         logits, halting = self.readout(state[-1])
         return StepOutput(tuple(part.detach() for part in state), logits, halting)
 
-    def _updated(self, update: Update, state: State, embedding: Tensor, rotation: Rotation | None) -> State:
-        parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
-        new = self.networks[update.network](state[update.target], sum(parts[1:], parts[0]), rotation)
-        return (*state[: update.target], new, *state[update.target + 1 :])
+    def _bound(self, rotation: Rotation | None, like: Tensor) -> dict[str, Apply]:
+        bound = {}
+        for name, network in self.networks.items():
+            assert isinstance(network, Network)
+            bound[name] = network.bound(rotation, like, is_native=self.is_native)
+        return bound
 
     def compile_networks(self) -> None:
-        """Compile the networks in place (no change to names or numbers beyond rounding)."""
+        """Compile the networks in place, for where no native kernels run (no change beyond rounding)."""
         for network in self.networks.values():
-            network.compile(dynamic=False)
+            network.compile(dynamic=False, fullgraph=True)
+
+
+def _updated(networks: Mapping[str, Apply], update: Update, state: State, embedding: Tensor) -> State:
+    parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
+    new = networks[update.network](state[update.target], sum(parts[1:], parts[0]))
+    return (*state[: update.target], new, *state[update.target + 1 :])
 
 
 def num_parameters(model: RecurrentModel, *, has_task_types: bool = False) -> int:

@@ -17,8 +17,11 @@ def update_rows(
     lr: float,
     weight_decay: float,
 ) -> None:
-    """Update in place the rows that occur in `task_types`, each once: gradients of one row are summed first."""
-    rows, places = task_types.unique(return_inverse=True)
-    summed = torch.zeros(len(rows), table.shape[1], dtype=table.dtype, device=table.device)
-    summed.index_add_(0, places, gradients.to(table.dtype))
-    table[rows] = table[rows] * (1 - lr * weight_decay) - lr * summed.sign()
+    """Update in place the rows that occur in `task_types`, each once: gradients of one row are summed first.
+
+    No shape depends on how many different rows there are, so nothing waits for a GPU to count them: a row that occurs
+    several times is written several times with the same numbers.
+    """
+    first = (task_types[:, None] == task_types).int().argmax(1)  # the first place with the same row
+    summed = torch.zeros_like(gradients, dtype=table.dtype).index_add_(0, first, gradients.to(table.dtype))
+    table[task_types] = table[task_types] * (1 - lr * weight_decay) - lr * summed[first].sign()

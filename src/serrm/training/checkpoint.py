@@ -23,6 +23,7 @@ MODEL = "model.safetensors"
 STATE = "training_state.pt"
 CONFIG = "config.json"
 PACKAGES = ("torch", "numpy", "serrm")
+SOURCES = ("**/*.py", "models/*.json", "models/native/*.h", "models/native/*.cpp")  # what decides the numbers
 
 
 def write_checkpoint(
@@ -99,7 +100,7 @@ def code_hash() -> str:
     """sha256 of the package's source files: which code made a checkpoint."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

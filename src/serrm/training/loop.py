@@ -19,7 +19,7 @@ from serrm.models.task_types import update_rows
 from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2, learning_rate
 from serrm.training.settings import Fidelity, TrainSettings
-from serrm.training.slots import Slots, empty_slots
+from serrm.training.slots import Slots, empty_slots, to_device
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 Record = dict[str, int | float]
@@ -171,8 +171,8 @@ class Trainer:
         most = settings.max_supervision_steps
         slots.is_halted = halts(settings.halting, halting, slots, self.seed, self.step, most)
         tally.loss += losses.mean()
-        tally.num_halted += slots.is_halted.sum()
-        tally.num_solved += (is_solved & slots.is_halted).sum()
+        tally.num_halted += int(slots.is_halted.sum())
+        tally.num_solved += (is_solved & to_device(slots.is_halted, is_solved.device)).sum()
         tally.num_steps += 1
         self.step += 1
 
@@ -201,5 +201,7 @@ class Trainer:
         for own, saved in zip(self.average, state["average"], strict=True):
             own.copy_(saved)
         self.optimizer.load_state_dict(state["optimizer"])
-        self.slots = Slots(**{**state["slots"], "state": tuple(state["slots"]["state"])})
+        saved = state["slots"]
+        on_host = {name: saved[name].cpu() for name in ("num_steps", "is_halted")}
+        self.slots = Slots(**{**saved, **on_host, "state": tuple(saved["state"])})
         self.tally = Tally(**state["tally"])

@@ -88,6 +88,7 @@ class TrainingRun:
             num_positions=stream.side**2,
             num_task_types=stream.num_task_types,
         ).to(self.device)
+        model.recomputes = execution.recompute
         self.trainer = Trainer(
             model, stream, supported_settings(cell.train, self.device), cell.seed, cell.fidelity
         )

@@ -1,6 +1,7 @@
 """The slots of deep supervision: each holds a puzzle, its recurrent state and the steps it has had.
 
-A slot that halted takes the next unread example and a fresh state; its neighbours go on.
+A slot that halted takes the next unread example and a fresh state; its neighbours go on. Who halted is kept on the
+host, so that refilling never waits for a GPU.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from serrm.models.recurrence import RecurrentModel, State
 
 @dataclass
 class Slots:
-    """B slots on the device of the model; `is_halted` marks those that need an example."""
+    """B slots on the device of the model, step counts on the host; `is_halted` marks those that need an example."""
 
     tokens: Int[Tensor, "B I"]
     targets: Int[Tensor, "B I"]
@@ -31,15 +32,21 @@ class Slots:
         if len(halted) == 0:
             return
         device = self.tokens.device
+        places = to_device(halted, device)
         examples = stream.gather(self.position, len(halted))
         for part, new in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
-            part[halted] = torch.from_numpy(new).to(device, part.dtype)
+            part[places] = to_device(torch.from_numpy(new), device).to(part.dtype)
         fresh = model.initial_state(1, self.tokens.shape[1], num_symbols, self.state[0].dtype)
         for part, first in zip(self.state, fresh, strict=True):
-            part[halted] = first
+            part[places] = first
         self.num_steps[halted] = 0
         self.is_halted.zero_()
         self.position += len(halted)
+
+
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host on the device; the host does not wait for the copy to arrive."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def empty_slots(
@@ -54,7 +61,7 @@ def empty_slots(
         targets=tokens.clone(),
         task_types=torch.zeros(batch_size, dtype=torch.long, device=device),
         state=tuple(part.clone(memory_format=torch.contiguous_format) for part in state),
-        num_steps=torch.zeros(batch_size, dtype=torch.long, device=device),
-        is_halted=torch.ones(batch_size, dtype=torch.bool, device=device),
+        num_steps=torch.zeros(batch_size, dtype=torch.long),
+        is_halted=torch.ones(batch_size, dtype=torch.bool),
         position=0,
     )

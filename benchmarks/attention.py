@@ -1,0 +1,82 @@
+"""Which formulation of attention is fastest for which length, measured; makes src/serrm/models/attention.json.
+
+    OMP_NUM_THREADS=1 python benchmarks/attention.py [--write] [--device cpu]
+
+Softmax attention of 4 heads of 64 features, forward and backward, the formulations in turns; the median of
+several. Prints a Markdown table; --write puts the choices for this device into the committed table.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from serrm.models.formulations import FORMULATIONS, TABLE
+
+LENGTHS = (4, 11, 16, 32, 85, 97, 256, 400, 900)
+HEADS, HEAD_DIM, NUM_NUMBERS = 4, 64, 2_000_000  # about as many numbers in a query for each length
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def once(work: Callable[[], None], device: torch.device) -> float:
+    """Seconds of one call: of this thread on a CPU, so that a busy machine does not matter."""
+    clock = time.thread_time if device.type == "cpu" and torch.get_num_threads() == 1 else time.perf_counter
+    start = clock()
+    work()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return clock() - start
+
+
+def measure(length: int, dtype: torch.dtype, device: torch.device, num: int) -> dict[str, float]:
+    """Median seconds of each formulation, forward and backward, taken in turns."""
+    sequences = max(1, NUM_NUMBERS // (length * HEADS * HEAD_DIM))
+    shape = (sequences, HEADS, length, HEAD_DIM)
+    query, key, value, change = (torch.randn(shape, device=device).to(dtype) for _ in range(4))
+    inputs = [part.requires_grad_() for part in (query, key, value)]
+
+    def work(name: str) -> None:
+        mixed: Tensor = FORMULATIONS[name](*inputs, 0.0)
+        torch.autograd.grad(mixed, inputs, change)
+
+    times: dict[str, list[float]] = {name: [] for name in FORMULATIONS}
+    for turn in range(num + 1):
+        for name, taken in times.items():
+            seconds = once(lambda name=name: work(name), device)
+            if turn:
+                taken.append(seconds)
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def main() -> None:
+    """Measure, print, and write if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--num", type=int, default=7)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    device = torch.device(options.device)
+    torch.manual_seed(0)
+    choices: dict[str, dict[str, str]] = {}
+    print("| arithmetic | length | " + " | ".join(f"{name} (ms)" for name in FORMULATIONS) + " |")
+    print("|" + "---|" * (2 + len(FORMULATIONS)))
+    for dtype_name, dtype in DTYPES.items():
+        for length in LENGTHS:
+            seconds = measure(length, dtype, device, options.num)
+            choices.setdefault(dtype_name, {})[str(length)] = min(seconds, key=lambda name: seconds[name])
+            print(
+                f"| {dtype_name} | {length} | "
+                + " | ".join(f"{1e3 * t:.2f}" for t in seconds.values())
+                + " |"
+            )
+    if options.write:
+        table = json.loads(TABLE.read_text()) if TABLE.is_file() else {}
+        TABLE.write_text(json.dumps({**table, device.type: choices}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Ways to compute softmax attention with PyTorch, equal but for rounding, and which one a shape gets.
+
+The choice is read from a committed table that `benchmarks/attention.py` measures, never timed at run time: the same
+inputs give the same numbers on every run. Native kernels, where they fit, come before all of these (native/).
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+TABLE = Path(__file__).with_name("attention.json")  # device -> dtype -> attended length -> formulation
+LONG = 64  # on a device that was not measured: from here on no matrix of all scores is stored
+
+Mix = Callable[[Tensor, Tensor, Tensor, float], Tensor]
+
+
+def by_matmul(
+    query: Float[Tensor, "... S d"],
+    key: Float[Tensor, "... S d"],
+    value: Float[Tensor, "... S d"],
+    dropout: float,
+) -> Float[Tensor, "... S d"]:
+    """Matmul, softmax, matmul: on the short axes here the fastest on a CPU."""
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)
+    # PyTorch's softmax of bfloat16 computes in float32 and rounds once.
+    return F.dropout(scores.softmax(-1), dropout) @ value
+
+
+def by_fused(
+    query: Float[Tensor, "... S d"],
+    key: Float[Tensor, "... S d"],
+    value: Float[Tensor, "... S d"],
+    dropout: float,
+) -> Float[Tensor, "... S d"]:
+    """PyTorch's fused attention, which never stores all scores; it takes four axes only."""
+    four = [part.flatten(0, -4) if part.ndim > 3 else part[None] for part in (query, key, value)]
+    return F.scaled_dot_product_attention(four[0], four[1], four[2], dropout_p=dropout).reshape(query.shape)
+
+
+FORMULATIONS: dict[str, Mix] = {"matmul": by_matmul, "fused": by_fused}
+
+
+def _read_table() -> dict[tuple[str, torch.dtype], list[tuple[int, Mix]]]:
+    """Ascending lengths and formulations by device and arithmetic; read once, so that no compiled network opens a file."""
+    table = json.loads(TABLE.read_text())
+    return {
+        (device, getattr(torch, dtype)): [
+            (length, FORMULATIONS[rows[str(length)]]) for length in sorted(map(int, rows))
+        ]
+        for device, dtypes in table.items()
+        for dtype, rows in dtypes.items()
+    }
+
+
+MEASURED = _read_table()
+
+
+def formulation(device: str, dtype: torch.dtype, length: int) -> Mix:
+    """The formulation for an attended axis of this length: that of the largest measured length not above it."""
+    measured = MEASURED.get((device, dtype))
+    if not measured:
+        return by_fused if length >= LONG else by_matmul
+    best = measured[0][1]
+    for shortest, mix in measured:
+        if shortest <= length:
+            best = mix
+    return best

@@ -1,0 +1,90 @@
+"""The library of native kernels: compiled once for this machine by its C++ compiler, then kept in a cache folder.
+
+Only for a CPU with bfloat16 arithmetic (AVX512-BF16) and a compiler; elsewhere `library` says why there is none.
+"""
+
+import ctypes
+import hashlib
+import logging
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+log = logging.getLogger(__name__)
+SOURCES = Path(__file__).parent
+COMPILERS = ("g++", "clang++", "c++")
+FLAGS = ("-std=c++20", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-fno-math-errno")
+
+
+class NoKernels(RuntimeError):
+    """This machine cannot run the native kernels; the message says why."""
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL:
+    """The compiled kernels. Raises NoKernels where the machine lacks the instructions or a working compiler."""
+    if not torch.cpu._is_avx512_bf16_supported():
+        raise NoKernels("this CPU has no AVX512-BF16")
+    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise NoKernels(f"no C++ compiler found (looked for {', '.join(COMPILERS)})")
+    target = _cache_folder() / f"{_digest(compiler)}.so"
+    if not target.is_file():
+        _compile(compiler, target)
+    # PyTorch's own OpenMP library is loaded already, and its symbols come first: one pool of threads.
+    kernels = ctypes.CDLL(str(target))
+    kernels.keep_memory()
+    return kernels
+
+
+@lru_cache(maxsize=1)
+def has_kernels() -> bool:
+    """Whether the native kernels can be used here; compiles them if need be, and says why they cannot."""
+    try:
+        library()
+    except NoKernels as error:
+        log.warning("no native kernels: %s; using PyTorch's", error)
+        return False
+    return True
+
+
+def _digest(compiler: str) -> str:
+    """Names a build: the sources, the compiler and the processor it is made for."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    digest = hashlib.sha256("\0".join((compiler, version, *FLAGS, _processor())).encode())
+    for path in sorted([*SOURCES.glob("*.h"), *SOURCES.glob("*.cpp")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _processor() -> str:
+    """What `-march=native` looks at, as the system tells it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
+
+
+def _cache_folder() -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "serrm"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="serrm-"))
+    return folder
+
+
+def _compile(compiler: str, target: Path) -> None:
+    """Compile under another name, then rename: several processes may do so at once."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        built = Path(folder) / target.name
+        command = [compiler, *FLAGS, str(SOURCES / "sublayers.cpp"), "-o", str(built)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NoKernels(f"{compiler} failed: {done.stderr.strip().splitlines()[0]}")
+        built.rename(target)

@@ -1,0 +1,229 @@
+// The sublayers of a block with residual and norm, y = norm(x + f(x)), forward and backward, for rows of bfloat16.
+//
+// Called from Python through a C interface (sublayers.py). Weights come packed (pack.h). Everything is split by rows or
+// sequences and summed in a fixed order, so no number depends on the number of threads.
+#include <malloc.h>
+
+#include <climits>
+
+#include "attention.h"
+#include "gradient.h"
+
+namespace {
+
+struct Scratch {
+    Buffer<float> sums;
+    Buffer<bf16> hidden;
+    AttentionScratch attention;
+    GradientScratch gradient;
+};
+thread_local Scratch own;
+
+// Rows of a block: whole tiles, and no fewer blocks than threads.
+int64_t block_rows(int64_t rows, int64_t threads) {
+    const int64_t share = (rows + threads - 1) / threads;
+    return std::min(BLOCK, (share + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
+}
+
+// y = norm(x + hidden·W) and 1/rms, for a block of rows.
+void project_and_norm(const bf16* hidden, int64_t num, const bf16* packed, const bf16* x, int64_t rows, int64_t width,
+                      bf16* y, float* scale) {
+    float* sums = own.sums.room(BLOCK * width);
+    product((const pair*)hidden, num / 2, 1, rows, (const pair*)packed, num / 2, width, StoreSums<false>{sums, width});
+    for (int64_t i = 0; i < rows; i++)
+        scale[i] = add_and_norm(x + i * width, sums + i * width, y + i * width, width);
+}
+
+// dx = dz + changes·W, for a block of rows.
+void add_projected(const bf16* changes, int64_t num, const bf16* packed, const bf16* dz, int64_t rows, int64_t width,
+                   bf16* dx) {
+    float* sums = own.sums.room(BLOCK * width);
+    product((const pair*)changes, num / 2, 1, rows, (const pair*)packed, num / 2, width, StoreSums<false>{sums, width});
+    for (int64_t i = 0; i < rows; i++) add_row(dz + i * width, sums + i * width, dx + i * width, width);
+}
+
+// silu(gate)·up of a panel of 32 gates and 32 ups, and the panel itself if it is to be kept.
+struct Gate {
+    bf16* hidden;
+    int64_t inner;
+    bf16* kept;  // or null
+    template <int R, int C>
+    void operator()(int64_t row, int64_t column, __m512 (&sum)[R][C]) const {
+        if constexpr (C == TILE_COLUMNS)
+            for (int i = 0; i < R; i++) {
+                for (int j = 0; j < 2; j++)
+                    store(hidden + (row + i) * inner + column / 2 + LANES * j,
+                          _mm512_mul_ps(_mm512_mul_ps(sum[i][j], sigmoid(sum[i][j])), sum[i][j + 2]));
+                if (kept)
+                    for (int j = 0; j < C; j++)
+                        store(kept + (row + i) * 2 * inner + column + LANES * j, sum[i][j]);
+            }
+    }
+};
+
+// From the gradient of silu(gate)·up: those of gate and up, and silu(gate)·up again.
+struct GateBackward {
+    const bf16* kept;
+    int64_t inner;
+    bf16 *changes, *hidden;
+    template <int R, int C>
+    void operator()(int64_t row, int64_t column, __m512 (&sum)[R][C]) const {
+        for (int i = 0; i < R; i++)
+            for (int j = 0; j < C; j++) {
+                const int64_t at = column + LANES * j, place = (row + i) * 2 * inner + at / 32 * PANEL + at % 32;
+                const __m512 gate = load(kept + place), up = load(kept + place + 32), share = sigmoid(gate);
+                const __m512 silu = _mm512_mul_ps(gate, share);
+                // silu' = s + silu·(1 − s)
+                const __m512 slope = _mm512_fmadd_ps(silu, _mm512_sub_ps(_mm512_set1_ps(1.f), share), share);
+                store(hidden + (row + i) * inner + at, _mm512_mul_ps(silu, up));
+                store(changes + place, _mm512_mul_ps(_mm512_mul_ps(sum[i][j], up), slope));
+                store(changes + place + 32, _mm512_mul_ps(sum[i][j], silu));
+            }
+    }
+};
+
+}  // namespace
+
+extern "C" {
+
+struct Attention {
+    // x is outer × length × inner rows of `width`; the attended axis is `length`.
+    int64_t outer, length, inner, width, heads, head_dim, threads;
+    const float *cos, *sin;  // length × head_dim/2, or null
+    double dropout;
+    int64_t seed;
+};
+
+struct Gated {
+    int64_t rows, width, inner, threads;
+};
+
+// Freed memory stays with the process. Given back, it would come as new, zeroed pages at every step: 5% of the time.
+void keep_memory() {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most there is
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
+}
+
+void pack(const float* weight, int64_t num_out, int64_t num_in, int is_gated, bf16* forward, bf16* backward) {
+    pack_forward(weight, num_out, num_in, is_gated, forward);
+    if (backward) pack_backward(weight, num_out, num_in, is_gated, backward);
+}
+
+void gated_forward(const Gated* a, const bf16* x, const bf16* gate_up, const bf16* down, bf16* y, float* scale,
+                   bf16* kept) {
+    const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
+#pragma omp parallel for schedule(dynamic) num_threads(a->threads)
+    for (int64_t m = 0; m < a->rows; m += each) {
+        const int64_t rows = std::min(each, a->rows - m);
+        bf16* hidden = own.hidden.room(BLOCK * inner);
+        product((const pair*)(x + m * width), width / 2, 1, rows, (const pair*)gate_up, width / 2, 2 * inner,
+                Gate{hidden, inner, kept ? kept + m * 2 * inner : nullptr});
+        project_and_norm(hidden, inner, down, x + m * width, rows, width, y + m * width, scale + m);
+    }
+}
+
+void gated_backward(const Gated* a, const bf16* x, const bf16* y, const float* scale, const bf16* kept, const bf16* dy,
+                    const bf16* gate_up, const bf16* down, bf16* dz, bf16* hidden, bf16* changes, bf16* dx,
+                    float* d_gate_up, float* d_down) {
+    const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
+#pragma omp parallel num_threads(a->threads)
+    {
+#pragma omp for schedule(dynamic)
+        for (int64_t m = 0; m < a->rows; m += each) {
+            const int64_t rows = std::min(each, a->rows - m);
+            for (int64_t i = m; i < m + rows; i++)
+                norm_backward(y + i * width, dy + i * width, scale[i], dz + i * width, width);
+            product((const pair*)(dz + m * width), width / 2, 1, rows, (const pair*)down, width / 2, inner,
+                    GateBackward{kept + m * 2 * inner, inner, changes + m * 2 * inner, hidden + m * inner});
+            add_projected(changes + m * 2 * inner, 2 * inner, gate_up, dz + m * width, rows, width, dx + m * width);
+        }
+        weight_gradient(dz, width, hidden, inner, a->rows, a->threads, false, d_down, own.gradient);
+        weight_gradient(changes, 2 * inner, x, width, a->rows, a->threads, true, d_gate_up, own.gradient);
+    }
+}
+
+// The head of number `item` of the sequences of outer parts from `first` on, with where its first row is.
+static Head head_of(const Attention* a, int64_t first, int64_t item, int64_t* start, int64_t* head) {
+    const int64_t sequence = item / a->heads, outer = first + sequence / a->inner;
+    *head = item % a->heads;
+    *start = outer * a->length * a->inner + sequence % a->inner;
+    const int64_t across = a->heads * a->head_dim;
+    const uint64_t number = (uint64_t)(outer * a->inner + sequence % a->inner) * a->heads + *head;
+    // Mixed until neighbours have nothing in common (splitmix64), else the rows of one head are those of another.
+    uint64_t mixed = (uint64_t)a->seed + number * 0x9e3779b97f4a7c15ull;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ull;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebull;
+    mixed ^= mixed >> 31;
+    return Head{a->length, a->head_dim, a->inner * 3 * across, a->inner * across, a->cos, a->sin,
+                (float)a->dropout, (uint32_t)(mixed >> 32)};
+}
+
+// `kept` is room for queries, keys and values, `mixed` for what comes out of the heads: of all rows where they are
+// kept for the backward pass, else of a chunk.
+void attention_forward(const Attention* a, const bf16* x, const bf16* qkv, const bf16* out, bf16* y, float* scale,
+                       bf16* kept, bf16* mixed, int64_t chunk, int is_kept) {
+    const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
+#pragma omp parallel num_threads(a->threads)
+    for (int64_t first = 0; first < a->outer; first += chunk) {
+        const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
+        const int64_t each = block_rows(rows, a->threads), base = is_kept ? 0 : m0;  // of the rows in the buffers
+#pragma omp for schedule(dynamic)
+        for (int64_t m = m0; m < m0 + rows; m += each)
+            product((const pair*)(x + m * width), width / 2, 1, std::min(each, m0 + rows - m), (const pair*)qkv, width / 2,
+                    3 * across, StoreRounded{kept + (m - base) * 3 * across, 3 * across});
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t item = 0; item < num * a->inner * a->heads; item++) {
+            int64_t start, h;
+            const Head head = head_of(a, first, item, &start, &h);
+            const bf16* query = kept + (start - base) * 3 * across + h * a->head_dim;
+            attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim, head,
+                   own.attention);
+        }
+#pragma omp for schedule(dynamic)
+        for (int64_t m = m0; m < m0 + rows; m += each)
+            project_and_norm(mixed + (m - base) * across, across, out, x + m * width, std::min(each, m0 + rows - m), width,
+                             y + m * width, scale + m);
+    }
+}
+
+void attention_backward(const Attention* a, const bf16* x, const bf16* y, const float* scale, const bf16* kept,
+                        const bf16* mixed, const bf16* dy, const bf16* qkv, const bf16* out, bf16* dz, bf16* d_mixed,
+                        bf16* changes, bf16* dx, int64_t chunk, float* d_qkv, float* d_out) {
+    const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
+#pragma omp parallel num_threads(a->threads)
+    {
+        for (int64_t first = 0; first < a->outer; first += chunk) {
+            const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
+            const int64_t each = block_rows(rows, a->threads), items = num * a->inner * a->heads;
+#pragma omp for schedule(dynamic)
+            for (int64_t m = m0; m < m0 + rows; m += each) {
+                const int64_t some = std::min(each, m0 + rows - m);
+                for (int64_t i = m; i < m + some; i++)
+                    norm_backward(y + i * width, dy + i * width, scale[i], dz + i * width, width);
+                product((const pair*)(dz + m * width), width / 2, 1, some, (const pair*)out, width / 2, across,
+                        StoreRounded{d_mixed + m * across, across});
+            }
+#pragma omp for schedule(dynamic, 4)
+            for (int64_t item = 0; item < items; item++) {
+                int64_t start, h;
+                const Head head = head_of(a, first, item, &start, &h);
+                const int64_t at = start * 3 * across + h * a->head_dim;
+                const bf16* query = kept + at;
+                bf16* change = changes + at;
+                attend_backward(query, query + across, query + 2 * across, d_mixed + start * across + h * a->head_dim,
+                                change, change + across, change + 2 * across, head, own.attention);
+            }
+#pragma omp for schedule(dynamic)
+            for (int64_t m = m0; m < m0 + rows; m += each)
+                add_projected(changes + m * 3 * across, 3 * across, qkv, dz + m * width, std::min(each, m0 + rows - m),
+                              width, dx + m * width);
+        }
+        const int64_t rows = a->outer * of_outer;
+        weight_gradient(dz, width, mixed, across, rows, a->threads, false, d_out, own.gradient);
+        weight_gradient(changes, 3 * across, x, width, rows, a->threads, false, d_qkv, own.gradient);
+    }
+}
+
+}  // extern "C"
