@@ -92,7 +92,9 @@ class Execution(Settings):
 
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     threads: PositiveInt | None = None  # CPU threads (null: all cores)
-    recompute: bool = False  # compute what is inside a network twice rather than keep it: less memory, more time
+    recompute: bool = (
+        False  # compute what is inside a network twice rather than keep it: less memory, more time
+    )
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
 

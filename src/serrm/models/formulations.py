@@ -46,7 +46,7 @@ FORMULATIONS: dict[str, Mix] = {"matmul": by_matmul, "fused": by_fused}
 
 
 def _read_table() -> dict[tuple[str, torch.dtype], list[tuple[int, Mix]]]:
-    """Ascending lengths and formulations by device and arithmetic; read once, so that no compiled network opens a file."""
+    """(length, formulation), ascending, by device and arithmetic; read once, not when a network is compiled."""
     table = json.loads(TABLE.read_text())
     return {
         (device, getattr(torch, dtype)): [

@@ -49,6 +49,8 @@ class MazeGenerated(Closed):
     side: int = Field(ge=2, le=255)
     # Least number of cells on the path, start and goal included: one more than its steps. Maze-Hard has 110.
     min_path: int = Field(ge=2)
+    # Only mazes with one shortest path; Maze-Hard has none, and which of several the label shows must be learned too.
+    unique: bool = False
 
     @model_validator(mode="after")
     def _check_path(self) -> "MazeGenerated":

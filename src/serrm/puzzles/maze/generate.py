@@ -19,7 +19,7 @@ from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.maze.flood import flooded, pack, unpack, waves
 from serrm.puzzles.maze.grid import GOAL, SPACE, START, WALL
 from serrm.puzzles.maze.parse import MazePuzzle
-from serrm.puzzles.maze.paths import num_steps, shortest_path
+from serrm.puzzles.maze.paths import has_unique_shortest_path, num_steps, shortest_path
 
 WALL_SHARES = (0.3, 0.5)
 """The probability of a wall is uniform between these."""
@@ -28,13 +28,16 @@ MAX_ATTEMPTS = 100_000
 SOURCE = "generated"
 
 
-def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[MazePuzzle]:
+def iterate_mazes(
+    side: int, rng: np.random.Generator, min_path: int, *, is_unique: bool = False
+) -> Iterator[MazePuzzle]:
     """Mazes of side × side cells without end, none the same as another or a dihedral image of it.
 
     Their label is `shortest_path`'s, their rating its steps.
 
     Args:
         min_path: least number of cells on the path, start and goal included.
+        is_unique: only mazes with one shortest path.
 
     Raises:
         ValueError: an impossible side or length, or no new maze is found.
@@ -44,7 +47,7 @@ def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterato
     seen: set[bytes] = set()
     num_repeats = 0
     while True:
-        puzzle = _generate(side, rng, min_path)
+        puzzle = _generate(side, rng, min_path, is_unique)
         key = canonical(puzzle.question, side)
         if key not in seen:
             seen.add(key)
@@ -54,9 +57,11 @@ def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterato
             raise ValueError(f"found only {len(seen)} different mazes of {side}x{side}, path {min_path}")
 
 
-def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[MazePuzzle]:
+def generate_mazes(
+    side: int, num: int, rng: np.random.Generator, min_path: int, *, is_unique: bool = False
+) -> list[MazePuzzle]:
     """The first `num` mazes of `iterate_mazes`."""
-    return list(itertools.islice(iterate_mazes(side, rng, min_path), num))
+    return list(itertools.islice(iterate_mazes(side, rng, min_path, is_unique=is_unique), num))
 
 
 def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
@@ -65,17 +70,20 @@ def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
     return min(images)
 
 
-def _generate(side: int, rng: np.random.Generator, min_path: int) -> MazePuzzle:
+def _generate(side: int, rng: np.random.Generator, min_path: int, is_unique: bool) -> MazePuzzle:
     for _ in range(MAX_ATTEMPTS):
         is_free = rng.random(side**2) >= rng.uniform(*WALL_SHARES)
         ends = _draw_ends(pack(is_free, side), side, rng, min_path - 1)
         if ends is not None:
             question = np.where(is_free, SPACE, WALL).astype(np.uint8)
             question[list(ends)] = START, GOAL
+            if is_unique and not has_unique_shortest_path(question):
+                continue
             answer = shortest_path(question)
             assert answer is not None
             return MazePuzzle(question, answer, side, SOURCE, num_steps(answer))
-    raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
+    which = "only path" if is_unique else "path"
+    raise ValueError(f"no {side}x{side} maze with {min_path} cells on its {which} in {MAX_ATTEMPTS} attempts")
 
 
 def _draw_ends(free: int, side: int, rng: np.random.Generator, min_steps: int) -> tuple[int, int] | None:
