@@ -16,6 +16,7 @@ from serrm.models.layers import (
     SwiGLU,
     box_angles,
     linear,
+    linear_angles,
     linear_weight,
     rms_norm,
     rope2d_angles,
@@ -150,6 +151,17 @@ def test_angles_with_boxes_tell_rows_columns_and_boxes(side: int) -> None:
         ] == same_stack
 
 
+@pytest.mark.parametrize("distance", [0, 1, 3])
+def test_evenly_spaced_frequencies_tell_one_distance_from_all_others(distance: int) -> None:
+    rows, columns = linear_angles(100, 32).view(10, 10, 2, 8).unbind(2)
+    assert torch.equal(rows, columns.transpose(0, 1))
+    from_here = torch.arange(10) - distance
+    # Σ cos(πk·m/n) for k = 1 … n is n at m = 0, and 0 or −1 at every other distance.
+    scores = (rows[:, 0] - rows[distance, 0]).cos().sum(-1)
+    assert torch.equal(scores.argmax(), torch.tensor(distance))
+    assert scores[distance] == pytest.approx(8) and (scores[from_here != 0] < 0.001).all()
+
+
 @pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (49, 8), (81, 12)])
 def test_boxes_are_refused_where_there_are_none(positions: int, head_dim: int) -> None:
     with pytest.raises(ValueError, match=f"got {positions} positions and {head_dim}|no box shape"):
@@ -158,8 +170,9 @@ def test_boxes_are_refused_where_there_are_none(positions: int, head_dim: int) -
 
 @pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (9, 6)])
 def test_rope2d_refuses_what_it_cannot_split(positions: int, head_dim: int) -> None:
-    with pytest.raises(ValueError, match=f"got {positions} positions and {head_dim}"):
-        rope2d_angles(positions, head_dim)
+    for angles in (rope2d_angles, linear_angles):
+        with pytest.raises(ValueError, match=f"got {positions} positions and {head_dim}"):
+            angles(positions, head_dim)
 
 
 @given(seed=st.integers(0, 2**32), scale=st.floats(1e-3, 1e3))

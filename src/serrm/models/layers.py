@@ -120,13 +120,28 @@ def rope2d_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
 
     Raises ValueError if the positions are no square grid or the head cannot be split in four.
     """
+    return _grid_angles(num_positions, head_dim, _frequencies(head_dim // 2))
+
+
+def linear_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+    """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians a row or column, n = head_dim/4; ours.
+
+    A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's neighbours
+    at once; RoPE2D's frequencies, most of them far below one, must learn to. Raises ValueError as `rope2d_angles`.
+    """
+    num = max(1, head_dim // 4)
+    return _grid_angles(num_positions, head_dim, math.pi * torch.arange(1, num + 1).float() / num)
+
+
+def _grid_angles(
+    num_positions: int, head_dim: int, frequencies: Float[Tensor, " quarter"]
+) -> Float[Tensor, "S half"]:
     side = math.isqrt(num_positions)
     if side * side != num_positions or head_dim % 4:
         raise ValueError(
             f"RoPE2D needs a square grid and a head divisible by 4, got {num_positions} positions and {head_dim}"
         )
     place = torch.arange(num_positions)
-    frequencies = _frequencies(head_dim // 2)
     rows, columns = (torch.outer(index.float(), frequencies) for index in (place // side, place % side))
     return torch.cat([rows, columns], dim=-1)
 
@@ -152,7 +167,12 @@ def box_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
     return torch.cat([*lines, *boxes], dim=-1)
 
 
-ANGLES = {"rope": rope_angles, "rope2d": rope2d_angles, "rope2d_boxes": box_angles}
+ANGLES = {
+    "rope": rope_angles,
+    "rope2d": rope2d_angles,
+    "rope2d_linear": linear_angles,
+    "rope2d_boxes": box_angles,
+}
 
 
 @lru_cache(maxsize=64)

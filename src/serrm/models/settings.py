@@ -45,7 +45,8 @@ class SeRrmSettings(Settings):
     symbol_heads: PositiveInt  # heads of the attention over symbols
     symbol_head_dim: PositiveInt
     expansion: float = Field(gt=0)  # of the SwiGLU
-    positions: Literal["rope", "rope2d", "rope2d_boxes", "none"]  # how attention knows where a cell stands
+    # How attention knows where a cell stands; the last two of RoPE2D are ours (serrm.models.layers).
+    positions: Literal["rope", "rope2d", "rope2d_linear", "rope2d_boxes", "none"]
     registers: int = Field(ge=0)  # extra positions that are cut before the output
     symbols: Literal["tied", "untied"]  # tied is symbol-equivariant
     planes: Literal["all", "usual"]  # usual: no planes for the special symbols
@@ -62,7 +63,7 @@ class SequenceSettings(Settings):
     l_cycles: PositiveInt
     heads: PositiveInt  # attention heads of D/heads features
     expansion: float = Field(gt=0)  # of the SwiGLU
-    positions: Literal["rope", "rope2d", "rope2d_shifted", "rope2d_boxes", "none"]
+    positions: Literal["rope", "rope2d", "rope2d_shifted", "rope2d_linear", "rope2d_boxes", "none"]
     prefix: PositiveInt  # P, positions before the grid
     attention_dropout: float = Field(ge=0, lt=1)
 

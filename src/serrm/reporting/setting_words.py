@@ -14,6 +14,7 @@ POSITIONS: Final = {
     "rope2d": "RoPE2D",
     "rope2d_shifted": "RoPE2D, shifted",
     "rope2d_boxes": "RoPE2D with boxes",
+    "rope2d_linear": "RoPE2D with evenly spaced frequencies",
     "none": "none",
 }
 SCHEDULES: Final = {"constant": "Warmup + Constant-LR", "cosine": "Warmup + Cosine-Decay"}

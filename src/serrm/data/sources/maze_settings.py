@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from serrm.data.sources.settings import Closed, HuggingFaceFiles
+from serrm.puzzles.maze.generate import Walls
 
 MAZE_HARD = HuggingFaceFiles(
     repository="sapientinc/maze-30x30-hard-1k",
@@ -49,8 +50,8 @@ class MazeGenerated(Closed):
     side: int = Field(ge=2, le=255)
     # Least number of cells on the path, start and goal included: one more than its steps. Maze-Hard has 110.
     min_path: int = Field(ge=2)
-    # Only mazes with one shortest path; Maze-Hard has none, and which of several the label shows must be learned too.
-    unique: bool = False
+    # Scattered as in Maze-Hard, with many shortest paths, or a tree of passages, in which every path is the only one.
+    walls: Walls = "scattered"
 
     @model_validator(mode="after")
     def _check_path(self) -> "MazeGenerated":

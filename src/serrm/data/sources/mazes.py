@@ -45,7 +45,7 @@ def write_generated_mazes(source: MazeGenerated, directory: Path, seed: int) -> 
     """Make the mazes of both files in one run, so that no test maze is an image of a training maze."""
     num = source.num_train + source.num_test
     rng = np.random.default_rng([seed, source.side])
-    mazes = islice(iterate_mazes(source.side, rng, source.min_path, is_unique=source.unique), num)
+    mazes = islice(iterate_mazes(source.side, rng, source.min_path, source.walls), num)
     bar = iter(tqdm(mazes, total=num, desc=f"{source.side}x{source.side} mazes", unit="", disable=None))
     (directory / FOLDER_GENERATED).mkdir()
     write_csv(directory / FOLDER_GENERATED / TRAIN_MAZES, islice(bar, source.num_train))

@@ -1,8 +1,9 @@
 """Making mazes of any side whose shortest path has a wanted length, with the labels and the look of Maze-Hard.
 
-The default source of mazes: no download, everything decided by a seed. Every cell is a wall with the same
-probability, itself drawn from 0.3 to 0.5 for each maze; a maze is kept if two of its cells are far enough apart,
-and one such pair becomes start and goal. As many cells are walls as in Maze-Hard: 0.372 ± 0.029 (mean and standard
+The default source of mazes: no download, everything decided by a seed. A maze is kept if two of its cells are far
+enough apart, and one such pair becomes start and goal. Walls leave a tree of passages (`serrm.puzzles.maze.tree`) or
+are scattered: every cell is a wall with the same probability, itself drawn from 0.3 to 0.5 for each maze. As many
+cells are walls then as in Maze-Hard: 0.372 ± 0.029 (mean and standard
 deviation of 1,000 mazes of 30×30 with 110 cells and more on the path) against 0.371 ± 0.027 of its training mazes.
 Their paths are shorter, 110.5 steps on average and 136 at most against 114.1 and 146, because a maze with many pairs
 that far apart counts no more than one with few. Shortest paths are not unique there either; of 1,000 mazes of 10×10
@@ -10,26 +11,41 @@ with 12 cells, 157 have only one. Paper: section "Maze", data.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Bool, UInt8
 
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.maze.flood import flooded, pack, unpack, waves
 from serrm.puzzles.maze.grid import GOAL, SPACE, START, WALL
 from serrm.puzzles.maze.parse import MazePuzzle
-from serrm.puzzles.maze.paths import has_unique_shortest_path, num_steps, shortest_path
+from serrm.puzzles.maze.paths import num_steps, shortest_path
+from serrm.puzzles.maze.tree import tree_cells
 
 WALL_SHARES = (0.3, 0.5)
 """The probability of a wall is uniform between these."""
 MAX_ATTEMPTS = 100_000
 """Grids of walls to try for one maze, and mazes met again in a row, before giving up."""
 SOURCE = "generated"
+Walls = Literal["scattered", "tree"]
+
+
+def scattered_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
+    """Which cells of a maze are free, each with the same probability."""
+    is_free: Bool[np.ndarray, " I"] = rng.random(side**2) >= rng.uniform(*WALL_SHARES)
+    return is_free
+
+
+FREE_CELLS: dict[str, Callable[[int, np.random.Generator], Bool[np.ndarray, " I"]]] = {
+    "scattered": scattered_cells,
+    "tree": tree_cells,
+}
 
 
 def iterate_mazes(
-    side: int, rng: np.random.Generator, min_path: int, *, is_unique: bool = False
+    side: int, rng: np.random.Generator, min_path: int, walls: Walls = "scattered"
 ) -> Iterator[MazePuzzle]:
     """Mazes of side × side cells without end, none the same as another or a dihedral image of it.
 
@@ -37,7 +53,7 @@ def iterate_mazes(
 
     Args:
         min_path: least number of cells on the path, start and goal included.
-        is_unique: only mazes with one shortest path.
+        walls: scattered as in Maze-Hard, or a tree of passages, in which every path is the only one.
 
     Raises:
         ValueError: an impossible side or length, or no new maze is found.
@@ -47,7 +63,7 @@ def iterate_mazes(
     seen: set[bytes] = set()
     num_repeats = 0
     while True:
-        puzzle = _generate(side, rng, min_path, is_unique)
+        puzzle = _generate(side, rng, min_path, walls)
         key = canonical(puzzle.question, side)
         if key not in seen:
             seen.add(key)
@@ -58,10 +74,10 @@ def iterate_mazes(
 
 
 def generate_mazes(
-    side: int, num: int, rng: np.random.Generator, min_path: int, *, is_unique: bool = False
+    side: int, num: int, rng: np.random.Generator, min_path: int, walls: Walls = "scattered"
 ) -> list[MazePuzzle]:
     """The first `num` mazes of `iterate_mazes`."""
-    return list(itertools.islice(iterate_mazes(side, rng, min_path, is_unique=is_unique), num))
+    return list(itertools.islice(iterate_mazes(side, rng, min_path, walls), num))
 
 
 def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
@@ -70,20 +86,17 @@ def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
     return min(images)
 
 
-def _generate(side: int, rng: np.random.Generator, min_path: int, is_unique: bool) -> MazePuzzle:
+def _generate(side: int, rng: np.random.Generator, min_path: int, walls: Walls) -> MazePuzzle:
     for _ in range(MAX_ATTEMPTS):
-        is_free = rng.random(side**2) >= rng.uniform(*WALL_SHARES)
+        is_free = FREE_CELLS[walls](side, rng)
         ends = _draw_ends(pack(is_free, side), side, rng, min_path - 1)
         if ends is not None:
             question = np.where(is_free, SPACE, WALL).astype(np.uint8)
             question[list(ends)] = START, GOAL
-            if is_unique and not has_unique_shortest_path(question):
-                continue
             answer = shortest_path(question)
             assert answer is not None
             return MazePuzzle(question, answer, side, SOURCE, num_steps(answer))
-    which = "only path" if is_unique else "path"
-    raise ValueError(f"no {side}x{side} maze with {min_path} cells on its {which} in {MAX_ATTEMPTS} attempts")
+    raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
 
 
 def _draw_ends(free: int, side: int, rng: np.random.Generator, min_steps: int) -> tuple[int, int] | None:
