@@ -186,7 +186,8 @@ def _describe_source(task: str, data: Tree) -> str:
     source, augment = data["download"]["source"], data["augment"]
     if task == "maze":
         side, least = source.get("side"), source.get("min_path")
-        generated = f"generated {side}×{side} mazes with at least {least} cells on the shortest path"
+        walls = " whose walls leave a tree," if source.get("walls") == "tree" else ""
+        generated = f"generated {side}×{side} mazes{walls} with at least {least} cells on the shortest path"
         return {"generated": generated, "mirror": "Maze-Hard from a local mirror", "hub": "Maze-Hard"}[
             source["kind"]
         ]
