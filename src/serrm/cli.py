@@ -20,6 +20,7 @@ from serrm.commands.ask import ask
 from serrm.commands.bench import bench
 from serrm.commands.show import show
 from serrm.commands.solve import solve
+from serrm.commands.track import track
 from serrm.project import PARAMS, check_profile, find_root, write_json
 
 # The base of Typer's usage errors, which has no public name of its own in every version.
@@ -185,6 +186,7 @@ app.command()(ask)
 app.command()(bench)
 app.command()(show)
 app.command()(solve)
+app.add_typer(track, name="track")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

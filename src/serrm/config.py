@@ -92,7 +92,9 @@ class Execution(Settings):
 
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     threads: PositiveInt | None = None  # CPU threads (null: all cores)
-    recompute: bool = False  # compute what is inside a network twice rather than keep it: less memory, more time
+    recompute: bool = (
+        False  # compute what is inside a network twice rather than keep it: less memory, more time
+    )
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
 
@@ -203,6 +205,13 @@ def parse(kind: type[T], data: object, where: str) -> T:
         is_telling = first["type"] != "missing" and not isinstance(first["input"], dict)
         value = f" (got {first['input']!r})" if is_telling else ""
         raise ValueError(f"{key}: {message}{value}") from error
+
+
+def locked_md5(lock: Path, path: str) -> str | None:
+    """The hash that dvc.lock holds of a stage's input; None if it knows no such file."""
+    stages = (yaml.safe_load(lock.read_text()) if lock.is_file() else {}).get("stages", {})
+    inputs = (each for stage in stages.values() for each in stage.get("deps", ()))
+    return next((str(each["md5"]) for each in inputs if each["path"] == path), None)
 
 
 def read_cell(kind: type[T], path: Path) -> T:
