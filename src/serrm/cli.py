@@ -18,6 +18,7 @@ import typer
 
 from serrm.commands.ask import ask
 from serrm.commands.bench import bench
+from serrm.commands.regress import regress
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
@@ -184,6 +185,7 @@ def ui(
 
 app.command()(ask)
 app.command()(bench)
+app.command()(regress)
 app.command()(show)
 app.command()(solve)
 app.add_typer(track, name="track")

@@ -11,10 +11,9 @@ from mlflow.entities import Param, Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from serrm.store import tracking_uri
+from serrm.store import WATCHED, tracking_uri
 
 SQLITE = "sqlite:///"
-WATCHED = ("src", "stages", "dvc.yaml", "params.yaml")
 TRAINING = "training"  # the tag by which the run of a finished training is found, in any store
 CURRENT = "current"  # the tag of the run whose results the reports hold: true or false
 
