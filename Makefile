@@ -1,9 +1,10 @@
 # make repro: environment, then the default pipeline to tables and figures.  make test: the test suite.
+# make regress: what moved in the ci profile's numbers since regression/ci.json; make regress-update: expect them so.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup repro test check ui clean
+.PHONY: setup repro test check regress regress-update ui clean
 
 setup: $(READY)
 
@@ -24,6 +25,12 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+regress: $(READY)
+	$(BIN)/serrm regress
+
+regress-update: $(READY)
+	$(BIN)/serrm regress --update
 
 ui: $(READY)
 	$(BIN)/serrm ui

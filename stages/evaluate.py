@@ -17,17 +17,21 @@ def evaluate(
     from serrm.config import EvaluateCell, read_cell, read_execution
     from serrm.inference.evaluate import evaluate as evaluate_checkpoint
     from serrm.inference.gallery import Gallery
-    from serrm.tracking import cell_run
+    from serrm.reporting.results import Evaluation
+    from serrm.tracking.files import CellFiles
+    from serrm.tracking.runs import cell_run
     from serrm.training.device import prepare_device
 
     layout, name = Layout(profile), f"{task}-{model}-s{seed}"
     cell = read_cell(EvaluateCell, layout.config / "evaluate" / f"{name}.json")
-    with cell_run(ROOT, profile, name, layout.runs / f"{name}.mlflow.json") as run:
+    training = CellFiles(ROOT, profile, name).training()
+    with cell_run(ROOT, profile, name, layout.runs / f"{name}.mlflow.json", training=training) as run:
         device = prepare_device(read_execution(PARAMS))
         gallery = Gallery(task, cell.evaluate.examples)
         scores = evaluate_checkpoint(layout.runs / name, layout.arrays / task, cell, device, gallery)
         metrics = {"profile": profile, "task": task, "model": model, "seed": seed, **scores}
         run.log_scores(metrics)
+        run.describe(Evaluation.model_validate(metrics))
         gallery.write(layout.predictions / name)
         run.log_pictures(layout.predictions / name)
     target = layout.reports / "metrics" / f"{name}.json"

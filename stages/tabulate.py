@@ -7,7 +7,7 @@ from shutil import which
 
 import typer
 
-from stages.layout import PARAMS, Layout
+from stages.layout import PARAMS, ROOT, Layout
 
 
 def tabulate(profile: str = typer.Option(...)) -> None:
@@ -17,6 +17,7 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
     from serrm.resolve import train_cell
+    from serrm.tracking.report import mirror_report
 
     layout, params = Layout(profile), read_params(PARAMS)
     cells = list(read_cell(Grid, layout.config / "tabulate.json").cells())
@@ -27,6 +28,7 @@ def tabulate(profile: str = typer.Option(...)) -> None:
         at_paper_scale[task, model] = train_cell(params, "paper", task, model, seed).model_dump(mode="json")
     places = Places.under(layout.reports, layout.predictions)
     build(profile, cells, CellSettings(here, at_paper_scale), places, provenance())
+    mirror_report(ROOT, profile)
 
 
 def provenance() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""data/arrays → data/runs/<profile>/<cell>: a checkpoint, and the MLflow run that watched it being made."""
+"""data/arrays → data/runs/<profile>/<cell>: a checkpoint, its training log, and the MLflow run that watched."""
 
 import typer
 
@@ -13,16 +13,24 @@ def train(
 ) -> None:
     """Train one cell of the grid; interrupted, the same command goes on where it stopped."""
     from serrm.config import TrainCell, read_cell, read_execution
-    from serrm.tracking import cell_run
+    from serrm.reporting.training_log import Record, write_training_log
+    from serrm.tracking.runs import cell_run
+    from serrm.tracking.words import cell_tags
     from serrm.training.run import train as train_cell
 
     layout, name = Layout(profile), f"{task}-{model}-s{seed}"
     cell = read_cell(TrainCell, layout.config / "train" / f"{name}.json")
     target, pointer = layout.runs / name, layout.runs / f"{name}.mlflow.json"
     unfinished = layout.scratch / f"{cell.digest()}.mlflow.json"
+    records: list[Record] = []
     with cell_run(ROOT, profile, name, unfinished, params=cell.model_dump(mode="json")) as run:
-        config = train_cell(
-            cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS), run.log_record
-        )
+
+        def note(record: Record) -> None:
+            records.append(record)
+            run.log_record(record)
+
+        config = train_cell(cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS), note)
         run.log_training(config, name, target, layout.arrays / task)
+        run.tag(cell_tags(task, model, seed, cell.model.family))
+    write_training_log(layout.reports / "training" / f"{name}.csv", records)
     unfinished.replace(pointer)

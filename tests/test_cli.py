@@ -342,7 +342,7 @@ def test_the_ui_becomes_the_server_in_the_project(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
 def test_the_ui_answers_within_seconds(project: Path) -> None:
-    from serrm.tracking import cell_run
+    from serrm.tracking.runs import cell_run
 
     with cell_run(project, "cpu", "sudoku-se_rrm-s0", project / "run.json"):
         pass

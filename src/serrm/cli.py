@@ -18,8 +18,10 @@ import typer
 
 from serrm.commands.ask import ask
 from serrm.commands.bench import bench
+from serrm.commands.regress import regress
 from serrm.commands.show import show
 from serrm.commands.solve import solve
+from serrm.commands.track import track
 from serrm.project import PARAMS, check_profile, find_root, write_json
 
 # The base of Typer's usage errors, which has no public name of its own in every version.
@@ -183,8 +185,10 @@ def ui(
 
 app.command()(ask)
 app.command()(bench)
+app.command()(regress)
 app.command()(show)
 app.command()(solve)
+app.add_typer(track, name="track")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -136,7 +136,12 @@ def write(files: Mapping[str, BaseModel], target: Path) -> None:
         path = target / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # never write through a link into DVC's cache
-        path.write_text(json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n")
+        path.write_text(as_text(settings))
+
+
+def as_text(settings: BaseModel) -> str:
+    """The content of a settings file."""
+    return json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
 
 
 def entry(tree: Tree, *keys: str, where: str = "") -> Any:

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+WATCHED = ("src", "stages", "dvc.yaml", "params.yaml")  # what decides a result, of a repository
+
 
 def tracking_uri(root: Path) -> str:
     """MLFLOW_TRACKING_URI, else the sqlite database in the repository (of DVC, when in one of its copies)."""

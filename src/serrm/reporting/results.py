@@ -154,7 +154,7 @@ def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results
     results: Results = {}
     for task, variant, seed in cells:
         path = folder / f"{task}-{variant}-s{seed}.json"
-        evaluation = _read(path)
+        evaluation = read_evaluation(path)
         if (evaluation.task, evaluation.model, evaluation.seed) != (task, variant, seed):
             raise ValueError(f"{path}: holds {evaluation.task}, {evaluation.model}, seed {evaluation.seed}")
         results.setdefault((task, variant), []).append(evaluation)
@@ -169,12 +169,15 @@ def load_language_models(folder: Path) -> Results:
     """
     results: Results = {}
     for path in sorted(folder.glob("sudoku-*.json")):
-        if f'"{LANGUAGE_MODEL}"' in path.read_text(encoding="utf-8") and (run := _read(path)).is_asked:
+        if (
+            f'"{LANGUAGE_MODEL}"' in path.read_text(encoding="utf-8")
+            and (run := read_evaluation(path)).is_asked
+        ):
             results.setdefault((run.task, run.model), []).append(run)
     return results
 
 
-def _read(path: Path) -> Evaluation:
+def read_evaluation(path: Path) -> Evaluation:
     if not path.is_file():
         raise ValueError(f"{path}: no such metric file; has this cell been evaluated?")
     try:

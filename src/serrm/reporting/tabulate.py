@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serrm.reporting.claims import Claim, check_claims, claims_table
+from serrm.reporting.curves import write_curves
 from serrm.reporting.efforts import effort_table
 from serrm.reporting.evidence import Evidence
 from serrm.reporting.examples import shown_examples
@@ -31,13 +32,18 @@ PLAIN_WRITERS = {"md": plain_markdown, "csv": plain_csv, "tex": plain_latex}
 
 @dataclass(frozen=True)
 class Places:
-    """Where a profile's metrics and examples are read, and its tables, figures and page are written."""
+    """Where a profile's metrics and examples are read, and its tables, figures, curves and page are written."""
 
     metrics: Path
     examples: Path
     tables: Path
     figures: Path
     page: Path
+
+    @property
+    def curves(self) -> Path:
+        """The points of the curves, beside the figures."""
+        return self.figures.with_name("curves")
 
     @classmethod
     def under(cls, reports: Path, examples: Path) -> "Places":
@@ -76,6 +82,7 @@ def tabulate(
     tables = build_tables(profile, results, settings, claims, asked)
     figures = build_figures(profile, results, settings, tables)
     _write_tables(tables, places.tables)
+    write_curves(results, places.curves)
     places.figures.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
         write_whole(places.figures / f"{name}.svg", figure)

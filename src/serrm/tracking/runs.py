@@ -1,49 +1,57 @@
-"""MLflow: one experiment a profile, one run a cell of the grid. The only importer of mlflow.
-
-params.yaml owns the configuration and DVC the weights; MLflow mirrors both, for comparing runs. The store is
-`mlflow.db` in the repository root unless MLFLOW_TRACKING_URI says otherwise.
-"""
+"""The run of one cell while it is open: training, scores, pictures and description, as the stages come to know them."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-
 import mlflow
-from filelock import FileLock
 from mlflow.entities import Dataset, DatasetInput, Metric, RunStatus
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 
 from serrm.data.manifest import hash_file
-from serrm.store import tracking_uri
+from serrm.reporting.results import Evaluation
+from serrm.tracking.store import CURRENT, TRAINING, connect, known_run, new_run, tagged_runs
+from serrm.tracking.words import cell_tags, description, headline, training_digest
 from serrm.training.interrupt import Interrupted
 
 PICTURES = 2  # of each size of grid
 BATCH = 500  # metrics sent at once; MLflow's limit is 1,000
-WATCHED = ("src", "stages", "dvc.yaml", "params.yaml")
+FACTS = ("seconds", "samples", "steps", "puzzle_steps_per_second", "peak_memory_bytes")
 
 
 @dataclass
 class CellRun:
-    """An open run: metrics are collected and sent in batches."""
+    """An open run: metrics are collected and sent in batches, and none that it has already."""
 
     client: MlflowClient
+    profile: str
     run_id: str
+    known: dict[str, set[tuple[int, float]]] = field(default_factory=dict)  # (step, value) by metric
     last_record: int = -1  # step of the newest training record that MLflow has
     pending: list[Metric] = field(default_factory=list)
 
+    @classmethod
+    def open(cls, client: MlflowClient, profile: str, run_id: str) -> "CellRun":
+        """A run of the store, with what has been logged to it."""
+        logged = client.get_run(run_id).data.metrics
+        known = {
+            name: {(metric.step, metric.value) for metric in client.get_metric_history(run_id, name)}
+            for name in logged
+        }
+        last = max((step for step, _ in known.get("train/loss", ())), default=-1)
+        return cls(client, profile, run_id, known, last)
+
     def log(self, values: Mapping[str, int | float | None], step: int = 0) -> None:
-        """Note metrics; None is left out."""
+        """Note metrics; None is left out, and so is a value that the run has at this step."""
         now = get_current_time_millis()
         self.pending += [
-            Metric(name, value, now, step) for name, value in values.items() if value is not None
+            Metric(name, value, now, step)
+            for name, value in values.items()
+            if value is not None and (step, value) not in self.known.get(name, ())
         ]
         if len(self.pending) >= BATCH:
             self.flush()
@@ -65,24 +73,54 @@ class CellRun:
         facts = config["training"]
         self.log({"model/parameters": config["parameters"]})
         self.log({"model/parameters_with_task_types": config["parameters_with_task_types"]})
-        for key in ("seconds", "samples", "steps", "puzzle_steps_per_second", "peak_memory_bytes"):
-            self.log({f"train/{key}": facts[key]})
+        self.log({f"train/{key}": facts[key] for key in FACTS})
         self.tag(
-            {"data_hash": config["data_hash"], "code_hash": config["code_hash"], "device": facts["device"]}
+            {
+                "data_hash": config["data_hash"],
+                "code_hash": config["code_hash"],
+                "device": facts["device"],
+                TRAINING: training_digest(self.profile, name, config["data_hash"], facts),
+            }
         )
         self.log_dataset(arrays.name, config["data_hash"], arrays.as_posix())
         self.log_checkpoint(name, checkpoint, hash_file(checkpoint / "model.safetensors"))
+        self.become_current(name)
+
+    def log_told(self, evaluation: Evaluation) -> None:
+        """What a metric file tells of its training, where there is no checkpoint to ask."""
+        info, facts = evaluation.model_info, evaluation.training
+        self.log({"model/parameters": info.parameters})
+        self.log({"model/parameters_with_task_types": info.parameters_with_task_types})
+        told = facts.model_dump() | {"puzzle_steps_per_second": facts.puzzles_per_second}
+        self.log({f"train/{key}": told[key] for key in FACTS})
+        self.tag({"data_hash": evaluation.data.hash, "device": facts.device or ""})
 
     def log_scores(self, metrics: Mapping[str, Any]) -> None:
         """The scores of an evaluation: each depth as a step, the deepest last, and the learning curve."""
         for name, scored in metrics["sets"].items():
-            for depth, scores in scored.get("steps", {}).items():
+            asked = {"0": scored["scores"]} if "scores" in scored else {}  # a language model knows no steps
+            for depth, scores in scored.get("steps", asked).items():
                 values = {f"test/{name.replace(',', '')}/{key}": value for key, value in scores.items()}
                 self.log(values, step=int(depth))  # MLflow's names know no comma
         for point in metrics["learning_curve"]:
             values = {key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi"))}
             self.log({f"curve/{key}": value for key, value in values.items()}, step=point["step"])
         self.log_dict(metrics, "metrics.json")
+
+    def describe(self, evaluation: Evaluation) -> None:
+        """What one compares runs by: tags, the scores on the set trained for, the description with its table."""
+        of_set, scores = headline(evaluation)
+        self.log(scores)
+        tags = cell_tags(evaluation.task, evaluation.model, evaluation.seed, evaluation.model_info.family)
+        self.tag(tags | {"score.set": of_set, "mlflow.note.content": description(evaluation)})
+        self.become_current(evaluation.name)
+
+    def become_current(self, name: str) -> None:
+        """Of the runs of a cell, this is the one whose results the reports hold."""
+        for other in tagged_runs(self.client, self.profile, "mlflow.runName", name):
+            is_current = str(other.info.run_id == self.run_id).lower()
+            if other.data.tags.get(CURRENT) != is_current:
+                self.client.set_tag(other.info.run_id, CURRENT, is_current)
 
     def log_pictures(self, folder: Path) -> None:
         """Drawings of the examples that an evaluation kept in `folder`: the first of each size, as artifacts."""
@@ -107,12 +145,18 @@ class CellRun:
             self.client.set_tag(self.run_id, key, value)
 
     def log_checkpoint(self, name: str, path: Path, digest: str) -> None:
-        """Register the checkpoint by where DVC keeps it, without copying it."""
+        """Register the checkpoint by where DVC keeps it, without copying it; once."""
+        experiment = self.client.get_run(self.run_id).info.experiment_id
+        known = mlflow.search_logged_models(
+            [experiment], filter_string=f"source_run_id = '{self.run_id}'", output_format="list"
+        )
+        if any(model.tags.get("sha256") == digest for model in known):
+            return
         mlflow.create_external_model(
             name=name,
             source_run_id=self.run_id,
             tags={"dvc_path": path.as_posix(), "sha256": digest},
-            experiment_id=self.client.get_run(self.run_id).info.experiment_id,
+            experiment_id=experiment,
         )
 
     def log_dataset(self, name: str, digest: str, source: str) -> None:
@@ -123,21 +167,29 @@ class CellRun:
 
 @contextmanager
 def cell_run(
-    root: Path, profile: str, name: str, pointer: Path, *, params: Mapping[str, Any] | None = None
+    root: Path,
+    profile: str,
+    name: str,
+    pointer: Path,
+    *,
+    params: Mapping[str, Any] | None = None,
+    training: str | None = None,
 ) -> Iterator[CellRun]:
-    """The run of a cell: the one that `pointer` names, else a new one.
+    """The run of a cell: the one that `pointer` names, else the one of that `training`, else a new one.
 
     With `params`, those of a new run, `pointer` is made to name it; without, the file is only read (it is an output
     of the training then, and belongs to DVC). The run ends FINISHED, or FAILED or KILLED as the body does.
     """
-    client = _connect(root)
-    run_id = _known_run(client, pointer) or _new_run(client, root, profile, name, params or {})
+    client = connect(root)
+    run_id = find_run(client, profile, pointer, training)
+    if run_id is None:
+        tags = {"dvc.stage": f"train@{profile}-{name}"} | ({TRAINING: training} if training else {})
+        run_id = new_run(client, root, profile, name, tags, params or {})
     if params is not None:
         pointer.parent.mkdir(parents=True, exist_ok=True)
         pointer.write_text(json.dumps({"run_id": run_id}) + "\n")
     client.update_run(run_id, RunStatus.to_string(RunStatus.RUNNING))
-    logged = client.get_metric_history(run_id, "train/loss")
-    run = CellRun(client, run_id, max((metric.step for metric in logged), default=-1))
+    run = CellRun.open(client, profile, run_id)
     status = RunStatus.FAILED
     try:
         yield run
@@ -150,70 +202,13 @@ def cell_run(
         client.set_terminated(run_id, RunStatus.to_string(status))
 
 
-def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} as {"a.b": 1}."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            flat.update(flattened(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+def find_run(client: MlflowClient, profile: str, pointer: Path, training: str | None) -> str | None:
+    """The run that a pointer names, else the newest one of a training; None where the store has neither.
 
-
-def _connect(root: Path) -> MlflowClient:
-    uri = tracking_uri(root)
-    mlflow.set_tracking_uri(uri)
-    if not uri.startswith("sqlite:///"):
-        return MlflowClient(uri)
-    # Several processes that create or migrate one database at once break it.
-    with FileLock(uri.removeprefix("sqlite:///") + ".lock"):
-        client = MlflowClient(uri)
-        client.search_experiments(max_results=1)
-    return client
-
-
-def _known_run(client: MlflowClient, pointer: Path) -> str | None:
-    if not pointer.is_file():
-        return None
-    run_id = str(json.loads(pointer.read_text())["run_id"])
-    known = client.search_runs(
-        [each.experiment_id for each in client.search_experiments()],
-        filter_string=f"attributes.run_id = '{run_id}'",
-        max_results=1,
-    )
-    return run_id if known else None
-
-
-def _new_run(client: MlflowClient, root: Path, profile: str, name: str, params: Mapping[str, Any]) -> str:
-    experiment = client.get_experiment_by_name(profile)
-    experiment_id = experiment.experiment_id if experiment else _new_experiment(client, root, profile)
-    tags = {"profile": profile, "dvc.stage": f"train@{profile}-{name}", **_git_tags(root)}
-    run = client.create_run(experiment_id, run_name=name, tags=tags)
-    for key, value in flattened(params).items():
-        client.log_param(run.info.run_id, key, value)
-    return str(run.info.run_id)
-
-
-def _new_experiment(client: MlflowClient, root: Path, profile: str) -> str:
-    """An experiment whose artifacts lie beside the default store, wherever it is made; a server has its own place."""
-    is_local = mlflow.get_tracking_uri().startswith("sqlite:///")
-    place = (root / "mlruns").resolve().as_uri() if is_local else None
-    return str(client.create_experiment(profile, artifact_location=place))
-
-
-def _git_tags(root: Path) -> dict[str, str]:
-    """Commit, and whether what decides the result differs from it; empty outside a repository."""
-    commit = _git(root, "rev-parse", "HEAD")
-    if commit is None:
-        return {}
-    changes = _git(root, "status", "--porcelain", "--", *WATCHED)
-    return {"mlflow.source.git.commit": commit, "git.dirty": str(bool(changes)).lower()}
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    try:
-        result = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return None
-    return result.stdout.strip() if result.returncode == 0 else None
+    Only the store in which a training ran knows the pointer's id; one made again from the files has the tag.
+    """
+    pointed = str(json.loads(pointer.read_text())["run_id"]) if pointer.is_file() else None
+    if run_id := known_run(client, pointed):
+        return run_id
+    found = tagged_runs(client, profile, TRAINING, training) if training else []
+    return str(found[0].info.run_id) if found else None

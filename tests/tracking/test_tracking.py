@@ -14,7 +14,8 @@ from mlflow.tracking import MlflowClient
 
 from serrm.config import TrainCell
 from serrm.store import tracking_uri
-from serrm.tracking import BATCH, CellRun, cell_run, flattened
+from serrm.tracking.runs import BATCH, CellRun, cell_run
+from serrm.tracking.store import flattened
 from serrm.training.interrupt import Interrupted
 
 # MLflow's own models of its database.

@@ -1,0 +1,44 @@
+"""`serrm regress`: what moved in a profile's numbers since the committed expectations."""
+
+from pathlib import Path
+
+import typer
+
+PROFILE = typer.Option("ci", help="ci, cpu, gpu or paper.")
+UPDATE = typer.Option(False, "--update", help="Expect from now on what was measured.")
+
+
+def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
+    """Compare losses, scores and counts with regression/<profile>.json; exit code 1 if one is outside its tolerance."""
+    from serrm.project import check_profile, find_root, write_json
+    from serrm.reporting.regression import (
+        DEFAULTS,
+        Expectations,
+        changes_table,
+        compare,
+        measure,
+        read_expectations,
+    )
+
+    check_profile(profile)
+    root = find_root(Path.cwd())
+    file, reports = root / "regression" / f"{profile}.json", root / "reports" / profile
+    measured = measure(reports / "metrics", reports / "training")
+    num_values = sum(len(values) for kinds in measured.values() for values in kinds.values())
+    if not (is_update or file.is_file()):
+        raise ValueError(
+            f"{file}: no expectations yet; `serrm regress --profile {profile} --update` writes them"
+        )
+    known = read_expectations(file) if file.is_file() else Expectations(tolerances=DEFAULTS, cells={})
+    changes = compare(known, measured)
+    if changes:
+        typer.echo(changes_table(changes))
+    num_outside = sum(change.is_outside for change in changes)
+    typer.echo(
+        f"\n{len(measured)} cells, {num_values} values: {len(changes)} moved, {num_outside} outside their tolerance"
+    )
+    if is_update:
+        file.parent.mkdir(exist_ok=True)
+        write_json(file, Expectations(tolerances=known.tolerances, cells=measured).model_dump(mode="json"))
+    elif num_outside:
+        raise typer.Exit(1)

@@ -1,0 +1,67 @@
+"""`serrm track sync`: what the files say of every run, told to MLflow again."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from serrm.reporting.results import Evaluation
+    from serrm.tracking.sync import Settings
+
+track = typer.Typer(help="MLflow: make the runs again from the files.", no_args_is_help=True)
+
+
+@track.callback()
+def about() -> None:
+    """MLflow: make the runs again from the files."""
+
+
+@track.command()
+def sync(
+    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. [default: all that have results]"),
+) -> None:
+    """Bring MLflow up to what checkpoints, training logs, metrics and reports say; twice adds nothing."""
+    import logging
+
+    from serrm.project import check_profile, find_root
+    from serrm.store import tracking_uri
+    from serrm.tracking.files import cells_with_files, profiles_with_files
+    from serrm.tracking.sync import sync as sync_profile
+
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    root = find_root(Path.cwd()).resolve()
+    if profile is not None:
+        check_profile(profile)
+    profiles = [each for each in [profile] if each] or profiles_with_files(root)
+    if not any(cells_with_files(root, each) for each in profiles):
+        raise ValueError(f"{root}: no results of {profile or 'any profile'}: `make repro` makes them")
+    for each in profiles:
+        for synced in sync_profile(root, each, _settings(root)):
+            without = f"; without {', '.join(synced.missing)}" if synced.missing else ""
+            typer.echo(f"{each} {synced.name}: {synced.outcome}{without}")
+    typer.echo(f"in {tracking_uri(root)}")
+
+
+def _settings(root: Path) -> "Settings":
+    """What cells resolve to by params.yaml, as far as dvc.lock says that it is what they were trained with."""
+    from hashlib import md5
+
+    from serrm.config import locked_md5
+    from serrm.project import project_params
+    from serrm.resolve import as_text, train_cell
+
+    params = project_params(root)
+
+    def of(run: "Evaluation") -> Mapping[str, Any] | None:
+        try:
+            cell = train_cell(params, run.profile, run.task, run.model, run.seed)
+        except ValueError:
+            return None
+        digest = md5(as_text(cell).encode(), usedforsecurity=False).hexdigest()
+        locked = locked_md5(root / "dvc.lock", f"data/config/{run.profile}/train/{run.name}.json")
+        return cell.model_dump(mode="json") if digest == locked else None
+
+    return of

@@ -1,0 +1,56 @@
+"""The curves of a report as CSV files, one line a point, for `dvc plots`: what moved between two commits, drawn."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from serrm.reporting.files import write_whole
+from serrm.reporting.names import HEADLINE, model_name, set_name, task_name
+from serrm.reporting.results import Evaluation, Results, ScoredSet
+
+DEPTH: Final = ("panel", "model", "steps", "solved", "gpa")
+LEARNING: Final = ("panel", "model", "step", "samples", "loss", "solved", "gpa")
+Point = dict[str, str | int | float | None]
+
+
+def write_curves(results: Results, folder: Path) -> None:
+    """Write depth.csv and learning.csv: rates in percent against supervision steps, and against samples.
+
+    `solved` is the score that the paper gives first: FSR, for ARC-AGI pass@2. A panel is a task or one of its sets.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [run for seeds in results.values() for run in seeds]
+    several = len({run.seed for run in runs}) > 1
+    depth = [point for run in runs for point in _depth(run, _model(run, several))]
+    learning = [point for run in runs for point in _learning(run, _model(run, several))]
+    for name, columns, points in (("depth", DEPTH, depth), ("learning", LEARNING, learning)):
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(points)
+        write_whole(folder / f"{name}.csv", text.getvalue())
+
+
+def _model(run: Evaluation, has_seeds: bool) -> str:
+    return model_name(run.model) + (f", seed {run.seed}" if has_seeds else "")
+
+
+def _depth(run: Evaluation, model: str) -> Iterator[Point]:
+    for name, part in run.sets.items():
+        if isinstance(part, ScoredSet):
+            for steps, scores in part.steps.items():
+                panel = f"{task_name(run.task)} {set_name(name)}"
+                yield {"panel": panel, "model": model, "steps": steps, **_rates(run, scores)}
+
+
+def _learning(run: Evaluation, model: str) -> Iterator[Point]:
+    for point in run.learning_curve:
+        place = {"step": int(point["step"]), "samples": int(point["samples"]), "loss": point["loss"]}
+        yield {"panel": task_name(run.task), "model": model, **place, **_rates(run, point)}
+
+
+def _rates(run: Evaluation, scores: dict[str, float]) -> Point:
+    named = {"solved": scores.get(HEADLINE.get(run.task, "fsr")), "gpa": scores.get("gpa")}
+    return {name: None if rate is None else round(100 * rate, 2) for name, rate in named.items()}

@@ -1,0 +1,37 @@
+"""The training log of a cell as a CSV file: one line a record, for plots, for MLflow, and for what moved since.
+
+The train stage writes it beside the metrics, where it is small enough to be committed.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+Record = Mapping[str, int | float]
+COUNTS = ("step", "samples")
+
+
+def write_training_log(path: Path, records: Sequence[Record]) -> None:
+    """Write the records, oldest first; the file appears whole, and never through a link into a cache."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(records[0]) if records else COUNTS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text.getvalue(), encoding="utf-8")
+    partial.replace(path)
+
+
+def read_training_log(path: Path) -> list[dict[str, int | float]]:
+    """The records of a training log. ValueError naming the file if something else is in it."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        try:
+            return [
+                {key: int(value) if key in COUNTS else float(value) for key, value in row.items()}
+                for row in rows
+            ]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: line {rows.line_num}: no training log: {error}") from error

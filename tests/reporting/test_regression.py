@@ -1,0 +1,164 @@
+"""What moved is told, what moved too far fails: on metric files and training logs written here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serrm.cli import main
+from serrm.reporting.regression import (
+    DEFAULTS,
+    Change,
+    Expectations,
+    Tolerance,
+    Values,
+    changes_table,
+    compare,
+    measure,
+    read_expectations,
+)
+from serrm.reporting.training_log import read_training_log, write_training_log
+
+RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
+NAME = "sudoku-trm-s0"
+numbers = st.floats(-1e6, 1e6)
+
+
+def metric_file(**changes: Any) -> dict[str, Any]:
+    return {
+        "profile": "ci",
+        "task": "sudoku",
+        "model": "trm",
+        "seed": 0,
+        "model_info": {"family": "trm", "parameters": 1000, "parameters_with_task_types": 1016},
+        "training": {"steps": 60, "samples": 76, "seconds": 1.5},
+        "data": {"source": "generated puzzles", "train_puzzles": 64, "hash": "d"},
+        "deviations": [],
+        "sets": {
+            "9x9": {"status": "scored", "num_puzzles": 32, "steps": {"1": RATES, "16": RATES}},
+            "16x16": {"status": "scored", "num_puzzles": 2, "steps": {"16": RATES}},
+            "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
+        },
+        "learning_curve": [],
+    } | changes
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one result of the ci profile."""
+    (tmp_path / "params.yaml").touch()
+    reports = tmp_path / "reports" / "ci"
+    (reports / "metrics").mkdir(parents=True)
+    (reports / "metrics" / f"{NAME}.json").write_text(json.dumps(metric_file()))
+    write_log(reports, 1.25)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_log(reports: Path, loss: float) -> None:
+    records = [{"step": 20, "samples": 16, "loss": 2.0}, {"step": 40, "samples": 30, "loss": loss}]
+    write_training_log(reports / "training" / f"{NAME}.csv", records)
+
+
+def values(**kinds: dict[str, float]) -> Values:
+    return {NAME: kinds}  # type: ignore[dict-item]
+
+
+def test_what_is_measured(project: Path) -> None:
+    reports = project / "reports" / "ci"
+    measured = measure(reports / "metrics", reports / "training")[NAME]
+    assert measured["loss"] == {"step 20": 2.0, "step 40": 1.25}
+    assert measured["fsr"] == {"9x9 fsr after 1": 0.5, "9x9 fsr after 16": 0.5}, "two puzzles are too few"
+    assert measured["gpa"].keys() == {"9x9 gpa after 1", "9x9 gpa after 16", "16x16 gpa after 16"}
+    assert measured["count"]["9x9 puzzles"] == 32 and measured["count"]["parameters"] == 1000
+
+
+@given(numbers, numbers, st.floats(0, 10), st.floats(0, 1))
+def test_a_value_is_outside_if_it_moved_by_more_than_is_allowed(
+    old: float, new: float, absolute: float, relative: float
+) -> None:
+    tolerance = Tolerance(absolute=absolute, relative=relative)
+    expectations = Expectations(tolerances={"loss": tolerance}, cells=values(loss={"step 1": old}))
+    changes = compare(expectations, values(loss={"step 1": new}))
+    if changes:
+        (change,) = changes
+        assert change.is_outside == (abs(new - old) > max(absolute, relative * abs(old)))
+    else:
+        assert new == pytest.approx(old, rel=1e-8, abs=0)
+    assert compare(expectations, values(loss={"step 1": old})) == []
+
+
+def test_what_is_gone_or_no_number_fails_and_what_is_new_does_not() -> None:
+    expectations = Expectations(tolerances=DEFAULTS, cells=values(loss={"a": 1.0, "b": 1.0}))
+    changes = compare(expectations, values(loss={"b": float("nan"), "c": 3.0}))
+    assert {change.name: change.is_outside for change in changes} == {"a": True, "b": True, "c": False}
+    assert all(change.is_outside for change in compare(expectations, {}))
+
+
+def test_the_table_begins_with_what_is_outside() -> None:
+    changes = [
+        Change("cell", "loss", "step 1", 1.0, 1.01, 0.05),
+        Change("cell", "gpa", "9x9", 0.5, 0.75, 0.05),
+        Change("cell", "count", "new", None, 3.0, 0.0),
+    ]
+    lines = changes_table(changes).splitlines()
+    assert [line.split("|")[3].strip() for line in lines] == ["value", "-" * 8, "9x9", "step 1", "new"]
+    assert "+0.25" in lines[2] and "OUTSIDE" in lines[2] and "OUTSIDE" not in lines[3]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_the_command(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regress"]) == 1
+    assert "--update" in capsys.readouterr().err
+    assert main(["regress", "--update"]) == 0
+    capsys.readouterr()
+    file = project / "regression" / "ci.json"
+    before = file.read_bytes()
+    assert main(["regress"]) == 0
+    assert capsys.readouterr().out.strip().startswith("1 cells, 13 values: 0 moved")
+    write_log(project / "reports" / "ci", 1.26)
+    assert main(["regress"]) == 0
+    assert "1 moved, 0 outside" in capsys.readouterr().out
+    write_log(project / "reports" / "ci", 1.5)
+    assert main(["regress"]) == 1
+    assert "OUTSIDE" in capsys.readouterr().out
+    assert file.read_bytes() == before
+    assert main(["regress", "--update"]) == 0 and main(["regress"]) == 0
+    assert read_expectations(file).cells[NAME]["loss"]["step 40"] == 1.5
+
+
+def test_own_tolerances_are_kept(project: Path) -> None:
+    main(["regress", "--update"])
+    file = project / "regression" / "ci.json"
+    content = json.loads(file.read_text())
+    content["tolerances"]["loss"]["relative"] = 0.5
+    file.write_text(json.dumps(content))
+    write_log(project / "reports" / "ci", 1.5)
+    assert main(["regress"]) == 0
+    main(["regress", "--update"])
+    assert read_expectations(file).tolerances["loss"] == Tolerance(relative=0.5)
+
+
+def test_faults_are_one_line(project: Path, tmp_path: Path) -> None:
+    file = tmp_path / "expected.json"
+    file.write_text('{"tolerances": {"loss": {"absolute": -1}}, "cells": {}}')
+    with pytest.raises(ValueError, match=r"expected.json: tolerances.loss.absolute: "):
+        read_expectations(file)
+    with pytest.raises(ValueError, match="no metric files; has the profile been run"):
+        measure(tmp_path / "nowhere", tmp_path)
+    (tmp_path / "log.csv").write_text("step,loss\n1,many\n")
+    with pytest.raises(ValueError, match=r"log.csv: line 2: no training log"):
+        read_training_log(tmp_path / "log.csv")
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(allow_nan=False)), min_size=1))
+def test_a_training_log_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, points: list[tuple[int, float]]
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "log.csv"
+    records: list[dict[str, int | float]] = [{"step": step, "loss": loss} for step, loss in points]
+    write_training_log(path, records)
+    assert read_training_log(path) == records
