@@ -1,4 +1,4 @@
-"""What the documents say can be followed: links lead somewhere, commands exist, the model card has the file's numbers."""
+"""What the documents say can be followed: links lead somewhere, commands exist, the model card's numbers are right."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """The README's table, and the file of numbers that it is written from: tables 1 and 3 in one, a line for each side.
 
-`serrm headline --write README.md` takes a snapshot of a profile's metric files and writes both, so that the page and its
-numbers cannot part; pipeline runs change neither.
+`serrm headline --write README.md` takes a snapshot of a profile's metric files and writes both, so that the page and
+its numbers cannot part; pipeline runs change neither.
 """
 
 from collections.abc import Iterable, Sequence
@@ -90,7 +90,8 @@ def snapshot_markdown(snapshot: Snapshot) -> str:
         lines.append(_line(("", "paper", *(_paper(cell.paper) for cell in row.cells), "", "")))
     caption = (
         "Puzzles solved exactly (on ARC-AGI, by one of two answers), in percent of n with 95% intervals, after 16 "
-        f"supervision steps. {SIDES} {QUOTED}: quoted by the paper, not run there. Profile `{snapshot.profile}`, written by `{snapshot.command}`."
+        f"supervision steps. {SIDES} {QUOTED}: quoted by the paper, not run there. Profile `{snapshot.profile}`, "
+        f"written by `{snapshot.command}`."
     )
     return "\n".join([*lines, "", caption])
 
