@@ -13,8 +13,10 @@ from typing import Any, NoReturn
 import pytest
 import typer
 import yaml
+from rich.text import Text
+from typer.main import get_command
 
-from serrm.cli import main
+from serrm.cli import app, main
 from serrm.project import find_root
 from serrm.ui import server_command
 
@@ -61,6 +63,20 @@ def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
         "ui",
     ):
         assert command in out + err
+
+
+def test_help_texts_are_shown_as_they_are_written() -> None:
+    """Typer reads [brackets] in help texts as markup and swallows them."""
+    texts = help_texts(get_command(app))
+    assert len(texts) > 40
+    assert [text for text in texts if Text.from_markup(text).plain != text] == []
+
+
+def help_texts(command: Any) -> list[str]:
+    """Of a command, its options and arguments, and all commands below it."""
+    own = [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]
+    below = [text for each in getattr(command, "commands", {}).values() for text in help_texts(each)]
+    return [text for text in own if text] + below
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ from serrm.project import PARAMS, check_profile, find_root, write_json
 # The base of Typer's usage errors, which has no public name of its own in every version.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
+SNAPSHOT = "docs/snapshot.json"
+
 app = typer.Typer(
     help="Recurrent reasoning models on puzzles: check, score, look at results.",
     no_args_is_help=True,
@@ -73,7 +75,7 @@ def evaluate(
     ),
     steps: int = typer.Option(16, min=1, help="Supervision steps; scores are given at 1, 2, 4, … of them."),
     batch_size: int | None = typer.Option(
-        None, min=1, help="9×9 puzzles at once, larger grids fewer. [default: 64, on a GPU 512]"
+        None, min=1, help="9×9 puzzles at once, larger grids fewer. Default: 64, on a GPU 512."
     ),
     device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …"),
     precision: Precision = typer.Option(Precision.float32),
@@ -141,7 +143,14 @@ def export_checkpoint(
 
 @app.command()
 def headline(
-    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. [default: that of params.yaml]"),
+    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. Default: that of params.yaml."),
+    page: Path | None = typer.Option(
+        None,
+        "--write",
+        exists=True,
+        dir_okay=False,
+        help=f"Also put the scores between the markers of this page, and into {SNAPSHOT}.",
+    ),
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
     from serrm.config import Grid, parse, read_params
@@ -164,6 +173,8 @@ def headline(
     )
     typer.echo(text)
     typer.echo("  MLflow runs: make ui")
+    if page is not None:
+        _write_headline(profile, list(grid.cells()), reports / "metrics", page, root)
 
 
 @app.command()
@@ -206,6 +217,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return 130
     return code or 0
+
+
+def _write_headline(
+    profile: str, cells: list[tuple[str, str, int]], metrics: Path, page: Path, root: Path
+) -> None:
+    """The table of a page and the snapshot of the numbers in it."""
+    from serrm.reporting.files import write_whole
+    from serrm.reporting.snapshot import replace_table, snapshot_json, snapshot_markdown, take_snapshot
+
+    snapshot = take_snapshot(profile, cells, metrics, os.path.relpath(page, root))
+    text = replace_table(page.read_text(encoding="utf-8"), snapshot_markdown(snapshot))
+    (root / SNAPSHOT).parent.mkdir(exist_ok=True)
+    write_whole(root / SNAPSHOT, snapshot_json(snapshot))
+    write_whole(page, text)
+    typer.echo(f"  {page} and {os.path.relpath(root / SNAPSHOT)} hold the same numbers")
 
 
 def _say_error(message: str) -> None:

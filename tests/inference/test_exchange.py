@@ -357,6 +357,27 @@ def test_a_task_without_a_known_grid_is_refused(make: CellMaker, tmp_path: Path)
         import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")
 
 
+@pytest.mark.parametrize(
+    ("task", "num_symbols", "num_positions"),
+    [("sudoku", 11, 81), ("maze", 6, 900), ("arc_agi_1", 12, 900), ("arc_agi_2", 12, 900)],
+)
+@pytest.mark.parametrize("name", ["trm_mlp", "se_rrm_untied"])
+def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
+    make: CellMaker, tmp_path: Path, name: str, task: str, num_symbols: int, num_positions: int
+) -> None:
+    cell = make(name).model_copy(update={"task": task})
+    model = build_model(cell.model, num_symbols, num_positions=num_positions)
+    torch.save(published_weights(cell.model, model), tmp_path / "file.pt")
+    config = import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")
+    assert (config["num_symbols"], config["side"] ** 2) == (num_symbols, num_positions)
+    assert_same(dict(model.state_dict()), read_weights(tmp_path / "after"))
+    loaded = load_model(tmp_path / "after", CPU)
+    tokens = torch.ones((1, num_positions), dtype=torch.long)
+    state = loaded.model.initial_state(1, num_positions, num_symbols)
+    vectors = loaded.model.task_vectors(torch.zeros(1, dtype=torch.long))
+    assert loaded.model(state, tokens, vectors).logits.shape == (1, num_positions, num_symbols)
+
+
 class Harmful:
     """Unpickled carelessly, it leaves a file behind."""
 

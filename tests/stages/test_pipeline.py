@@ -168,6 +168,22 @@ def test_the_first_run_makes_everything(built: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+def test_a_variant_is_one_entry_and_appears_everywhere(built: Project) -> None:
+    """`other` is an entry that the copy's params.yaml has and the repository's has not."""
+    assert "other" not in yaml.safe_load((ROOT / "params.yaml").read_text())["model"]
+    reports = built.root / Layout("ci").reports
+    shown = {"table1.md": "**other**", "table2.csv": ",other,", "table2.tex": "other", "runs.md": "| other |"}
+    for name, text in shown.items():
+        assert text in (reports / "tables" / name).read_text(), name
+    page = (reports / "report.html").read_text()
+    assert re.search(r">\s*other\s*<", page)
+    assert "other" in (reports / "figures" / "depth.svg").read_text()
+    assert "sudoku-other-s0" in [name for name, _ in built.runs()]
+    assert "other" in built.run(sys.executable, "-m", "serrm.cli", "headline").stdout
+
+
+@pytest.mark.slow
 def test_a_second_run_does_nothing_and_soon(built: Project, record_property: Callable[..., None]) -> None:
     start = time.monotonic()
     assert built.repro() == set()

@@ -34,12 +34,12 @@ from serrm.models.published import (
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings, SequenceSettings
-from serrm.puzzles.alphabet import sudoku_alphabet
+from serrm.puzzles.alphabet import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions
 
 log = logging.getLogger(__name__)
-# Side of the grids and alphabet of a task as published.
-GRIDS = {"sudoku": (9, sudoku_alphabet(9))}
+# Side of a task's grids as published.
+SIDES = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}
 FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in PyTorch's refusal to unpickle a file
 # What reading a damaged or foreign file may raise.
 UNREADABLE = (
@@ -60,14 +60,17 @@ def import_checkpoint(file: Path, cell: TrainCell, target: Path, *, replaces: bo
     """Write the weights of a published state dict as the checkpoint `target`; returns its config.json.
 
     `cell` says what they are the weights of. A checkpoint at `target` is replaced only on demand, anything else never.
+    A published ARC file does not name the puzzles of its task-type table, so such a checkpoint comes back out but
+    cannot be asked about ARC tasks.
     Raises ValueError for a file that is no state dict of plain tensors, and naming a key that does not fit.
     """
     _check_target(target, replaces, is_checkpoint(target))
-    if cell.task not in GRIDS:
-        raise ValueError(f"task {cell.task!r} is none of {', '.join(GRIDS)}")
-    side, alphabet = GRIDS[cell.task]
+    if cell.task not in SIDES:
+        raise ValueError(f"task {cell.task!r} is none of {', '.join(SIDES)}")
+    side = SIDES[cell.task]
+    num_symbols = alphabet(cell.task, side).num_symbols
     try:
-        model = published_model(cell.model, read_state_dict(file), alphabet.num_symbols, side**2)
+        model = published_model(cell.model, read_state_dict(file), num_symbols, side**2)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
     config = {
@@ -75,7 +78,7 @@ def import_checkpoint(file: Path, cell: TrainCell, target: Path, *, replaces: bo
         "imported": {"file": file.name, "sha256": hash_file(file)},
         "code_hash": code_hash(),
         "packages": package_versions(),
-        "num_symbols": alphabet.num_symbols,
+        "num_symbols": num_symbols,
         "side": side,
         "parameters": num_parameters(model),
         "parameters_with_task_types": num_parameters(model, has_task_types=True),

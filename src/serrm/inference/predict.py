@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from serrm.models.recurrence import RecurrentModel
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 
 
 def predict(
@@ -38,3 +38,13 @@ def predict_logits(
         state = output.state
         if step in steps:
             yield step, output.logits
+
+
+def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
+    """Why a model cannot take grids of a side and alphabet, found out with one step on an empty one; None if it can."""
+    empty = torch.ones((1, side * side), dtype=torch.long, device=model.initial.device)
+    try:
+        next(predict(model, empty, num_symbols, (1,)))
+    except CannotExtrapolate as error:
+        return str(error)
+    return None

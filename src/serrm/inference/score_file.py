@@ -16,12 +16,12 @@ from tqdm import tqdm
 from serrm.data.puzzle_sets import Numbered, check_puzzles
 from serrm.inference.evaluate_sets import add_batch, rows_at_once, scored
 from serrm.inference.load import load_model
-from serrm.inference.predict import predict
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.inference.predict import refusal
+from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
 from serrm.puzzles.sudoku.solve import solve
-from serrm.scoring.metrics import BLANK, SudokuTally
+from serrm.scoring.metrics import SudokuTally
 from serrm.training.device import supported
 from serrm.training.loop import DTYPES
 
@@ -66,7 +66,8 @@ class FileScorer:
         side = puzzle.side
         if side not in self.sizes:
             tallies = {depth: SudokuTally() for depth in self.depths}
-            self.sizes[side] = SizeScores(tallies, rows_at_once(side, self.batch_size), self._refusal(side))
+            why_not = refusal(self.model, side, side + 2)
+            self.sizes[side] = SizeScores(tallies, rows_at_once(side, self.batch_size), why_not)
         size = self.sizes[side]
         if size.refusal is not None:
             return
@@ -98,15 +99,6 @@ class FileScorer:
         dtype = DTYPES[self.precision]
         for _ in add_batch(size.tallies, self.model, questions, answers + np.uint8(1), side + 2, dtype):
             pass  # counted, which is all that is wanted
-
-    def _refusal(self, side: int) -> str | None:
-        """Why the model cannot take grids of a side, found out with one step on a blank one."""
-        blank = torch.full((1, side * side), BLANK, device=self.model.initial.device)
-        try:
-            next(predict(self.model, blank, side + 2, (1,)))
-        except CannotExtrapolate as error:
-            return str(error)
-        return None
 
 
 def score_file(

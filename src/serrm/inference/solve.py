@@ -16,11 +16,10 @@ from serrm.inference.answers import NETWORK, Answer, Status, Trace, Verdict
 from serrm.inference.breadth import Found, Searcher
 from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.load import LoadedModel
-from serrm.inference.predict import predict
+from serrm.inference.predict import refusal
 from serrm.inference.questions import ARC, Entry, Question
 from serrm.inference.subjects import SUBJECTS, Subject, num_symbols
 from serrm.inference.verify import PATIENCE, VERIFIERS
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,8 @@ class Solver:
             self.done[number] = _without(entry, question, Status.UNSUPPORTED, reason)
             return
         group = self._group(question)
-        if refusal := group.refusal or group.subject.refusal(question):
-            self.done[number] = _without(entry, question, Status.UNSUPPORTED, refusal)
+        if why_not := group.refusal or group.subject.refusal(question):
+            self.done[number] = _without(entry, question, Status.UNSUPPORTED, why_not)
         elif contradiction := group.subject.contradiction(question):
             self.done[number] = _without(entry, question, Status.CONTRADICTORY, contradiction)
         else:
@@ -155,17 +154,7 @@ class Solver:
             patience=PATIENCE if rule is None and options.patience is None else options.patience,
             keeps_history=options.has_trace,
         )
-        return Group(subject, Searcher(model, symbols, plan), _refusal(model, side, symbols))
-
-
-def _refusal(model: RecurrentModel, side: int, symbols: int) -> str | None:
-    """Why a model cannot take grids of a side, found out with one step on an empty one."""
-    empty = torch.ones((1, side * side), dtype=torch.long, device=model.initial.device)
-    try:
-        next(predict(model, empty, symbols, (1,)))
-    except CannotExtrapolate as error:
-        return str(error)
-    return None
+        return Group(subject, Searcher(model, symbols, plan), refusal(model, side, symbols))
 
 
 def _without(entry: Entry, question: Question, status: Status, remark: str) -> Answer:

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
+# What the features of a head must be divisible by: pairs of them turn, for one, two or four coordinates.
+HEAD_DIVISOR = {"none": 1, "rope": 2, "rope2d": 4, "rope2d_shifted": 4, "rope2d_boxes": 8}
+
 
 class Settings(BaseModel):
     """A frozen group of parameters that refuses unknown keys."""
@@ -53,6 +56,11 @@ class SeRrmSettings(Settings):
     task_types: Literal["none", "full", "factored"]
     attention_dropout: float = Field(ge=0, lt=1)
 
+    @model_validator(mode="after")
+    def _has_heads_to_rotate(self) -> "SeRrmSettings":
+        _check_head(self.positions, self.head_dim)
+        return self
+
 
 class SequenceSettings(Settings):
     """What HRM and TRM share: one feature vector a position, behind a prefix that holds the task type."""
@@ -71,6 +79,7 @@ class SequenceSettings(Settings):
     def _has_whole_heads(self) -> "SequenceSettings":
         if self.width % (2 * self.heads):
             raise ValueError(f"width {self.width} does not split into {self.heads} heads of even size")
+        _check_head(self.positions, self.width // self.heads)
         return self
 
 
@@ -88,3 +97,11 @@ class HrmSettings(SequenceSettings):
 
 
 ModelSettings = Annotated[SeRrmSettings | TrmSettings | HrmSettings, Field(discriminator="family")]
+
+
+def _check_head(positions: str, head_dim: int) -> None:
+    divisor = HEAD_DIVISOR[positions]
+    if head_dim % divisor:
+        raise ValueError(
+            f"positions: {positions} needs heads divisible by {divisor}, not of {head_dim} features"
+        )

@@ -24,6 +24,7 @@ from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
 from serrm.training.device import prepare_device, supported_settings
+from serrm.training.fine_tune import load_initial
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.loop import Record, Trainer
 
@@ -89,6 +90,8 @@ class TrainingRun:
             num_task_types=stream.num_task_types,
         ).to(self.device)
         model.recomputes = execution.recompute
+        origin = cell.train.init_from
+        self.initial_sha256 = None if origin is None else load_initial(model, Path(origin))
         self.trainer = Trainer(
             model, stream, supported_settings(cell.train, self.device), cell.seed, cell.fidelity
         )
@@ -134,6 +137,7 @@ class TrainingRun:
             "cell": self.cell.model_dump(mode="json"),
             "data_hash": self.data_hash,
             "code_hash": ckpt.code_hash(),
+            "initial_sha256": self.initial_sha256,
             "packages": ckpt.package_versions(),
             "num_symbols": trainer.num_symbols,
             "side": trainer.stream.side,

@@ -42,6 +42,7 @@ class TrainSettings(Settings):
     compile: bool  # torch.compile the networks
     snapshots: NonNegativeInt  # averaged weights kept along the way, for learning curves
     log_every: PositiveInt  # steps between records of the training log
+    init_from: str | None = None  # checkpoint folder whose averaged weights to begin with: fine-tuning
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
