@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 # What the features of a head must be divisible by: pairs of them turn, for one, two or four coordinates.
-HEAD_DIVISOR = {"none": 1, "rope": 2, "rope2d": 4, "rope2d_shifted": 4, "rope2d_boxes": 8}
+HEAD_DIVISOR = {"none": 1, "rope": 2, "rope2d": 4, "rope2d_linear": 4, "rope2d_shifted": 4, "rope2d_boxes": 8}
 
 
 class Settings(BaseModel):
