@@ -24,6 +24,7 @@ def train(
     unfinished = layout.scratch / f"{cell.digest()}.mlflow.json"
     records: list[Record] = []
     with cell_run(ROOT, profile, name, unfinished, params=cell.model_dump(mode="json")) as run:
+        run.tag(cell_tags(task, model, seed, cell.model.family))
 
         def note(record: Record) -> None:
             records.append(record)
@@ -31,6 +32,5 @@ def train(
 
         config = train_cell(cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS), note)
         run.log_training(config, name, target, layout.arrays / task)
-        run.tag(cell_tags(task, model, seed, cell.model.family))
     write_training_log(layout.reports / "training" / f"{name}.csv", records)
     unfinished.replace(pointer)

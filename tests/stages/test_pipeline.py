@@ -96,12 +96,13 @@ class Project:
         path.write_text(yaml.safe_dump(params, sort_keys=False))
 
     def runs(self) -> list[tuple[str, str]]:
-        """Name and status of MLflow's runs, oldest first."""
+        """Name and status of MLflow's runs of cells, oldest first."""
         client = MlflowClient(f"sqlite:///{self.root / 'mlflow.db'}")
         experiment = client.get_experiment_by_name("ci")
         assert experiment is not None
         found = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"])
-        return [(run.info.run_name, run.info.status) for run in found]
+        of_cells = [run for run in found if run.data.tags["kind"] == "cell"]
+        return [(run.info.run_name, run.info.status) for run in of_cells]
 
 
 def tracked_files() -> list[str]:

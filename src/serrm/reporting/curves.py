@@ -1,13 +1,14 @@
-"""The curves of a report as CSV files, one line a point, for `dvc plots`: what moved between two commits, drawn."""
+"""A report's curves and scores as plain data, for `dvc plots` and `dvc metrics`: what moved between two commits."""
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from serrm.reporting.files import write_whole
-from serrm.reporting.names import HEADLINE, model_name, set_name, task_name
+from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Results, ScoredSet
 
 DEPTH: Final = ("panel", "model", "steps", "solved", "gpa")
@@ -31,6 +32,20 @@ def write_curves(results: Results, folder: Path) -> None:
         writer.writeheader()
         writer.writerows(points)
         write_whole(folder / f"{name}.csv", text.getvalue())
+
+
+def write_scores(results: Results, path: Path) -> None:
+    """Write one JSON of what one compares first: each cell's rates after the last step, by set, in percent."""
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    for run in (run for seeds in results.values() for run in seeds):
+        parts = {name: part for name, part in run.sets.items() if isinstance(part, ScoredSet)}
+        scores[run.name] = {name: _last_rates(part) for name, part in parts.items()}
+    write_whole(path, json.dumps(scores, indent=2) + "\n")
+
+
+def _last_rates(part: ScoredSet) -> dict[str, float]:
+    scores = part.steps[max(part.steps)]
+    return {name: round(100 * scores[name], 2) for name in METRIC_NAMES if name in scores}
 
 
 def _model(run: Evaluation, has_seeds: bool) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serrm.reporting.claims import Claim, check_claims, claims_table
-from serrm.reporting.curves import write_curves
+from serrm.reporting.curves import write_curves, write_scores
 from serrm.reporting.efforts import effort_table
 from serrm.reporting.evidence import Evidence
 from serrm.reporting.examples import shown_examples
@@ -83,6 +83,7 @@ def tabulate(
     figures = build_figures(profile, results, settings, tables)
     _write_tables(tables, places.tables)
     write_curves(results, places.curves)
+    write_scores(results, places.curves.with_name("scores.json"))
     places.figures.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
         write_whole(places.figures / f"{name}.svg", figure)
