@@ -14,15 +14,18 @@ def train(
     """Train one cell of the grid; interrupted, the same command goes on where it stopped."""
     from serrm.config import TrainCell, read_cell, read_execution
     from serrm.tracking import cell_run
+    from serrm.training.processes import is_first_of_torchrun
     from serrm.training.run import train as train_cell
 
     layout, name = Layout(profile), f"{task}-{model}-s{seed}"
     cell = read_cell(TrainCell, layout.config / "train" / f"{name}.json")
     target, pointer = layout.runs / name, layout.runs / f"{name}.mlflow.json"
     unfinished = layout.scratch / f"{cell.digest()}.mlflow.json"
+    what = (cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS))
+    if not is_first_of_torchrun():
+        train_cell(*what)
+        return
     with cell_run(ROOT, profile, name, unfinished, params=cell.model_dump(mode="json")) as run:
-        config = train_cell(
-            cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS), run.log_record
-        )
+        config = train_cell(*what, run.log_record)
         run.log_training(config, name, target, layout.arrays / task)
     unfinished.replace(pointer)

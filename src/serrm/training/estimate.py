@@ -5,11 +5,10 @@ the same with and without it. A training that cannot fit is refused here.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from collections.abc import Iterator
 
 import psutil
 import torch
@@ -36,7 +35,8 @@ class Estimate:
     def words(self, num_steps: int) -> str:
         """The line of the log, for so many steps to go."""
         duration = duration_words(num_steps * self.seconds)
-        return f"needs about {gigabytes(self.memory)} and {self.seconds:.2g} s a step: {duration} for {num_steps:,} steps"
+        a_step = f"{gigabytes(self.memory)} and {self.seconds:.2g} s a step"
+        return f"needs about {a_step}: {duration} for {num_steps:,} steps"
 
 
 def estimate(trainer: Trainer) -> Estimate:
@@ -54,7 +54,9 @@ def estimate(trainer: Trainer) -> Estimate:
                 memory = torch.cuda.max_memory_allocated(device) + _still_to_come(trainer)
                 _refuse_beyond(memory, device)
     except torch.cuda.OutOfMemoryError as error:
-        raise ValueError(f"does not fit into the {gigabytes(total_memory(device))} of {device}: {ADVICE}") from error
+        raise ValueError(
+            f"does not fit into the {gigabytes(total_memory(device))} of {device}: {ADVICE}"
+        ) from error
     return Estimate(memory, max(trainer.processes.collect(seconds)))
 
 
@@ -105,7 +107,9 @@ def _seconds(trainer: Trainer) -> float:
     device, size = trainer.model.initial.device, _size(trainer)
     num = size
     if device.type == "cpu" and not _compiles(trainer):
-        num = max(1, min(size, int(TRIAL_SECONDS / _timed(lambda: trainer.work_on(_sample(trainer, 1)), device))))
+        num = max(
+            1, min(size, int(TRIAL_SECONDS / _timed(lambda: trainer.work_on(_sample(trainer, 1)), device)))
+        )
     sample = _sample(trainer, num)
     trainer.work_on(sample)
     of_piece = _timed(lambda: trainer.work_on(sample), device) / num
@@ -139,16 +143,23 @@ def _sample(trainer: Trainer, num: int) -> Piece:
     """The first examples of the stream, on fresh states."""
     stream, model, slots = trainer.stream, trainer.model, trainer.slots
     examples = stream.gather(0, num)
-    tokens, targets, task_types = (to_device(torch.from_numpy(part), slots.tokens.device).long() for part in examples)
+    tokens, targets, task_types = (
+        to_device(torch.from_numpy(part), slots.tokens.device).long() for part in examples
+    )
     state = model.initial_state(num, tokens.shape[1], trainer.num_symbols, slots.state[0].dtype)
-    return Piece(0, tokens, targets, task_types, tuple(part.contiguous() for part in state), torch.ones(num).long())
+    return Piece(
+        0, tokens, targets, task_types, tuple(part.contiguous() for part in state), torch.ones(num).long()
+    )
 
 
 def _compiles(trainer: Trainer) -> bool:
     """Whether a new size would be compiled first."""
     like = trainer.slots.state[0]
     networks = [net for net in trainer.model.networks.values() if isinstance(net, Network)]
-    is_native = [isinstance(net.bound(None, like, is_native=trainer.model.is_native), NativeNetwork) for net in networks]
+    is_native = [
+        isinstance(net.bound(None, like, is_native=trainer.model.is_native), NativeNetwork)
+        for net in networks
+    ]
     return trainer.settings.compile and not all(is_native)
 
 

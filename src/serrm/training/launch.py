@@ -12,6 +12,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
@@ -66,19 +67,22 @@ class Flag:
         return "SIGTERM" if self.event.is_set() else None
 
 
-def run_in_processes(work: Work, num: int, device: str, on_message: Tell) -> Any:
+def run_in_processes(work: Work, num: int, device: str, on_message: Tell, *, heeds_stops: bool = True) -> Any:
     """The result of `work` in the first of `num` processes; the messages it told were given to `on_message`.
 
-    Raises what the work raised: Interrupted, ValueError, OSError. A process that dies raises ChildProcessError, which
-    names it. Work and messages are pickled.
+    Work that heeds stop requests is told of a signal and ends by itself, other work is ended. Raises what the work
+    raised: Interrupted, ValueError, OSError. A process that dies raises ChildProcessError, which names it. Work and
+    messages are pickled.
     """
     context = multiprocessing.get_context("spawn")
-    stop = context.Event()
-    with tempfile.TemporaryDirectory() as folder, StopRequests() as requests:
+    stop, requests = context.Event(), StopRequests()
+    with tempfile.TemporaryDirectory() as folder, requests if heeds_stops else nullcontext():
         address = (Path(folder) / "rendezvous").as_uri()
         pipes = [context.Pipe(duplex=False) for _ in range(num)]
         workers = [
-            context.Process(target=_run, args=(work, Processes(rank, num, rank, num), address, device, end, stop))
+            context.Process(
+                target=_run, args=(work, Processes(rank, num, rank, num), address, device, end, stop)
+            )
             for rank, (_, end) in enumerate(pipes)
         ]
         _start(workers)
@@ -116,7 +120,9 @@ def _watch(
         wait([*(worker.sentinel for worker in workers if worker.is_alive()), *_open(pipes)], POLL)
         if requests.received is not None:
             stop.set()
-        has_ended = [not worker.is_alive() for worker in workers]  # looked at before what it said last is read
+        has_ended = [
+            not worker.is_alive() for worker in workers
+        ]  # looked at before what it said last is read
         for rank, report in _reports(pipes):
             if report.kind == "message":
                 on_message(report.content)
@@ -126,7 +132,9 @@ def _watch(
                 reasons[rank] = report
         if reasons or any(ended and rank not in results for rank, ended in enumerate(has_ended)):
             _await(workers)
-            reasons |= {rank: report for rank, report in _reports(pipes) if report.kind not in ("message", "result")}
+            reasons |= {
+                rank: report for rank, report in _reports(pipes) if report.kind not in ("message", "result")
+            }
             raise _cause([worker.exitcode for worker in workers], reasons)
     return results[0]
 
@@ -168,7 +176,9 @@ def _cause(codes: Sequence[int | None], reasons: dict[int, Report]) -> Exception
     for rank, report in reasons.items():
         if report.kind == "failure":
             return RuntimeError(f"process {rank} of {len(codes)} failed:\n{report.content}")
-    return LostProcess(next((report.content for report in reasons.values()), "a process ended without a word"))
+    return LostProcess(
+        next((report.content for report in reasons.values()), "a process ended without a word")
+    )
 
 
 def _run(work: Work, processes: Processes, address: str, device: str, pipe: Connection, stop: Event) -> None:
@@ -178,7 +188,11 @@ def _run(work: Work, processes: Processes, address: str, device: str, pipe: Conn
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     threading.Thread(target=_end_with_the_watcher, daemon=True).start()
     logging.basicConfig(level=logging.INFO if processes.is_first else logging.ERROR, format="%(message)s")
-    tell = (lambda message: pipe.send(Report("message", message))) if processes.is_first else (lambda message: None)
+    tell = (
+        (lambda message: pipe.send(Report("message", message)))
+        if processes.is_first
+        else (lambda message: None)
+    )
     try:
         with joined(processes, address, device):
             result = work(processes, tell, Flag(stop))

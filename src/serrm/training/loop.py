@@ -7,7 +7,7 @@ neither changes numbers beyond rounding, but for the masks of dropout.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -16,27 +16,17 @@ from torch import Tensor
 from serrm.data.batches import Stream
 from serrm.data.randomness import Purpose, keyed_rng
 from serrm.models.halting import halting_loss, halts
-from serrm.models.recurrence import RecurrentModel, State
+from serrm.models.recurrence import RecurrentModel
 from serrm.models.task_types import update_rows
 from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2, learning_rate
 from serrm.training.processes import ALONE, Processes
 from serrm.training.settings import Fidelity, TrainSettings
-from serrm.training.slots import Piece, Slots, empty_slots, to_device
+from serrm.training.slots import Piece, Slots, Worked, empty_slots, to_device
 from serrm.training.tally import Record, Tally
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 OF_SLOTS = ("tokens", "targets", "task_types")
-
-
-class Worked(NamedTuple):
-    """What the forward and backward pass of a piece leaves besides the gradients of the parameters."""
-
-    state: State
-    loss: Float[Tensor, ""]  # its share of the mean over all B slots
-    is_solved: Bool[Tensor, " b"]
-    halting: Float[Tensor, "b 2"] | None
-    task_gradients: Float[Tensor, "b W"] | None
 
 
 @dataclass
@@ -115,7 +105,10 @@ class Trainer:
             worked = self.work_on(piece)
             slots.go_on(piece, worked.state)
             parts.append(worked._replace(state=()))
-        halting, task_gradients = _joined([w.halting for w in parts]), _joined([w.task_gradients for w in parts])
+        halting, task_gradients = (
+            _joined([w.halting for w in parts]),
+            _joined([w.task_gradients for w in parts]),
+        )
         self._halt(halting)
         self._count(torch.stack([w.loss for w in parts]).sum(), torch.cat([w.is_solved for w in parts]))
         for group in self.optimizer.param_groups:
@@ -129,7 +122,7 @@ class Trainer:
 
     def work_on(self, piece: Piece) -> Worked:
         """One supervision step of some slots forward and backward; adds to the gradients, changes nothing else."""
-        # PyTorch's dropout has no generator argument; seeding by address makes it a pure function of (seed, step, slot).
+        # PyTorch's dropout has no generator argument; seeding by address makes it one of (seed, step, slot).
         rng = keyed_rng(self.seed, Purpose.DROPOUT, self.step, piece.first)
         torch.manual_seed(int(rng.integers(2**62)))
         settings = self.settings

@@ -16,7 +16,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
-PATIENCE = timedelta(hours=2)  # for a process that is slow to compile or to read; a dead one is noticed at once
+PATIENCE = timedelta(
+    hours=2
+)  # for a process that is slow to compile or to read; a dead one is noticed at once
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 

@@ -225,7 +225,9 @@ class TrainingRun:
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
         before = Manner.of(ckpt.read_config(found)["training"])
-        if self.processes.is_first and (change := before.change_to(self.manner, self.cell.model.attention_dropout)):
+        if self.processes.is_first and (
+            change := before.change_to(self.manner, self.cell.model.attention_dropout)
+        ):
             log.warning(change)
 
     def _snapshot_steps(self) -> set[int]:

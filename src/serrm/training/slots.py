@@ -7,9 +7,10 @@ halted, so that each draws for its own slots just what one process would draw fo
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from serrm.data.batches import Stream
@@ -26,6 +27,16 @@ class Piece:
     task_types: Int[Tensor, " b"]
     state: State
     num_steps: Int[Tensor, " b"]
+
+
+class Worked(NamedTuple):
+    """What the forward and backward pass of a piece leaves besides the gradients of the parameters."""
+
+    state: State
+    loss: Float[Tensor, ""]  # its share of the mean over all B slots
+    is_solved: Bool[Tensor, " b"]
+    halting: Float[Tensor, "b 2"] | None
+    task_gradients: Float[Tensor, "b W"] | None
 
 
 @dataclass
