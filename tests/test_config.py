@@ -66,9 +66,7 @@ def is_used(params: dict[str, Any], keys: Keys) -> bool:
     match keys:
         case ("profiles", name, *_) if name != params["profile"]:
             return False
-        case ("recipe", task, *_) | ("profiles", _, "recipe" | "data" | "evaluate", task, *_) if (
-            task not in tasks
-        ):
+        case ("recipe", task, *_) | ("profiles", _, "recipe" | "data" | "evaluate", task, *_) if task not in tasks:
             return False
         case ("model", name, *_) | ("recipe", _, name, *_) | ("profiles", _, "model", name, *_):
             return name in models

@@ -14,13 +14,7 @@ from serrm.inference.studies import studies, trained_size
 from serrm.training.run import train
 
 CPU = torch.device("cpu")
-EFFORT = {
-    "num_puzzles": 5,
-    "max_steps": [1, 2, 4],
-    "attempt_steps": 2,
-    "restarts": [1, 2],
-    "symmetries": [1, 3],
-}
+EFFORT = {"num_puzzles": 5, "max_steps": [1, 2, 4], "attempt_steps": 2, "restarts": [1, 2], "symmetries": [1, 3]}
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +38,7 @@ def loaded(
 
 def cell(**evaluate: Any) -> EvaluateCell:
     common = {"steps": [1], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 0}
-    values = {
-        "task": "sudoku",
-        "variant": "tiny",
-        "seed": 0,
-        "fidelity": {},
-        "deviations": [],
-        "source": "here",
-    }
+    values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "deviations": [], "source": "here"}
     return EvaluateCell.model_validate({**values, "evaluate": {**common, **evaluate}})
 
 

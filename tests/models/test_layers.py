@@ -145,9 +145,7 @@ def test_angles_with_boxes_tell_rows_columns_and_boxes(side: int) -> None:
         same_band = [other // box.rows == line // box.rows for other in range(side)]
         assert [torch.equal(box_rows[line, 0], box_rows[other, 0]) for other in range(side)] == same_band
         same_stack = [other // box.cols == line // box.cols for other in range(side)]
-        assert [
-            torch.equal(box_columns[0, line], box_columns[0, other]) for other in range(side)
-        ] == same_stack
+        assert [torch.equal(box_columns[0, line], box_columns[0, other]) for other in range(side)] == same_stack
 
 
 @pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (49, 8), (81, 12)])
