@@ -15,20 +15,21 @@ def evaluate(
 ) -> None:
     """Score the checkpoint of one cell of the grid on all sizes of its task."""
     from serrm.config import EvaluateCell, read_cell, read_execution
-    from serrm.inference.evaluate import evaluate as evaluate_checkpoint
-    from serrm.inference.gallery import Gallery
+    from serrm.inference.evaluate import evaluate_together
     from serrm.reporting.results import Evaluation
     from serrm.tracking.files import CellFiles
     from serrm.tracking.runs import cell_run
-    from serrm.training.device import prepare_device
+    from serrm.training.processes import is_first_of_torchrun
 
     layout, name = Layout(profile), f"{task}-{model}-s{seed}"
     cell = read_cell(EvaluateCell, layout.config / "evaluate" / f"{name}.json")
+    what = (layout.runs / name, layout.arrays / task, cell, read_execution(PARAMS))
+    if not is_first_of_torchrun():
+        evaluate_together(*what)
+        return
     training = CellFiles(ROOT, profile, name).training()
     with cell_run(ROOT, profile, name, layout.runs / f"{name}.mlflow.json", training=training) as run:
-        device = prepare_device(read_execution(PARAMS))
-        gallery = Gallery(task, cell.evaluate.examples)
-        scores = evaluate_checkpoint(layout.runs / name, layout.arrays / task, cell, device, gallery)
+        scores, gallery = evaluate_together(*what)
         metrics = {"profile": profile, "task": task, "model": model, "seed": seed, **scores}
         run.log_scores(metrics)
         run.describe(Evaluation.model_validate(metrics))

@@ -16,12 +16,17 @@ def train(
     from serrm.reporting.training_log import Record, write_training_log
     from serrm.tracking.runs import cell_run
     from serrm.tracking.words import cell_tags
+    from serrm.training.processes import is_first_of_torchrun
     from serrm.training.run import train as train_cell
 
     layout, name = Layout(profile), f"{task}-{model}-s{seed}"
     cell = read_cell(TrainCell, layout.config / "train" / f"{name}.json")
     target, pointer = layout.runs / name, layout.runs / f"{name}.mlflow.json"
     unfinished = layout.scratch / f"{cell.digest()}.mlflow.json"
+    what = (cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS))
+    if not is_first_of_torchrun():
+        train_cell(*what)
+        return
     records: list[Record] = []
     with cell_run(ROOT, profile, name, unfinished, params=cell.model_dump(mode="json")) as run:
         run.tag(cell_tags(task, model, seed, cell.model.family))
@@ -30,7 +35,7 @@ def train(
             records.append(record)
             run.log_record(record)
 
-        config = train_cell(cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS), note)
+        config = train_cell(*what, note)
         run.log_training(config, name, target, layout.arrays / task)
     write_training_log(layout.reports / "training" / f"{name}.csv", records)
     unfinished.replace(pointer)

@@ -91,10 +91,10 @@ class Execution(Settings):
     """How the work is done, not what: neither tracked by DVC nor part of any hash."""
 
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
-    threads: PositiveInt | None = None  # CPU threads (null: all cores)
-    recompute: bool = (
-        False  # compute what is inside a network twice rather than keep it: less memory, more time
-    )
+    threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
+    processes: PositiveInt = 1  # that share a training or an evaluation here; torchrun's number wins
+    micro_batch: PositiveInt | None = None  # most slots a process puts through the model at once (null: all)
+    recompute: bool = False  # compute what is inside a network twice, not keep it: less memory, more time
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
 

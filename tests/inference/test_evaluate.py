@@ -13,7 +13,7 @@ from torch import Tensor
 
 from serrm.config import EvaluateCell, EvaluateSettings, Execution, TrainCell
 from serrm.data.arrays import PuzzleArrays, open_arrays
-from serrm.inference.evaluate import evaluate
+from serrm.inference.evaluate import evaluate, evaluate_together
 from serrm.inference.evaluate_sets import rows_at_once, score_batches, score_set
 from serrm.inference.load import LoadedModel, load_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
@@ -227,3 +227,23 @@ def test_a_model_of_another_family(
     assert result["model_info"]["parameters_with_task_types"] == result["model_info"]["parameters"] + 16
     assert result["sets"]["4x4"]["status"] == "scored"
     assert result["sets"]["9x9"]["status"] == "cannot_extrapolate"
+
+
+def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path) -> None:
+    effort = {
+        "num_puzzles": 4,
+        "max_steps": [1, 2],
+        "attempt_steps": 2,
+        "restarts": [1, 2],
+        "symmetries": [1, 2],
+    }
+    cell = make_cell_of(evaluate=settings(steps=(1, 2, 16), effort=effort, equivariance_pairs=2, examples=3))
+    (one, seen), (two, shared) = (
+        evaluate_together(checkpoint, arrays, cell, Execution(device="cpu", threads=2, processes=num))
+        for num in (1, 2)
+    )
+    torch.set_num_threads(1)
+    assert one == two
+    assert {"adaptive", "breadth", "equivariance"} <= one.keys() and one["learning_curve"]
+    # Batches of two: the second process has seen the third puzzle.
+    assert list(seen.examples.items()) == list(shared.examples.items()) and len(seen.examples) == 6

@@ -44,7 +44,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         "model.safetensors",
         "training_state.pt",
         "config.json",
+        "SHA256SUMS",
     }
+    assert ckpt.damage(target) is None
     assert [path.name for path in target.parent.iterdir()] == ["step_1"]
 
 
@@ -143,8 +145,29 @@ def test_the_latest_whole_checkpoint_is_kept(tmp_path: Path) -> None:
     (tmp_path / "snapshots").mkdir()
     newest = ckpt.latest(tmp_path)
     assert newest is not None and newest.name == "step_000000100"
-    ckpt.prune(tmp_path, keep=newest)
-    assert {path.name for path in tmp_path.iterdir()} == {"step_000000100", "snapshots"}
+    ckpt.prune(tmp_path, 2)
+    assert {path.name for path in tmp_path.iterdir()} == {"step_000000100", "step_000000010", "snapshots"}
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "training_state.pt", "config.json", "SHA256SUMS"])
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    older, newer = write(tmp_path / "step_1"), write(tmp_path / "step_2")
+    assert ckpt.latest_sound(tmp_path) == newer and not caplog.records
+    content = (newer / name).read_bytes()
+    (newer / name).write_bytes(content[: len(content) // 2])
+    assert ckpt.latest_sound(tmp_path) == older and not newer.exists()
+    (line,) = caplog.messages
+    assert "step_2 is damaged" in line and "going on from step_1" in line and "\n" not in line
+    (older / name).unlink()
+    with pytest.raises(ValueError, match=r"step_1 is damaged: .*; remove .* to begin anew$"):
+        ckpt.latest_sound(tmp_path)
+    assert older.exists()
+
+
+def test_without_a_checkpoint_there_is_none_to_be_damaged(tmp_path: Path) -> None:
+    assert ckpt.latest_sound(tmp_path) is None
 
 
 def test_what_a_checkpoint_says_of_its_code() -> None:

@@ -18,11 +18,14 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from serrm.config import Execution, TrainCell
+from serrm.data.manifest import hash_file
 from serrm.training import checkpoint as ckpt
+from serrm.training.divergence import Diverged
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.loop import Record
-from serrm.training.run import train
+from serrm.training.run import TrainingRun, train
 
+NUM_KILLS = 20
 MakeCell = Callable[..., TrainCell]
 PLAIN = Execution(device="cpu")
 ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
@@ -129,7 +132,8 @@ def test_a_process_for_every_step_is_bit_identical(
         with pytest.raises(Interrupted, match=f"stopped at step {step} of 6"):
             run(cell, arrays, tmp_path, ONE_STEP)
         (scratch,) = (tmp_path / "scratch").iterdir()
-        assert [path.name for path in scratch.glob("step_*")] == [f"step_{step:09d}"]
+        kept = [f"step_{each:09d}" for each in range(max(1, step - 1), step + 1)]
+        assert sorted(path.name for path in scratch.glob("step_*")) == kept
     assert_same_checkpoint(run(cell, arrays, tmp_path, ONE_STEP), straight)
 
 
@@ -147,6 +151,7 @@ def test_success_leaves_a_checkpoint_and_no_scratch(
     config = train(cell, arrays, tmp_path / "runs" / "a", tmp_path / "scratch", PLAIN)
     target = tmp_path / "runs" / "a"
     assert sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()) == [
+        "SHA256SUMS",
         "config.json",
         "model.safetensors",
         "snapshots/step_000000002.safetensors",
@@ -208,6 +213,15 @@ def interrupted(cell: TrainCell, arrays: Path, folder: Path) -> Path:
     return found
 
 
+def rewrite_config(checkpoint: Path, config: dict[str, Any]) -> None:
+    """Another config.json, in a checkpoint that is as it was written."""
+    (checkpoint / ckpt.CONFIG).write_text(json.dumps(config))
+    names = (ckpt.MODEL, ckpt.STATE, ckpt.CONFIG)
+    (checkpoint / ckpt.SUMS).write_text(
+        "".join(f"{hash_file(checkpoint / name)}  {name}\n" for name in names)
+    )
+
+
 def test_changed_data_are_refused_by_name(
     make_cell: MakeCell, make_arrays: Callable[..., Path], arrays: Path, tmp_path: Path
 ) -> None:
@@ -225,10 +239,10 @@ def test_a_tampered_configuration_is_refused_by_name(
     make_cell: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:
     cell = make_cell()
-    path = interrupted(cell, arrays, tmp_path) / ckpt.CONFIG
-    config = json.loads(path.read_text())
+    found = interrupted(cell, arrays, tmp_path)
+    config = ckpt.read_config(found)
     config["cell"]["train"]["weight_decay"] = 0.7
-    path.write_text(json.dumps(config))
+    rewrite_config(found, config)
     with pytest.raises(ValueError, match=r"another cell\.train\.weight_decay: 0\.7, now 0\.1$"):
         run(cell, arrays, tmp_path)
 
@@ -250,10 +264,11 @@ def test_another_device_is_told(
     with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
         run(cell, arrays, tmp_path, ONE_STEP)
     assert not caplog.records
-    (path,) = (tmp_path / "scratch" / cell.digest()).glob("step_*/config.json")
-    config = json.loads(path.read_text())
+    found = ckpt.latest(tmp_path / "scratch" / cell.digest())
+    assert found is not None
+    config = ckpt.read_config(found)
     config["training"]["device"] = "cuda"
-    path.write_text(json.dumps(config))
+    rewrite_config(found, config)
     with caplog.at_level(logging.WARNING):
         run(cell, arrays, tmp_path)
     assert "begun on cuda, resuming on cpu" in caplog.text
@@ -338,24 +353,68 @@ train(
 """
 
 
+def test_an_explosion_stops_with_the_last_good_checkpoint(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell(train={"steps": 60, "log_every": 1, "learning_rate": 1e30, "warmup_steps": 40})
+    always = Execution(device="cpu", checkpoint_seconds=1e-9)
+    with pytest.raises(Diverged, match=r"(loss is|not finite).* at step \d+.*; training stopped") as caught:
+        run(cell, arrays, tmp_path, always)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+    good = ckpt.latest_sound(tmp_path / "scratch" / cell.digest())
+    where = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
+    assert where in str(caught.value)
+
+
+def test_a_bad_state_takes_no_good_checkpoints_place(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell()
+    good = interrupted(cell, arrays, tmp_path)
+    again = TrainingRun(cell, arrays, good.parent, PLAIN)
+    again.trainer.step += 1
+    with torch.no_grad():
+        again.trainer.parameters[0].reshape(-1)[0] = float("nan")
+    with pytest.raises(
+        Diverged, match=f"weights or states are not finite at step 2; .* checkpoint is .*{good.name}"
+    ):
+        again._save()
+    assert ckpt.latest(good.parent) == good and ckpt.damage(good) is None
+
+
+def test_a_truncated_checkpoint_loses_only_itself(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cell = make_cell(train={"log_every": 1})
+    straight = run(cell, arrays, tmp_path / "straight")
+    for _ in range(3):
+        newest = interrupted(cell, arrays, tmp_path)
+    assert newest.name == "step_000000003"
+    state = newest / ckpt.STATE
+    state.write_bytes(state.read_bytes()[:1000])
+    assert_same_checkpoint(run(cell, arrays, tmp_path), straight)
+    assert "step_000000003 is damaged: training_state.pt is not what was written (1000 bytes)" in caplog.text
+
+
 @pytest.mark.slow
 def test_killed_at_random_moments_is_bit_identical(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
     cell = make_cell(
-        train={"steps": 400, "log_every": 4, "snapshots": 20}, model={"attention_dropout": 0.2, "h_cycles": 1}
+        train={"steps": 4000, "log_every": 4, "snapshots": 20},
+        model={"attention_dropout": 0.2, "h_cycles": 1},
     )
     straight = run(cell, arrays, tmp_path / "straight")
     command = [sys.executable, "-c", PROGRAM, cell.model_dump_json(), str(arrays), str(tmp_path)]
     rng = np.random.default_rng(0)
     scratch, reached, num_kills = tmp_path / "scratch" / cell.digest(), [0], 0
-    while num_kills < 8:
+    while num_kills < NUM_KILLS:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
         assert process.stdout is not None
         process.stdout.readline()  # the first record
         time.sleep(rng.uniform(0, 1))
         process.kill()  # SIGKILL: nothing in the process can react
         process.communicate()
-        if process.returncode == 0:
-            break
+        assert process.returncode == -signal.SIGKILL, "the training must last for all kills"
         num_kills += 1
         found = ckpt.latest(scratch)
         if found is not None:

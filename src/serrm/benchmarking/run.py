@@ -11,8 +11,8 @@ import torch
 from serrm.benchmarking.cases import STEPS, Case
 from serrm.benchmarking.flops import count_work
 from serrm.benchmarking.timing import Stopwatch, Timing
+from serrm.training.device import peak_memory
 from serrm.training.loop import DTYPES
-from serrm.training.run import peak_memory
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,30 @@
 """Scoring a checkpoint: what its task asks for at several depths, batch by batch in constant memory."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
 
-from serrm.config import EvaluateCell
+from serrm.config import EvaluateCell, Execution
 from serrm.inference.evaluate_arc import evaluate_arc
 from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.studies import studies
+from serrm.training.device import prepare_device
+from serrm.training.launch import run_in_processes
+from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 
 HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of the learning curves
 Scores = dict[str, Any]
 
-# (model, arrays, cell, device, gallery, whether for a learning curve) → set name → scores
-EVALUATE: dict[str, Callable[[LoadedModel, Path, EvaluateCell, torch.device, Gallery, bool], Scores]] = {
+# (model, arrays, cell, device, gallery, whether for a learning curve, processes) → set name → scores
+EVALUATE: dict[
+    str, Callable[[LoadedModel, Path, EvaluateCell, torch.device, Gallery, bool, Processes], Scores]
+] = {
     "sudoku": evaluate_sets,
     "maze": evaluate_sets,
     "arc_agi_1": evaluate_arc,
@@ -32,15 +38,17 @@ def evaluate(
     cell: EvaluateCell,
     device: torch.device,
     gallery: Gallery | None = None,
+    processes: Processes = ALONE,
 ) -> Scores:
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
+    Several processes share the work and all have the same scores.
     Returns the metric file's content without the names of profile and cell; the gallery keeps what one may look at.
     """
     gallery = gallery or Gallery(cell.task, 0)
     loaded = load_model(checkpoint, device, has_dropout=cell.fidelity.dropout_at_evaluation)
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
-    sets = EVALUATE[cell.task](loaded, arrays, cell, device, gallery, False)
+    sets = EVALUATE[cell.task](loaded, arrays, cell, device, gallery, False, processes)
     config, training = loaded.config, loaded.config["training"]
     return {
         "model_info": {
@@ -64,13 +72,51 @@ def evaluate(
         },
         "deviations": list(cell.deviations),
         "sets": sets,
-        **studies(loaded, arrays, cell, device),
-        "learning_curve": list(learning_curve(checkpoint, loaded, arrays, cell, device)),
+        **studies(loaded, arrays, cell, device, processes),
+        "learning_curve": list(learning_curve(checkpoint, loaded, arrays, cell, device, processes)),
     }
 
 
+def evaluate_together(
+    checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution
+) -> tuple[Scores, Gallery]:
+    """`evaluate` by the processes of the execution section: the scores, and what one may look at.
+
+    The fault of dropout at evaluation draws its masks in the order of one process, which then works alone.
+    """
+    part = partial(_part, checkpoint, arrays, cell, execution)
+    if under_torchrun():
+        with joined_by_torchrun(execution.device) as processes:
+            return part(processes)
+    if execution.processes == 1 or cell.fidelity.dropout_at_evaluation:
+        return part(ALONE)
+    found: tuple[Scores, Gallery] = run_in_processes(
+        part, execution.processes, execution.device, lambda message: None, heeds_stops=False
+    )
+    return found
+
+
+def _part(
+    checkpoint: Path,
+    arrays: Path,
+    cell: EvaluateCell,
+    execution: Execution,
+    processes: Processes,
+    *_: object,
+) -> tuple[Scores, Gallery]:
+    device = prepare_device(execution, processes)
+    gallery = Gallery(cell.task, cell.evaluate.examples)
+    shared = ALONE if cell.fidelity.dropout_at_evaluation else processes
+    return evaluate(checkpoint, arrays, cell, device, gallery, shared), gallery
+
+
 def learning_curve(
-    checkpoint: Path, loaded: LoadedModel, arrays: Path, cell: EvaluateCell, device: torch.device
+    checkpoint: Path,
+    loaded: LoadedModel,
+    arrays: Path,
+    cell: EvaluateCell,
+    device: torch.device,
+    processes: Processes = ALONE,
 ) -> Iterator[dict[str, float]]:
     """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
     if cell.evaluate.curve_puzzles == 0:
@@ -81,7 +127,7 @@ def learning_curve(
         with safe_open(path, "pt") as file:
             facts = file.metadata()
             loaded.model.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
-        sets = EVALUATE[cell.task](loaded, arrays, headline, device, Gallery(cell.task, 0), True)
+        sets = EVALUATE[cell.task](loaded, arrays, headline, device, Gallery(cell.task, 0), True, processes)
         for scored in sets.values():
             yield {
                 "step": int(facts["step"]),

@@ -5,6 +5,7 @@ zeros) and with that of another puzzle: what the model knows of a puzzle beyond 
 one score. Paper: section "ARC-AGI", table 3.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from serrm.scoring.arc import ArcTally
 from serrm.scoring.submission import check_submission, submission
 from serrm.training.device import supported
 from serrm.training.loop import DTYPES
+from serrm.training.processes import ALONE, Processes
 
 SET = "evaluation"
 Answers = dict[int, ArcTally]  # by number of supervision steps
@@ -40,6 +42,7 @@ def evaluate_arc(
     device: torch.device,
     gallery: Gallery,
     is_curve: bool = False,
+    processes: Processes = ALONE,
 ) -> dict[str, Any]:
     """Scores with each kind of task type: the set "evaluation" with the right one, "evaluation, blank" and so on.
 
@@ -59,7 +62,9 @@ def evaluate_arc(
     sets = {}
     for kind in settings.task_types:
         name = SET if kind == "right" else f"{SET}, {kind} task type"
-        tallies = vote(loaded.model, questions, cell, DTYPES[precision], kind, gallery)
+        own = vote(loaded.model, questions, cell, DTYPES[precision], kind, gallery, processes)
+        tallies = _included(processes.collect(own))
+        gallery.share(SET, processes)
         if kind == "right":
             gallery.submission = checked_submission(tallies[max(tallies)])
         sets[name] = {
@@ -86,12 +91,15 @@ def vote(
     dtype: torch.dtype,
     kind: TaskType,
     gallery: Gallery,
+    processes: Processes = ALONE,
 ) -> Answers:
-    """The votes of all variants at every depth of the settings."""
+    """The votes of all variants at every depth of the settings, of the batches that are this process's."""
     tallies = {step: ArcTally(questions.answers()) for step in cell.evaluate.steps}
     size = rows_at_once(questions.side, cell.evaluate.batch_size, questions.num_symbols)
-    num = -(-questions.num_examples // size)
-    for start, batch in tqdm(questions.batches(size), total=num, desc="voting", disable=None, leave=False):
+    starts = range(processes.rank * size, questions.num_examples, processes.num * size)
+    is_quiet = None if processes.is_first else True
+    for start in tqdm(starts, desc="voting", disable=is_quiet, leave=False):
+        batch = questions.gather(start, min(size, questions.num_examples - start))
         tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
         vectors = task_vectors(model, batch.task_types, kind, keyed_rng(cell.seed, Purpose.TASK_TYPE, start))
         for step, logits in predict_logits(
@@ -102,6 +110,15 @@ def vote(
             if kind == "right":
                 show(gallery, questions, start, batch, step, predicted)
     return tallies
+
+
+def _included(of_all: Sequence[Answers]) -> Answers:
+    """The votes of all processes."""
+    first, *others = of_all
+    for other in others:
+        for step, tally in first.items():
+            tally.include(other[step])
+    return first
 
 
 def add_votes(
@@ -151,6 +168,7 @@ def show(
                 batch.answers[place],
                 step,
                 predicted[place],
+                start + place,
             )
 
 

@@ -17,9 +17,10 @@ from serrm.inference.predict import predict
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.puzzles.alphabet import alphabet
 from serrm.scoring.mazes import MazeTally
-from serrm.scoring.metrics import SudokuTally
+from serrm.scoring.metrics import SudokuTally, added_up
 from serrm.training.device import supported
 from serrm.training.loop import DTYPES
+from serrm.training.processes import ALONE, Processes
 
 Grids = UInt8[np.ndarray, "N I"]
 Tally = SudokuTally | MazeTally
@@ -34,6 +35,7 @@ def evaluate_sets(
     device: torch.device,
     gallery: Gallery,
     is_curve: bool = False,
+    processes: Processes = ALONE,
 ) -> dict[str, Any]:
     """Scores of every test set by name; for a learning curve of the size trained on alone, its first puzzles."""
     side, num = loaded.config["side"], cell.evaluate.curve_puzzles
@@ -42,7 +44,10 @@ def evaluate_sets(
         names = [name for name in names if name == f"{side}x{side}"]
     opened = (open_arrays(arrays, name) for name in names)
     chosen = (puzzles.first(num) if is_curve else puzzles for puzzles in opened)
-    return {puzzles.name: score_set(loaded, puzzles, cell.evaluate, device, gallery) for puzzles in chosen}
+    return {
+        puzzles.name: score_set(loaded, puzzles, cell.evaluate, device, gallery, processes)
+        for puzzles in chosen
+    }
 
 
 def score_set(
@@ -51,22 +56,36 @@ def score_set(
     settings: EvaluateSettings,
     device: torch.device,
     gallery: Gallery | None = None,
+    processes: Processes = ALONE,
 ) -> dict[str, Any]:
-    """Scores of one set at every depth of the settings, or the reason why the model cannot take its size."""
-    batches = _batches(puzzles, settings.batch_size)
+    """Scores of one set at every depth of the settings, or the reason why the model cannot take its size.
+
+    Several processes take the batches in turns: each batch is what it would be for one.
+    """
+    size = rows_at_once(puzzles.side, settings.batch_size, puzzles.num_symbols)
+    gallery = gallery or Gallery(puzzles.task, 0)
 
     def watch(number: int, step: int, batch: tuple[Grids, Grids], predicted: Grids) -> None:
-        if gallery is not None:
-            for place in range(max(0, min(len(predicted), gallery.num - number))):
-                question, answer = (part[place] for part in batch)
-                name = f"{puzzles.name} puzzle {number + place + 1}"
-                gallery.add(puzzles.name, puzzles.side, name, question, answer, step, predicted[place])
+        first = (number // size * processes.num + processes.rank) * size  # of this batch, in the set
+        for place in range(max(0, min(len(predicted), gallery.num - first))):
+            question, answer = (part[place] for part in batch)
+            name = f"{puzzles.name} puzzle {first + place + 1}"
+            shown = (name, question, answer, step, predicted[place], first + place)
+            gallery.add(puzzles.name, puzzles.side, *shown)
 
+    own: dict[int, Tally] | str
     try:
-        tallies = score_batches(loaded, batches, puzzles.side, settings, device, puzzles.task, watch)
+        batches = _batches(puzzles, size, processes)
+        own = score_batches(loaded, batches, puzzles.side, settings, device, puzzles.task, watch)
     except CannotExtrapolate as error:
-        return {"status": "cannot_extrapolate", "reason": str(error)}
-    return scored(tallies)
+        own = str(error)
+    gallery.share(puzzles.name, processes)
+    of_all: list[dict[int, Tally] | str] = processes.collect(own)
+    for found in of_all:
+        if isinstance(found, str):
+            return {"status": "cannot_extrapolate", "reason": found}
+    tallies = [found for found in of_all if not isinstance(found, str)]
+    return scored({step: added_up([each[step] for each in tallies]) for step in settings.steps})
 
 
 def score_batches(
@@ -126,11 +145,11 @@ def scored(tallies: Mapping[int, Tally]) -> dict[str, Any]:
     }
 
 
-def _batches(puzzles: PuzzleArrays, batch_size: int) -> Iterator[tuple[Grids, Grids]]:
-    """Batches of about the memory that `batch_size` 9×9 Sudoku puzzles need."""
-    size = rows_at_once(puzzles.side, batch_size, puzzles.num_symbols)
-    starts = range(0, len(puzzles), size)
-    for start in tqdm(starts, desc=f"evaluating {puzzles.name}", disable=None, leave=False):
+def _batches(puzzles: PuzzleArrays, size: int, processes: Processes) -> Iterator[tuple[Grids, Grids]]:
+    """This process's batches of `size` puzzles."""
+    starts = range(processes.rank * size, len(puzzles), processes.num * size)
+    is_quiet = None if processes.is_first else True
+    for start in tqdm(starts, desc=f"evaluating {puzzles.name}", disable=is_quiet, leave=False):
         rows = slice(start, start + size)
         yield np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])
 

@@ -4,6 +4,8 @@ For table 2's extension, the figure of depth and breadth, and the equivariance f
 trained on. (Paper: figures 1 and A2, proposition on symbols; adaptive depth and breadth are extensions.)
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +25,39 @@ from serrm.inference.verify import VERIFIERS
 from serrm.puzzles.alphabet import alphabet
 from serrm.training.device import supported
 from serrm.training.loop import DTYPES
+from serrm.training.processes import ALONE, Processes
 
 Tokens = UInt8[np.ndarray, "N I"]
 EQUIVARIANCE_STEPS = 16
 
 
-def studies(loaded: LoadedModel, arrays: Path, cell: EvaluateCell, device: torch.device) -> dict[str, Any]:
-    """The keys `adaptive`, `breadth` and `equivariance` of a metric file, as far as settings and task have them."""
+def studies(
+    loaded: LoadedModel,
+    arrays: Path,
+    cell: EvaluateCell,
+    device: torch.device,
+    processes: Processes = ALONE,
+) -> dict[str, Any]:
+    """The keys `adaptive`, `breadth` and `equivariance` of a metric file, as far as settings and task have them.
+
+    Several processes take whole studies in turns.
+    """
     puzzles = trained_size(loaded, arrays)
     if puzzles is None:
         return {}
     precision, _ = supported(cell.evaluate.precision, False, device)
-    found: dict[str, Any] = {}
+    works: list[tuple[str, Callable[[], Any]]] = []
     if cell.evaluate.effort is not None and cell.task in VERIFIERS:
-        found |= effort(loaded, puzzles, cell, DTYPES[precision])
+        works += effort(loaded, puzzles, cell, DTYPES[precision])
     if cell.evaluate.equivariance_pairs and cell.task == "sudoku":
         first = puzzles.first(cell.evaluate.equivariance_pairs)
-        found["equivariance"] = equivariance(loaded, first, cell.seed, DTYPES[precision])
+        works.append(("equivariance", partial(equivariance, loaded, first, cell.seed, DTYPES[precision])))
+    own = [work() if processes.takes(number) else None for number, (_, work) in enumerate(works)]
+    of_all = processes.collect(own)
+    found: dict[str, Any] = {}
+    for number, (name, _) in enumerate(works):
+        result = of_all[number % processes.num][number]
+        found[name] = found[name] + result if name in found else result
     return found
 
 
@@ -51,26 +69,29 @@ def trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
 
 def effort(
     loaded: LoadedModel, puzzles: PuzzleArrays, cell: EvaluateCell, dtype: torch.dtype
-) -> dict[str, Any]:
-    """FSR against mean steps a puzzle: by depth when verified puzzles stop, by restarts, by symmetric images."""
+) -> list[tuple[str, Callable[[], Any]]]:
+    """FSR against mean steps a puzzle: by depth when verified puzzles stop, by restarts, by symmetric images.
+
+    (key, work) of each; the points of the last two stand one behind the other.
+    """
     settings = cell.evaluate.effort
     assert settings is not None
     chosen = puzzles.first(settings.num_puzzles)
     questions, answers = np.asarray(chosen.questions), np.asarray(chosen.answers)
     size = rows_at_once(puzzles.side, cell.evaluate.batch_size, puzzles.num_symbols)
     plan = Plan(max(settings.max_steps), size, VERIFIERS[cell.task], dtype=dtype)
-    found: dict[str, Any] = {
-        "adaptive": adaptive_curve(loaded, questions, answers, puzzles.side, plan, settings.max_steps)
-    }
+    asked = (loaded, questions, answers, puzzles.side)
     short = Plan(settings.attempt_steps, size, VERIFIERS[cell.task], dtype=dtype)
     kinds = {RESTARTS: settings.restarts, SYMMETRIC: settings.symmetries}
-    found["breadth"] = [
-        point
-        for kind, nums in kinds.items()
-        if nums
-        for point in breadth_points(loaded, questions, answers, puzzles.side, short, kind, nums, cell.seed)
+    return [
+        ("adaptive", partial(adaptive_curve, *asked, plan, settings.max_steps)),
+        ("breadth", list),  # a file has the key even if no kind is asked for
+        *(
+            ("breadth", partial(breadth_points, *asked, short, kind, nums, cell.seed))
+            for kind, nums in kinds.items()
+            if nums
+        ),
     ]
-    return found
 
 
 def equivariance(loaded: LoadedModel, puzzles: PuzzleArrays, seed: int, dtype: torch.dtype) -> dict[str, Any]:

@@ -67,6 +67,14 @@ class ArcTally:
         num_votes, total = pools.get(key, Pool(0, 0))
         pools[key] = Pool(num_votes + 1, total + int(confidence / CONFIDENCE_UNIT))
 
+    def include(self, other: "ArcTally") -> None:
+        """Count the votes of another tally of the same answers, too; the order does not matter."""
+        for asked, pools in other.pools.items():
+            own = self.pools.setdefault(asked, {})
+            for key, pool in pools.items():
+                num_votes, total = own.get(key, Pool(0, 0))
+                own[key] = Pool(num_votes + pool.num_votes, total + pool.confidence)
+
     def ranking(self, puzzle: str, test: int) -> list[Candidate]:
         """The grids predicted for a test input, best first; none if there was no prediction.
 

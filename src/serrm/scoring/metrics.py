@@ -3,13 +3,16 @@
 Evaluation adds one batch after another to a `SudokuTally`, one tally for each number of supervision steps.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Integer
 
 from serrm.scoring.intervals import wilson
 
+T = TypeVar("T")
 BLANK = 1  # the token of a blank cell; tokens 2 and up are the digits 1 and up
 
 
@@ -30,6 +33,13 @@ def blank_hits(
     """How many of the cells that are blank in the inputs are predicted right, and how many there are."""
     is_blank = inputs == blank
     return int(np.sum(is_blank & (predictions == targets))), int(np.sum(is_blank))
+
+
+def added_up(tallies: Sequence[T]) -> T:
+    """One tally of what several have counted; their fields are counts alone."""
+    kind: Any = type(tallies[0])
+    total: T = kind(**{name: sum(vars(tally)[name] for tally in tallies) for name in vars(tallies[0])})
+    return total
 
 
 @dataclass

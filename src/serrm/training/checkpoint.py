@@ -1,11 +1,14 @@
 """Checkpoints: a directory with everything needed to go on bit for bit, written whole or not at all.
 
 `model.safetensors` holds the averaged weights, what one evaluates and ships; `training_state.pt` the raw weights,
-optimiser, average, slots and position of the sampler; `config.json` what they belong to.
+optimiser, average, slots and position of the sampler; `config.json` what they belong to; `SHA256SUMS` the hashes of all
+three, which are checked before a training goes on from them.
 """
 
 import hashlib
 import json
+import logging
+import os
 import platform
 import shutil
 from collections.abc import Mapping
@@ -17,11 +20,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from serrm.data.manifest import new_directory
+from serrm.data.manifest import hash_file, new_directory
 
+log = logging.getLogger(__name__)
 MODEL = "model.safetensors"
 STATE = "training_state.pt"
 CONFIG = "config.json"
+SUMS = "SHA256SUMS"  # as sha256sum writes and checks them
 PACKAGES = ("torch", "numpy", "serrm")
 SOURCES = ("**/*.py", "models/*.json", "models/native/*.h", "models/native/*.cpp")  # what decides the numbers
 
@@ -33,13 +38,36 @@ def write_checkpoint(
     config: Mapping[str, Any],
     snapshots: Path | None = None,
 ) -> None:
-    """Write the three files, and a copy of the `snapshots`, under another name; then take target's place."""
+    """Write the files, and a copy of the `snapshots`, under another name; then take target's place."""
     with new_directory(target) as temporary:
         save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary / MODEL)
         torch.save(dict(state), temporary / STATE)
         (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        names = (MODEL, STATE, CONFIG)
+        for name in names:
+            _to_disk(temporary / name)
+        (temporary / SUMS).write_text("".join(f"{hash_file(temporary / name)}  {name}\n" for name in names))
+        _to_disk(temporary / SUMS)
         if snapshots is not None:
             shutil.copytree(snapshots, temporary / snapshots.name)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file is on the disk itself, so that a power cut after the renaming finds it whole."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def damage(checkpoint: Path) -> str | None:
+    """What is wrong with a checkpoint's files in a few words, None if they are as they were written."""
+    try:
+        lines = (checkpoint / SUMS).read_text().splitlines()
+        for expected, name in (line.split("  ", 1) for line in lines):
+            if hash_file(checkpoint / name) != expected:
+                return f"{name} is not what was written ({(checkpoint / name).stat().st_size} bytes)"
+    except (OSError, ValueError) as error:
+        return f"{SUMS} cannot be checked: {error}"
+    return None if lines else f"{SUMS} is empty"
 
 
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:
@@ -85,15 +113,34 @@ def first_difference(found: object, expected: object, name: str) -> str | None:
 
 
 def latest(folder: Path) -> Path | None:
-    """The newest whole checkpoint in a scratch folder."""
+    """The newest checkpoint in a scratch folder."""
     return max(folder.glob("step_*"), default=None)
 
 
-def prune(folder: Path, keep: Path) -> None:
-    """Remove all but one checkpoint, and what an interrupted write left behind."""
-    for path in [*folder.glob("step_*"), *folder.glob(".step_*")]:
-        if path != keep:
-            shutil.rmtree(path)
+def latest_sound(folder: Path) -> Path | None:
+    """The newest checkpoint that is as it was written; newer ones, which are not, are removed with a warning.
+
+    None if there is no checkpoint at all; ValueError if all there are are damaged.
+    """
+    found = sorted(folder.glob("step_*"), reverse=True)
+    wrong: dict[Path, str] = {}
+    for path in found:
+        damaged = damage(path)
+        if damaged is None:
+            for other, why in wrong.items():
+                log.warning("%s is damaged: %s; going on from %s", other, why, path.name)
+                shutil.rmtree(other)
+            return path
+        wrong[path] = damaged
+    if found:
+        raise ValueError(f"{found[0]} is damaged: {wrong[found[0]]}; remove {folder} to begin anew")
+    return None
+
+
+def prune(folder: Path, num: int) -> None:
+    """Remove all but the newest checkpoints, and what an interrupted write left behind."""
+    for path in [*sorted(folder.glob("step_*"), reverse=True)[num:], *folder.glob(".step_*")]:
+        shutil.rmtree(path)
 
 
 def code_hash() -> str:

@@ -1,11 +1,13 @@
 """Where the arithmetic is done, and what the machine at hand can do of what the settings ask for."""
 
 import logging
+import resource
 import shutil
 
 import torch
 
 from serrm.config import Execution
+from serrm.training.processes import ALONE, Processes, under_torchrun
 from serrm.training.settings import TrainSettings
 
 log = logging.getLogger(__name__)
@@ -28,11 +30,28 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def prepare_device(execution: Execution) -> torch.device:
-    """The device of the execution section, with its number of CPU threads set."""
-    if execution.threads:
-        torch.set_num_threads(execution.threads)
-    return choose_device(execution.device)
+def prepare_device(execution: Execution, processes: Processes = ALONE) -> torch.device:
+    """The device of the execution section for this process, with its share of the CPU threads set."""
+    threads = execution.threads
+    if threads is None and processes.num_here > 1 and not under_torchrun():
+        threads = torch.get_num_threads()
+    if threads is not None:
+        torch.set_num_threads(max(1, threads // processes.num_here))
+    device = choose_device(execution.device)
+    return device if processes.num_here == 1 else own_device(device, processes)
+
+
+def own_device(device: torch.device, processes: Processes) -> torch.device:
+    """One GPU for each process of this machine. ValueError if there are too few, or one of them is asked for."""
+    if device.type == "cpu":
+        return device
+    if device.index is not None or processes.num_here > torch.cuda.device_count():
+        raise ValueError(
+            f"device {str(device)!r}: {processes.num_here} processes need a GPU each, "
+            f"this machine has {torch.cuda.device_count()}; set execution.device to cuda or cpu"
+        )
+    torch.cuda.set_device(processes.rank_here)
+    return torch.device("cuda", processes.rank_here)
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
@@ -62,3 +81,10 @@ def supported_settings(settings: TrainSettings, device: torch.device) -> TrainSe
     """The settings with precision and compiling as this machine supports them."""
     precision, compiles = supported(settings.precision, settings.compile, device)
     return settings.model_copy(update={"precision": precision, "compile": compiles})
+
+
+def peak_memory(device: torch.device) -> int:
+    """Most memory used so far: of the GPU, or resident in this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,7 +1,8 @@
 """The training loop: one optimiser step is one supervision step of all slots (paper, section 2.1).
 
 Nothing here prints, logs or reads files; what happens is handed to `on_record`, and `Trainer.state_dict` is
-all there is to resume from, bit for bit.
+all there is to resume from, bit for bit. The slots may be spread over processes and go through the model in pieces:
+neither changes numbers beyond rounding, but for the masks of dropout.
 """
 
 from collections.abc import Callable
@@ -9,58 +10,40 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from serrm.data.batches import Stream
 from serrm.data.randomness import Purpose, keyed_rng
 from serrm.models.halting import halting_loss, halts
-from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.models.recurrence import RecurrentModel
 from serrm.models.task_types import update_rows
 from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2, learning_rate
+from serrm.training.processes import ALONE, Processes
 from serrm.training.settings import Fidelity, TrainSettings
-from serrm.training.slots import Slots, empty_slots, to_device
+from serrm.training.slots import Piece, Slots, Worked, empty_slots, to_device
+from serrm.training.tally import Record, Tally
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-Record = dict[str, int | float]
-
-
-@dataclass
-class Tally:
-    """Sums since the last record, kept on the device so that no step waits for it."""
-
-    loss: Tensor
-    num_halted: Tensor
-    num_solved: Tensor
-    num_steps: int = 0
-
-    @classmethod
-    def zero(cls, device: torch.device) -> "Tally":
-        """Nothing counted yet."""
-        loss, num_halted, num_solved = torch.zeros(3, device=device).unbind()
-        return cls(loss, num_halted, num_solved)
-
-    def record(self, step: int, samples: int, rate: float) -> Record:
-        """Means since the last record: loss a puzzle, share of halted slots whose puzzle was solved."""
-        halted = max(1.0, float(self.num_halted))
-        return {
-            "step": step,
-            "samples": samples,
-            "loss": float(self.loss) / max(1, self.num_steps),
-            "train_fsr": float(self.num_solved) / halted,
-            "learning_rate": rate,
-        }
+OF_SLOTS = ("tokens", "targets", "task_types")
 
 
 @dataclass
 class Trainer:
-    """A model in training: weights, average, optimiser, slots, and how many steps were taken."""
+    """A model in training: weights, average, optimiser, slots, and how many steps were taken.
+
+    With several `processes` each has a trainer; all step together and hold the same weights. `micro_batch` is the
+    most slots that go through the model at once, None: all of the process's.
+    """
 
     model: RecurrentModel
     stream: Stream
     settings: TrainSettings
     seed: int
     fidelity: Fidelity = field(default_factory=Fidelity)
+    processes: Processes = ALONE
+    micro_batch: int | None = None
 
     def __post_init__(self) -> None:
         stream, device = self.stream, self.model.initial.device
@@ -78,6 +61,7 @@ class Trainer:
             stream.side**2,
             self.num_symbols,
             DTYPES[self.settings.precision],
+            self.processes.own(self.settings.batch_size),
         )
         self.tally = Tally.zero(device)
         self._check_parts()
@@ -107,9 +91,8 @@ class Trainer:
 
     def _take_step(self) -> float:
         settings, slots = self.settings, self.slots
-        # PyTorch's dropout has no generator argument; seeding by step makes it a pure function of (seed, step).
-        torch.manual_seed(int(keyed_rng(self.seed, Purpose.DROPOUT, self.step).integers(2**62)))
         slots.refill(self.stream, self.model, self.num_symbols)
+        slots.num_steps += 1
         rate = learning_rate(
             self.step,
             peak=settings.learning_rate,
@@ -117,42 +100,79 @@ class Trainer:
             num_steps=self.num_steps,
             schedule=settings.schedule,
         )
-        task_vectors = self._task_vectors()
-        output = self.model(slots.state, slots.tokens, task_vectors)
-        losses = stablemax_cross_entropy(output.logits, slots.targets)
-        is_solved = solved(output.logits.detach(), slots.targets)
-        slots.num_steps += 1
-        extra = halting_loss(
-            settings.halting,
-            self.model,
-            output,
-            slots,
-            task_vectors,
-            is_solved,
-            settings.max_supervision_steps,
+        parts = []
+        for piece in slots.pieces(self.micro_batch):
+            worked = self.work_on(piece)
+            slots.go_on(piece, worked.state)
+            parts.append(worked._replace(state=()))
+        halting, task_gradients = (
+            _joined([w.halting for w in parts]),
+            _joined([w.task_gradients for w in parts]),
         )
-        total = losses.sum() if extra is None else losses.sum() + extra.sum()
-        (total / settings.batch_size).backward()
+        self._halt(halting)
+        self._count(torch.stack([w.loss for w in parts]).sum(), torch.cat([w.is_solved for w in parts]))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self._update_task_types(task_vectors, rate)
+        self._update_task_types(task_gradients, rate)
         self._update_average()
-        self._advance(output, losses.detach(), is_solved)
+        self.step += 1
         return rate
 
-    def _task_vectors(self) -> Tensor | None:
-        vectors = self.model.task_vectors(self.slots.task_types)
-        return None if vectors is None else vectors.requires_grad_()
+    def work_on(self, piece: Piece) -> Worked:
+        """One supervision step of some slots forward and backward; adds to the gradients, changes nothing else."""
+        # PyTorch's dropout has no generator argument; seeding by address makes it one of (seed, step, slot).
+        rng = keyed_rng(self.seed, Purpose.DROPOUT, self.step, piece.first)
+        torch.manual_seed(int(rng.integers(2**62)))
+        settings = self.settings
+        vectors = self.model.task_vectors(piece.task_types)
+        if vectors is not None:
+            vectors.requires_grad_()
+        output = self.model(piece.state, piece.tokens, vectors)
+        losses = stablemax_cross_entropy(output.logits, piece.targets)
+        is_solved = solved(output.logits.detach(), piece.targets)
+        most = settings.max_supervision_steps
+        extra = halting_loss(settings.halting, self.model, output, piece, vectors, is_solved, most)
+        total = losses.sum() if extra is None else losses.sum() + extra.sum()
+        (total / settings.batch_size).backward()
+        return Worked(
+            output.state,
+            losses.detach().sum() / settings.batch_size,
+            is_solved,
+            None if output.halting is None else output.halting.detach(),
+            None if vectors is None else vectors.grad,
+        )
 
-    def _update_task_types(self, vectors: Tensor | None, rate: float) -> None:
-        if vectors is None:
+    def _halt(self, halting: Float[Tensor, "b 2"] | None) -> None:
+        """Decide which of all B slots halt, alike on all processes."""
+        settings, slots = self.settings, self.slots
+        if halting is not None and settings.halting.kind == "q_learning":
+            halting = self.processes.gather(halting)
+        most = settings.max_supervision_steps
+        slots.is_halted = halts(settings.halting, halting, slots, self.seed, self.step, most)
+
+    def _count(self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"]) -> None:
+        """Add up gradients and counts over the processes, in one message."""
+        slots, tally = self.slots, self.tally
+        is_halted = to_device(slots.is_halted[slots.own], is_solved.device)
+        counted = torch.stack([loss, (is_solved & is_halted).sum().to(loss.dtype)])
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        self.processes.add_up([*gradients, counted])
+        tally.loss += counted[0]
+        tally.num_solved += counted[1]
+        tally.num_halted += int(slots.is_halted.sum())
+        tally.num_steps += 1
+
+    def _update_task_types(self, gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
+        """Update the rows that occur in any process's slots, each once, by the sum of all its gradients."""
+        if gradients is None:
             return
         table, settings = self.model.task_types, self.settings.task_types
-        assert table is not None and vectors.grad is not None and settings is not None
+        assert table is not None and settings is not None
+        rows, gradients = self.processes.gather(self.slots.task_types), self.processes.gather(gradients)
         lr = settings.learning_rate * rate / self.settings.learning_rate  # the same schedule
-        update_rows(table, self.slots.task_types, vectors.grad, lr=lr, weight_decay=settings.weight_decay)
+        update_rows(table, rows, gradients, lr=lr, weight_decay=settings.weight_decay)
 
     @torch.no_grad()
     def _update_average(self) -> None:
@@ -164,18 +184,6 @@ class Trainer:
                     parameter.copy_(parameter.bfloat16())
                     average.copy_(average.bfloat16())
 
-    def _advance(self, output: StepOutput, losses: Tensor, is_solved: Tensor) -> None:
-        slots, settings, tally = self.slots, self.settings, self.tally
-        slots.state = output.state
-        halting = None if output.halting is None else output.halting.detach()
-        most = settings.max_supervision_steps
-        slots.is_halted = halts(settings.halting, halting, slots, self.seed, self.step, most)
-        tally.loss += losses.mean()
-        tally.num_halted += int(slots.is_halted.sum())
-        tally.num_solved += (is_solved & to_device(slots.is_halted, is_solved.device)).sum()
-        tally.num_steps += 1
-        self.step += 1
-
     def averaged_weights(self) -> dict[str, Tensor]:
         """The state dict with averaged in place of raw parameters: what is evaluated and shipped."""
         averages = {id(p): a for p, a in zip(self.parameters, self.average, strict=True)}
@@ -183,25 +191,55 @@ class Trainer:
         return {name: averages.get(id(value), value).detach() for name, value in named.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything to resume from, as tensors and plain types."""
-        slots, tally = self.slots, self.tally
+        """Everything to resume from, as tensors and plain types; the same whatever the number of processes.
+
+        All processes have to ask for it together.
+        """
+        slots, gather = self.slots, self.processes.gather
         return {
             "step": self.step,
             "weights": self.model.state_dict(),
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
-            "slots": {**vars(slots), "state": list(slots.state)},
-            "tally": dict(vars(tally)),
+            "slots": {
+                **{name: gather(getattr(slots, name)) for name in OF_SLOTS},
+                "state": [gather(part) for part in slots.state],
+                "num_steps": slots.num_steps,
+                "is_halted": slots.is_halted,
+                "position": slots.position,
+            },
+            "tally": dict(vars(self.tally)),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state_dict` was taken."""
+        """Continue where `state_dict` was taken, by however many processes."""
         self.step = state["step"]
         self.model.load_state_dict(state["weights"])
-        for own, saved in zip(self.average, state["average"], strict=True):
-            own.copy_(saved)
+        for average, before in zip(self.average, state["average"], strict=True):
+            average.copy_(before)
         self.optimizer.load_state_dict(state["optimizer"])
-        saved = state["slots"]
-        on_host = {name: saved[name].cpu() for name in ("num_steps", "is_halted")}
-        self.slots = Slots(**{**saved, **on_host, "state": tuple(saved["state"])})
+        saved, own = state["slots"], self.slots.own
+        self.slots = Slots(
+            **{name: saved[name][own].clone() for name in OF_SLOTS},
+            state=tuple(part[own].clone() for part in saved["state"]),
+            num_steps=saved["num_steps"].cpu(),
+            is_halted=saved["is_halted"].cpu(),
+            position=saved["position"],
+            first=own.start,
+        )
         self.tally = Tally(**state["tally"])
+
+    def is_sound(self) -> bool:
+        """Whether weights, average, states and loss are finite, on all processes; waits for the device."""
+        tensors = [*self.parameters, *self.average, *self.slots.state, self.tally.loss]
+        if self.model.task_types is not None:
+            tensors.append(self.model.task_types)
+        is_finite = torch.stack([tensor.isfinite().all() for tensor in tensors]).all()
+        (is_broken,) = self.processes.agree(not bool(is_finite))
+        return not is_broken
+
+
+def _joined(parts: list[Tensor | None]) -> Tensor | None:
+    """The parts one behind the other; None if there are none."""
+    there = [part for part in parts if part is not None]
+    return torch.cat(there) if there else None

@@ -5,11 +5,11 @@ same command resumes, a changed parameter starts afresh. Success moves the resul
 """
 
 import logging
-import resource
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +23,20 @@ from serrm.data.tasks import open_stream
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
-from serrm.training.device import prepare_device, supported_settings
+from serrm.training.device import peak_memory, prepare_device, supported_settings
+from serrm.training.divergence import check_loss, check_trainer
+from serrm.training.estimate import estimate
 from serrm.training.fine_tune import load_initial
 from serrm.training.interrupt import Interrupted, StopRequests
-from serrm.training.loop import Record, Trainer
+from serrm.training.launch import Requests, run_in_processes
+from serrm.training.loop import Trainer
+from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
+from serrm.training.progress import Manner, Progress
+from serrm.training.tally import Record
 
 log = logging.getLogger(__name__)
 SNAPSHOTS = "snapshots"
-
-
-@dataclass
-class Progress:
-    """What has been measured so far; part of every checkpoint."""
-
-    records: list[Record] = field(default_factory=list)
-    seconds: float = 0.0
+NUM_KEPT = 2  # checkpoints of an unfinished training: should the newest be damaged, there is the one before
 
 
 def train(
@@ -50,29 +49,51 @@ def train(
 ) -> dict[str, Any]:
     """Train `cell` on `arrays` and leave the checkpoint in `target`; returns its config.json.
 
-    Raises Interrupted after `execution.max_seconds`, SIGTERM or Ctrl-C, with a checkpoint in `scratch`.
+    Raises Interrupted after `execution.max_seconds`, SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged (a
+    ValueError) if the loss explodes.
     """
-    run = TrainingRun(cell, arrays, scratch / cell.digest(), execution)
-    with StopRequests() as requests:
-        is_done = run.train(on_record, requests)
-    if not is_done:
+    part = partial(_train_part, cell, arrays, target, scratch, execution)
+    if execution.processes == 1 or under_torchrun():
+        with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
+            return part(processes, on_record, requests)
+    Processes(num=execution.processes).own(cell.train.batch_size)
+    config: dict[str, Any] = run_in_processes(part, execution.processes, execution.device, on_record)
+    return config
+
+
+def _train_part(
+    cell: TrainCell,
+    arrays: Path,
+    target: Path,
+    scratch: Path,
+    execution: Execution,
+    processes: Processes,
+    on_record: Callable[[Record], None],
+    requests: Requests,
+) -> dict[str, Any]:
+    """This process's part of the training; the first one writes."""
+    run = TrainingRun(cell, arrays, scratch / cell.digest(), execution, processes)
+    if not run.train(on_record, requests):
         raise Interrupted(
             f"stopped at step {run.trainer.step} of {run.trainer.num_steps}; resume with the same command"
         )
-    config = run.config()
-    ckpt.write_checkpoint(
-        target, run.trainer.averaged_weights(), run.state(), config, snapshots=run.folder / SNAPSHOTS
-    )
-    shutil.rmtree(run.folder)
+    config, state = run.config(), run.state()
+    if processes.is_first:
+        weights = run.trainer.averaged_weights()
+        ckpt.write_checkpoint(target, weights, state, config, snapshots=run.folder / SNAPSHOTS)
+        shutil.rmtree(run.folder)
     return config
 
 
 class TrainingRun:
     """A trainer, its scratch folder and its clock."""
 
-    def __init__(self, cell: TrainCell, arrays: Path, folder: Path, execution: Execution) -> None:
-        self.cell, self.folder, self.execution = cell, folder, execution
-        self.device = prepare_device(execution)
+    def __init__(
+        self, cell: TrainCell, arrays: Path, folder: Path, execution: Execution, processes: Processes = ALONE
+    ) -> None:
+        self.cell, self.folder, self.execution, self.processes = cell, folder, execution, processes
+        self.device = prepare_device(execution, processes)
+        self.manner = Manner(str(self.device), processes.num, execution.micro_batch)
         self.data_hash = data_hash(arrays)
         stream = open_stream(
             arrays,
@@ -92,24 +113,32 @@ class TrainingRun:
         model.recomputes = execution.recompute
         origin = cell.train.init_from
         self.initial_sha256 = None if origin is None else load_initial(model, Path(origin))
+        settings = supported_settings(cell.train, self.device)
         self.trainer = Trainer(
-            model, stream, supported_settings(cell.train, self.device), cell.seed, cell.fidelity
+            model, stream, settings, cell.seed, cell.fidelity, processes, execution.micro_batch
         )
         self.progress = Progress()
         self._resume()
 
-    def train(self, on_record: Callable[[Record], None], requests: StopRequests) -> bool:
+    def train(self, on_record: Callable[[Record], None], requests: Requests) -> bool:
         """Train until done, a stop request or the end of the time budget; always leaves a checkpoint."""
+        self._tell_needs()
         start, before = time.monotonic(), self.progress.seconds
         saved = start
         snapshot_steps = self._snapshot_steps()
-        bar = tqdm(total=self.trainer.num_steps, initial=self.trainer.step, unit="step", disable=None)
+        bar = tqdm(
+            total=self.trainer.num_steps,
+            initial=self.trainer.step,
+            unit="step",
+            disable=None if self.processes.is_first else True,
+        )
         for record in self.progress.records:
             on_record(record)
 
         def note(record: Record) -> None:
+            check_loss(record["loss"], self.trainer.num_symbols, self.trainer.step, ckpt.latest(self.folder))
             self.progress.records.append(record)
-            bar.set_postfix(loss=record["loss"], solved=record["train_fsr"], refresh=False)
+            bar.set_postfix_str(self.progress.words(self.cell.train.batch_size), refresh=False)
             on_record(record)
 
         def should_stop() -> bool:
@@ -119,11 +148,14 @@ class TrainingRun:
             bar.update()
             if self.trainer.step in snapshot_steps:
                 self._write_snapshot()
-            if now - saved >= self.execution.checkpoint_seconds:
+            is_over = self.execution.max_seconds is not None and now - start >= self.execution.max_seconds
+            is_due, is_over = self.processes.agree(
+                now - saved >= self.execution.checkpoint_seconds, is_over or requests.received is not None
+            )
+            if is_due:
                 self._save()
                 saved = time.monotonic()
-            is_over = self.execution.max_seconds is not None and now - start >= self.execution.max_seconds
-            return is_over or requests.received is not None
+            return is_over
 
         with bar:
             is_done = self.trainer.run(note, should_stop)
@@ -131,7 +163,10 @@ class TrainingRun:
         return is_done
 
     def config(self) -> dict[str, Any]:
-        """config.json: the resolved settings, what they were applied to, and what came out."""
+        """config.json: the resolved settings, what they were applied to, and what came out.
+
+        All processes have to ask for it together.
+        """
         trainer, last = self.trainer, self.progress.records[-1:]
         return {
             "cell": self.cell.model_dump(mode="json"),
@@ -153,24 +188,39 @@ class TrainingRun:
                     trainer.step * self.cell.train.batch_size / max(self.progress.seconds, 1e-9), 1
                 ),
                 "final_loss": last[0]["loss"] if last else None,
-                "device": str(self.device),
-                "peak_memory_bytes": peak_memory(self.device),
+                **asdict(self.manner),
+                "peak_memory_bytes": sum(self.processes.collect(peak_memory(self.device))),
             },
         }
 
     def state(self) -> dict[str, Any]:
-        """The trainer's state with the progress so far."""
+        """The trainer's state with the progress so far. All processes have to ask for it together."""
         return {**self.trainer.state_dict(), "progress": asdict(self.progress)}
 
+    def _tell_needs(self) -> None:
+        """Log what the training will need, or refuse it."""
+        num_steps = self.trainer.num_steps - self.trainer.step
+        if num_steps:
+            needs = estimate(self.trainer)
+            log.info("%s %s", self.cell.name, needs.words(num_steps))
+
     def _save(self) -> None:
-        target = self.folder / f"step_{self.trainer.step:09d}"
-        if not target.exists():
-            ckpt.write_checkpoint(target, self.trainer.averaged_weights(), self.state(), self.config())
-        ckpt.prune(self.folder, keep=target)
+        """Write a checkpoint if it would be a good one, and wait for one another until it is written."""
+        check_trainer(self.trainer, ckpt.latest(self.folder))
+        state, config = self.state(), self.config()
+        if self.processes.is_first:
+            target = self.folder / f"step_{self.trainer.step:09d}"
+            if not target.exists():
+                ckpt.write_checkpoint(target, self.trainer.averaged_weights(), state, config)
+            ckpt.prune(self.folder, NUM_KEPT)
+        self.processes.agree()
 
     def _resume(self) -> None:
-        (self.folder / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
-        found = ckpt.latest(self.folder)
+        found = None
+        if self.processes.is_first:
+            (self.folder / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
+            found = ckpt.latest_sound(self.folder)
+        found = self.processes.collect(found)[0]
         if found is None:
             return
         expected = {"cell": self.cell.model_dump(mode="json"), "data_hash": self.data_hash}
@@ -178,11 +228,11 @@ class TrainingRun:
         self.progress = Progress(**state.pop("progress"))
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
-        before = ckpt.read_config(found)["training"]["device"]
-        if before != str(self.device):
-            log.warning(
-                "begun on %s, resuming on %s: the numbers will differ in rounding", before, self.device
-            )
+        before = Manner.of(ckpt.read_config(found)["training"])
+        if self.processes.is_first and (
+            change := before.change_to(self.manner, self.cell.model.attention_dropout)
+        ):
+            log.warning(change)
 
     def _snapshot_steps(self) -> set[int]:
         """Evenly spaced steps at which the training log has a record, the last one among them."""
@@ -190,6 +240,8 @@ class TrainingRun:
         return {min(last, -(-last * part // (num * every)) * every) for part in range(1, num + 1)}
 
     def _write_snapshot(self) -> None:
+        if not self.processes.is_first:
+            return
         step, samples = self.trainer.step, self.trainer.slots.position
         target = self.folder / SNAPSHOTS / f"step_{step:09d}.safetensors"
         temporary = target.with_suffix(".part")
@@ -197,10 +249,3 @@ class TrainingRun:
         facts = {"step": step, "samples": samples, "loss": self.progress.records[-1]["loss"]}
         save_file(weights, temporary, metadata={key: str(value) for key, value in facts.items()})
         temporary.rename(target)
-
-
-def peak_memory(device: torch.device) -> int:
-    """Most memory used so far: of the GPU, or resident in this process."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,13 +1,16 @@
 """The slots of deep supervision: each holds a puzzle, its recurrent state and the steps it has had.
 
 A slot that halted takes the next unread example and a fresh state; its neighbours go on. Who halted is kept on the
-host, so that refilling never waits for a GPU.
+host, so that refilling never waits for a GPU. Several processes hold a part of the slots each and know of all who
+halted, so that each draws for its own slots just what one process would draw for them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from serrm.data.batches import Stream
@@ -15,33 +18,94 @@ from serrm.models.recurrence import RecurrentModel, State
 
 
 @dataclass
-class Slots:
-    """B slots on the device of the model, step counts on the host; `is_halted` marks those that need an example."""
+class Piece:
+    """Slots side by side that go through the model at once."""
 
-    tokens: Int[Tensor, "B I"]
-    targets: Int[Tensor, "B I"]
-    task_types: Int[Tensor, " B"]
+    first: int  # number of its first slot among all B
+    tokens: Int[Tensor, "b I"]
+    targets: Int[Tensor, "b I"]
+    task_types: Int[Tensor, " b"]
+    state: State
+    num_steps: Int[Tensor, " b"]
+
+
+class Worked(NamedTuple):
+    """What the forward and backward pass of a piece leaves besides the gradients of the parameters."""
+
+    state: State
+    loss: Float[Tensor, ""]  # its share of the mean over all B slots
+    is_solved: Bool[Tensor, " b"]
+    halting: Float[Tensor, "b 2"] | None
+    task_gradients: Float[Tensor, "b W"] | None
+
+
+@dataclass
+class Slots:
+    """This process's b of the B slots, on the device of the model: those from number `first` on.
+
+    On the host, of all B: how many steps each has had, and in `is_halted` which of them need an example.
+    """
+
+    tokens: Int[Tensor, "b I"]
+    targets: Int[Tensor, "b I"]
+    task_types: Int[Tensor, " b"]
     state: State
     num_steps: Int[Tensor, " B"]
     is_halted: Bool[Tensor, " B"]
-    position: int  # examples drawn from the stream so far
+    position: int  # examples drawn from the stream so far, by all processes
+    first: int = 0
+
+    @property
+    def own(self) -> slice:
+        """The places of this process's slots among all B."""
+        return slice(self.first, self.first + len(self.tokens))
 
     def refill(self, stream: Stream, model: RecurrentModel, num_symbols: int) -> None:
         """Give every halted slot the next example and the initial state."""
         halted = self.is_halted.nonzero().squeeze(1)
         if len(halted) == 0:
             return
+        is_own = (halted >= self.own.start) & (halted < self.own.stop)
+        if is_own.any():
+            before = int((halted < self.first).sum())
+            self._fill(halted[is_own] - self.first, self.position + before, stream, model, num_symbols)
+        self.num_steps[halted] = 0
+        self.is_halted.zero_()
+        self.position += len(halted)
+
+    def _fill(
+        self, places: Int[Tensor, " n"], start: int, stream: Stream, model: RecurrentModel, num_symbols: int
+    ) -> None:
         device = self.tokens.device
-        places = to_device(halted, device)
-        examples = stream.gather(self.position, len(halted))
+        examples = stream.gather(start, len(places))
+        places = to_device(places, device)
         for part, new in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
             part[places] = to_device(torch.from_numpy(new), device).to(part.dtype)
         fresh = model.initial_state(1, self.tokens.shape[1], num_symbols, self.state[0].dtype)
         for part, first in zip(self.state, fresh, strict=True):
             part[places] = first
-        self.num_steps[halted] = 0
-        self.is_halted.zero_()
-        self.position += len(halted)
+
+    def pieces(self, size: int | None) -> Iterator[Piece]:
+        """This process's slots, at most `size` at a time; all at once if None."""
+        num = len(self.tokens)
+        for start in range(0, num, size or num):
+            end = min(num, start + (size or num))
+            tokens, targets, task_types, *state = (
+                part if end - start == num else part[start:end]
+                for part in (self.tokens, self.targets, self.task_types, *self.state)
+            )
+            first = self.first + start
+            num_steps = self.num_steps[first : self.first + end]
+            yield Piece(first, tokens, targets, task_types, tuple(state), num_steps)
+
+    def go_on(self, piece: Piece, state: State) -> None:
+        """Give the slots of a piece their next state."""
+        if len(piece.tokens) == len(self.tokens):
+            self.state = state
+            return
+        start = piece.first - self.first
+        for part, new in zip(self.state, state, strict=True):
+            part[start : start + len(new)] = new
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
@@ -50,18 +114,26 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def empty_slots(
-    batch_size: int, model: RecurrentModel, num_positions: int, num_symbols: int, dtype: torch.dtype
+    batch_size: int,
+    model: RecurrentModel,
+    num_positions: int,
+    num_symbols: int,
+    dtype: torch.dtype,
+    own: slice | None = None,
 ) -> Slots:
-    """Slots that all wait for an example."""
+    """Slots that all wait for an example; the `own` part of them, if there are several processes."""
     device = model.initial.device
-    tokens = torch.zeros(batch_size, num_positions, dtype=torch.long, device=device)
-    state = model.initial_state(batch_size, num_positions, num_symbols, dtype)
+    own = own or slice(0, batch_size)
+    num = own.stop - own.start
+    tokens = torch.zeros(num, num_positions, dtype=torch.long, device=device)
+    state = model.initial_state(num, num_positions, num_symbols, dtype)
     return Slots(
         tokens=tokens,
         targets=tokens.clone(),
-        task_types=torch.zeros(batch_size, dtype=torch.long, device=device),
+        task_types=torch.zeros(num, dtype=torch.long, device=device),
         state=tuple(part.clone(memory_format=torch.contiguous_format) for part in state),
         num_steps=torch.zeros(batch_size, dtype=torch.long),
         is_halted=torch.ones(batch_size, dtype=torch.bool),
         position=0,
+        first=own.start,
     )

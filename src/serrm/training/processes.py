@@ -1,0 +1,145 @@
+"""The processes that share one training or evaluation: which of them this one is, and what they tell one another.
+
+Every process holds the whole model and its part of the slots. One alone is the usual case: it talks to nobody and
+starts no torch.distributed. Tensors of the host go by gloo, those of a GPU by nccl.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
+PATIENCE = timedelta(
+    hours=2
+)  # for a process that is slow to compile or to read; a dead one is noticed at once
+TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+class LostProcess(ConnectionError):
+    """Another process of this work has ended; the work cannot go on."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among `num`, of which `num_here` run on this machine."""
+
+    rank: int = 0
+    num: int = 1
+    rank_here: int = 0
+    num_here: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes files and logs."""
+        return self.rank == 0
+
+    def own(self, num: int) -> slice:
+        """This process's part of `num` slots. ValueError if they cannot be dealt out evenly."""
+        if num % self.num:
+            raise ValueError(
+                f"a batch of {num} slots does not divide by {self.num} processes "
+                "(train.batch_size, execution.processes)"
+            )
+        size = num // self.num
+        return slice(self.rank * size, (self.rank + 1) * size)
+
+    def takes(self, number: int) -> bool:
+        """Whether piece of work number 0, 1, … is this process's: they are dealt out in turns."""
+        return number % self.num == self.rank
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over the processes, the same bits on all of them; one message for all."""
+        if self.num == 1:
+            return
+        bucket = torch.cat([tensor.reshape(-1) for tensor in tensors])
+        with _told():
+            dist.all_reduce(bucket)
+        parts = bucket.split([tensor.numel() for tensor in tensors])
+        shaped = [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+        torch._foreach_copy_(list(tensors), shaped)
+
+    def gather(self, part: Tensor) -> Tensor:
+        """The parts of all processes one behind the other, on each of them; bit for bit."""
+        if self.num == 1:
+            return part
+        own = part.detach().contiguous().view(torch.uint8)
+        whole = own.new_empty(self.num * len(own), *own.shape[1:])
+        with _told():
+            dist.all_gather(list(whole.chunk(self.num)), own)
+        return whole.view(part.dtype)
+
+    def agree(self, *flags: bool) -> tuple[bool, ...]:
+        """Each flag as it is on at least one process; on the host, so that no GPU is waited for."""
+        if self.num == 1:
+            return flags
+        raised = torch.tensor(flags, dtype=torch.uint8)
+        with _told():
+            dist.all_reduce(raised, dist.ReduceOp.MAX)
+        return tuple(bool(flag) for flag in raised.tolist())
+
+    def collect(self, thing: Any) -> list[Any]:
+        """The things of all processes in their order, on each of them; anything that can be pickled."""
+        if self.num == 1:
+            return [thing]
+        things = [None] * self.num
+        with _told():
+            dist.all_gather_object(things, thing)
+        return things
+
+
+ALONE = Processes()
+
+
+def under_torchrun() -> bool:
+    """Whether this process is one of those that torchrun, or a cluster in its manner, has started."""
+    return all(name in os.environ for name in TORCHRUN)
+
+
+def is_first_of_torchrun() -> bool:
+    """Whether this process may write; true too where there is no torchrun."""
+    return not under_torchrun() or os.environ["RANK"] == "0"
+
+
+@contextmanager
+def joined_by_torchrun(device: str) -> Iterator[Processes]:
+    """The processes that torchrun has started, connected; alone without it."""
+    if not under_torchrun():
+        yield ALONE
+        return
+    rank, num = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    rank_here = int(os.environ.get("LOCAL_RANK", rank))
+    num_here = int(os.environ.get("LOCAL_WORLD_SIZE", num))
+    with joined(Processes(rank, num, rank_here, num_here), "env://", device) as processes:
+        yield processes
+
+
+@contextmanager
+def joined(processes: Processes, address: str, device: str) -> Iterator[Processes]:
+    """These processes connected by torch.distributed while it is entered; `device` is that of the settings."""
+    is_on_gpu = torch.cuda.is_available() and device != "cpu"
+    backend = BACKENDS["cuda" if is_on_gpu else "cpu"]
+    with _told():
+        dist.init_process_group(
+            backend, init_method=address, rank=processes.rank, world_size=processes.num, timeout=PATIENCE
+        )
+    try:
+        yield processes
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turns the errors of torch.distributed into LostProcess, of one line."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise LostProcess(f"a process of this work has ended, and so do the others ({reason})") from error

@@ -1,0 +1,107 @@
+"""The estimate before the first step changes no number, is about right, and refuses what cannot fit."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from serrm.config import Execution, TrainCell
+from serrm.training import checkpoint as ckpt
+from serrm.training import estimate as needs
+from serrm.training.run import TrainingRun, train
+
+PLAIN = Execution(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def arrays(make_arrays: Callable[..., Path]) -> Path:
+    return make_arrays(side=4)
+
+
+def test_the_numbers_are_the_same_without_it(
+    make_cell: Callable[..., TrainCell],
+    trm_changes: dict[str, Any],
+    arrays: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cells = make_cell(model={"attention_dropout": 0.3}), make_cell(**trm_changes)
+    for number, cell in enumerate(cells):
+        found = []
+        for way in ("with", "without"):
+            folder = tmp_path / f"{number} {way}"
+            with monkeypatch.context() as patch:
+                if way == "without":
+                    patch.setattr(TrainingRun, "_tell_needs", lambda run: None)
+                train(cell, arrays, folder / "run", folder / "scratch", PLAIN)
+            state = torch.load(folder / "run" / ckpt.STATE, weights_only=True)
+            found.append([*ckpt.read_weights(folder / "run").values(), *state["weights"].values()])
+        assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+def test_it_leaves_the_trainer_and_the_generator_as_they_were(
+    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
+) -> None:
+    trainer = TrainingRun(make_cell(), arrays, tmp_path, PLAIN).trainer
+    trainer.run(lambda record: None, lambda: True)
+    tokens, (state,), generator = trainer.slots.tokens.clone(), trainer.slots.state, torch.get_rng_state()
+    before = state.clone()
+    found = needs.estimate(trainer)
+    assert found.seconds > 0 and found.memory > 10**8
+    assert torch.equal(trainer.slots.tokens, tokens) and torch.equal(trainer.slots.state[0], before)
+    assert torch.equal(torch.get_rng_state(), generator)
+    assert all(parameter.grad is None for parameter in trainer.parameters)
+
+
+def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
+    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
+) -> None:
+    def kept(**execution: Any) -> int:
+        run = TrainingRun(
+            make_cell(train={"batch_size": 4096}), arrays, tmp_path, Execution(device="cpu", **execution)
+        )
+        return needs._memory_on_host(run.trainer)
+
+    whole = kept()
+    assert kept(micro_batch=64) < 0.5 * whole and kept(recompute=True) < 0.8 * whole
+
+
+def test_what_a_step_keeps_is_counted(
+    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
+) -> None:
+    trainer = TrainingRun(make_cell(), arrays, tmp_path, PLAIN).trainer
+    one, two, four = (needs.saved_bytes(trainer, num) for num in (1, 2, 4))
+    # Every further puzzle adds the same, at least its states: 4 applications' inputs of 16·6·32 numbers each.
+    assert four - two == 2 * (two - one)
+    assert two - one > 2 * 16 * 6 * 32 * 4
+
+
+def test_what_cannot_fit_is_refused_in_one_line(
+    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(needs, "total_memory", lambda device: 10**8)
+    with pytest.raises(
+        ValueError, match=r"^needs about \d\.\d GB, this machine has 0\.1 GB: lower .*micro_batch"
+    ):
+        train(make_cell(), arrays, tmp_path / "run", tmp_path / "scratch", PLAIN)
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_is_told_before_the_first_step(
+    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        train(make_cell(), arrays, tmp_path / "run", tmp_path / "scratch", PLAIN)
+    (line,) = [message for message in caplog.messages if "needs about" in message]
+    assert line.startswith("sudoku-tiny-s0 needs about 0.") and line.endswith(" for 6 steps")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(3, "3 s"), (89, "89 s"), (720, "12 min"), (9600, "2 h 40 min"), (3599, "1 h 0 min")],
+)
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert needs.duration_words(float(seconds)) == words

@@ -1,0 +1,136 @@
+"""Several processes, or pieces of a batch, train as one process does; whoever dies or stops, all end in order."""
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from serrm.config import Execution, TrainCell
+from serrm.training import checkpoint as ckpt
+from serrm.training.interrupt import Interrupted
+from serrm.training.launch import run_in_processes
+from serrm.training.loop import Record
+from serrm.training.processes import Processes
+from serrm.training.run import train
+
+MakeCell = Callable[..., TrainCell]
+# The paper's learning rate; the larger one of the small recipes lets rounding grow tenfold every ten steps.
+FIFTY = {"steps": 50, "log_every": 1, "batch_size": 8, "learning_rate": 5e-4, "warmup_steps": 20}
+SHALLOW = {"layers": 1, "h_cycles": 1}
+
+
+@pytest.fixture(scope="module")
+def arrays(make_arrays: Callable[..., Path]) -> Path:
+    return make_arrays(side=4)
+
+
+@pytest.fixture(params=["task types", "q_learning"])
+def cell(request: pytest.FixtureRequest, make_cell: MakeCell, trm_changes: dict[str, Any]) -> TrainCell:
+    task_types = {"learning_rate": 0.01, "weight_decay": 0.1}
+    if request.param == "task types":
+        return make_cell(model={"task_types": "full", **SHALLOW}, train={"task_types": task_types, **FIFTY})
+    model = {**trm_changes["model"], "attention_dropout": 0.0}
+    return make_cell(model=model, train={**trm_changes["train"], **FIFTY})
+
+
+def run(cell: TrainCell, arrays: Path, folder: Path, **execution: Any) -> tuple[list[Record], dict[str, Any]]:
+    """Records and state of a finished training."""
+    records: list[Record] = []
+    settings = Execution(device="cpu", **execution)
+    train(cell, arrays, folder / "run", folder / "scratch", settings, records.append)
+    return records, torch.load(folder / "run" / ckpt.STATE, weights_only=True)
+
+
+def tensors(tree: Any) -> Iterator[Tensor]:
+    """All tensors of a state, in its order."""
+    for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from [value] if isinstance(value, Tensor) else tensors(value)
+
+
+def assert_close_curves(one: list[Record], other: list[Record]) -> None:
+    assert [record["step"] for record in one] == [record["step"] for record in other]
+    for left, right in zip(one, other, strict=True):
+        assert left["samples"] == right["samples"] and left["train_fsr"] == right["train_fsr"]
+        assert abs(left["loss"] - right["loss"]) <= 1e-5
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_pieces_train_as_the_whole_batch(cell: TrainCell, arrays: Path, tmp_path: Path, size: int) -> None:
+    whole, _ = run(cell, arrays, tmp_path / "whole")
+    assert_close_curves(run(cell, arrays, tmp_path / "pieces", micro_batch=size)[0], whole)
+
+
+def test_two_processes_train_as_one(cell: TrainCell, arrays: Path, tmp_path: Path) -> None:
+    whole, _ = run(cell, arrays, tmp_path / "one")
+    records, state = run(cell, arrays, tmp_path / "two", processes=2)
+    assert_close_curves(records, whole)
+    # Two pieces of one process add up the same two sums: every tensor is the same to the bit, the table's rows too.
+    pieces, expected = run(cell, arrays, tmp_path / "pieces", micro_batch=4)
+    assert records == pieces
+    found = list(tensors(state))
+    assert len(found) > 20
+    assert all(torch.equal(one, other) for one, other in zip(found, tensors(expected), strict=True))
+    config = ckpt.read_config(tmp_path / "two" / "run")["training"]
+    assert (config["processes"], config["samples"]) == (2, records[-1]["samples"])
+
+
+def test_two_processes_stop_and_one_goes_on(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cell = make_cell(model=SHALLOW, train={**FIFTY, "steps": 400})
+
+    def stop(record: Record) -> None:
+        if record["step"] == 3:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted, match=r"stopped at step .* of 400; resume with the same command"):
+        two = Execution(device="cpu", processes=2)
+        train(cell, arrays, tmp_path / "run", tmp_path / "scratch", two, stop)
+    assert not (tmp_path / "run").exists()
+    with caplog.at_level(logging.WARNING):
+        records, state = run(cell, arrays, tmp_path, micro_batch=4)
+    assert "begun on cpu, 2 processes, resuming on cpu, 4 puzzles at once: " in caplog.text
+    pieces, expected = run(cell, arrays, tmp_path / "pieces", micro_batch=4)
+    assert records == pieces
+    assert all(torch.equal(*pair) for pair in zip(tensors(state), tensors(expected), strict=True))
+
+
+def test_a_batch_that_does_not_divide_is_refused(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^a batch of 4 slots does not divide by 3 processes"):
+        run(make_cell(), arrays, tmp_path, processes=3)
+    assert [Processes(rank, 3).own(6) for rank in range(3)] == [slice(0, 2), slice(2, 4), slice(4, 6)]
+
+
+def dies(processes: Processes, tell: Callable[[Any], None], requests: object) -> None:
+    """The second process is killed; the first waits for it."""
+    if not processes.is_first:
+        os.kill(os.getpid(), signal.SIGKILL)
+    processes.agree(True)
+
+
+def refuses(processes: Processes, tell: Callable[[Any], None], requests: object) -> None:
+    """One process is wrong, the other waits for it."""
+    if not processes.is_first:
+        raise ValueError("model.width: no")
+    tell("begun")
+    processes.agree(True)
+
+
+def test_a_process_that_dies_ends_the_others() -> None:
+    with pytest.raises(
+        ChildProcessError, match=r"^process 1 of 2 was killed by SIGKILL, so the others were ended"
+    ):
+        run_in_processes(dies, 2, "cpu", lambda message: None)
+
+
+def test_an_error_of_one_process_is_that_of_all() -> None:
+    messages: list[Any] = []
+    with pytest.raises(ValueError, match=r"^model\.width: no$"):
+        run_in_processes(refuses, 2, "cpu", messages.append)
+    assert messages == ["begun"]
