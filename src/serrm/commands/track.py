@@ -20,7 +20,7 @@ def about() -> None:
 
 @track.command()
 def sync(
-    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. [default: all that have results]"),
+    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. Default: all that have results."),
 ) -> None:
     """Bring MLflow up to what checkpoints, training logs, metrics and reports say; twice adds nothing."""
     import logging
