@@ -33,8 +33,6 @@ KINDS: dict[str, type[Exception]] = {
     "OSError": OSError,
 }
 
-log = logging.getLogger(__name__)
-
 
 @runtime_checkable
 class Requests(Protocol):
@@ -187,7 +185,7 @@ def _run(work: Work, processes: Processes, address: str, device: str, pipe: Conn
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     threading.Thread(target=_end_with_the_watcher, daemon=True).start()
-    logging.basicConfig(level=logging.INFO if processes.is_first else logging.ERROR, format="%(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     tell = (
         (lambda message: pipe.send(Report("message", message)))
         if processes.is_first

@@ -218,14 +218,14 @@ class Trainer:
         for average, before in zip(self.average, state["average"], strict=True):
             average.copy_(before)
         self.optimizer.load_state_dict(state["optimizer"])
-        saved, own = state["slots"], self.slots.own
+        saved, places = state["slots"], self.slots.own
         self.slots = Slots(
-            **{name: saved[name][own].clone() for name in OF_SLOTS},
-            state=tuple(part[own].clone() for part in saved["state"]),
+            **{name: saved[name][places].clone() for name in OF_SLOTS},
+            state=tuple(part[places].clone() for part in saved["state"]),
             num_steps=saved["num_steps"].cpu(),
             is_halted=saved["is_halted"].cpu(),
             position=saved["position"],
-            first=own.start,
+            first=places.start,
         )
         self.tally = Tally(**state["tally"])
 

@@ -4,6 +4,7 @@ Every process holds the whole model and its part of the slots. One alone is the 
 starts no torch.distributed. Tensors of the host go by gloo, those of a GPU by nccl.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -123,6 +124,8 @@ def joined_by_torchrun(device: str) -> Iterator[Processes]:
 @contextmanager
 def joined(processes: Processes, address: str, device: str) -> Iterator[Processes]:
     """These processes connected by torch.distributed while it is entered; `device` is that of the settings."""
+    if not processes.is_first:
+        logging.getLogger("serrm").setLevel(logging.ERROR)  # one voice
     is_on_gpu = torch.cuda.is_available() and device != "cpu"
     backend = BACKENDS["cuda" if is_on_gpu else "cpu"]
     with _told():
