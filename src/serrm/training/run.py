@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from tqdm import tqdm
 
 from serrm.config import Execution, TrainCell
+from serrm.data.ahead import ReadAhead
 from serrm.data.manifest import data_hash
 from serrm.data.tasks import open_stream
 from serrm.models.recurrence import num_parameters
@@ -95,12 +96,9 @@ class TrainingRun:
         self.device = prepare_device(execution, processes)
         self.manner = Manner(str(self.device), processes.num, execution.micro_batch)
         self.data_hash = data_hash(arrays)
-        stream = open_stream(
-            arrays,
-            cell.arrays.num_augmentations,
-            cell.arrays.seed,
-            has_identity_twice=cell.fidelity.identity_twice,
-        )
+        used, is_twice = cell.arrays, cell.fidelity.identity_twice
+        examples = open_stream(arrays, used.num_augmentations, used.seed, has_identity_twice=is_twice)
+        stream = ReadAhead(examples, cell.train.batch_size)
         self.num_puzzles = stream.num_examples
         generator = torch.Generator().manual_seed(cell.seed)
         model = build_model(
