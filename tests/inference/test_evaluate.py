@@ -230,7 +230,13 @@ def test_a_model_of_another_family(
 
 
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path) -> None:
-    effort = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "restarts": [1, 2], "symmetries": [1, 2]}
+    effort = {
+        "num_puzzles": 4,
+        "max_steps": [1, 2],
+        "attempt_steps": 2,
+        "restarts": [1, 2],
+        "symmetries": [1, 2],
+    }
     cell = make_cell_of(evaluate=settings(steps=(1, 2, 16), effort=effort, equivariance_pairs=2, examples=3))
     (one, seen), (two, shared) = (
         evaluate_together(checkpoint, arrays, cell, Execution(device="cpu", threads=2, processes=num))

@@ -174,7 +174,9 @@ def test_nothing_to_score_is_said() -> None:
 
 @given(cast=votes, is_first=st.lists(st.booleans(), min_size=60, max_size=60))
 def test_tallies_of_parts_make_the_tally_of_all(cast: list[Vote], is_first: list[bool]) -> None:
-    first, second = ([v for v, own in zip(cast, is_first, strict=False) if own is part] for part in (True, False))
+    first, second = (
+        [v for v, own in zip(cast, is_first, strict=False) if own is part] for part in (True, False)
+    )
     tally = tally_of(first)
     tally.include(tally_of(second))
     assert tally.pools == tally_of(cast).pools
