@@ -93,12 +93,10 @@ class Execution(Settings):
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
     processes: PositiveInt = (
-        1  # that share a training or an evaluation on this machine; torchrun's number wins
+        1  # that share a training or evaluation on this machine; torchrun has the last word
     )
     micro_batch: PositiveInt | None = None  # most slots a process puts through the model at once (null: all)
-    recompute: bool = (
-        False  # compute what is inside a network twice rather than keep it: less memory, more time
-    )
+    recompute: bool = False  # compute what is inside a network twice, not keep it: less memory, more time
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
 
