@@ -9,7 +9,7 @@ puzzles, so that a busy machine slows all of them alike.
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,8 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.scoring.intervals import wilson
-from serrm.training.device import choose_device
+from serrm.training.device import choose_device, supported
+from serrm.training.loop import DTYPES
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
 NUM_PARTS = 4
@@ -42,13 +43,13 @@ class Row:
     seconds: float = 0.0
 
 
-def fixed(model: RecurrentModel, questions: Grids, depth: int, batch_size: int) -> tuple[int, int]:
+def fixed(model: RecurrentModel, questions: Grids, plan: Plan) -> tuple[int, int]:
     """Every puzzle gets all steps."""
-    num_solved = 0
-    for start in range(0, len(questions), batch_size):
-        batch = questions[start : start + batch_size]
+    num_solved, depth, size = 0, plan.max_steps, plan.batch_size
+    for start in range(0, len(questions), size):
+        batch = questions[start : start + size]
         tokens = torch.from_numpy(batch.astype(np.int64)).to(model.initial.device)
-        ((_, logits),) = predict_logits(model, tokens, SYMBOLS, (depth,))
+        ((_, logits),) = predict_logits(model, tokens, SYMBOLS, (depth,), plan.dtype)
         predictions = first_of_largest(logits).cpu().numpy().astype(np.uint8)
         num_solved += int(solves_sudoku(batch, predictions).sum())
     return num_solved, depth * len(questions)
@@ -70,15 +71,19 @@ def main() -> None:
     parser.add_argument("--num", type=int, default=1000, help="puzzles")
     parser.add_argument("--depth", type=int, default=128, help="supervision steps at most")
     parser.add_argument("--patience", type=int, default=16, help="of the last row")
-    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=DTYPES, default="bfloat16")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    model = load_model(options.checkpoint, choose_device(options.device)).model
-    depth, size, patience = options.depth, options.batch_size, options.patience
-    stopping, giving_up = Plan(depth, size, solves_sudoku), Plan(depth, size, solves_sudoku, patience)
+    device = choose_device(options.device)
+    model = load_model(options.checkpoint, device).model
+    depth, patience = options.depth, options.patience
+    precision, _ = supported(options.precision, False, device)
+    stopping = Plan(depth, options.batch_size, solves_sudoku, dtype=DTYPES[precision])
+    giving_up = replace(stopping, patience=patience)
     rows = [
-        Row(f"fixed, {depth} steps", lambda part: fixed(model, part, depth, size)),
+        Row(f"fixed, {depth} steps", lambda part: fixed(model, part, stopping)),
         Row(f"adaptive, up to {depth}", lambda part: adaptive(model, part, stopping)),
         Row(f"adaptive, given up after {patience} unchanged", lambda part: adaptive(model, part, giving_up)),
     ]
