@@ -112,6 +112,14 @@ def test_augmentations_count_only_if_the_score_is_kept(verdicts, full_files):
     assert verdicts(full_files)["augmentations"] == FAILS
 
 
+def test_where_nothing_is_solved_nothing_is_compared(verdicts, full_files):
+    for task in ("arc_agi_1", "arc_agi_2"):
+        for model in ("hrm", "trm", "se_rrm"):
+            set_score(full_files, task, model, "pass_at_2", 0.0)
+    found = verdicts(full_files)
+    assert [found[key] for key in ("arc_hrm", "arc_trm", "augmentations")] == [UNTESTED] * 3
+
+
 def test_one_prediction_that_differs_breaks_the_guarantee(verdicts, full_files):
     full_files[0]["equivariance"]["num_identical"] -= 1
     assert verdicts(full_files)["permutation"] == FAILS

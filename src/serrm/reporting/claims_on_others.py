@@ -11,21 +11,25 @@ from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, task_name
 from serrm.reporting.results import Evaluation
 
 ARC: Final = ("arc_agi_1", "arc_agi_2")
+NOTHING_SOLVED: Final = "Nothing was solved, which compares nothing."
 
 
 def _on_arc(other: str, judge: Callable[[Score, Score], bool]) -> Callable[[Evidence], Finding]:
     """A check of SE-RRM against another model on both ARC-AGI sets."""
 
     def check(evidence: Evidence) -> Finding:
-        texts, verdicts = [], []
+        texts, verdicts, all_scores = [], [], []
         for task in ARC:
             scores = evidence.scores(task, (SE_RRM, other), "pass_at_2")
             if len(scores) == 2:
+                all_scores += scores
                 verdicts.append(judge(*scores))
                 texts.append(f"{task_name(task)}: {said(scores)}")
         if not verdicts:
             return missing(f"SE-RRM and {model_name(other)} on ARC-AGI")
         text = f"pass@2 on {'; '.join(texts)}."
+        if not any(score.value for score in all_scores):
+            return Finding(None, f"{text} {NOTHING_SOLVED}")
         if all(verdicts) and len(verdicts) < len(ARC):
             return Finding(None, f"{text} The other set was not run.")
         return Finding(all(verdicts), text)
@@ -34,11 +38,12 @@ def _on_arc(other: str, judge: Callable[[Score, Score], bool]) -> Callable[[Evid
 
 
 def _augmentations(evidence: Evidence) -> Finding:
-    texts, verdicts = [], []
+    texts, verdicts, all_scores = [], [], []
     for task in ARC:
         scores = evidence.scores(task, (SE_RRM, *BASELINES), "pass_at_2")
         if len(scores) < 2 or scores[0].variant != SE_RRM:
             continue
+        all_scores += scores
         counts = {each.variant: _num_augmentations(evidence, task, each.variant) for each in scores}
         fewer = all(counts[SE_RRM] < number for name, number in counts.items() if name != SE_RRM)
         verdicts.append(fewer and not any(each.is_ahead_of(scores[0]) for each in scores[1:]))
@@ -46,7 +51,10 @@ def _augmentations(evidence: Evidence) -> Finding:
         texts.append(f"{task_name(task)}: augmentations {said_counts}; pass@2 {said(scores)}")
     if not verdicts:
         return missing("SE-RRM and another model on ARC-AGI")
-    return Finding(all(verdicts), ". ".join(texts) + ".")
+    text = ". ".join(texts) + "."
+    if not any(score.value for score in all_scores):
+        return Finding(None, f"{text} {NOTHING_SOLVED}")
+    return Finding(all(verdicts), text)
 
 
 def _num_augmentations(evidence: Evidence, task: str, variant: str) -> int:
