@@ -207,11 +207,11 @@ def parse(kind: type[T], data: object, where: str) -> T:
         raise ValueError(f"{key}: {message}{value}") from error
 
 
-def locked_md5(lock: Path, path: str) -> str | None:
-    """The hash that dvc.lock holds of a stage's input; None if it knows no such file."""
+def locked_md5s(lock: Path) -> dict[str, str]:
+    """The hashes that dvc.lock holds of the inputs of stages, by path; empty without a lock."""
     stages = (yaml.safe_load(lock.read_text()) if lock.is_file() else {}).get("stages", {})
     inputs = (each for stage in stages.values() for each in stage.get("deps", ()))
-    return next((str(each["md5"]) for each in inputs if each["path"] == path), None)
+    return {each["path"]: str(each["md5"]) for each in inputs if "md5" in each}
 
 
 def read_cell(kind: type[T], path: Path) -> T:

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from serrm.benchmarking.cases import SMALL_SE_RRM, Case, RandomStream
-from serrm.benchmarking.report import replace_between, scaling_table, throughput_table
+from serrm.benchmarking.report import scaling_table, throughput_table
 from serrm.benchmarking.run import Measured, Setup, measure
 from serrm.benchmarking.scaling import fit
 from serrm.benchmarking.timing import Stopwatch, Timing
+from serrm.commands.bench import replace_between
 from serrm.models.recurrence import RecurrentModel
 
 TINY = SMALL_SE_RRM.model_copy(update={"width": 16, "h_cycles": 1, "l_cycles": 1})

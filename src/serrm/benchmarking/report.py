@@ -1,12 +1,9 @@
-"""The measurements as Markdown, and how they come into a document: between two markers, and nowhere else."""
+"""The measurements as Markdown tables."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from serrm.benchmarking.run import Measured
 from serrm.benchmarking.scaling import Fit
-
-BEGIN, END = "<!-- {} -->", "<!-- end of {} -->"
 
 
 def throughput_table(measured: Sequence[Measured]) -> str:
@@ -21,18 +18,6 @@ def throughput_table(measured: Sequence[Measured]) -> str:
 def scaling_table(measured: Sequence[Measured], fitted: Fit) -> str:
     """A row a size, with the share of the two attentions as fitted."""
     return "\n".join([*_scaling_rows(measured), "", _fit_line(fitted)])
-
-
-def replace_between(path: Path, name: str, text: str) -> None:
-    """Put `text` between the markers of `name` in a Markdown file. ValueError if it has none."""
-    begin, end, document = BEGIN.format(name), END.format(name), path.read_text()
-    if document.count(begin) != 1 or document.count(end) != 1:
-        raise ValueError(f"{path}: needs the lines {begin!r} and {end!r}, once each")
-    before, _, rest = document.partition(begin)
-    _, _, after = rest.partition(end)
-    temporary = path.with_suffix(".part")
-    temporary.write_text(f"{before}{begin}\n{text}\n{end}{after}")
-    temporary.rename(path)
 
 
 def _throughput_row(row: Measured) -> str:

@@ -31,7 +31,7 @@ def bench(
     import torch
 
     from serrm.benchmarking.cases import CASES
-    from serrm.benchmarking.report import replace_between, scaling_table, throughput_table
+    from serrm.benchmarking.report import scaling_table, throughput_table
     from serrm.benchmarking.run import Setup, measure_all
     from serrm.benchmarking.scaling import fit, scaling_cases
     from serrm.training.device import choose_device, supported
@@ -52,6 +52,14 @@ def bench(
     typer.echo(text)
     if target is not None:
         replace_between(target, "scaling" if is_scaling else "throughput", text)
+
+
+def replace_between(path: Path, name: str, text: str) -> None:
+    """Put `text` between the markers of `name` in a Markdown file. ValueError if it has none."""
+    from serrm.reporting.files import between_markers, write_whole
+
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    write_whole(path, between_markers(path.read_text(encoding="utf-8"), begin, end, text))
 
 
 def _conditions(setup: "Setup") -> str:

@@ -38,8 +38,9 @@ def sync(
     profiles = [each for each in [profile] if each] or profiles_with_files(root)
     if not any(cells_with_files(root, each) for each in profiles):
         raise ValueError(f"{root}: no results of {profile or 'any profile'}: `make repro` makes them")
+    settings = _settings(root)
     for each in profiles:
-        for synced in sync_profile(root, each, _settings(root)):
+        for synced in sync_profile(root, each, settings):
             without = f"; without {', '.join(synced.missing)}" if synced.missing else ""
             typer.echo(f"{each} {synced.name}: {synced.outcome}{without}")
     typer.echo(f"in {tracking_uri(root)}")
@@ -49,11 +50,11 @@ def _settings(root: Path) -> "Settings":
     """What cells resolve to by params.yaml, as far as dvc.lock says that it is what they were trained with."""
     from hashlib import md5
 
-    from serrm.config import locked_md5
+    from serrm.config import locked_md5s
     from serrm.project import project_params
     from serrm.resolve import as_text, train_cell
 
-    params = project_params(root)
+    params, locked = project_params(root), locked_md5s(root / "dvc.lock")
 
     def of(run: "Evaluation") -> Mapping[str, Any] | None:
         try:
@@ -61,7 +62,7 @@ def _settings(root: Path) -> "Settings":
         except ValueError:
             return None
         digest = md5(as_text(cell).encode(), usedforsecurity=False).hexdigest()
-        locked = locked_md5(root / "dvc.lock", f"data/config/{run.profile}/train/{run.name}.json")
-        return cell.model_dump(mode="json") if digest == locked else None
+        is_trained_so = digest == locked.get(f"data/config/{run.profile}/train/{run.name}.json")
+        return cell.model_dump(mode="json") if is_trained_so else None
 
     return of

@@ -87,15 +87,19 @@ class Network(nn.Module):
 
     def bound(self, rotation: Rotation | None, like: Tensor, *, is_native: bool = True) -> Apply:
         """The network for one step on states such as `like`: by native kernels where they fit, else as it stands."""
-        layers = [
+        if is_native and self.fits_kernels(like):
+            return NativeNetwork(self._sublayers(), rotation)
+        return partial(self, rotation=rotation)
+
+    def fits_kernels(self, like: Tensor) -> bool:
+        """Whether native kernels can run the network on states such as `like`; packs no weights to find out."""
+        return fits(self._sublayers(), like)
+
+    def _sublayers(self) -> list[list[nn.Module]]:
+        return [
             [part.sublayer if isinstance(part, Residual) else part for part in layer.children()]
             for layer in self.layers
         ]
-        return (
-            NativeNetwork(layers, rotation)
-            if is_native and fits(layers, like)
-            else partial(self, rotation=rotation)
-        )
 
 
 class InputEmbedding(nn.Module, ABC):

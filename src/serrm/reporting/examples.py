@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from serrm.drawing.panels import answer_panel, question_panel, trace_panels
 from serrm.reporting.efforts import trained_set
+from serrm.reporting.files import read_parsed
 from serrm.reporting.grids import grid_svg, verdict_svg
 from serrm.reporting.inline import themed
 from serrm.reporting.names import HEADLINE, model_name, set_name, task_name
@@ -70,12 +71,7 @@ class Shown:
 
 def read_examples(path: Path) -> Examples:
     """The examples of one cell. ValueError, in one line with the file, where it is malformed."""
-    try:
-        return Examples.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: {where or 'file'}: {first['msg']}") from error
+    return read_parsed(path, Examples.model_validate_json)
 
 
 def shown_examples(results: Results, folder: Path) -> list[Shown]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
+from serrm.reporting.files import read_parsed
 from serrm.reporting.results import Evaluation, ScoredSet, read_evaluation
 from serrm.reporting.training_log import read_training_log
 
@@ -99,11 +100,7 @@ def compare(expectations: Expectations, measured: Values) -> list[Change]:
 
 def read_expectations(path: Path) -> Expectations:
     """The committed expectations. ValueError naming the file and the key that is wrong."""
-    try:
-        return Expectations.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    return read_parsed(path, Expectations.model_validate_json)
 
 
 def changes_table(changes: Sequence[Change]) -> str:

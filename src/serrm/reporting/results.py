@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
+
+from serrm.reporting.files import read_parsed
 
 LANGUAGE_MODEL = "language_model"
 # All seeds of a (task, variant), in the order of the profile's cells.
@@ -180,9 +182,4 @@ def load_language_models(folder: Path) -> Results:
 def read_evaluation(path: Path) -> Evaluation:
     if not path.is_file():
         raise ValueError(f"{path}: no such metric file; has this cell been evaluated?")
-    try:
-        return Evaluation.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: {where or 'file'}: {first['msg']}") from error
+    return read_parsed(path, Evaluation.model_validate_json)

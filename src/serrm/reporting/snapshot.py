@@ -10,9 +10,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from serrm.reporting.cells import Comparison, Reading, part_of
+from serrm.reporting.files import between_markers, read_parsed
 from serrm.reporting.names import HEADLINE, duration, set_name, task_name
 from serrm.reporting.notes import QUOTED, SIDES
 from serrm.reporting.paper import PaperColumn, load_paper
@@ -98,10 +99,7 @@ def snapshot_markdown(snapshot: Snapshot) -> str:
 
 def replace_table(text: str, table: str) -> str:
     """A page with a table between its two markers. ValueError if they are not there once each, in their order."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise ValueError(f"no place for the table: {BEGIN} and {END} are to be there once, in this order")
-    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
-    return f"{before}{BEGIN}\n{table}\n{after}"
+    return between_markers(text, BEGIN, END, table)
 
 
 def snapshot_json(snapshot: Snapshot) -> str:
@@ -111,11 +109,7 @@ def snapshot_json(snapshot: Snapshot) -> str:
 
 def read_snapshot(path: Path) -> Snapshot:
     """A snapshot from its file. ValueError naming the first key that is missing or wrong."""
-    try:
-        return FILE.validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    return read_parsed(path, FILE.validate_json)
 
 
 def _runs_of(column: PaperColumn, results: Results) -> list[Evaluation]:

@@ -8,6 +8,8 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from serrm.reporting.files import write_whole
+
 Record = Mapping[str, int | float]
 COUNTS = ("step", "samples")
 
@@ -19,9 +21,7 @@ def write_training_log(path: Path, records: Sequence[Record]) -> None:
     writer.writeheader()
     writer.writerows(records)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text.getvalue(), encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, text.getvalue())
 
 
 def read_training_log(path: Path) -> list[dict[str, int | float]]:

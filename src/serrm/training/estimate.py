@@ -14,7 +14,6 @@ import psutil
 import torch
 from torch import Tensor
 
-from serrm.models.native.network import NativeNetwork
 from serrm.models.recurrence import Network
 from serrm.training.loop import Trainer
 from serrm.training.optimizer import AdamAtan2
@@ -156,11 +155,8 @@ def _compiles(trainer: Trainer) -> bool:
     """Whether a new size would be compiled first."""
     like = trainer.slots.state[0]
     networks = [net for net in trainer.model.networks.values() if isinstance(net, Network)]
-    is_native = [
-        isinstance(net.bound(None, like, is_native=trainer.model.is_native), NativeNetwork)
-        for net in networks
-    ]
-    return trainer.settings.compile and not all(is_native)
+    is_native = trainer.model.is_native and all(net.fits_kernels(like) for net in networks)
+    return trainer.settings.compile and not is_native
 
 
 def _still_to_come(trainer: Trainer) -> int:
