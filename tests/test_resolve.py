@@ -108,7 +108,7 @@ def test_the_papers_sudoku_recipe(params: dict[str, Any]) -> None:
     assert (model.registers, model.symbols, model.planes) == (4, "tied", "all")
     assert model.attention_dropout == 0.2
     assert recipe.num_steps(1000) == pytest.approx(10_000 * 1000 / recipe.batch_size, rel=1e-3)
-    assert recipe.halting.model_dump() == {"kind": "random", "probability": 0.05}
+    assert recipe.halting.model_dump() == {"kind": "random", "probability": 0.05, "probability_solved": 0.0}
     assert recipe.max_supervision_steps == 16
     assert (recipe.learning_rate, recipe.warmup_steps, recipe.weight_decay) == (5e-4, 2000, 1.0)
     assert (recipe.betas, recipe.ema) == ((0.9, 0.95), 0.999)

@@ -76,6 +76,16 @@ def test_random_halting_ignores_the_model() -> None:
     assert torch.equal(halts(RANDOM, eager, slots, 3, 7, 16), expected)
 
 
+def test_a_solved_puzzle_halts_with_a_probability_of_its_own() -> None:
+    rule = RandomHalting(kind="random", probability=0.1, probability_solved=0.5)
+    slots, is_solved = slots_after(*[3] * 4000), torch.arange(4000) < 2000
+    halted = halts(rule, None, slots, 1, 2, 16, is_solved).float()
+    assert halted[:2000].mean() == pytest.approx(1 - 0.9 * 0.5, abs=0.05)
+    assert torch.equal(halted[2000:].bool(), halts(rule, None, slots, 1, 2, 16)[2000:])
+    at_once = rule.model_copy(update={"probability_solved": 1.0})
+    assert halts(at_once, None, slots, 1, 2, 16, is_solved)[:2000].all()
+
+
 def test_q_learning_halts_above_zero_or_above_continuing() -> None:
     logits = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [1.0, -1.0], [-1.0, 1.0]])
     slots = slots_after(1, 1, 1, 1)

@@ -90,7 +90,7 @@ def test_kernels_are_on_average_no_less_accurate_than_pytorch(kind: str, length:
         part = (
             Attention(64, 2, 32, axis=-3, generator=seeded(seed))
             if kind == "attention"
-            else SwiGLU(64, 1.0, seeded(seed))
+            else SwiGLU(64, 256, seeded(seed))
         )
         rotation = rotation_table("rope", length, 32, CPU) if kind == "attention" else None
         sums += torch.tensor(errors(part, rotation, numbers(2, length, 2, 64, seed=seed + 100))).sum(0)
@@ -124,14 +124,14 @@ def test_long_sequences_go_through_the_backward_pass_in_pieces(length: int) -> N
 @settings(max_examples=15, deadline=None)
 @given(rows=st.integers(1, 700), width=st.sampled_from([16, 48, 64, 192]), seed=st.integers(0, 99))
 def test_swiglu_agrees_with_pytorchs(rows: int, width: int, seed: int) -> None:
-    check_against_plain(SwiGLU(width, 1.0, seeded(seed)), None, numbers(rows, width, seed=seed))
+    check_against_plain(SwiGLU(width, 256, seeded(seed)), None, numbers(rows, width, seed=seed))
 
 
 @pytest.mark.parametrize("axis", [-3, -2])
 def test_no_number_depends_on_the_threads(axis: int) -> None:
     x, change = numbers(3, 30, 11, 64, seed=0), numbers(3, 30, 11, 64, seed=1)
     layer = Attention(64, 2, 32, axis=axis, dropout=0.3, generator=seeded(0))
-    gated = SwiGLU(64, 4.0, seeded(1))
+    gated = SwiGLU(64, 256, seeded(1))
     found = []
     for threads in (1, 2, 5):
         torch.set_num_threads(threads)
@@ -196,8 +196,8 @@ def test_dropout_follows_pytorchs_seed() -> None:
     [
         (Attention(20, 1, 16, axis=-2), torch.zeros(1, 3, 20, dtype=torch.bfloat16)),
         (Attention(16, 1, 8, axis=-2), torch.zeros(1, 3, 16, dtype=torch.bfloat16)),
-        (SwiGLU(97, 1.0), torch.zeros(1, 97, dtype=torch.bfloat16)),
-        (SwiGLU(16, 1.0), torch.zeros(1, 16)),
+        (SwiGLU(97, 256), torch.zeros(1, 97, dtype=torch.bfloat16)),
+        (SwiGLU(16, 256), torch.zeros(1, 16)),
         (nn.Linear(16, 16), torch.zeros(1, 16, dtype=torch.bfloat16)),
     ],
 )

@@ -255,3 +255,30 @@ def test_weights_follow_from_the_seed(make_settings: Maker) -> None:
     one, same, other = (build_model(settings, 6, seeded(seed)).state_dict() for seed in (0, 0, 1))
     assert all(torch.equal(value, same[name]) for name, value in one.items())
     assert not any(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_two_states_take_turns_as_in_trm(make_settings: Maker) -> None:
+    settings = make_settings(states="two", h_cycles=2, l_cycles=2)
+    model = build_model(settings, 6, seeded(0))
+    tokens = draw_tokens(4)
+    low, high = state = model.initial_state(2, 16, 6)
+    embedding, rotation = model.embedding(low, tokens, None)
+    block = model.networks["block"]
+    for _ in range(2):
+        for _ in range(2):
+            low = block(low, high + embedding, rotation)
+        high = block(high, low, rotation)
+    output = model(state, tokens)
+    torch.testing.assert_close(output.state, (low.detach(), high.detach()))
+    torch.testing.assert_close(output.logits, model.readout(high)[0])
+    one = build_model(settings.model_copy(update={"states": "one"}), 6, seeded(0))
+    assert num_parameters(model) == num_parameters(one)
+
+
+def test_two_states_permute_with_the_symbols(make_settings: Maker) -> None:
+    model = build_model(make_settings(states="two"), 6, seeded(0)).eval()
+    tokens, swapped = draw_tokens(4), draw_tokens(4)
+    swapped[tokens == 2], swapped[tokens == 3] = 3, 2
+    plain = model(model.initial_state(2, 16, 6), tokens).logits
+    permuted = model(model.initial_state(2, 16, 6), swapped).logits
+    torch.testing.assert_close(permuted[..., [0, 1, 3, 2, 4, 5]], plain, rtol=1e-4, atol=1e-5)

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from serrm.models.layers import ANGLES
-from serrm.models.settings import HEAD_DIVISOR, SeRrmSettings, TrmSettings
+from serrm.models.settings import HEAD_DIVISOR, GatedSettings, SeRrmSettings, TrmSettings
 
 TRM: dict[str, Any] = {"family": "trm", "layers": 1, "h_cycles": 1, "l_cycles": 1, "expansion": 1.0}
 TRM |= {"prefix": 2, "mixer": "attention", "attention_dropout": 0.0}
@@ -41,3 +41,18 @@ def test_the_divisor_is_what_the_angles_need(kind: str) -> None:
     head_dim = HEAD_DIVISOR[kind]
     angles = ANGLES[kind](81, 2 * head_dim)
     assert angles.shape == (81, head_dim)
+
+
+@pytest.mark.parametrize(
+    ("width", "expansion", "multiple", "gates"),
+    [
+        (256, 4.0, 256, 768),
+        (512, 4.0, 256, 1536),
+        (64, 4.0, 256, 256),
+        (97, 4.0, 256, 512),
+        (32, 4.0, 32, 96),
+    ],
+)
+def test_gates_of_a_swiglu(width: int, expansion: float, multiple: int, gates: int) -> None:
+    settings = GatedSettings(expansion=expansion, swiglu_multiple=multiple)
+    assert settings.gates(width) == gates

@@ -117,6 +117,16 @@ def test_after_the_warm_up() -> None:
     assert cosine[25] == pytest.approx(PEAK * (0.55 + 0.45 * math.sqrt(0.5)))
 
 
+@pytest.mark.parametrize("final", [0.0, 0.01, 1.0])
+def test_the_cosine_ends_where_it_is_told_to(final: float) -> None:
+    rates = [
+        learning_rate(s, peak=PEAK, warmup=0, num_steps=8, schedule="cosine", final=final) for s in range(9)
+    ]
+    assert rates[0] == pytest.approx(PEAK)
+    assert rates[-1] == pytest.approx(final * PEAK)
+    assert rates[4] == pytest.approx(PEAK * (1 + final) / 2)
+
+
 def test_a_training_that_ends_in_its_warm_up() -> None:
     rates = [learning_rate(s, peak=1.0, warmup=10, num_steps=5, schedule="cosine") for s in range(5)]
     assert rates == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])

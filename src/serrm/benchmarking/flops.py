@@ -6,7 +6,6 @@ scores and their use); an application with gradient costs three times as much as
 
 from dataclasses import dataclass
 
-from serrm.models.layers import swiglu_width
 from serrm.models.se_rrm import NUM_SPECIAL
 from serrm.models.settings import HrmSettings, ModelSettings, SequenceSettings, SeRrmSettings, TrmSettings
 
@@ -68,4 +67,4 @@ def _attention(num_sequences: int, length: int, width: int, heads: int, head_dim
 
 
 def _gated(rows: int, width: int, settings: SeRrmSettings | SequenceSettings) -> int:
-    return 2 * rows * 3 * width * swiglu_width(width, settings.expansion)
+    return 2 * rows * 3 * width * settings.gates(width)

@@ -23,6 +23,7 @@ class Purpose(IntEnum):
     TRANSLATION = 9
     TASK_TYPE = 10
     PERMUTATION = 11
+    HALTING_SOLVED = 12
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:

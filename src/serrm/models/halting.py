@@ -27,12 +27,19 @@ class Batch(Protocol):
     num_steps: Int[Tensor, " B"]
 
 
-def random_halting(seed: int, step: int, num_slots: int, probability: float) -> Bool[np.ndarray, " B"]:
+def looks_at_answers(settings: HaltingSettings) -> bool:
+    """Whether the rule asks which puzzles are solved."""
+    return isinstance(settings, RandomHalting) and settings.probability_solved > 0
+
+
+def random_halting(
+    seed: int, step: int, num_slots: int, probability: float, purpose: Purpose = Purpose.HALTING
+) -> Bool[np.ndarray, " B"]:
     """SE-RRM's rule: slot b halts after optimiser step `step` with the given probability.
 
     A pure function of (seed, step, slot), so it needs no state and no look at the device.
     """
-    return keyed_rng(seed, Purpose.HALTING, step).random(num_slots) < probability
+    return keyed_rng(seed, purpose, step).random(num_slots) < probability
 
 
 def least_steps(seed: int, step: int, num_slots: int, probability: float, most: int) -> Int[np.ndarray, " B"]:
@@ -49,15 +56,19 @@ def halts(
     seed: int,
     step: int,
     most: int,
+    is_solved: Bool[Tensor, " B"] | None = None,
 ) -> Bool[Tensor, " B"]:
     """Which slots halt after this step, on the host; every slot halts after `most` supervision steps.
 
-    Only Q-learning has to wait for the device: what it decides, its model computed.
+    A rule that looks at what the model computed, `looks_at_answers`, has to wait for the device.
     """
     num_slots, is_last = len(batch.num_steps), batch.num_steps >= most
     if isinstance(settings, RandomHalting):
-        chance = random_halting(seed, step, num_slots, settings.probability)
-        return torch.from_numpy(chance) | is_last
+        chance = torch.from_numpy(random_halting(seed, step, num_slots, settings.probability))
+        if is_solved is not None:
+            draws = random_halting(seed, step, num_slots, settings.probability_solved, Purpose.HALTING_SOLVED)
+            chance = chance | (is_solved.cpu() & torch.from_numpy(draws))
+        return chance | is_last
     assert halting is not None, "q_learning needs a model with halting logits"
     wants = halting[:, HALT] > (halting[:, CONTINUE] if settings.bootstrap else 0)
     least = torch.from_numpy(least_steps(seed, step, num_slots, settings.exploration, most))

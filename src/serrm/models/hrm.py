@@ -5,15 +5,8 @@ What it is beside TRM: two networks, and gradient only through the last applicat
 
 import torch
 
-from serrm.models.recurrence import RecurrentModel, Schedule, Update
-from serrm.models.sequence import (
-    Z_H,
-    Z_L,
-    SequenceReadout,
-    TokenSequence,
-    attention_over_positions,
-    sequence_network,
-)
+from serrm.models.recurrence import Z_H, Z_L, RecurrentModel, Schedule, Update
+from serrm.models.sequence import SequenceReadout, TokenSequence, attention_over_positions, sequence_network
 from serrm.models.settings import HrmSettings
 
 

@@ -51,17 +51,11 @@ def rms_norm(x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + NORM_EPS)).to(x.dtype)
 
 
-def swiglu_width(width: int, expansion: float) -> int:
-    """The inner width round(expansion·D·2/3), rounded up to a multiple of 256."""
-    return -(-round(expansion * width * 2 / 3) // 256) * 256
-
-
 class SwiGLU(nn.Module):
-    """m^D of the paper: a gated MLP over the last axis (Shazeer 2020), without bias."""
+    """m^D of the paper: a gated MLP over the last axis with `inner` gates (Shazeer 2020), without bias."""
 
-    def __init__(self, width: int, expansion: float, generator: torch.Generator | None = None) -> None:
+    def __init__(self, width: int, inner: int, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        inner = swiglu_width(width, expansion)
         self.gate_up = linear_weight(2 * inner, width, generator)
         self.down = linear_weight(width, inner, generator)
 

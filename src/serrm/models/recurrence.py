@@ -23,6 +23,9 @@ State = tuple[Tensor, ...]
 Apply = Callable[[Tensor, Tensor], Tensor]  # (state, injection) -> new state
 
 
+Z_L, Z_H = 0, 1  # places of the two states of a model that has two; the readout reads the last
+
+
 class CannotExtrapolate(ValueError):
     """The model has no weights for an alphabet or a number of positions of this size."""
 
@@ -46,6 +49,19 @@ class Schedule:
 
     def __post_init__(self) -> None:
         assert 0 < self.num_with_gradient <= len(self.updates)
+
+
+def one_state_schedule(h_cycles: int, l_cycles: int) -> Schedule:
+    """SE-RRM's: H superblocks of L_c applications, each with the input; the last superblock carries gradient."""
+    return Schedule((Update("block", target=0),) * (h_cycles * l_cycles), num_with_gradient=l_cycles)
+
+
+def two_state_schedule(h_cycles: int, l_cycles: int) -> Schedule:
+    """TRM's: z_L takes z_H and the input L_c times, then z_H takes z_L; the last of H such cycles carries gradient."""
+    low = Update("block", target=Z_L, others=(Z_H,))
+    high = Update("block", target=Z_H, others=(Z_L,), has_embedding=False)
+    cycle = (low,) * l_cycles + (high,)
+    return Schedule(cycle * h_cycles, num_with_gradient=len(cycle))
 
 
 class StepOutput(NamedTuple):

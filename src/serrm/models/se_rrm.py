@@ -25,8 +25,8 @@ from serrm.models.recurrence import (
     Network,
     RecurrentModel,
     Residual,
-    Schedule,
-    Update,
+    one_state_schedule,
+    two_state_schedule,
 )
 from serrm.models.settings import SeRrmSettings
 
@@ -138,14 +138,15 @@ def build_se_rrm(
 
     It takes any number of positions, so `num_positions` is not looked at.
     """
-    update = Update("block", target=0)
+    has_two = settings.states == "two"
+    schedule = two_state_schedule if has_two else one_state_schedule
     return RecurrentModel(
         embedding=SymbolPlanes(settings, num_symbols, generator),
         networks={"block": Network([_layer(settings, generator) for _ in range(settings.layers)])},
-        schedule=Schedule((update,) * (settings.h_cycles * settings.l_cycles), settings.l_cycles),
+        schedule=schedule(settings.h_cycles, settings.l_cycles),
         readout=PlaneReadout(settings, num_symbols, generator),
         width=settings.width,
-        num_states=1,
+        num_states=2 if has_two else 1,
         generator=generator,
     )
 
@@ -159,7 +160,7 @@ def _layer(settings: SeRrmSettings, generator: torch.Generator | None) -> list[n
     symbols = Attention(
         width, settings.symbol_heads, settings.symbol_head_dim, axis=-2, dropout=dropout, generator=generator
     )
-    features = SwiGLU(width, settings.expansion, generator)
+    features = SwiGLU(width, settings.gates(width), generator)
     return [Residual(part) for part in (positions, symbols, features)]
 
 

@@ -23,7 +23,6 @@ from serrm.models.layers import (
 from serrm.models.recurrence import CannotExtrapolate, InputEmbedding, Network, Residual
 from serrm.models.settings import SequenceSettings
 
-Z_L, Z_H = 0, 1  # places of the two states
 HALT_BIAS = -5.0
 
 
@@ -136,7 +135,7 @@ def sequence_network(
     """A network of layers that mix positions, then features."""
     return Network(
         [
-            [over_positions(), Residual(SwiGLU(settings.width, settings.expansion, generator))]
+            [over_positions(), Residual(SwiGLU(settings.width, settings.gates(settings.width), generator))]
             for _ in range(settings.layers)
         ]
     )

@@ -22,6 +22,9 @@ class RandomHalting(Settings):
 
     kind: Literal["random"]
     probability: float = Field(gt=0, le=1)
+    probability_solved: float = Field(
+        default=0.0, ge=0, le=1
+    )  # further, of a slot whose puzzle is solved; ours
 
 
 class QLearning(Settings):
@@ -35,10 +38,22 @@ class QLearning(Settings):
 HaltingSettings = Annotated[RandomHalting | QLearning, Field(discriminator="kind")]
 
 
-class SeRrmSettings(Settings):
+class GatedSettings(Settings):
+    """How wide a SwiGLU is inside."""
+
+    expansion: float = Field(gt=0)
+    swiglu_multiple: PositiveInt = 256  # that the inner width is rounded up to; 256 as published
+
+    def gates(self, width: int) -> int:
+        """The inner width of a SwiGLU over `width` features: round(expansion·D·2/3), rounded up to the multiple."""
+        return -(-round(self.expansion * width * 2 / 3) // self.swiglu_multiple) * self.swiglu_multiple
+
+
+class SeRrmSettings(GatedSettings):
     """SE-RRM: symbol-equivariant recurrent reasoning model (paper, section 2.3)."""
 
     family: Literal["se_rrm"]
+    states: Literal["one", "two"] = "one"  # two: z_H and z_L over the planes in TRM's schedule; ours
     width: PositiveInt  # D, features of a (position, symbol)
     layers: PositiveInt  # L, layers of the block
     h_cycles: PositiveInt  # superblocks of a supervision step
@@ -47,7 +62,6 @@ class SeRrmSettings(Settings):
     head_dim: PositiveInt
     symbol_heads: PositiveInt  # heads of the attention over symbols
     symbol_head_dim: PositiveInt
-    expansion: float = Field(gt=0)  # of the SwiGLU
     # How attention knows where a cell stands; the last two of RoPE2D are ours (serrm.models.layers).
     positions: Literal["rope", "rope2d", "rope2d_linear", "rope2d_boxes", "none"]
     registers: int = Field(ge=0)  # extra positions that are cut before the output
@@ -62,7 +76,7 @@ class SeRrmSettings(Settings):
         return self
 
 
-class SequenceSettings(Settings):
+class SequenceSettings(GatedSettings):
     """What HRM and TRM share: one feature vector a position, behind a prefix that holds the task type."""
 
     width: PositiveInt  # D, features of a position
@@ -70,7 +84,6 @@ class SequenceSettings(Settings):
     h_cycles: PositiveInt
     l_cycles: PositiveInt
     heads: PositiveInt  # attention heads of D/heads features
-    expansion: float = Field(gt=0)  # of the SwiGLU
     positions: Literal["rope", "rope2d", "rope2d_shifted", "rope2d_linear", "rope2d_boxes", "none"]
     prefix: PositiveInt  # P, positions before the grid
     attention_dropout: float = Field(ge=0, lt=1)

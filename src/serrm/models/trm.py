@@ -1,4 +1,4 @@
-"""TRM: one network updates both states; z_L takes z_H and the input, z_H takes z_L (SPEC 2.2 of the paper's baseline).
+"""TRM: one network updates both states; z_L takes z_H and the input, z_H takes z_L (the paper's second baseline).
 
 What it is beside HRM: the same network for both states, gradient through a whole H cycle, a longer
 prefix, and optionally an MLP over positions in place of attention.
@@ -7,10 +7,8 @@ prefix, and optionally an MLP over positions in place of attention.
 import torch
 
 from serrm.models.layers import SwiGLU
-from serrm.models.recurrence import RecurrentModel, Residual, Schedule, Update
+from serrm.models.recurrence import RecurrentModel, Residual, two_state_schedule
 from serrm.models.sequence import (
-    Z_H,
-    Z_L,
     OverPlaces,
     SequenceReadout,
     TokenSequence,
@@ -27,15 +25,12 @@ def build_trm(
     places = settings.prefix + num_positions
     mixers = {
         "attention": attention_over_positions(settings, generator),
-        "mlp": lambda: OverPlaces(Residual(SwiGLU(places, settings.expansion, generator)), places),
+        "mlp": lambda: OverPlaces(Residual(SwiGLU(places, settings.gates(places), generator)), places),
     }
-    low = Update("block", target=Z_L, others=(Z_H,))
-    high = Update("block", target=Z_H, others=(Z_L,), has_embedding=False)
-    cycle = (low,) * settings.l_cycles + (high,)
     return RecurrentModel(
         embedding=TokenSequence(settings, num_symbols, generator),
         networks={"block": sequence_network(settings, mixers[settings.mixer], generator)},
-        schedule=Schedule(cycle * settings.h_cycles, num_with_gradient=len(cycle)),
+        schedule=two_state_schedule(settings.h_cycles, settings.l_cycles),
         readout=SequenceReadout(settings, num_symbols, generator),
         width=settings.width,
         num_states=2,

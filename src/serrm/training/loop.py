@@ -15,7 +15,7 @@ from torch import Tensor
 
 from serrm.data.batches import Stream
 from serrm.data.randomness import Purpose, keyed_rng
-from serrm.models.halting import halting_loss, halts
+from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.task_types import update_rows
 from serrm.training.loss import solved, stablemax_cross_entropy
@@ -99,6 +99,7 @@ class Trainer:
             warmup=settings.warmup_steps,
             num_steps=self.num_steps,
             schedule=settings.schedule,
+            final=settings.final_rate,
         )
         parts = []
         for piece in slots.pieces(self.micro_batch):
@@ -109,8 +110,9 @@ class Trainer:
             _joined([w.halting for w in parts]),
             _joined([w.task_gradients for w in parts]),
         )
-        self._halt(halting)
-        self._count(torch.stack([w.loss for w in parts]).sum(), torch.cat([w.is_solved for w in parts]))
+        is_solved = torch.cat([w.is_solved for w in parts])
+        self._halt(halting, is_solved)
+        self._count(torch.stack([w.loss for w in parts]).sum(), is_solved)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
@@ -144,13 +146,14 @@ class Trainer:
             None if vectors is None else vectors.grad,
         )
 
-    def _halt(self, halting: Float[Tensor, "b 2"] | None) -> None:
+    def _halt(self, halting: Float[Tensor, "b 2"] | None, is_solved: Bool[Tensor, " b"]) -> None:
         """Decide which of all B slots halt, alike on all processes."""
         settings, slots = self.settings, self.slots
         if halting is not None and settings.halting.kind == "q_learning":
             halting = self.processes.gather(halting)
+        answers = self.processes.gather(is_solved) if looks_at_answers(settings.halting) else None
         most = settings.max_supervision_steps
-        slots.is_halted = halts(settings.halting, halting, slots, self.seed, self.step, most)
+        slots.is_halted = halts(settings.halting, halting, slots, self.seed, self.step, most, answers)
 
     def _count(self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"]) -> None:
         """Add up gradients and counts over the processes, in one message."""

@@ -54,21 +54,23 @@ class AdamAtan2(torch.optim.Optimizer):
         torch._foreach_add_(parameters, updates, alpha=-lr)
 
 
-def constant(progress: float) -> float:
+def constant(progress: float, final: float) -> float:
     """The peak learning rate throughout."""
     return 1.0
 
 
-def cosine(progress: float) -> float:
-    """Cosine decay from the peak to a tenth of it."""
-    return 0.1 + 0.45 * (1 + math.cos(math.pi * progress))
+def cosine(progress: float, final: float) -> float:
+    """Cosine decay from the peak to `final` of it."""
+    return final + (1 - final) / 2 * (1 + math.cos(math.pi * progress))
 
 
 SCHEDULES = {"constant": constant, "cosine": cosine}
 
 
-def learning_rate(step: int, *, peak: float, warmup: int, num_steps: int, schedule: str) -> float:
+def learning_rate(
+    step: int, *, peak: float, warmup: int, num_steps: int, schedule: str, final: float = 0.1
+) -> float:
     """The rate of optimiser step 0, 1, …: linear warm-up from peak/warmup, then the schedule."""
     if step < warmup:
         return peak * (step + 1) / warmup
-    return peak * SCHEDULES[schedule]((step - warmup) / max(1, num_steps - warmup))
+    return peak * SCHEDULES[schedule]((step - warmup) / max(1, num_steps - warmup), final)

@@ -33,6 +33,7 @@ class TrainSettings(Settings):
     halting: HaltingSettings
     learning_rate: PositiveFloat
     schedule: Literal["constant", "cosine"]
+    final_rate: float = Field(default=0.1, ge=0, le=1)  # what the cosine ends at, of the peak
     warmup_steps: NonNegativeInt
     weight_decay: float = Field(ge=0)
     task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
