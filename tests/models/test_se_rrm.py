@@ -9,8 +9,7 @@ from torch import Tensor
 
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, num_parameters
 from serrm.models.registry import build_model
-from serrm.models.se_rrm import NUM_SPECIAL
-from serrm.models.settings import SeRrmSettings
+from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
 from serrm.training.loss import stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2
 

@@ -34,6 +34,8 @@ SMALL_SE_RRM = SE_RRM.model_copy(
     }
 )  # fmt: skip
 
+HALTING = RandomHalting(kind="random", probability=0.05)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -86,7 +88,7 @@ def training_step(
     """A whole step of the training loop: refill, forward, loss, backward, optimiser, average."""
     settings = TrainSettings(
         batch_size=case.batch_size, steps=10**9, max_supervision_steps=16, learning_rate=1e-4, warmup_steps=2000,
-        halting=RandomHalting(kind="random", probability=0.05), schedule="constant", weight_decay=1.0,
+        halting=HALTING, schedule="constant", weight_decay=1.0,
         task_types=TaskTypeSettings(learning_rate=1e-2, weight_decay=0.1), betas=(0.9, 0.95), ema=0.999,
         precision="float32" if precision == "float32" else "bfloat16", compile=not is_plain, snapshots=0,
         log_every=10**9,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import torch
 
-from serrm.benchmarking.cases import STEPS, Case
-from serrm.benchmarking.flops import count_work
+from serrm.benchmarking.cases import HALTING, STEPS, Case
 from serrm.benchmarking.timing import Stopwatch, Timing
+from serrm.models.operations import count_work
 from serrm.training.device import peak_memory
 from serrm.training.loop import DTYPES
 
@@ -52,7 +52,8 @@ def measure(case: Case, kind: str, setup: Setup, *, has_plain: bool = True) -> M
     torch.set_num_threads(setup.threads)
     device, step = torch.device(setup.device), STEPS[kind]
     watch = Stopwatch(device, DTYPES[setup.precision])
-    operations = getattr(count_work(case.settings, case.side**2, case.num_symbols), kind)
+    work = count_work(case.settings, case.side**2, case.num_symbols)
+    operations = work.training(HALTING) if kind == "training" else work.evaluation
     before = peak_memory(device)
     works = {"engine": step(case, device, setup.precision, is_plain=False)}
     works["engine"]()

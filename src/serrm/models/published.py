@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from serrm.models.se_rrm import NUM_SPECIAL
-from serrm.models.settings import ModelSettings, SeRrmSettings
+from serrm.models.settings import NUM_SPECIAL, ModelSettings, SeRrmSettings
 
 PREFIXES = ("_orig_mod.", "model.", "inner.")
 TASK_TYPES = "puzzle_emb.weights"

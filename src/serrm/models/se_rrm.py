@@ -28,9 +28,7 @@ from serrm.models.recurrence import (
     one_state_schedule,
     two_state_schedule,
 )
-from serrm.models.settings import SeRrmSettings
-
-NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
+from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
 
 
 class SymbolPlanes(InputEmbedding):
@@ -55,7 +53,7 @@ class SymbolPlanes(InputEmbedding):
 
     def num_planes(self, num_symbols: int) -> int:
         """Symbol planes for an alphabet of `num_symbols`; CannotExtrapolate if untied weights do not fit."""
-        planes = num_symbols - (NUM_SPECIAL - self.num_special)
+        planes = self.settings.num_planes(num_symbols)
         if self.settings.symbols == "untied" and planes != len(self.symbols):
             raise CannotExtrapolate(
                 f"untied symbols are learned for {len(self.symbols)} planes, the task has {planes}"
@@ -172,7 +170,7 @@ def initial_task_types(
     Full: one vector a task with std 1/√D, the same for all symbols, so that training starts symbol-equivariant;
     factored: zeros.
     """
-    planes, width = num_symbols - (NUM_SPECIAL if settings.planes == "usual" else 0), settings.width
+    planes, width = settings.num_planes(num_symbols), settings.width
     if settings.task_types == "none":
         return None
     if settings.task_types == "factored":

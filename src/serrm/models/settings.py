@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 # What the features of a head must be divisible by: pairs of them turn, for one, two or four coordinates.
 HEAD_DIVISOR = {"none": 1, "rope": 2, "rope2d": 4, "rope2d_linear": 4, "rope2d_shifted": 4, "rope2d_boxes": 8}
+NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
 
 
 class Settings(BaseModel):
@@ -69,6 +70,10 @@ class SeRrmSettings(GatedSettings):
     planes: Literal["all", "usual"]  # usual: no planes for the special symbols
     task_types: Literal["none", "full", "factored"]
     attention_dropout: float = Field(ge=0, lt=1)
+
+    def num_planes(self, num_symbols: int) -> int:
+        """Symbol planes of the state for an alphabet of `num_symbols`, pad included."""
+        return num_symbols - (NUM_SPECIAL if self.planes == "usual" else 0)
 
     @model_validator(mode="after")
     def _has_heads_to_rotate(self) -> "SeRrmSettings":

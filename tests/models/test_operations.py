@@ -1,0 +1,88 @@
+"""The closed formulas count what PyTorch counts of real steps, and give the known figures of the paper's models."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from serrm.benchmarking.cases import HRM, SE_RRM, SMALL_SE_RRM, TRM, RandomStream
+from serrm.inference.predict import predict
+from serrm.models.operations import count_work
+from serrm.models.registry import build_model
+from serrm.models.settings import ModelSettings, QLearning, RandomHalting
+from serrm.training.loop import Trainer
+from serrm.training.settings import TaskTypeSettings, TrainSettings
+
+SIDE, NUM_SYMBOLS, BATCH = 4, 6, 3
+TINY: dict[str, Any] = {"width": 32, "h_cycles": 2, "l_cycles": 3, "heads": 2, "swiglu_multiple": 16}
+SMALL = SMALL_SE_RRM.model_copy(update={"swiglu_multiple": 16})
+TINY_TRM = TRM.model_copy(update=TINY)
+MODELS: dict[str, ModelSettings] = {
+    "se_rrm": SE_RRM.model_copy(update={**TINY, "head_dim": 16, "symbol_head_dim": 8}),
+    "se_rrm_published_width": SMALL_SE_RRM,
+    "se_rrm_two_states": SMALL.model_copy(update={"states": "two"}),
+    "se_rrm_usual_planes": SMALL.model_copy(update={"planes": "usual"}),
+    "se_rrm_untied": SMALL.model_copy(update={"symbols": "untied"}),
+    "se_rrm_registers": SMALL.model_copy(update={"registers": 2}),
+    "se_rrm_task_types": SMALL.model_copy(update={"task_types": "factored"}),
+    "trm": TINY_TRM,
+    "trm_mlp": TINY_TRM.model_copy(update={"mixer": "mlp", "positions": "none"}),
+    "trm_rope2d": TINY_TRM.model_copy(update={"positions": "rope2d"}),
+    "hrm": HRM.model_copy(update=TINY),
+}
+RANDOM = RandomHalting(kind="random", probability=0.1)
+HALTING = {
+    "random": RANDOM,
+    "q_learning": QLearning(kind="q_learning", exploration=0.1, bootstrap=False),
+    "bootstrap": QLearning(kind="q_learning", exploration=0.1, bootstrap=True),
+}
+CASES = [
+    (model, rule)
+    for model, settings in MODELS.items()
+    for rule in (HALTING if settings.family != "se_rrm" else ["random"])
+]
+
+
+def counted(work: Callable[[], object]) -> int:
+    """Operations of the matrix products that are really done."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return int(counter.get_total_flops())
+
+
+@pytest.mark.parametrize(("model", "rule"), CASES)
+def test_a_training_step_does_what_the_formulas_say(model: str, rule: str) -> None:
+    rng = torch.Generator().manual_seed(0)
+    built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2)
+    settings = TrainSettings(
+        batch_size=BATCH, steps=2, max_supervision_steps=4, halting=HALTING[rule], learning_rate=1e-3,
+        schedule="constant", warmup_steps=0, weight_decay=0.1, betas=(0.9, 0.95), ema=0.9, precision="float32",
+        task_types=TaskTypeSettings(learning_rate=1e-2, weight_decay=0.1), compile=False, snapshots=0, log_every=1,
+    )  # fmt: skip
+    trainer = Trainer(built, RandomStream(SIDE, NUM_SYMBOLS), settings, seed=0)
+    expected = count_work(MODELS[model], SIDE**2, NUM_SYMBOLS).training(HALTING[rule])
+    assert counted(lambda: trainer.run(lambda record: None, lambda: False)) == 2 * BATCH * expected
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_prediction_does_what_the_formulas_say(model: str) -> None:
+    rng = torch.Generator().manual_seed(0)
+    built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2).eval()
+    tokens = torch.randint(1, NUM_SYMBOLS, (BATCH, SIDE**2), generator=rng)
+    expected = count_work(MODELS[model], SIDE**2, NUM_SYMBOLS).evaluation
+    assert counted(lambda: list(predict(built, tokens, NUM_SYMBOLS, (1, 3)))) == 3 * BATCH * expected
+
+
+def test_the_papers_se_rrm_needs_what_is_known() -> None:
+    work = count_work(SE_RRM, 81, 11)
+    assert work.evaluation / 1e9 == pytest.approx(69.3, abs=0.05)
+    assert work.training(RANDOM) / 1e9 == pytest.approx(115.5, abs=0.05)
+
+
+def test_the_bootstrapped_target_costs_a_prediction_more() -> None:
+    work = count_work(HRM, 81, 11)
+    further = work.training(HALTING["bootstrap"]) - work.training(HALTING["q_learning"])
+    assert further == work.evaluation
+    assert further / work.training(HALTING["q_learning"]) == pytest.approx(0.6, abs=0.01)
