@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from serrm.extra import as_missing
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
 from stages import augment, build_arrays, download, evaluate, resolve, tabulate, train
 
@@ -29,6 +30,11 @@ def main() -> None:
         sys.exit(EXIT_RESUMABLE)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (missing := as_missing(error)) is None:
+            raise
+        sys.stderr.write(f"error: {missing}\n")
         sys.exit(1)
 
 

@@ -22,6 +22,7 @@ from serrm.commands.regress import regress
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
+from serrm.extra import as_missing, need
 from serrm.project import PARAMS, check_profile, find_root, write_json
 
 # The base of Typer's usage errors, which has no public name of its own in every version.
@@ -183,6 +184,7 @@ def ui(
     host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
 ) -> None:
     """Serve the MLflow UI on the project's runs."""
+    need("mlflow")
     root = find_root(Path.cwd())
 
     from serrm.store import tracking_uri
@@ -213,6 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (ValueError, OSError) as error:
         _say_error(str(error))
+        return 1
+    except ModuleNotFoundError as error:
+        if (missing := as_missing(error)) is None:
+            raise
+        _say_error(str(missing))
         return 1
     except (typer.Abort, KeyboardInterrupt):
         return 130

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from serrm.data.arc_sets import AUDIT, PAIRS, SCHEMA
+from serrm.data.arc_sets import AUDIT, PAIRS, schema
 
 # Collection, demonstrations and test pairs of the puzzles.
 PUZZLES = [
@@ -55,7 +55,7 @@ def write_arc_rows(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pa
 
     def write(rows: list[Row], canvas: int = 5) -> Path:
         folder = tmp_path_factory.mktemp("pairs")
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / PAIRS)
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema()), folder / PAIRS)
         (folder / AUDIT).write_text(json.dumps({"canvas": canvas}))
         return folder
 

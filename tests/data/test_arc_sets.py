@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from jaxtyping import UInt8
 
-from serrm.data.arc_sets import AUDIT, PAIRS, SCHEMA, draw_puzzles, write_arc_sets
+from serrm.data.arc_sets import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
 from serrm.data.manifest import Origin, data_hash, file_names, write_manifest
 from serrm.data.sources.arc_layout import Version, read_raw
 from serrm.data.sources.arc_settings import PackagedArcSource
@@ -40,7 +40,7 @@ def write(
     )
     assert sorted(path.name for path in target.iterdir()) == [AUDIT, PAIRS]
     table = pq.read_table(target / PAIRS)
-    assert table.schema == SCHEMA
+    assert table.schema == schema()
     return table.to_pylist(), json.loads((target / AUDIT).read_text())
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from serrm.benchmarking.cases import SE_RRM, Case
 from serrm.benchmarking.run import Measured
@@ -44,6 +43,8 @@ class Fit:
 
 def fit(measured: Sequence[Measured]) -> Fit:
     """Least squares of relative errors over the sizes measured."""
+    from scipy.optimize import nnls
+
     seconds = np.array([1 / each.throughput for each in measured])
     positions = np.array([each.case.side**2 for each in measured], dtype=float)
     symbols = np.array([each.case.num_symbols for each in measured], dtype=float)

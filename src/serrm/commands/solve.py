@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from serrm.extra import need
+
 if TYPE_CHECKING:
     from serrm.inference.answers import Answer, Trace
 
@@ -89,6 +91,8 @@ def solve(
     arguments, folder = puzzles or _piped(), checkpoint or packaged_checkpoint()
     if picture is not None and picture.suffix not in (".png", ".gif"):
         raise typer.BadParameter(f"{str(picture)!r} is neither .png nor .gif", param_hint="--trace-file")
+    for package in ["matplotlib"] * (picture is not None) + ["ortools"] * is_exact:
+        need(package)
     from serrm.inference.load import load_model
     from serrm.inference.puzzle_stream import read_arguments
     from serrm.inference.solve import SolveOptions, Solver

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from jaxtyping import Int64, UInt8
 
 from serrm.data.arc_index import build_index
@@ -101,6 +100,8 @@ def read_pairs(path: Path) -> list[Row]:
     """The rows of `pairs.parquet`; ValueError if there is no such file."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
+    import pyarrow.parquet as pq
+
     rows: list[Row] = pq.read_table(path).to_pylist()
     return rows
 

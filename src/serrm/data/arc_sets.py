@@ -11,10 +11,9 @@ import logging
 from collections.abc import Collection as Contained
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from serrm.data.arc_audit import audit_overlap, audit_pairs, count_puzzles
 from serrm.data.manifest import check_manifest, new_directory
@@ -27,24 +26,6 @@ logger = logging.getLogger(__name__)
 
 PAIRS = "pairs.parquet"
 AUDIT = "audit.json"
-
-# `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row.
-SCHEMA = pa.schema(
-    [
-        ("puzzle", pa.string()),
-        ("collection", pa.string()),
-        ("role", pa.string()),
-        ("number", pa.int32()),
-        ("is_trained", pa.bool_()),
-        ("question_rows", pa.uint8()),
-        ("question_cols", pa.uint8()),
-        ("answer_rows", pa.uint8()),
-        ("answer_cols", pa.uint8()),
-        ("question", pa.binary()),
-        ("answer", pa.binary()),
-    ]
-)
-
 
 def write_arc_sets(
     raw: Path,
@@ -123,8 +104,35 @@ def _draw(
     return [puzzles[place] for place in rng.permutation(len(puzzles))[:num]]
 
 
+def schema() -> Any:
+    """pyarrow's description of the columns.
+
+    `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row.
+    """
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("puzzle", pa.string()),
+            ("collection", pa.string()),
+            ("role", pa.string()),
+            ("number", pa.int32()),
+            ("is_trained", pa.bool_()),
+            ("question_rows", pa.uint8()),
+            ("question_cols", pa.uint8()),
+            ("answer_rows", pa.uint8()),
+            ("answer_cols", pa.uint8()),
+            ("question", pa.binary()),
+            ("answer", pa.binary()),
+        ]
+    )
+
+
 def write_pairs(path: Path, pairs: NamedPairs, trained: Contained[PairName]) -> None:
     """Write one row a pair, in the order given."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rows = [
         {
             **name._asdict(),
@@ -138,4 +146,4 @@ def write_pairs(path: Path, pairs: NamedPairs, trained: Contained[PairName]) -> 
         }
         for name, pair in pairs.items()
     ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)

@@ -10,10 +10,9 @@ import logging
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from serrm.data.manifest import check_manifest, new_directory
@@ -100,6 +99,9 @@ def write_maze_set(path: Path, mazes: Iterable[Numbered], name: str) -> None:
     Columns: id (the maze's number in its raw file), side, question and answer (I bytes, one token a cell), rating
     (steps of the shortest path), source. ValueError naming the first row whose label is no shortest path.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     iterator = iter(mazes)
     rows = list(islice(iterator, ROW_GROUP))
     schema = _schema(rows[0][1].side)
@@ -110,7 +112,10 @@ def write_maze_set(path: Path, mazes: Iterable[Numbered], name: str) -> None:
             rows = list(islice(iterator, ROW_GROUP))
 
 
-def _schema(side: int) -> pa.Schema:
+def _schema(side: int) -> Any:
+    """pyarrow's description of the columns."""
+    import pyarrow as pa
+
     types = {
         "id": pa.int32(),
         "side": pa.uint8(),

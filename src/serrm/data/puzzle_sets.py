@@ -12,11 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from jaxtyping import UInt8, UInt64
 from tqdm import tqdm
 
@@ -151,6 +149,9 @@ def write_puzzle_set(path: Path, puzzles: Iterable[Numbered], side: int, name: s
     Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one a cell, 0 is
     blank), num_clues, rating (null if unknown), source.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     cells = pa.binary(side * side)
     schema = pa.schema(
         [
@@ -227,6 +228,8 @@ def fingerprints(grids: Grids) -> UInt64[np.ndarray, " N"]:
 
 def read_puzzle_batches(path: Path) -> Iterator[tuple[Grids, Grids]]:
     """Questions and answers of a puzzle set, "N I" each with N at most ROW_GROUP, in the file's order."""
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=ROW_GROUP, columns=["question", "answer"]):
             yield _to_array(batch.column("question")), _to_array(batch.column("answer"))
@@ -238,7 +241,8 @@ def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
     return np.concatenate(questions), np.concatenate(answers)
 
 
-def _to_array(column: "pa.FixedSizeBinaryArray") -> Grids:
+def _to_array(column: Any) -> Grids:
+    """The rows of a column of bytes, all of one width (pyarrow's FixedSizeBinaryArray)."""
     width = column.type.byte_width
     cells = np.frombuffer(column.buffers()[1], dtype=np.uint8)
     return cells[column.offset * width : (column.offset + len(column)) * width].reshape(-1, width)

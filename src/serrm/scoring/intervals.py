@@ -1,8 +1,7 @@
 """Wilson score intervals, the uncertainty beside every rate (tables 1, 3, A5 to A7 of the paper)."""
 
 import math
-
-from scipy.stats import norm
+from statistics import NormalDist
 
 
 def wilson(successes: float | int, num: int, level: float = 0.95) -> tuple[float, float]:
@@ -20,7 +19,7 @@ def wilson(successes: float | int, num: int, level: float = 0.95) -> tuple[float
         raise ValueError(f"successes must lie in 0..{num}, not {successes}")
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, not {level}")
-    z = float(norm.ppf((1 + level) / 2))
+    z = NormalDist().inv_cdf((1 + level) / 2)
     rate = successes / num
     centre = (rate + z**2 / (2 * num)) / (1 + z**2 / num)
     half = z * math.sqrt(rate * (1 - rate) / num + z**2 / (4 * num**2)) / (1 + z**2 / num)
