@@ -14,6 +14,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 repro: $(READY)
+	$(BIN)/serrm grid
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
 	$(BIN)/serrm headline
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PARAMS = ROOT / "params.yaml"
+GRID = ROOT / "grid.yaml"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 import typer
 
-from stages.layout import PARAMS, Layout
+from stages.layout import GRID, PARAMS, Layout
 
 
 def resolve(profile: str = typer.Option(...)) -> None:
     """Compose variants, recipes and profile into what each cell depends on."""
     from serrm.config import read_params
+    from serrm.grid_file import check
     from serrm.resolve import resolve as resolve_cells
     from serrm.resolve import write
 
-    write(resolve_cells(read_params(PARAMS), profile), Layout(profile).config)
+    params = read_params(PARAMS)
+    check(params, GRID)
+    write(resolve_cells(params, profile), Layout(profile).config)

@@ -12,7 +12,8 @@ from stages.layout import PARAMS, ROOT, Layout
 
 def tabulate(profile: str = typer.Option(...)) -> None:
     """Build every table and figure of a profile, and the page that holds them."""
-    from serrm.config import Grid, TrainCell, read_cell, read_params
+    from serrm.config import TrainCell, read_cell, read_params
+    from serrm.grid import Grid
     from serrm.reporting.hyperparameters import CellSettings
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
@@ -20,7 +21,7 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     from serrm.tracking.report import mirror_report
 
     layout, params = Layout(profile), read_params(PARAMS)
-    cells = list(read_cell(Grid, layout.config / "tabulate.json").cells())
+    cells = read_cell(Grid, layout.config / "tabulate.json").cells()
     here, at_paper_scale = {}, {}
     for task, model, seed in cells:
         name = f"{task}-{model}-s{seed}.json"

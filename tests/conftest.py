@@ -77,6 +77,13 @@ Q_LEARNING: dict[str, Any] = {
 ARRAYS: dict[str, Any] = {"num_augmentations": 3, "prebuilt": False, "seed": 0}
 
 
+def with_grid(params: dict[str, Any], profile: str, **lists: list[Any]) -> dict[str, Any]:
+    """The parameters with a grid of one block in a profile: the first block it has, but for the lists given."""
+    section = params["profiles"][profile]
+    section = {**section, "grid": [{**section["grid"][0], **lists}]}
+    return {**params, "profiles": {**params["profiles"], profile: section}}
+
+
 @pytest.fixture(scope="session")
 def make_settings() -> Callable[..., SeRrmSettings]:
     """A small SE-RRM, but for the given parameters."""

@@ -24,9 +24,10 @@ ALLOWED = {
     "scoring": {"puzzles", "scoring"},
     "reporting": {"puzzles", "drawing", "scoring", "reporting"},
 }
-# `config` gathers the settings of all rooms, and nothing else of them.
+# `config` gathers the settings of all rooms and the grid, and nothing else of them.
 SETTINGS = {
     "serrm.data.settings",
+    "serrm.grid",
     "serrm.models.settings",
     "serrm.training.settings",
 }

@@ -19,6 +19,7 @@ from typer.main import get_command
 from serrm.cli import app, main
 from serrm.project import find_root
 from serrm.ui import server_command
+from tests.conftest import with_grid
 
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
@@ -178,7 +179,7 @@ def test_the_root_is_found_from_below(tmp_path: Path) -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one evaluated cell in profile cpu; the current folder is one of its folders."""
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    params |= {"profile": "cpu", "tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}
+    params = with_grid(params | {"profile": "cpu"}, "cpu", tasks=["sudoku"], models=["se_rrm"], seeds=[0])
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     reports = tmp_path / "reports" / "cpu"
     (reports / "metrics").mkdir(parents=True)

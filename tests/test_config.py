@@ -11,7 +11,6 @@ import yaml
 from serrm.config import (
     EvaluateSettings,
     Execution,
-    Grid,
     Params,
     TrainCell,
     parse,
@@ -20,9 +19,11 @@ from serrm.config import (
     read_params,
 )
 from serrm.resolve import SECTIONS, resolve, write
+from tests.conftest import with_grid
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
 ABSENT = object()
+BLOCK = {"tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}
 Keys = tuple[str, ...]
 
 
@@ -60,9 +61,11 @@ def check(params: dict[str, Any]) -> None:
 
 def is_used(params: dict[str, Any], keys: Keys) -> bool:
     """Whether the cells of the active profile are composed of the values here."""
-    models = {params["model"][name].get("based_on", name) for name in params["models"]}
-    models |= set(params["models"])
-    tasks = {*params["tasks"], *(SECTIONS.get(task, task) for task in params["tasks"])}
+    blocks = params["profiles"][params["profile"]]["grid"]
+    models = {name for block in blocks for name in block["models"]}
+    models |= {params["model"][name].get("based_on", name) for name in models}
+    tasks = {task for block in blocks for task in block["tasks"]}
+    tasks |= {SECTIONS.get(task, task) for task in tasks}
     match keys:
         case ("profiles", name, *_) if name != params["profile"]:
             return False
@@ -123,10 +126,34 @@ def test_a_missing_key_is_named_unless_it_has_a_default(params: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        ("profile", "cuda", r"params.profile: Input should be 'ci', 'cpu', 'gpu' or 'paper' \(got 'cuda'\)"),
-        ("models", ["se_rmm"], "params: models: 'se_rmm' is no entry of model"),
-        ("models", "se_rrm", r"params.models: Input should be a valid tuple \(got 'se_rrm'\)"),
-        ("seeds", [-1], r"seed: Input should be greater than or equal to 0 \(got -1\)"),
+        ("profile", "cuda", "params: profile: 'cuda' is none of ci, cpu, gpu, paper$"),
+        ("profiles.my profile", {}, r"params.profiles.my profile.*pattern.* \(got 'my profile'\)"),
+        ("profiles.mine", {"data": {}, "evaluate": {}}, "params.profiles.mine.grid: Field required"),
+        ("profiles.ci.grid", [], r"params.profiles.ci.grid: .*at least 1 item"),
+        (
+            "profiles.ci.grid",
+            ["se_rrm"],
+            r"profiles.ci.grid.0: Input should be a valid dict.*\(got 'se_rrm'\)",
+        ),
+        ("profiles.ci.grid", [{**BLOCK, "model": []}], "profiles.ci.grid.0.model: Extra inputs"),
+        ("profiles.ci.grid", [{**BLOCK, "models": []}], "profiles.ci.grid.0.models: .*at least 1 item"),
+        ("profiles.ci.grid", [{**BLOCK, "seeds": [-1]}], r"grid.0.seeds.0: .*equal to 0 \(got -1\)"),
+        ("profiles.ci.grid", [{**BLOCK, "models": "trm"}], r"grid.0.models: .*valid tuple \(got 'trm'\)"),
+        (
+            "profiles.ci.grid",
+            [{**BLOCK, "tasks": ["go"]}],
+            r"profiles.ci.grid.0.tasks: 'go' is none of sudoku",
+        ),
+        (
+            "profiles.paper.grid",
+            [BLOCK, {**BLOCK, "models": ["se_rmm"]}],
+            "params: profiles.paper.grid.1.models: 'se_rmm' is no entry of model",
+        ),
+        (
+            "profiles.gpu.grid",
+            [BLOCK, {**BLOCK, "seeds": [1, 0]}],
+            "params.profiles.gpu.grid: block 1 has sudoku-se_rrm-0, which is there already",
+        ),
         ("profiles.ci.model.se_rmm", {}, "profiles.ci.model: 'se_rmm' is no entry of model"),
         ("profiles.ci.evalaute", {}, "params.profiles.ci.evalaute: Extra inputs are not permitted"),
         ("profiles.ci.evaluate.sudoku.steps", [], r"evaluate.steps: .*at least 1 item"),
@@ -146,9 +173,10 @@ def test_a_missing_key_is_named_unless_it_has_a_default(params: dict[str, Any]) 
     ],
 )
 def test_messages_say_where_and_what(params: dict[str, Any], keys: str, value: object, message: str) -> None:
-    broken = changed({**params, "profile": "ci", "models": ["se_rrm"]}, tuple(keys.split(".")), value)
+    tiny = with_grid({**params, "profile": "ci"}, "ci", models=["se_rrm"])
+    broken = changed(tiny, tuple(keys.split(".")), value)
     if keys == "model.other":
-        broken["models"] = ["other"]
+        broken = with_grid(broken, "ci", models=["other"])
     with pytest.raises(ValueError, match=message) as caught:
         check(broken)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
@@ -157,7 +185,7 @@ def test_messages_say_where_and_what(params: dict[str, Any], keys: str, value: o
 def test_a_number_that_yaml_takes_for_a_string_is_a_number(params: dict[str, Any]) -> None:
     """YAML 1.1 reads 1e-4 as a string; it is taken as what was meant, and what is no number is refused."""
     path = ("profiles", "ci", "recipe", "sudoku", "se_rrm", "train", "learning_rate")
-    ci = {**params, "profile": "ci", "models": ["se_rrm"], "seeds": [0]}
+    ci = with_grid({**params, "profile": "ci"}, "ci", **BLOCK)
     (written,) = yaml.safe_load("[1e-4]")
     assert isinstance(written, str)
     cells = [resolve(changed(ci, path, rate), "ci")["train/sudoku-se_rrm-s0"] for rate in (written, 1.0e-4)]
@@ -224,10 +252,3 @@ def test_a_digest_changes_with_any_value(make_cell: Callable[..., TrainCell]) ->
 def test_settings_are_frozen(make_cell: Callable[..., TrainCell]) -> None:
     with pytest.raises(ValueError, match="frozen"):
         make_cell().seed = 3  # type: ignore[misc]
-
-
-def test_the_grid_runs_over_tasks_then_models_then_seeds() -> None:
-    grid = Grid(tasks=("a", "b"), models=("m", "n"), seeds=(0, 1))
-    cells = list(grid.cells())
-    assert len(cells) == len(set(cells)) == 8
-    assert cells[:3] == [("a", "m", 0), ("a", "m", 1), ("a", "n", 0)] and cells[4] == ("b", "m", 0)

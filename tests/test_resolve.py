@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.config import PROFILES, EvaluateCell, Grid, TrainCell, read_params
+from serrm.config import EvaluateCell, TrainCell, read_params
+from serrm.grid import Grid
 from serrm.models.settings import SeRrmSettings
 from serrm.resolve import compose, deviations, resolve, train_cell, write
+from tests.conftest import with_grid
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
+PROFILES = list(read_params(PARAMS)["profiles"])
+TASKS = ["sudoku", "maze", "arc_agi_1", "arc_agi_2"]
 # The places a value may stand in, weakest first.
 PLACES = [
     "base",
@@ -77,15 +81,15 @@ def test_a_variant_of_a_variant_is_refused() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_profile_resolves_for_every_model(params: dict[str, Any], profile: str) -> None:
-    everything = {**params, "models": list(params["model"]), "seeds": [0, 3]}
+    everything = with_grid(params, profile, models=list(params["model"]), seeds=[0, 3])
     files = resolve(everything, profile)
     expected = {"tabulate"} | {
-        f"{stage}/{task}" for stage in ("download", "augment", "arrays") for task in params["tasks"]
+        f"{stage}/{task}" for stage in ("download", "augment", "arrays") for task in TASKS
     }
     expected |= {
         f"{stage}/{task}-{model}-s{seed}"
         for stage in ("train", "evaluate")
-        for task in params["tasks"]
+        for task in TASKS
         for model in params["model"]
         for seed in (0, 3)
     }
@@ -166,19 +170,17 @@ def test_the_papers_other_recipes(
     assert recipe.schedule == ("cosine" if is_cosine else "constant")
 
 
-def with_variant(params: dict[str, Any], **entry: Any) -> dict[str, Any]:
+def with_variant(params: dict[str, Any], profile: str, **entry: Any) -> dict[str, Any]:
     """The parameters with one more model in the grid."""
     return {
-        **params,
-        "models": ["se_rrm", "mine"],
-        "seeds": [0],
+        **with_grid(params, profile, models=["se_rrm", "mine"], seeds=[0]),
         "model": {**params["model"], "mine": {"based_on": "se_rrm", **entry}},
     }
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_variant_is_its_base_but_for_what_it_names(params: dict[str, Any], profile: str) -> None:
-    files = resolve(with_variant(params, positions="none", train={"ema": 0.5}), profile)
+    files = resolve(with_variant(params, profile, positions="none", train={"ema": 0.5}), profile)
     base, mine = files["train/sudoku-se_rrm-s0"], files["train/sudoku-mine-s0"]
     assert isinstance(base, TrainCell) and isinstance(mine, TrainCell)
     changed = {"model": {"positions": "none"}, "train": {"ema": 0.5}}
@@ -189,15 +191,15 @@ def test_a_variant_is_its_base_but_for_what_it_names(params: dict[str, Any], pro
 
 
 def test_one_models_parameter_changes_the_files_of_its_cells_alone(params: dict[str, Any]) -> None:
-    before = resolve(with_variant(params, positions="none"), "ci")
-    after = resolve(with_variant(params, positions="none", width=48), "ci")
+    before = resolve(with_variant(params, "ci", positions="none"), "ci")
+    after = resolve(with_variant(params, "ci", positions="none", width=48), "ci")
     # Evaluations have the deviations, which name the width.
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {f"{part}/{task}-mine-s0" for part in ("train", "evaluate") for task in params["tasks"]}
+    assert changed == {f"{part}/{task}-mine-s0" for part in ("train", "evaluate") for task in TASKS}
 
 
 def test_an_overridden_value_changes_nothing(params: dict[str, Any]) -> None:
-    ci = {**params, "tasks": ["sudoku"], "models": ["se_rrm"]}
+    ci = with_grid(params, "ci", tasks=["sudoku"], models=["se_rrm"])
     wide = {**ci, "model": {**ci["model"], "se_rrm": {**ci["model"]["se_rrm"], "l_cycles": 99}}}
     assert resolve(ci, "ci") == resolve(wide, "ci")
 

@@ -18,12 +18,13 @@ import typer
 
 from serrm.commands.ask import ask
 from serrm.commands.bench import bench
+from serrm.commands.grid import grid
 from serrm.commands.regress import regress
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
 from serrm.extra import as_missing, need
-from serrm.project import PARAMS, check_profile, find_root, write_json
+from serrm.project import check_profile, find_root, project_params, write_json
 
 # The base of Typer's usage errors, which has no public name of its own in every version.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
@@ -113,16 +114,16 @@ def import_checkpoint(
     variant: str = typer.Option(..., metavar="NAME", help="What it is: an entry of `model` in params.yaml."),
     task: str = typer.Option(..., metavar="TASK", help="What it was trained on, such as sudoku."),
     target: Path = typer.Option(..., "--out", metavar="DIR", help="The new checkpoint, a folder."),
-    profile: str = typer.Option("paper", help="Whose sizes it has: ci, cpu, gpu or paper."),
+    profile: str = typer.Option("paper", help="Whose sizes it has: an entry of `profiles` in params.yaml."),
     is_forced: bool = typer.Option(False, "--force", help="Replace a checkpoint that is there."),
 ) -> None:
     """Make a checkpoint of the weights that the authors' code saves, to score it with `evaluate`."""
-    from serrm.config import read_params
     from serrm.inference.exchange import import_checkpoint
     from serrm.resolve import train_cell
 
-    check_profile(profile)
-    cell = train_cell(read_params(find_root(Path.cwd()) / PARAMS), profile, task, variant, seed=0)
+    root = find_root(Path.cwd())
+    check_profile(profile, root)
+    cell = train_cell(project_params(root), profile, task, variant, seed=0)
     config = import_checkpoint(file, cell, target, replaces=is_forced)
     typer.echo(f"{target}: {variant} with {config['parameters']:,} parameters")
 
@@ -144,7 +145,7 @@ def export_checkpoint(
 
 @app.command()
 def headline(
-    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. Default: that of params.yaml."),
+    profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: the active one."),
     page: Path | None = typer.Option(
         None,
         "--write",
@@ -154,19 +155,19 @@ def headline(
     ),
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
-    from serrm.config import Grid, parse, read_params
+    from serrm.config import grid_of
     from serrm.reporting.headline import headline as headline_text
 
     root = find_root(Path.cwd())
-    params = read_params(root / PARAMS)
+    params = project_params(root)
     profile = profile or str(params["profile"])
-    check_profile(profile)
-    grid = parse(Grid, {key: params[key] for key in Grid.model_fields}, PARAMS)
+    check_profile(profile, root)
+    cells = grid_of(params, profile).cells()
     reports = root / "reports" / profile
     places = [reports / name for name in ("tables", "figures", "report.html")]
     text = headline_text(
         profile,
-        list(grid.cells()),
+        cells,
         reports / "metrics",
         [Path(os.path.relpath(place)) for place in places if place.exists()],
         is_terminal=sys.stdout.isatty(),
@@ -175,7 +176,7 @@ def headline(
     typer.echo(text)
     typer.echo("  MLflow runs: make ui")
     if page is not None:
-        _write_headline(profile, list(grid.cells()), reports / "metrics", page, root)
+        _write_headline(profile, cells, reports / "metrics", page, root)
 
 
 @app.command()
@@ -186,7 +187,6 @@ def ui(
     """Serve the MLflow UI on the project's runs."""
     need("mlflow")
     root = find_root(Path.cwd())
-
     from serrm.store import tracking_uri
     from serrm.ui import serve, server_command
 
@@ -198,6 +198,7 @@ def ui(
 
 app.command()(ask)
 app.command()(bench)
+app.command()(grid)
 app.command()(regress)
 app.command()(show)
 app.command()(solve)

@@ -6,19 +6,19 @@ JSON file a cell; DVC tracks those files, so a cell re-runs exactly when a value
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
 from serrm.data.settings import DATA, ArraySettings
+from serrm.grid import Block, Grid
 from serrm.models.settings import ModelSettings, Settings
 from serrm.training.settings import Fidelity, TrainSettings
 
-Profile = Literal["ci", "cpu", "gpu", "paper"]
-PROFILES: tuple[Profile, ...] = ("ci", "cpu", "gpu", "paper")
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are called after it
 T = TypeVar("T", bound=BaseModel)
 Values = dict[str, Any]  # checked where they are used, once a cell is composed of them
 
@@ -99,18 +99,6 @@ class Execution(Settings):
     max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
 
 
-class Grid(Settings):
-    """The cells of the active profile: every model on every task with every seed."""
-
-    tasks: tuple[str, ...]
-    models: tuple[str, ...]
-    seeds: tuple[int, ...]
-
-    def cells(self) -> Iterator[tuple[str, str, int]]:
-        """(task, model, seed), in the order of the tables."""
-        return ((t, m, s) for t in self.tasks for m in self.models for s in self.seeds)
-
-
 class VariantSection(BaseModel, extra="allow"):
     """An entry of `model`: settings of a family, or what a variant changes in the entry it is based on."""
 
@@ -137,8 +125,9 @@ class DataSection(Settings):
 
 
 class ProfileSection(Settings):
-    """Where a profile's puzzles come from, how they are scored, and what it lays over models and recipes."""
+    """What a profile runs, where its puzzles come from, how they are scored, what it lays over models and recipes."""
 
+    grid: Grid
     data: dict[str, DataSection]
     model: dict[str, Values] = Field(default={})
     recipe: dict[str, dict[str, RecipeSection]] = Field(default={})
@@ -146,22 +135,25 @@ class ProfileSection(Settings):
     fidelity: Values = Field(default={})
 
 
-class Params(Grid):
+class Params(Settings):
     """The sections of params.yaml: a misspelt name is an error wherever it stands."""
 
-    profile: Profile
+    profile: str
     execution: Values
     language_model: Values | None = None
     fidelity: Values
-    model: dict[str, VariantSection]
+    model: dict[Name, VariantSection]
     recipe: dict[str, dict[str, RecipeSection]]
-    profiles: dict[Profile, ProfileSection]
+    profiles: dict[Name, ProfileSection]
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "Params":
-        for task in self.tasks:
-            if task not in DATA:
-                raise ValueError(f"tasks: {task!r} is none of {', '.join(DATA)}")
+        if self.profile not in self.profiles:
+            raise ValueError(f"profile: {self.profile!r} is none of {', '.join(self.profiles)}")
+        for where, block in self._blocks():
+            for task in block.tasks:
+                if task not in DATA:
+                    raise ValueError(f"{where}.tasks: {task!r} is none of {', '.join(DATA)}")
         for where, names in self._names_of_models():
             for name in names:
                 if name not in self.model:
@@ -169,13 +161,23 @@ class Params(Grid):
         return self
 
     def _names_of_models(self) -> Iterator[tuple[str, Iterable[str]]]:
-        yield "models", self.models
+        yield from ((f"{where}.models", block.models) for where, block in self._blocks())
         for task, recipes in self.recipe.items():
             yield f"recipe.{task}", recipes
         for profile, section in self.profiles.items():
             yield f"profiles.{profile}.model", section.model
             for task, recipes in section.recipe.items():
                 yield f"profiles.{profile}.recipe.{task}", recipes
+
+    def _blocks(self) -> Iterator[tuple[str, Block]]:
+        for profile, section in self.profiles.items():
+            for number, block in enumerate(section.grid.root):
+                yield f"profiles.{profile}.grid.{number}", block
+
+
+def grid_of(params: Mapping[str, Any], profile: str) -> Grid:
+    """The cells that a profile runs."""
+    return parse(Grid, params["profiles"][profile]["grid"], f"profiles.{profile}.grid")
 
 
 def read_params(path: Path) -> Values:
@@ -202,7 +204,7 @@ def parse(kind: type[T], data: object, where: str) -> T:
         first = error.errors()[0]
         key = ".".join([where, *map(str, first["loc"])])
         message = first["msg"].removeprefix("Value error, ")
-        is_telling = first["type"] != "missing" and not isinstance(first["input"], dict)
+        is_telling = first["type"] != "missing" and not isinstance(first["input"], dict | list)
         value = f" (got {first['input']!r})" if is_telling else ""
         raise ValueError(f"{key}: {message}{value}") from error
 

@@ -29,12 +29,11 @@ def project_params(root: Path) -> dict[str, Any]:
     return read_params(root / PARAMS)
 
 
-def check_profile(profile: str) -> None:
-    """Refuse, as a usage error, what is no profile."""
-    from serrm.config import PROFILES
-
-    if profile not in PROFILES:
-        raise typer.BadParameter(f"{profile!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
+def check_profile(profile: str, root: Path) -> None:
+    """Refuse, as a usage error, what is no profile of the project."""
+    profiles = project_params(root)["profiles"]
+    if profile not in profiles:
+        raise typer.BadParameter(f"{profile!r} is none of {', '.join(profiles)}", param_hint="--profile")
 
 
 def write_json(target: Path, value: Mapping[str, Any]) -> None:

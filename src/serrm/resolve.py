@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from serrm.config import EvaluateCell, Grid, TrainCell, parse
+from serrm.config import EvaluateCell, TrainCell, parse
 from serrm.data.settings import DATA
+from serrm.grid import Grid
 
 Tree = Mapping[str, Any]
 PAPER = "paper"
@@ -33,9 +34,9 @@ def resolve(params: Tree, profile: str) -> dict[str, BaseModel]:
 
     Raises ValueError naming the key of a value that is missing, unknown or out of range.
     """
-    grid = parse(Grid, {key: params[key] for key in ("tasks", "models", "seeds")}, "params")
+    grid = parse(Grid, entry(params, "profiles", profile, "grid"), f"profiles.{profile}.grid")
     files: dict[str, BaseModel] = {"tabulate": grid}
-    for task in grid.tasks:
+    for task in grid.tasks():
         data, where = of_task(params, task, "profiles", profile, "data"), f"profiles.{profile}.data.{task}"
         seed = data.get("seed", 0)
         for name, kind in DATA[task]._asdict().items():

@@ -106,7 +106,6 @@ def assert_one_line(error: str) -> None:
         (["--puzzles", "missing.csv"], 2, "missing.csv"),
         (["--num", "0"], 2, "--num"),
         (["--name", "?"], 2, "'?' gives no name for files"),
-        (["--report", "huge"], 2, "'huge' is none of ci, cpu"),
         (["--report", "cpu"], 1, "no params.yaml in"),
         (["--key-variable", "NOT_SET_HERE"], 1, "the environment variable NOT_SET_HERE is not set"),
         (["--cache", "damaged.jsonl"], 1, "damaged.jsonl:1: no reply"),
@@ -153,6 +152,15 @@ def project(server: ChatServer, tmp_path: Path, make_arrays: Callable[..., Path]
     (arrays / "sudoku").symlink_to(make_arrays(tests=(4, 9)))
     server.behave = lambda prompt: says("No, I can't.")
     return tmp_path
+
+
+def test_a_profile_that_is_not_there_is_a_usage_error(
+    project: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ask", "--server", server.address, "--model", "gpt-oss:20b", "--report", "huge"]) == 2
+    error = capsys.readouterr().err
+    assert_one_line(error)
+    assert "'huge' is none of ci, cpu" in error and server.prompts == []
 
 
 def test_a_report_asks_the_test_sets_of_its_profile(project: Path, server: ChatServer) -> None:

@@ -23,6 +23,7 @@ from serrm.reporting.regression import (
 from serrm.reporting.training_log import read_training_log, write_training_log
 
 RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
+ROOT = Path(__file__).parents[2]
 NAME = "sudoku-trm-s0"
 numbers = st.floats(-1e6, 1e6)
 
@@ -49,7 +50,7 @@ def metric_file(**changes: Any) -> dict[str, Any]:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one result of the ci profile."""
-    (tmp_path / "params.yaml").touch()
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     reports = tmp_path / "reports" / "ci"
     (reports / "metrics").mkdir(parents=True)
     (reports / "metrics" / f"{NAME}.json").write_text(json.dumps(metric_file()))

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from mlflow.tracking import MlflowClient
 
+from serrm.config import grid_of
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
 from stages import __main__ as command_line
 from stages.layout import Layout
@@ -26,9 +27,7 @@ TABLES = {"tabulate@ci"}
 RESOLVE = {"resolve@ci"}
 TINY: dict[str, Any] = {
     "profile": "ci",
-    "tasks": ["sudoku"],
-    "models": list(CELLS),
-    "seeds": [0],
+    "profiles.ci.grid": [{"tasks": ["sudoku"], "models": list(CELLS), "seeds": [0]}],
     "model.other": {"based_on": "se_rrm", "positions": "rope"},
     "execution": {"device": "cpu", "threads": 1},
     "profiles.ci.data.sudoku.download.source": {
@@ -78,7 +77,8 @@ class Project:
         )
 
     def repro(self) -> set[str]:
-        """The stages that `dvc repro` ran."""
+        """The stages that `make repro` would run."""
+        assert self.run(sys.executable, "-m", "serrm.cli", "grid").returncode == 0
         result = self.run("dvc", "repro")
         assert result.returncode == 0, result.stdout + result.stderr
         return set(re.findall(r"^Running stage '(.*)':$", result.stdout, flags=re.MULTILINE))
@@ -108,7 +108,16 @@ class Project:
 def tracked_files() -> list[str]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    wanted = ("src/", "stages/", ".dvc", "dvc.yaml", "params.yaml", "pyproject.toml", ".gitignore")
+    wanted = (
+        "src/",
+        "stages/",
+        ".dvc",
+        "dvc.yaml",
+        "params.yaml",
+        "grid.yaml",
+        "pyproject.toml",
+        ".gitignore",
+    )
     return [name for name in listed if name.startswith(wanted) and (ROOT / name).is_file()]
 
 
@@ -252,12 +261,17 @@ def test_a_time_budget_stops_and_the_same_command_goes_on(built: Project) -> Non
 def test_another_profile_and_back(built: Project) -> None:
     built.repro()
     params = yaml.safe_load((built.root / "params.yaml").read_text())
-    built.edit({"profiles.cpu": params["profiles"]["ci"], "profile": "cpu", "models": ["se_rrm"]})
+    mine = {**params["profiles"]["ci"], "grid": [{"tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}]}
+    built.edit({"profiles.mine": mine, "profile": "mine"})
+    # Without `serrm grid`, the first stage says what to do, and runs nothing.
+    result = built.run("dvc", "repro")
+    assert result.returncode != 0
+    assert "error: grid.yaml now lists the 1 cell of profile mine: run `dvc repro` again" in result.stderr
+    assert "Traceback" not in result.stderr and "@ci-" not in result.stdout.replace("didn't change", "")
     ran = built.repro()
-    assert "train@cpu-sudoku-se_rrm-0" in ran and not any("@ci" in stage for stage in ran)
-    built.edit({"profile": "ci", "models": list(CELLS)})
-    # Only resolve is told of the grid.
-    assert built.repro() <= RESOLVE
+    assert "train@mine-sudoku-se_rrm-0" in ran and not any("@ci" in stage for stage in ran)
+    built.edit({"profile": "ci"})
+    assert built.repro() == set(), "what another profile does leaves the lock of this one valid"
 
 
 def test_dvc_reads_the_pipeline() -> None:
@@ -267,11 +281,11 @@ def test_dvc_reads_the_pipeline() -> None:
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
     profile = params["profile"]
     expected = {f"{stage}@{profile}" for stage in ("resolve", "tabulate")}
-    for task in params["tasks"]:
-        expected |= {f"{stage}@{profile}-{task}" for stage in ("download", "augment", "build_arrays")}
-        for model in params["models"]:
-            for seed in params["seeds"]:
-                expected |= {f"{stage}@{profile}-{task}-{model}-{seed}" for stage in ("train", "evaluate")}
+    grid = grid_of(params, profile)
+    stages_of_tasks = ("download", "augment", "build_arrays")
+    expected |= {f"{stage}@{profile}-{task}" for stage in stages_of_tasks for task in grid.tasks()}
+    for task, model, seed in grid.cells():
+        expected |= {f"{stage}@{profile}-{task}-{model}-{seed}" for stage in ("train", "evaluate")}
     assert set(result.stdout.split()) == expected
 
 

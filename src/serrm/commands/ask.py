@@ -139,8 +139,8 @@ def _metric_file(profile: str, row: str) -> Path:
     """Where the row's metric file belongs; no model of the pipeline may lose its own to it."""
     from serrm.project import check_profile, find_root, project_params
 
-    check_profile(profile)
     root = find_root(Path.cwd())
+    check_profile(profile, root)
     if row in project_params(root)["model"]:
         raise typer.BadParameter(f"{row!r} is a model of params.yaml", param_hint="--name")
     return root / "reports" / profile / "metrics" / f"sudoku-{row}-s0.json"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-PROFILE = typer.Option("ci", help="ci, cpu, gpu or paper.")
+PROFILE = typer.Option("ci", help="An entry of `profiles` in params.yaml.")
 UPDATE = typer.Option(False, "--update", help="Expect from now on what was measured.")
 
 
@@ -20,8 +20,8 @@ def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
         read_expectations,
     )
 
-    check_profile(profile)
     root = find_root(Path.cwd())
+    check_profile(profile, root)
     file, reports = root / "regression" / f"{profile}.json", root / "reports" / profile
     measured = measure(reports / "metrics", reports / "training")
     num_values = sum(len(values) for kinds in measured.values() for values in kinds.values())

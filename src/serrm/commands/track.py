@@ -20,7 +20,7 @@ def about() -> None:
 
 @track.command()
 def sync(
-    profile: str | None = typer.Option(None, help="ci, cpu, gpu or paper. Default: all that have results."),
+    profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: all that have results."),
 ) -> None:
     """Bring MLflow up to what checkpoints, training logs, metrics and reports say; twice adds nothing."""
     import logging
@@ -34,7 +34,7 @@ def sync(
         logging.getLogger(name).setLevel(logging.WARNING)
     root = find_root(Path.cwd()).resolve()
     if profile is not None:
-        check_profile(profile)
+        check_profile(profile, root)
     profiles = [each for each in [profile] if each] or profiles_with_files(root)
     if not any(cells_with_files(root, each) for each in profiles):
         raise ValueError(f"{root}: no results of {profile or 'any profile'}: `make repro` makes them")

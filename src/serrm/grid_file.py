@@ -1,0 +1,67 @@
+"""grid.yaml: the cells of the active profile, written from params.yaml for dvc.yaml to loop over.
+
+DVC expands its loops when it reads dvc.yaml, and cannot look a list up under the name of the active profile; so the
+list stands in a file of its own. Keys are the ends of the names of DVC's stages, as in `train@cpu-sudoku-se_rrm-0`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from serrm.config import grid_of
+from serrm.reporting.files import write_whole
+
+GRID = "grid.yaml"
+HEADER = (
+    "# What dvc.yaml loops over: the cells of the active profile. Written by `serrm grid`; edit params.yaml."
+)
+
+
+def refresh(params: Mapping[str, Any], path: Path) -> bool:
+    """Write grid.yaml unless it is what params.yaml says; whether it was not."""
+    text = grid_text(params)
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return False
+    write_whole(path, text)
+    return True
+
+
+def check(params: Mapping[str, Any], path: Path) -> None:
+    """Bring grid.yaml into step with params.yaml. ValueError if it was not, as DVC has read it already."""
+    if refresh(params, path):
+        raise ValueError(f"{path.name} now lists the {describe(params)}: run `dvc repro` again")
+
+
+def describe(params: Mapping[str, Any]) -> str:
+    """How many cells which profile has."""
+    profile = params["profile"]
+    num_cells = len(grid_of(params, profile).cells())
+    return f"{num_cells} {'cell' if num_cells == 1 else 'cells'} of profile {profile}"
+
+
+def grid_text(params: Mapping[str, Any]) -> str:
+    """The content of grid.yaml: a mapping for the profile, one for its tasks, one for its cells."""
+    profile = params["profile"]
+    grid = grid_of(params, profile)
+    sections: dict[str, dict[str, Mapping[str, Any]]] = {
+        "active": {profile: {"profile": profile}},
+        "tasks": {f"{profile}-{task}": {"profile": profile, "task": task} for task in grid.tasks()},
+        "cells": {
+            f"{profile}-{task}-{model}-{seed}": {
+                "profile": profile,
+                "task": task,
+                "model": model,
+                "seed": seed,
+            }
+            for task, model, seed in grid.cells()
+        },
+    }
+    return "\n".join([HEADER, *_lines(sections)]) + "\n"
+
+
+def _lines(sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """YAML with an entry a line; quoted, so that no name is taken for a number or a truth value."""
+    for name, entries in sections.items():
+        yield f"{name}:"
+        yield from (f"  {json.dumps(key)}: {json.dumps(item)}" for key, item in entries.items())

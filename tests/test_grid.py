@@ -1,0 +1,117 @@
+"""The grid of a profile, and grid.yaml, which DVC reads in its place."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serrm.cli import main
+from serrm.config import grid_of, read_params
+from serrm.grid import Grid
+from serrm.grid_file import check, grid_text, refresh
+from tests.conftest import with_grid
+
+ROOT = Path(__file__).parents[1]
+names = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True)
+seeds = st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True)
+blocks = st.lists(
+    st.fixed_dictionaries({"tasks": names, "models": names, "seeds": seeds}), min_size=1, max_size=3
+)
+
+
+@pytest.fixture
+def params() -> dict[str, Any]:
+    return read_params(ROOT / "params.yaml")
+
+
+def test_a_block_runs_over_tasks_then_models_then_seeds() -> None:
+    grid = Grid.model_validate([{"tasks": ["a", "b"], "models": ["m", "n"], "seeds": [0, 1]}])
+    assert len(grid.cells()) == 8
+    assert grid.cells()[:3] == [("a", "m", 0), ("a", "m", 1), ("a", "n", 0)]
+    assert grid.cells()[4] == ("b", "m", 0)
+
+
+@given(blocks)
+def test_a_grid_has_the_cells_of_its_blocks_or_is_refused(data: list[dict[str, list[Any]]]) -> None:
+    expected = [
+        (t, m, s) for block in data for t in block["tasks"] for m in block["models"] for s in block["seeds"]
+    ]
+    if len(set(expected)) < len(expected):
+        with pytest.raises(ValueError, match="which is there already"):
+            Grid.model_validate(data)
+    else:
+        grid = Grid.model_validate(data)
+        assert grid.cells() == expected
+        assert grid.tasks() == list(dict.fromkeys(task for task, _, _ in expected))
+
+
+def test_the_committed_file_is_what_the_committed_parameters_say(params: dict[str, Any]) -> None:
+    assert (ROOT / "grid.yaml").read_text() == grid_text(params), "`serrm grid` writes it"
+
+
+def test_the_file_names_each_cell_as_dvc_names_its_stages(params: dict[str, Any]) -> None:
+    for profile in params["profiles"]:
+        content = yaml.safe_load(grid_text({**params, "profile": profile}))
+        grid = grid_of(params, profile)
+        assert content["active"] == {profile: {"profile": profile}}
+        assert [each["task"] for each in content["tasks"].values()] == grid.tasks()
+        assert [(c["task"], c["model"], c["seed"]) for c in content["cells"].values()] == grid.cells()
+        for section in content.values():
+            for name, values in section.items():
+                assert name == "-".join(map(str, values.values()))
+                assert re.fullmatch(r"[\w-]+", name), "DVC takes no other names"
+
+
+def test_names_are_never_taken_for_something_else(params: dict[str, Any]) -> None:
+    odd = {**params, "profile": "no", "profiles": {"no": params["profiles"]["ci"]}}
+    odd = with_grid({**odd, "model": {"1e5": {}}}, "no", models=["1e5"])
+    (cell, *_) = yaml.safe_load(grid_text(odd))["cells"].values()
+    assert (cell["profile"], cell["model"]) == ("no", "1e5")
+
+
+def test_a_file_out_of_step_is_written_again_and_said(params: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "grid.yaml"
+    assert refresh(params, path) and not refresh(params, path)
+    check(params, path)
+    other = with_grid({**params, "profile": "ci"}, "ci", tasks=["sudoku"], models=["trm", "hrm"], seeds=[0])
+    with pytest.raises(
+        ValueError, match=r"^grid.yaml now lists the 2 cells of profile ci: run `dvc repro` again$"
+    ):
+        check(other, path)
+    check(other, path)
+    assert path.read_text() == grid_text(other)
+    assert [each.name for each in tmp_path.iterdir()] == ["grid.yaml"]
+
+
+def test_the_command_writes_it_from_anywhere_in_the_project(
+    params: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({**params, "profile": "ci"}))
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path / "docs")
+    num_cells = len(grid_of(params, "ci").cells())
+    for verb in ("now lists", "lists"):
+        assert main(["grid"]) == 0
+        assert capsys.readouterr().out == f"grid.yaml {verb} the {num_cells} cells of profile ci\n"
+    assert (tmp_path / "grid.yaml").read_text() == grid_text({**params, "profile": "ci"})
+
+
+def test_a_profile_that_is_not_there_leaves_the_file_alone(
+    params: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({**params, "profile": "nosuch"}))
+    monkeypatch.chdir(tmp_path)
+    assert main(["grid"]) == 1
+    known = ", ".join(params["profiles"])
+    assert capsys.readouterr().err == f"error: params: profile: 'nosuch' is none of {known}\n"
+    assert not (tmp_path / "grid.yaml").exists()
