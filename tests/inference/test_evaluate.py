@@ -247,3 +247,17 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path) -> No
     assert {"adaptive", "breadth", "equivariance"} <= one.keys() and one["learning_curve"]
     # Batches of two: the second process has seen the third puzzle.
     assert list(seen.examples.items()) == list(shared.examples.items()) and len(seen.examples) == 6
+
+
+def test_native_kernels_score_only_where_they_may(
+    checkpoint: Path, arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr("serrm.models.recurrence.fits", lambda *_: bool(asked.append(1)))
+    cell = make_cell_of(evaluate=settings(steps=(1,), equivariance_pairs=2))
+    scores = []
+    for is_native in (False, True):
+        assert not asked
+        execution = Execution(device="cpu", threads=1, native=is_native)
+        scores.append(evaluate_together(checkpoint, arrays, cell, execution)[0])
+    assert asked and scores[0] == scores[1]

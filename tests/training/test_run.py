@@ -256,6 +256,27 @@ def test_a_changed_parameter_starts_afresh(make_cell: MakeCell, arrays: Path, tm
         run(first, arrays, tmp_path, ONE_STEP)
 
 
+def test_without_native_kernels_bfloat16_is_pytorchs(
+    make_cell: MakeCell,
+    arrays: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked = []
+    monkeypatch.setattr("serrm.training.device.has_fast_bfloat16", lambda device: True)
+    monkeypatch.setattr("serrm.models.recurrence.fits", lambda *_: bool(asked.append(1)))
+    cell = make_cell(train={"precision": "bfloat16"})
+    plain = Execution(device="cpu", native=False)
+    with pytest.raises(Interrupted):
+        run(cell, arrays, tmp_path, plain.model_copy(update={"max_seconds": 1e-9}))
+    assert not asked  # the trial before the first step did not use them either
+    with caplog.at_level(logging.WARNING):
+        state = torch.load(run(cell, arrays, tmp_path) / ckpt.STATE, weights_only=True)
+    assert asked and state["slots"]["state"][0].dtype == torch.bfloat16
+    assert "begun on cpu, without native kernels, resuming on cpu: " in caplog.text
+
+
 def test_another_device_is_told(
     make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

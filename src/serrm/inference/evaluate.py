@@ -39,14 +39,17 @@ def evaluate(
     device: torch.device,
     gallery: Gallery | None = None,
     processes: Processes = ALONE,
+    *,
+    is_native: bool = True,
 ) -> Scores:
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
-    Several processes share the work and all have the same scores.
+    Several processes share the work and all have the same scores; native kernels run where they fit, if they may.
     Returns the metric file's content without the names of profile and cell; the gallery keeps what one may look at.
     """
     gallery = gallery or Gallery(cell.task, 0)
     loaded = load_model(checkpoint, device, has_dropout=cell.fidelity.dropout_at_evaluation)
+    loaded.model.is_native = is_native
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
     sets = EVALUATE[cell.task](loaded, arrays, cell, device, gallery, False, processes)
     config, training = loaded.config, loaded.config["training"]
@@ -107,7 +110,8 @@ def _part(
     device = prepare_device(execution, processes)
     gallery = Gallery(cell.task, cell.evaluate.examples)
     shared = ALONE if cell.fidelity.dropout_at_evaluation else processes
-    return evaluate(checkpoint, arrays, cell, device, gallery, shared), gallery
+    scores = evaluate(checkpoint, arrays, cell, device, gallery, shared, is_native=execution.native)
+    return scores, gallery
 
 
 def learning_curve(

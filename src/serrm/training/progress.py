@@ -28,16 +28,19 @@ class Manner:
     device: str
     processes: int = 1
     micro_batch: int | None = None
+    native: bool = True
 
     @classmethod
     def of(cls, training: Mapping[str, Any]) -> "Manner":
         """As the `training` section of a config.json says."""
-        return cls(training["device"], training.get("processes", 1), training.get("micro_batch"))
+        numbers = training.get("processes", 1), training.get("micro_batch")
+        return cls(training["device"], *numbers, training.get("native", True))
 
     def words(self) -> str:
-        """Such as "cpu, 2 processes, 8 puzzles at once"."""
+        """Such as "cpu, 2 processes, 8 puzzles at once, without native kernels"."""
         processes = f", {self.processes} processes" if self.processes > 1 else ""
-        return self.device + processes + (f", {self.micro_batch} puzzles at once" if self.micro_batch else "")
+        at_once = f", {self.micro_batch} puzzles at once" if self.micro_batch else ""
+        return self.device + processes + at_once + ("" if self.native else ", without native kernels")
 
     def change_to(self, now: "Manner", dropout: float) -> str | None:
         """What a training begun in this manner should be told when it goes on in another; None if nothing changes."""

@@ -94,7 +94,7 @@ class TrainingRun:
     ) -> None:
         self.cell, self.folder, self.execution, self.processes = cell, folder, execution, processes
         self.device = prepare_device(execution, processes)
-        self.manner = Manner(str(self.device), processes.num, execution.micro_batch)
+        self.manner = Manner(str(self.device), processes.num, execution.micro_batch, execution.native)
         self.data_hash = data_hash(arrays)
         used, is_twice = cell.arrays, cell.fidelity.identity_twice
         examples = open_stream(arrays, used.num_augmentations, used.seed, has_identity_twice=is_twice)
@@ -108,7 +108,7 @@ class TrainingRun:
             num_positions=stream.side**2,
             num_task_types=stream.num_task_types,
         ).to(self.device)
-        model.recomputes = execution.recompute
+        model.is_native, model.recomputes = execution.native, execution.recompute
         origin = cell.train.init_from
         self.initial_sha256 = None if origin is None else load_initial(model, Path(origin))
         settings = supported_settings(cell.train, self.device)
