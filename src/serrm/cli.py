@@ -86,8 +86,9 @@ def evaluate(
     """Score a checkpoint on any file of Sudoku puzzles, whatever the sizes of their grids."""
     from serrm.display import console, remarks_on, scores_table
     from serrm.inference.score_file import score_file
-    from serrm.training.device import choose_device
+    from serrm.training.device import choose_device, keep_memory
 
+    keep_memory()
     if target is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
     scores = score_file(

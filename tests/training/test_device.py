@@ -1,6 +1,8 @@
 """The device is what was asked for, and what it cannot do is told in a warning."""
 
 import logging
+import platform
+import resource
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -8,7 +10,7 @@ import torch
 
 from serrm.config import Execution, TrainCell
 from serrm.training import device as devices
-from serrm.training.device import choose_device, prepare_device, supported, supported_settings
+from serrm.training.device import choose_device, keep_memory, prepare_device, supported, supported_settings
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -60,6 +62,18 @@ def test_threads_are_set_where_given() -> None:
     assert torch.get_num_threads() == before
     prepare_device(Execution(device="cpu", threads=before + 1))
     assert torch.get_num_threads() == before + 1
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators are left as they are")
+def test_a_freed_tensor_leaves_its_pages_to_the_next() -> None:
+    keep_memory()
+    numbers = 2**24  # 64 MB: malloc by itself maps anew, and gives back, whatever is above 32
+    faults = []
+    for _ in range(8):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        torch.ones(numbers)
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    assert min(faults[4:]) * resource.getpagesize() < numbers  # hardly a page of it is new
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import torch
 from serrm.benchmarking.cases import HALTING, STEPS, Case
 from serrm.benchmarking.timing import Stopwatch, Timing
 from serrm.models.operations import count_work
-from serrm.training.device import peak_memory
+from serrm.training.device import keep_memory, peak_memory
 from serrm.training.loop import DTYPES
 
 
@@ -50,6 +50,7 @@ class Measured:
 def measure(case: Case, kind: str, setup: Setup, *, has_plain: bool = True) -> Measured:
     """Measure in this process. `memory` means something only if nothing else was done in it."""
     torch.set_num_threads(setup.threads)
+    keep_memory()
     device, step = torch.device(setup.device), STEPS[kind]
     watch = Stopwatch(device, DTYPES[setup.precision])
     work = count_work(case.settings, case.side**2, case.num_symbols)

@@ -96,8 +96,9 @@ def solve(
     from serrm.inference.load import load_model
     from serrm.inference.puzzle_stream import read_arguments
     from serrm.inference.solve import SolveOptions, Solver
-    from serrm.training.device import choose_device
+    from serrm.training.device import choose_device, keep_memory
 
+    keep_memory()
     place, has_trace = choose_device(device), is_traced or picture is not None
     loaded = load_model(folder, place)
     options = SolveOptions(

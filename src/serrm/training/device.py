@@ -1,5 +1,6 @@
 """Where the arithmetic is done, and what the machine at hand can do of what the settings ask for."""
 
+import ctypes
 import logging
 import resource
 import shutil
@@ -11,6 +12,7 @@ from serrm.training.processes import ALONE, Processes, under_torchrun
 from serrm.training.settings import TrainSettings
 
 log = logging.getLogger(__name__)
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
 def choose_device(name: str) -> torch.device:
@@ -31,7 +33,8 @@ def choose_device(name: str) -> torch.device:
 
 
 def prepare_device(execution: Execution, processes: Processes = ALONE) -> torch.device:
-    """The device of the execution section for this process, with its share of the CPU threads set."""
+    """The device of the execution section for this process, its share of the CPU threads set, its memory kept."""
+    keep_memory()
     threads = execution.threads
     if threads is None and processes.num_here > 1 and not under_torchrun():
         threads = torch.get_num_threads()
@@ -39,6 +42,17 @@ def prepare_device(execution: Execution, processes: Processes = ALONE) -> torch.
         torch.set_num_threads(max(1, threads // processes.num_here))
     device = choose_device(execution.device)
     return device if processes.num_here == 1 else own_device(device, processes)
+
+
+def keep_memory() -> None:
+    """Freed memory stays with the process (glibc's malloc; others are left as they are).
+
+    Given back, it would come again as new, zeroed pages at every step.
+    """
+    c_library = ctypes.CDLL(None)
+    if hasattr(c_library, "gnu_get_libc_version"):
+        c_library.mallopt(M_MMAP_MAX, 0)  # no mapping of its own for a large tensor
+        c_library.mallopt(M_TRIM_THRESHOLD, -1)  # never
 
 
 def own_device(device: torch.device, processes: Processes) -> torch.device:

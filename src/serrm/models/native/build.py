@@ -37,9 +37,7 @@ def library() -> ctypes.CDLL:
     if not target.is_file():
         _compile(compiler, target)
     # PyTorch's own OpenMP library is loaded already, and its symbols come first: one pool of threads.
-    kernels = ctypes.CDLL(str(target))
-    kernels.keep_memory()
-    return kernels
+    return ctypes.CDLL(str(target))
 
 
 @lru_cache(maxsize=1)

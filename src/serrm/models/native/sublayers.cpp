@@ -2,10 +2,6 @@
 //
 // Called from Python through a C interface (sublayers.py). Weights come packed (pack.h). Everything is split by rows or
 // sequences and summed in a fixed order, so no number depends on the number of threads.
-#include <malloc.h>
-
-#include <climits>
-
 #include "attention.h"
 #include "gradient.h"
 
@@ -97,14 +93,6 @@ struct Attention {
 struct Gated {
     int64_t rows, width, inner, threads;
 };
-
-// Freed memory stays with the process. Given back, it would come as new, zeroed pages at every step: 5% of the time.
-void keep_memory() {
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most there is
-    mallopt(M_TRIM_THRESHOLD, INT_MAX);
-#endif
-}
 
 void pack(const float* weight, int64_t num_out, int64_t num_in, int is_gated, bf16* forward, bf16* backward) {
     pack_forward(weight, num_out, num_in, is_gated, forward);
