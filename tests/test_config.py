@@ -167,6 +167,12 @@ def test_a_missing_key_is_named_unless_it_has_a_default(params: dict[str, Any]) 
         ("profiles.ci.model.se_rrm.positions", "rope3d", r"positions: .* \(got 'rope3d'\)"),
         ("profiles.ci.data.sudoku.download.source.kind", "web", "download.source: .*'web'"),
         ("profiles.ci.data.sudoku.download.source.clues", [50, 40], r"clues: clue range \[50, 40\]"),
+        ("profiles.ci.data.arc_agi_1.augment.scored", "test", r"augment.scored: .* \(got 'test'\)"),
+        (
+            "profiles.ci.data.arc_agi_1.augment",
+            {"canvas": 6, "num_train": 16, "num_test": None, "scored": "held_out"},
+            "arc_agi_1.augment: scored: held_out needs a number of puzzles as num_test, not null",
+        ),
         ("model.se_rrm.family", 7, r"params.model.se_rrm.family: .* \(got 7\)"),
         ("model.other", {"based_on": "nothing"}, "'nothing'|model.nothing is missing"),
         ("recipe.sudoku.se_rrm.trian", {}, "recipe.sudoku.se_rrm.trian: Extra inputs are not permitted"),

@@ -204,7 +204,10 @@ def _describe_source(task: str, data: Tree) -> str:
             "hub": "published puzzles",
         }
         side = augment["canvas"]
-        return places[source["kind"]] + ("" if side == 30 else f", grids of at most {side}×{side}")
+        size = "" if side == 30 else f", grids of at most {side}×{side}"
+        is_held_out = augment.get("scored") == "held_out"
+        held_out = f", scored on {augment['num_test']} training puzzles held out" if is_held_out else ""
+        return places[source["kind"]] + size + held_out
     if source["kind"] == "generated":
         least, most = source["clues"]
         return f"generated 9×9 puzzles with {least} to {most} clues and one solution"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.data.arc_arrays import EVALUATION, ArcArrays, build_arc_arrays, open_arc_arrays
+from serrm.data.arc_arrays import ArcArrays, build_arc_arrays, open_arc_arrays, scored_set
 from serrm.data.arc_evaluation import open_arc_evaluation
 from serrm.data.arc_index import build_index
 from serrm.data.arc_sets import AUDIT
@@ -41,7 +41,7 @@ def test_each_set_has_its_pairs_as_tokens_at_the_corner(
 ) -> None:
     rows = make_arc_rows(side=5)
     build_arc_arrays(write_arc_rows(rows), tmp_path / "arrays", side=7, **BUILD)
-    train, evaluation = (open_arc_arrays(tmp_path / "arrays", name) for name in (TRAIN, EVALUATION))
+    train, evaluation = (open_arc_arrays(tmp_path / "arrays", name) for name in (TRAIN, "evaluation"))
     is_asked = [row["role"] == "test" and row["collection"] == "evaluation" for row in rows]
     for arrays, chosen in (
         (train, [row for row, asked in zip(rows, is_asked, strict=True) if not asked]),
@@ -103,6 +103,14 @@ def test_the_order_of_the_rows_of_a_puzzle_does_not_matter(
             lambda row: row | {"collection": ("concept", "training")[row["number"] % 2]},
             "puzzle evaluation_1 is in two collections",
         ),
+        (
+            lambda row: row | {"collection": "held_out"} if row["puzzle"] == "evaluation_1" else row,
+            "evaluation puzzles beside held-out ones",
+        ),
+        (
+            lambda row: row | {"collection": "held_out", "is_trained": True},
+            "test pair 0 of held-out puzzle evaluation_1 is trained on",
+        ),
     ],
 )
 def test_wrong_sets_are_refused_and_leave_the_old_arrays(
@@ -156,6 +164,21 @@ def test_what_is_not_there_is_named(make_arc_rows: RowMaker, write_arc_rows: Wri
     build_arc_arrays(write_arc_rows(make_arc_rows()), tmp_path / "arrays", **BUILD)
     with pytest.raises(ValueError, match=r"no ARC set '9x9' here, but \['evaluation', 'train'\]"):
         open_arc_arrays(tmp_path / "arrays", "9x9")
+
+
+def test_puzzles_held_out_are_the_set_to_score(
+    make_arc_rows: RowMaker, write_arc_rows: Writer, tmp_path: Path
+) -> None:
+    renamed = {"evaluation": "held_out"}
+    rows = [row | {"collection": renamed.get(row["collection"], row["collection"])} for row in make_arc_rows()]
+    for name, each in (("held_out", rows), ("evaluation", make_arc_rows())):
+        build_arc_arrays(write_arc_rows(each), tmp_path / name, **BUILD)
+        assert scored_set(tmp_path / name) == name
+        assert open_arc_evaluation(tmp_path / name, 3).set_name == name
+    held_out, evaluation = (open_arc_arrays(tmp_path / name, name) for name in ("held_out", "evaluation"))
+    assert pairs_of(held_out) == pairs_of(evaluation)
+    trained, as_before = (open_arc_arrays(tmp_path / name, TRAIN) for name in ("held_out", "evaluation"))
+    assert pairs_of(trained) == pairs_of(as_before)
 
 
 def test_an_evaluation_puzzle_that_the_audit_left_without_pairs_is_still_scored(

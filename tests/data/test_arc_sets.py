@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from jaxtyping import UInt8
 
-from serrm.data.arc_sets import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
+from serrm.data.arc_sets import AUDIT, PAIRS, draw_puzzles, hold_out, schema, write_arc_sets
 from serrm.data.manifest import Origin, data_hash, file_names, write_manifest
 from serrm.data.sources.arc_layout import Version, read_raw
 from serrm.data.sources.arc_settings import PackagedArcSource
 from serrm.data.sources.fetch import fetch
-from serrm.puzzles.arc.grid import ArcPuzzle, Grid, Pair, PairName, named_pairs
+from serrm.puzzles.arc.audit import canonical_forms
+from serrm.puzzles.arc.grid import ArcPuzzle, Grid, NamedPairs, Pair, PairName, Scored, named_pairs
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 
 Row = dict[str, Any]
@@ -33,11 +34,11 @@ def write(
     num_train: int | None = None,
     num_test: int | None = None,
     seed: int = 0,
+    scored: Scored = "evaluation",
 ) -> tuple[list[Row], dict[str, Any]]:
     """The rows and the audit of a set."""
-    write_arc_sets(
-        raw, target, version=version, canvas=canvas, num_train=num_train, num_test=num_test, seed=seed
-    )
+    numbers: dict[str, Any] = {"num_train": num_train, "num_test": num_test, "seed": seed}
+    write_arc_sets(raw, target, version=version, canvas=canvas, scored=scored, **numbers)
     assert sorted(path.name for path in target.iterdir()) == [AUDIT, PAIRS]
     table = pq.read_table(target / PAIRS)
     assert table.schema == schema()
@@ -187,6 +188,58 @@ def make_raw(folder: Path, num: int, seed: int, side: int = 3) -> dict[str, dict
     return sets
 
 
+def published_pairs(packaged: Path, collection: str) -> NamedPairs:
+    """The pairs of a collection of both ARC-AGIs."""
+    puzzles = [puzzle for version in (1, 2) for puzzle in read_raw(packaged, version)]
+    return named_pairs(puzzle for puzzle in puzzles if puzzle.collection == collection)
+
+
+def test_training_puzzles_held_out_stand_in_for_evaluation_puzzles(packaged: Path, tmp_path: Path) -> None:
+    rows, audit = write(packaged, tmp_path / "set", 2, canvas=6, num_train=20, num_test=15, scored="held_out")
+    assert audit["num_puzzles"] == {"training": 20, "evaluation": 0, "concept": 0, "held_out": 15}
+    leaks = {PairName(**leak["trained"]) for leak in audit["leaks"]}
+    for row in rows:
+        name = name_of(row)
+        is_scored = row["collection"] == "held_out" and row["role"] == "test"
+        assert row["is_trained"] == (not is_scored and name not in leaks)
+    published = {puzzle.name: puzzle.collection for puzzle in read_raw(packaged, 2)}
+    assert {published[row["puzzle"]] for row in rows} == {"training"}
+    # What settings are chosen on has nothing in common with what is scored in the end, of either set.
+    evaluated = published_pairs(packaged, "evaluation")
+    chosen_on = {name_of(row): pair_of(row) for row in rows if row["collection"] == "held_out"}
+    assert not set(canonical_forms(chosen_on).values()) & set(canonical_forms(evaluated).values())
+    assert not {name.puzzle for name in chosen_on} & {name.puzzle for name in evaluated}
+    tests = {form for name, form in canonical_forms(chosen_on).items() if name.is_evaluated}
+    trained = {name_of(row): pair_of(row) for row in rows if row["is_trained"]}
+    assert not tests & set(canonical_forms(trained).values())
+
+
+def test_an_image_of_a_held_out_test_pair_is_not_trained_on(tmp_path: Path) -> None:
+    sets = make_raw(tmp_path / "raw", 6, seed=0)
+    for number, puzzle in enumerate(sets["train"].values()):
+        puzzle["train"].append(moved(puzzle["test"][0], number, (2, 0, 3, 1)))
+    reseal(tmp_path / "raw", sets)
+    rows, audit = write(tmp_path / "raw", tmp_path / "set", num_train=2, num_test=3, scored="held_out")
+    held_out = [row for row in rows if row["collection"] == "held_out"]
+    forbidden = set().union(*(all_images(pair_of(row)) for row in held_out if row["role"] == "test"))
+    for row in rows:
+        pair = pair_of(row)
+        assert row["is_trained"] == (as_bytes([pair.question, pair.answer]) not in forbidden)
+    assert audit["num_dropped_pairs"] >= 3 and audit["num_puzzles"]["held_out"] == 3
+
+
+def test_training_puzzles_with_an_image_of_an_evaluation_pair_are_not_held_out(tmp_path: Path) -> None:
+    sets = make_raw(tmp_path / "raw", 6, seed=0)
+    image = moved(sets["eval"]["eval5"]["train"][0], 6, (1, 2, 3, 0))
+    for number in (2, 4):
+        sets["train"][f"train{number}"]["test"].append(image)
+    reseal(tmp_path / "raw", sets)
+    barred = {"train2", "train4"} | {name for name, puzzle in sets["train"].items() if len(puzzle["train"]) > 2}
+    rows, _ = write(tmp_path / "raw", tmp_path / "set", num_test=6 - len(barred), scored="held_out")
+    held_out = {row["puzzle"] for row in rows if row["collection"] == "held_out"}
+    assert held_out == sets["train"].keys() - barred
+
+
 def all_images(pair: Pair) -> set[bytes]:
     """Every image under a transform and a permutation of the colours that occur, written out."""
     images = set()
@@ -269,18 +322,35 @@ def test_subsets_are_seeded_nested_and_independent() -> None:
     assert len({puzzle.collection for puzzle in large}) == 3
 
 
+def test_what_is_held_out_is_seeded_and_nested() -> None:
+    puzzles = make_puzzles(20)
+
+    def held_out(num: int, seed: int, barred: Sequence[str] = ()) -> list[str]:
+        used = hold_out(puzzles, num, seed, barred)
+        assert not any(puzzle.collection == "evaluation" for puzzle in used)
+        assert [puzzle.name for puzzle in used] == [p.name for p in puzzles if p.collection != "evaluation"]
+        return [puzzle.name for puzzle in used if puzzle.collection == "held_out"]
+
+    assert len(held_out(4, 0)) == 4 and set(held_out(4, 0)) < set(held_out(9, 0))
+    assert held_out(9, 0) != held_out(9, 1)
+    assert all(name.startswith("training") for name in held_out(20, 0))
+    assert "training7" not in held_out(19, 0, barred=["training7"])
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"num_train": 13}, "13 training and concept puzzles asked for, 12 there"),
         ({"num_test": 0}, "0 evaluation puzzles asked for, 12 there"),
+        ({"num_test": 13, "scored": "held_out"}, r"13 held-out training puzzles asked for, \d+ there"),
+        ({"num_test": None, "scored": "held_out"}, "no number of them is given"),
         ({"canvas": 2}, "1 evaluation puzzles asked for, 0 there"),
         ({"canvas": 31}, "a canvas of side 31, 1 to 30 expected"),
         ({"canvas": 0}, "a canvas of side 0, 1 to 30 expected"),
     ],
 )
 def test_what_cannot_be_had_is_an_error_and_nothing_is_left(
-    tmp_path: Path, changes: dict[str, int], message: str
+    tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     make_raw(tmp_path / "raw", 12, seed=0)
     with pytest.raises(ValueError, match=message):

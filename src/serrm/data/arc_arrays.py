@@ -2,13 +2,14 @@
 
     index.npy       uint8, puzzle × variant × (transform, permutation of the ten colours)
     metadata.json   task, side, names of the puzzles in the order of the index, counts, seed, hash of the source
-    train/, evaluation/
+    train/, evaluation/ (or held_out/)
         questions.npy, answers.npy              uint8 tokens "P I", the pairs of one puzzle side by side
         question_sizes.npy, answer_sizes.npy    uint8 "P 2", rows and columns
         puzzles.npy, numbers.npy                int64 "P": the puzzle's place in the index, the pair's in its role
 
-`train` are the demonstrations of all puzzles and the test pairs of those that are not evaluated; `evaluation` are the
-test pairs of the evaluation puzzles. Paper: section "ARC-AGI", data.
+`train` are the demonstrations of all puzzles and the test pairs of those that are not scored; `evaluation` are the
+test pairs of the evaluation puzzles, `held_out` those of training puzzles that stand in for them. Paper: section
+"ARC-AGI", data.
 """
 
 import json
@@ -25,9 +26,9 @@ from serrm.data.arrays import METADATA, TRAIN, read_metadata
 from serrm.data.manifest import data_hash, new_directory
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import encode
+from serrm.puzzles.arc.grid import SCORED
 
 INDEX = "index.npy"
-EVALUATION = "evaluation"
 ARRAYS = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
 
 
@@ -67,12 +68,15 @@ def build_arc_arrays(
 
     Raises:
         ValueError: a grid is larger than the canvas, there is no pair to train on, a puzzle is of two
-            collections, a test pair of an evaluation puzzle is marked as trained, or there is none.
+            collections, a test pair of a puzzle to score is marked as trained, there is none, or evaluation
+            puzzles are there beside held-out ones.
     """
     rows = read_pairs(puzzles / PAIRS)
     sets = {
         TRAIN: [row for row in rows if row["is_trained"]],
-        EVALUATION: [row for row in rows if row["collection"] == EVALUATION and row["role"] == "test"],
+        _scored_collection(rows): [
+            row for row in rows if row["collection"] in SCORED and row["role"] == "test"
+        ],
     }
     check_sets(sets)
     # A puzzle all of whose pairs the audit keeps from training, and that is not evaluated, is in neither set.
@@ -113,18 +117,28 @@ def read_canvas(path: Path) -> int:
     return int(json.loads(path.read_text(encoding="utf-8"))["canvas"])
 
 
+def _scored_collection(rows: list[Row]) -> str:
+    """The collection whose test pairs are scored: evaluation, or held_out. ValueError if there are both."""
+    found = [name for name in SCORED if any(row["collection"] == name for row in rows)]
+    if len(found) > 1:
+        raise ValueError("evaluation puzzles beside held-out ones: settings are chosen without them")
+    return found[0] if found else SCORED[0]
+
+
 def check_sets(sets: dict[str, list[Row]]) -> None:
     """ValueError if a set is wrong; see `build_arc_arrays`."""
+    (name,) = sets.keys() - {TRAIN}
     collections: dict[str, str] = {}
-    for row in (*sets[TRAIN], *sets[EVALUATION]):
+    for row in (*sets[TRAIN], *sets[name]):
         if collections.setdefault(row["puzzle"], row["collection"]) != row["collection"]:
             raise ValueError(f"puzzle {row['puzzle']} is in two collections")
-    for row in sets[EVALUATION]:
+    for row in sets[name]:
         if row["is_trained"]:
-            raise ValueError(f"test pair {row['number']} of evaluation puzzle {row['puzzle']} is trained on")
+            which = name.replace("_", "-")
+            raise ValueError(f"test pair {row['number']} of {which} puzzle {row['puzzle']} is trained on")
     if not sets[TRAIN]:
         raise ValueError("no pair to train on")
-    if not sets[EVALUATION]:
+    if not sets[name]:
         raise ValueError("no test pair of an evaluation puzzle")
 
 
@@ -152,10 +166,18 @@ def _counts(rows: list[Row], side: int) -> dict[str, int]:
     return {"num_puzzles": len({row["puzzle"] for row in rows}), "num_pairs": len(rows), "side": side}
 
 
+def scored_set(arrays: Path) -> str:
+    """The set of a folder of ARC arrays that is scored: "evaluation" or "held_out". ValueError if there is none."""
+    found = [name for name in read_metadata(arrays)["sets"] if name in SCORED]
+    if not found:
+        raise ValueError(f"{arrays}: no ARC set to score here")
+    return found[0]
+
+
 def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
-    """Memory-map one set, "train" or "evaluation". ValueError if the folder is not one of ARC arrays."""
+    """Memory-map one set, "train" or the one to score. ValueError if the folder is not one of ARC arrays."""
     metadata: dict[str, Any] = read_metadata(arrays)
-    if name not in (TRAIN, EVALUATION) or "puzzles" not in metadata:
+    if name not in metadata["sets"] or "puzzles" not in metadata:
         raise ValueError(f"{arrays}: no ARC set {name!r} here, but {sorted(metadata['sets'])}")
     parts = {part: np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ARRAYS}
     index = np.load(arrays / INDEX, mmap_mode="r")

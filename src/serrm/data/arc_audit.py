@@ -1,7 +1,7 @@
 """The audit of an ARC set: which pairs may be trained on, and what `audit.json` says about it.
 
 `serrm.puzzles.arc.audit` decides which pairs are images of each other; here the pairs to be scored, the test
-pairs of evaluation puzzles, are held against all others, and ARC-AGI-1 against ARC-AGI-2. A trained image is
+pairs of evaluation puzzles (or of those held out), are held against all others, and ARC-AGI-1 against ARC-AGI-2. A trained image is
 dropped even where it is a demonstration of the very puzzle: 7 puzzles of ARC-AGI-1 have a test pair that a
 transform and a recolouring make of a demonstration. Paper: section "ARC-AGI", data; the audit is ours.
 """
@@ -84,9 +84,12 @@ def _num_matched(tests: Forms, trained: Forms) -> int:
 
 
 def count_puzzles(pairs: Iterable[PairName]) -> dict[str, int]:
-    """How many puzzles of each collection the pairs belong to; none of ConceptARC where it is not packaged."""
+    """How many puzzles of each collection the pairs belong to; none of ConceptARC where it is not packaged.
+
+    Those held out are counted where there are any.
+    """
     counts = Counter(collection for _, collection in {(name.puzzle, name.collection) for name in pairs})
-    return {collection: counts[collection] for collection in COLLECTIONS}
+    return {collection: counts[collection] for collection in dict.fromkeys([*COLLECTIONS, *sorted(counts)])}
 
 
 def _describe(match: Match, pairs: NamedPairs, compared: Compared) -> Entries:

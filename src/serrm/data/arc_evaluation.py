@@ -1,4 +1,4 @@
-"""What a model is asked about ARC: every test input of an evaluation puzzle in each variant, and the way back.
+"""What a model is asked about ARC: every test input of a puzzle to score in each variant, and the way back.
 
 Inputs lie at the corner of the canvas. A prediction is decoded, its colours and its transform are undone, and
 what remains is a vote for a grid in the puzzle's own frame (`serrm.scoring.arc`). Paper: section "ARC-AGI".
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from serrm.data.arc_arrays import EVALUATION, ArcArrays, open_arc_arrays
+from serrm.data.arc_arrays import ArcArrays, open_arc_arrays, scored_set
 from serrm.data.arc_index import TaskTypes, used_variants
 from serrm.data.arc_stream import gather_pairs
 from serrm.data.batches import Examples
@@ -33,6 +33,7 @@ class ArcEvaluation:
 
     arrays: ArcArrays
     variants: tuple[int, ...]
+    set_name: str = "evaluation"  # or held_out
 
     def __post_init__(self) -> None:
         """Raise ValueError for a variant that the index has not."""
@@ -116,4 +117,5 @@ def open_arc_evaluation(
 ) -> ArcEvaluation:
     """The questions of a folder of ARC arrays to a model trained on the first variants of its index."""
     variants = used_variants(num_variants, has_identity_twice)
-    return ArcEvaluation(open_arc_arrays(arrays, EVALUATION), variants)
+    name = scored_set(arrays)
+    return ArcEvaluation(open_arc_arrays(arrays, name), variants, name)

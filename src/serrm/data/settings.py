@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.data.sources.arc_settings import ArcSource
 from serrm.data.sources.maze_settings import MazeSource
 from serrm.data.sources.settings import Closed, Source
+from serrm.puzzles.arc.grid import Scored
 
 
 class AnyDownload(Closed):
@@ -56,8 +57,15 @@ class ArcSubsetSettings(Closed):
 
     canvas: PositiveInt = Field(le=30)  # side of the canvas; puzzles with a larger grid are left out
     num_train: PositiveInt | None  # training and concept puzzles
-    num_test: PositiveInt | None  # evaluation puzzles
+    num_test: PositiveInt | None  # puzzles to score
+    scored: Scored = "evaluation"  # which; held_out: so many training puzzles instead, to choose settings on
     seed: NonNegativeInt
+
+    @model_validator(mode="after")
+    def _says_how_many_are_held_out(self) -> "ArcSubsetSettings":
+        if self.scored == "held_out" and self.num_test is None:
+            raise ValueError("scored: held_out needs a number of puzzles as num_test, not null")
+        return self
 
 
 class ArraySettings(Closed):

@@ -31,7 +31,6 @@ from serrm.training.device import supported
 from serrm.training.loop import DTYPES
 from serrm.training.processes import ALONE, Processes
 
-SET = "evaluation"
 Answers = dict[int, ArcTally]  # by number of supervision steps
 
 
@@ -45,6 +44,8 @@ def evaluate_arc(
     processes: Processes = ALONE,
 ) -> dict[str, Any]:
     """Scores with each kind of task type: the set "evaluation" with the right one, "evaluation, blank" and so on.
+
+    Where training puzzles are held out, the sets are called after those, "held_out" and so on.
 
     For a learning curve only the first test inputs are asked about. The gallery also takes the submission.
     """
@@ -61,10 +62,10 @@ def evaluate_arc(
         questions = first_inputs(questions, settings.curve_puzzles)
     sets = {}
     for kind in settings.task_types:
-        name = SET if kind == "right" else f"{SET}, {kind} task type"
+        name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
         own = vote(loaded.model, questions, cell, DTYPES[precision], kind, gallery, processes)
         tallies = _included(processes.collect(own))
-        gallery.share(SET, processes)
+        gallery.share(questions.set_name, processes)
         if kind == "right":
             gallery.submission = checked_submission(tallies[max(tallies)])
         sets[name] = {
@@ -161,7 +162,7 @@ def show(
     for place, (puzzle, test) in enumerate(questions.inputs(start, len(predicted))):
         if (start + place) % questions.num_votes == 0:
             gallery.add(
-                SET,
+                questions.set_name,
                 questions.side,
                 f"{puzzle}, test {test + 1}",
                 batch.questions[place],

@@ -33,8 +33,8 @@ def model_name(variant: str) -> str:
 
 
 def set_name(name: str) -> str:
-    """A set by its size, such as 9×9."""
-    return name.replace("x", "×") if name[:1].isdigit() else name
+    """A set by its size, such as 9×9, or in words."""
+    return name.replace("x", "×") if name[:1].isdigit() else name.replace("_", "-")
 
 
 def short_number(number: float) -> str:

@@ -19,8 +19,12 @@ MAX_SIDE: Final = 30
 # question and its answer, both arguments of one function, need not be of one size.
 Grid = UInt8[np.ndarray, "_ _"]
 
-Collection = Literal["training", "evaluation", "concept"]
+Collection = Literal["training", "evaluation", "concept", "held_out"]
 COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
+"""Where puzzles are published; those held out are training puzzles that are scored in place of evaluation ones."""
+Scored = Literal["evaluation", "held_out"]
+SCORED: tuple[Scored, ...] = ("evaluation", "held_out")
+"""The collections whose test pairs are scored; a set has puzzles of one of them."""
 Role = Literal["demonstration", "test"]
 
 
@@ -36,7 +40,8 @@ class Pair:
 class ArcPuzzle:
     """One puzzle: the rule shows in the demonstrations and is to be applied to the tests' questions.
 
-    `collection` is where it was published: the training or evaluation set of an ARC-AGI, or ConceptARC.
+    `collection` is where it was published: the training or evaluation set of an ARC-AGI, or ConceptARC; a training
+    puzzle may be `held_out` instead.
     """
 
     name: str
@@ -55,8 +60,8 @@ class PairName(NamedTuple):
 
     @property
     def is_evaluated(self) -> bool:
-        """Whether it is a test pair of an evaluation puzzle: those are scored, all others may be trained on."""
-        return self.collection == "evaluation" and self.role == "test"
+        """Whether it is a test pair of a puzzle to score: those are never trained on, all others may be."""
+        return self.collection in SCORED and self.role == "test"
 
 
 NamedPairs = dict[PairName, Pair]
