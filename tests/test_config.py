@@ -18,7 +18,7 @@ from serrm.config import (
     read_execution,
     read_params,
 )
-from serrm.resolve import SECTIONS, resolve, write
+from serrm.resolve import SECTIONS, lineage, resolve, write
 from tests.conftest import with_grid
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
@@ -63,7 +63,7 @@ def is_used(params: dict[str, Any], keys: Keys) -> bool:
     """Whether the cells of the active profile are composed of the values here."""
     blocks = params["profiles"][params["profile"]]["grid"]
     models = {name for block in blocks for name in block["models"]}
-    models |= {params["model"][name].get("based_on", name) for name in models}
+    models |= {base for name in models for base in lineage(params, name)}
     tasks = {task for block in blocks for task in block["tasks"]}
     tasks |= {SECTIONS.get(task, task) for task in tasks}
     match keys:

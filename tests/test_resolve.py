@@ -72,11 +72,33 @@ def test_a_base_knows_nothing_of_its_variants(section: str, is_there: list[bool]
     assert values.get("x") == (there[-1] if there else None)
 
 
-def test_a_variant_of_a_variant_is_refused() -> None:
+@pytest.mark.parametrize("section", ["model", "train", "arrays"])
+@given(is_there=presence, is_own=st.booleans())
+def test_a_variant_of_a_variant_is_it_but_for_its_own(
+    section: str, is_there: list[bool], is_own: bool
+) -> None:
+    params = tree(is_there, section)
+    own = {"x": "third"} if is_own else {}
+    params["model"]["third"] = {"based_on": "variant", **(own if section == "model" else {section: own})}
+    expected = compose(params, "ci", "task", "variant", section) | own
+    assert compose(params, "ci", "task", "third", section) == expected
+
+
+def test_how_long_a_variant_of_a_variant_trains_is_the_profiles_to_say() -> None:
+    params = tree([False] * 6, "train")
+    params["model"]["third"] = {"based_on": "variant", "train": {"steps": 9, "ema": 0.5}}
+    of_profile = params["profiles"]["ci"]["recipe"]["task"]
+    for name, steps in (("family", 1), ("variant", 2), ("third", 3)):
+        of_profile[name] = {"train": {"steps": steps}}
+        assert compose(params, "ci", "task", "third", "train") == {"steps": steps, "ema": 0.5}
+
+
+@pytest.mark.parametrize("bases", [{"variant": "variant"}, {"variant": "third", "third": "variant"}])
+def test_a_variant_based_on_itself_is_refused(bases: dict[str, str]) -> None:
     broken = tree([False] * 6, "model")
-    broken["model"]["third"] = {"based_on": "variant"}
-    with pytest.raises(ValueError, match=r"model\.third\.based_on: 'variant' is itself based on another"):
-        compose(broken, "ci", "task", "third", "model")
+    broken["model"] |= {name: {"based_on": base} for name, base in bases.items()}
+    with pytest.raises(ValueError, match=r"model\.\w+\.based_on: '\w+' is itself based on '\w+'$"):
+        compose(broken, "ci", "task", "variant", "model")
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -1,9 +1,9 @@
 """From params.yaml to one settings file a cell: base variant, then profile, then the variant's own keys.
 
 Precedence, weakest first: the base's entry, the recipe of (task, base), the profile's values and recipe for the
-family, the variant's own keys and recipe, the profile's values and recipe for the variant. So a profile makes
-every variant of a family small, and a variant still differs in what it is about. How long to train is the
-profile's to say. What params.yaml says of `arc_agi` holds for both sets.
+family, the variant's own keys and recipe, the profile's values and recipe for the variant; a variant of a variant
+goes on in that way. So a profile makes every variant of a family small, and a variant still differs in what it is
+about. How long to train is the profile's to say. What params.yaml says of `arc_agi` holds for both sets.
 """
 
 import json
@@ -96,22 +96,33 @@ def evaluate_cell(params: Tree, profile: str, cell: TrainCell) -> EvaluateCell:
 
 def compose(params: Tree, profile: str, task: str, variant: str, section: str) -> dict[str, Any]:
     """The `model`, `train`, `fidelity` or `arrays` values of a cell, laid over one another in the module's order."""
-    base = entry(params, "model", variant).get("based_on", variant)
-    if "based_on" in entry(params, "model", base):
-        raise ValueError(f"model.{variant}.based_on: {base!r} is itself based on another variant")
+    base, *others = lineage(params, variant)
     family = entry(params, "model", base).get("family", base)
     recipes = of_task(params, task, "recipe")
     entry(recipes, base, where=f"recipe.{task}")
-    of_family = _overrides(params, profile, task, family, section)
-    layers = [_own(params, base, section), recipes[base].get(section, {}), *of_family]
-    if variant != base:
+    of_profile = _overrides(params, profile, task, family, section)
+    layers = [_own(params, base, section), recipes[base].get(section, {}), *of_profile]
+    for name in others:
+        lengths = [{key: layer[key] for key in LENGTH if key in layer} for layer in of_profile]
+        own_of_profile = _overrides(params, profile, task, name, section)
         layers += [
-            _own(params, variant, section),
-            recipes.get(variant, {}).get(section, {}),
-            *({key: value for key, value in layer.items() if key in LENGTH} for layer in of_family),
-            *_overrides(params, profile, task, variant, section),
+            _own(params, name, section),
+            recipes.get(name, {}).get(section, {}),
+            *lengths,
+            *own_of_profile,
         ]
+        of_profile += own_of_profile
     return {key: value for layer in layers for key, value in layer.items()}
+
+
+def lineage(params: Tree, variant: str) -> list[str]:
+    """A variant behind all that it is based on, the base of all first."""
+    names = [variant]
+    while (base := entry(params, "model", names[0]).get("based_on")) is not None:
+        if base in names:
+            raise ValueError(f"model.{names[0]}.based_on: {base!r} is itself based on {names[0]!r}")
+        names.insert(0, base)
+    return names
 
 
 def deviations(params: Tree, profile: str, cell: TrainCell) -> Iterator[str]:
