@@ -20,7 +20,15 @@ TASKS = ["sudoku", "maze", "arc_agi_1", "arc_agi_2"]
 SECTIONS = ("model", "train", "fidelity", "arrays")
 PUBLISHED = {"positions", "fidelity.shifted_rope2d"}  # what the published RoPE2D of TRM changes
 RANDOM = {"train.halting"}
-MATCHED = {"width", "heads", "positions", "train.batch_size", "train.epochs", "train.learning_rate"} | RANDOM
+MATCHED = RANDOM | {
+    "width",
+    "heads",
+    "positions",
+    "attention_dropout",
+    "train.batch_size",
+    "train.epochs",
+    "train.learning_rate",
+}
 # What each ablation of tables A5 to A7 changes in its base, on Sudoku at the paper's scale.
 ABLATIONS = {
     "trm_mlp": {"mixer"},
@@ -33,9 +41,8 @@ ABLATIONS = {
     "trm_matched_published": MATCHED | PUBLISHED,
     "se_rrm_rope": {"positions"},
     "se_rrm_trm_hyperparameters": {
-        "width",
-        "heads",
         "positions",
+        "attention_dropout",
         "train.batch_size",
         "train.epochs",
         "train.learning_rate",
@@ -124,19 +131,34 @@ def test_a_variant_is_its_base_but_for_its_own_keys(profile: str, variant: str) 
             assert stands == given, key
 
 
-def test_matched_means_the_other_models_training() -> None:
-    cells = {
-        name: train_cell(PARAMS, "paper", "sudoku", name, 0)
-        for name in ("se_rrm", "trm", "trm_matched", "se_rrm_trm_hyperparameters")
-    }
-    training = {name: cell.train.model_dump(exclude={"task_types"}) for name, cell in cells.items()}
-    assert training["trm_matched"] == training["se_rrm"]
-    optimisation = {"batch_size", "epochs", "learning_rate", "weight_decay", "betas", "ema", "warmup_steps"}
-    for key in optimisation:
-        assert training["se_rrm_trm_hyperparameters"][key] == training["trm"][key]
-    for one, other in (("trm_matched", "se_rrm"), ("se_rrm_trm_hyperparameters", "trm")):
-        for key in ("width", "layers", "h_cycles", "l_cycles", "heads", "expansion", "positions"):
-            assert getattr(cells[one].model, key) == getattr(cells[other].model, key), key
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("name", ["trm_matched", "trm_matched_published"])
+def test_matched_means_se_rrms_hyperparameters(task: str, name: str) -> None:
+    """Tables A2 to A4: all of SE-RRM's column, and the dropout of its published command."""
+    matched, model = (train_cell(PARAMS, "paper", task, each, 0) for each in (name, "se_rrm"))
+    is_arc = task.startswith("arc")
+    without = set() if is_arc else {"task_types"}  # SE-RRM has no table of them on Sudoku and mazes
+    assert matched.train.model_dump(exclude=without) == model.train.model_dump(exclude=without)
+    for key in ("width", "layers", "h_cycles", "l_cycles", "heads", "expansion", "attention_dropout"):
+        assert getattr(matched.model, key) == getattr(model.model, key), key
+    assert matched.model.positions == ("rope2d_shifted" if name.endswith("published") else "rope2d")
+    expected = {"sudoku": (272, 0.05, 0.2), "maze": (64, 0.1, 0.0)}.get(task, (272, 0.1, 0.0))
+    halting = matched.train.halting
+    assert halting.kind == "random"
+    assert (matched.train.batch_size, halting.probability, matched.model.attention_dropout) == expected
+
+
+@pytest.mark.parametrize("task", ["sudoku", "maze"])
+def test_trms_hyperparameters_are_its_optimisation_at_se_rrms_size(task: str) -> None:
+    names = ("se_rrm_trm_hyperparameters", "trm", "se_rrm")
+    ours, trm, se_rrm = (train_cell(PARAMS, "paper", task, name, 0) for name in names)
+    of_se_rrm = {"halting", "task_types"}
+    assert ours.train.model_dump(exclude=of_se_rrm) == trm.train.model_dump(exclude=of_se_rrm)
+    assert ours.train.halting == se_rrm.train.halting
+    assert (ours.model.positions, ours.model.attention_dropout) == ("rope", trm.model.attention_dropout)
+    with torch.device("meta"):
+        sizes = [num_parameters(build_model(cell.model, 11, num_positions=81)) for cell in (ours, se_rrm)]
+    assert sizes[0] == sizes[1] and round(sizes[0] / 1e6) == 2
 
 
 @pytest.mark.parametrize("profile", PROFILES)
