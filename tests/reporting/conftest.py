@@ -98,7 +98,12 @@ def arc_file(task, model, rate, family):
             )
         }
 
-    sets = {"evaluation": scored(20, at(rate)), "evaluation, blank task type": scored(20, at(rate / 5))}
+    pairs = {step: scores(64, 900, pair_fsr=rate / 16 * step, pair_gpa=0.9) for step in (1, 16)}
+    told = {"num_pairs": 64, "num_cells": 900, "steps": {str(step): each for step, each in pairs.items()}}
+    sets = {
+        "evaluation": scored(20, at(rate)) | {"demonstrations": told},
+        "evaluation, blank task type": scored(20, at(rate / 5)),
+    }
     curve = [scores(20, pass_at_2=rate * part) for part in (0.2, 0.5, 1.0)]
     return metric_file(task, model, 0, family, sets, curve)
 

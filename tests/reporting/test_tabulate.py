@@ -11,7 +11,7 @@ from serrm.reporting.tabulate import Places, tabulate
 
 TABLES = {
     *(f"table{number}" for number in ("1", "2", "3", "A2", "A3", "A4", "A5", "A6", "A7")),
-    *(f"table{number}" for number in ("2-effort", "3-arc", "3-mazes", "3-task_types")),
+    *(f"table{number}" for number in ("2-effort", "3-arc", "3-demonstrations", "3-mazes", "3-task_types")),
     *("claims", "runs"),
 }
 FIGURES = {"architecture", "compute", "depth", "equivariance", "learning_curves", "sizes", "throughput"}

@@ -230,12 +230,21 @@ def test_a_training_is_described(root: Path, client: MlflowClient, pointer: Path
     assert [model.tags["dvc_path"] for model in models] == [checkpoint.as_posix()]
 
 
+def history_of(client: MlflowClient, run: CellRun, name: str) -> list[tuple[int, float]]:
+    return sorted((each.step, each.value) for each in client.get_metric_history(run.run_id, name))
+
+
 def test_scores_and_curve_are_logged(root: Path, client: MlflowClient, pointer: Path) -> None:
     rates = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
     metrics = {
         "sets": {
             "9x9": {"status": "scored", "steps": {"1": rates | {"fsr": 0.1}, "16": rates}},
             "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
+            "held_out": {
+                "status": "scored",
+                "steps": {},
+                "demonstrations": {"steps": {"1": {"pair_fsr": 0.2}, "16": {"pair_fsr": 0.3}}},
+            },
         },
         "learning_curve": [{"step": 20, "samples": 80, "loss": 1.0, **rates}],
     }
@@ -243,9 +252,9 @@ def test_scores_and_curve_are_logged(root: Path, client: MlflowClient, pointer: 
         run.log_scores(metrics)
     found = stored(client, run).data.metrics
     assert {name.split("/", 2)[2]: value for name, value in found.items() if "test/" in name} == rates
-    history = client.get_metric_history(run.run_id, "test/9x9/fsr")
-    assert sorted((metric.step, metric.value) for metric in history) == [(1, 0.1), (16, 0.5)]
+    assert history_of(client, run, "test/9x9/fsr") == [(1, 0.1), (16, 0.5)]
     assert found["curve/samples"] == 80
+    assert history_of(client, run, "train/pair_fsr") == [(1, 0.2), (16, 0.3)]
     artifact = client.download_artifacts(run.run_id, "metrics.json")
     assert json.loads(Path(artifact).read_text()) == metrics
 

@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     TASK_TYPE = 10
     PERMUTATION = 11
     HALTING_SOLVED = 12
+    DEMONSTRATION = 13
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:

@@ -1,8 +1,9 @@
 """Scoring ARC-AGI: every test input is answered in each variant of its puzzle, and the answers vote.
 
 Beside the score with each puzzle's own task type stand, where the settings ask for them, those with a blank one (all
-zeros) and with that of another puzzle: what the model knows of a puzzle beyond the table's row. One checkpoint,
-one score. Paper: section "ARC-AGI", table 3.
+zeros) and with that of another puzzle: what the model knows of a puzzle beyond the table's row. With its own type also
+stands how many of the puzzles' demonstration pairs are reproduced. One checkpoint, one score. Paper: section
+"ARC-AGI", table 3.
 """
 
 from collections.abc import Sequence
@@ -17,9 +18,11 @@ from torch import Tensor
 from tqdm import tqdm
 
 from serrm.config import EvaluateCell, TaskType
+from serrm.data.arc_demonstrations import open_arc_demonstrations
 from serrm.data.arc_evaluation import ArcEvaluation, open_arc_evaluation
 from serrm.data.batches import Examples
 from serrm.data.randomness import Purpose, keyed_rng
+from serrm.inference.demonstrations import score_demonstrations
 from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
@@ -53,11 +56,9 @@ def evaluate_arc(
     precision, compiles = supported(settings.precision, settings.compile, device)
     if compiles:
         loaded.model.compile_networks()
-    questions = open_arc_evaluation(
-        arrays,
-        loaded.cell.arrays.num_augmentations + 1,
-        has_identity_twice=loaded.cell.fidelity.identity_twice,
-    )
+    num_variants = loaded.cell.arrays.num_augmentations + 1
+    twice = loaded.cell.fidelity.identity_twice
+    questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)
     if is_curve:
         questions = first_inputs(questions, settings.curve_puzzles)
     sets = {}
@@ -75,6 +76,11 @@ def evaluate_arc(
             "num_variants": questions.num_votes,
             "steps": {str(step): tally.scores() for step, tally in tallies.items()},
         }
+    num = 0 if is_curve else settings.demonstration_pairs
+    pairs = open_arc_demonstrations(arrays, num_variants, num, has_identity_twice=twice)
+    if len(pairs) and questions.set_name in sets:
+        found = score_demonstrations(loaded.model, pairs, settings, DTYPES[precision], processes)
+        sets[questions.set_name]["demonstrations"] = found
     return sets
 
 

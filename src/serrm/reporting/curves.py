@@ -44,7 +44,8 @@ def write_scores(results: Results, path: Path) -> None:
 
 
 def _last_rates(part: ScoredSet) -> dict[str, float]:
-    scores = part.steps[max(part.steps)]
+    pairs = part.demonstrations.steps if part.demonstrations else {}
+    scores = part.steps[max(part.steps)] | (pairs[max(pairs)] if pairs else {})
     return {name: round(100 * scores[name], 2) for name in METRIC_NAMES if name in scores}
 
 

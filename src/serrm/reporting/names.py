@@ -14,6 +14,8 @@ METRIC_NAMES: Final = {
     "fsr": "Fully solved rate",
     "gpa": "Grid-point accuracy",
     "pass_at_2": "pass@2",
+    "pair_fsr": "demonstration pairs",
+    "pair_gpa": "their cells",
     "valid": "valid paths",
     "valid_shortest": "shortest paths",
 }

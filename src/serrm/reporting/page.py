@@ -37,7 +37,7 @@ FIGURES = {
 }
 SECTIONS = {
     "sudoku": ("Sudoku", ("1", "2", "2-effort")),
-    "arc-maze": ("ARC-AGI and mazes", ("3", "3-arc", "3-task_types", "3-mazes")),
+    "arc-maze": ("ARC-AGI and mazes", ("3", "3-arc", "3-demonstrations", "3-task_types", "3-mazes")),
     "ablations": ("Ablations", ("A5", "A6", "A7")),
     "settings": ("Hyperparameters", ("A2", "A3", "A4")),
 }

@@ -48,12 +48,21 @@ class TrainingData(_Part):
     hash: str = ""
 
 
+class Demonstrations(_Part):
+    """Trained pairs of a set's puzzles by steps: the fractions `pair_fsr` (whole grids) and `pair_gpa` (cells)."""
+
+    num_pairs: int
+    num_cells: int
+    steps: dict[int, dict[str, float]]
+
+
 class ScoredSet(_Part):
     """Scores of a set by number of supervision steps: fractions `<metric>`, `<metric>_lo`, `<metric>_hi`."""
 
     status: Literal["scored"]
     num_puzzles: int
     steps: dict[int, dict[str, float]]
+    demonstrations: Demonstrations | None = None  # of ARC-AGI
 
 
 class RefusedSet(_Part):

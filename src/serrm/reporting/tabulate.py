@@ -6,6 +6,7 @@ from pathlib import Path
 
 from serrm.reporting.claims import Claim, check_claims, claims_table
 from serrm.reporting.curves import write_curves, write_scores
+from serrm.reporting.demonstrations import demonstration_table
 from serrm.reporting.efforts import effort_table
 from serrm.reporting.evidence import Evidence
 from serrm.reporting.examples import shown_examples
@@ -112,7 +113,12 @@ def build_tables(
     }
     for number, hyperparameters in paper.hyperparameter_tables.items():
         tables[number] = hyperparameter_table(number, profile, hyperparameters, settings, results)
-    extras = (effort_table(results), claims_table(claims), runs_table(results))
+    extras = (
+        effort_table(results),
+        demonstration_table(results),
+        claims_table(claims),
+        runs_table(results),
+    )
     return tables | {extra.number: extra for extra in extras}
 
 

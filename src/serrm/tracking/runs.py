@@ -102,6 +102,9 @@ class CellRun:
             for depth, scores in scored.get("steps", asked).items():
                 values = {f"test/{name.replace(',', '')}/{key}": value for key, value in scores.items()}
                 self.log(values, step=int(depth))  # MLflow's names know no comma
+            for depth, scores in scored.get("demonstrations", {}).get("steps", {}).items():
+                # Of pairs trained on.
+                self.log({f"train/{key}": value for key, value in scores.items()}, step=int(depth))
         for point in metrics["learning_curve"]:
             values = {key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi"))}
             self.log({f"curve/{key}": value for key, value in values.items()}, step=point["step"])

@@ -1,0 +1,175 @@
+"""ARC scores of models whose answers are known: pass@k of the scored puzzles, and the demonstrations reproduced."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from serrm.config import EvaluateCell, TrainCell
+from serrm.data.arc_arrays import build_arc_arrays
+from serrm.data.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
+from serrm.data.arc_sets import PAIRS, write_pairs
+from serrm.inference.demonstrations import score_demonstrations
+from serrm.inference.evaluate_arc import evaluate_arc
+from serrm.inference.gallery import Gallery
+from serrm.inference.load import LoadedModel
+from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.puzzles.arc.grid import ArcPuzzle, Collection, Pair, named_pairs
+from serrm.training.processes import ALONE, Processes
+
+CPU = torch.device("cpu")
+SIDE, NUM_VARIANTS = 4, 8
+
+
+class Knows(RecurrentModel):
+    """Answers the pairs it is given with their own task types from `depth` steps on, and else with padding."""
+
+    def __init__(self, pairs: ArcDemonstrations, known: int, depth: int) -> None:
+        torch.nn.Module.__init__(self)
+        self.register_buffer("initial", torch.zeros(1, 1))
+        self.register_buffer("task_types", torch.arange(len(pairs.task_types)).float()[:, None])
+        batch = pairs.gather(0, len(pairs))
+        self.answers = {
+            (int(row), question.tobytes()): answer
+            for row, question, answer in zip(batch.task_types, batch.questions, batch.answers, strict=True)
+        }
+        self.known = list(self.answers)[:known]
+        self.depth = depth
+
+    def task_vectors(self, rows: Tensor) -> Tensor:
+        assert self.task_types is not None
+        return self.task_types[rows]
+
+    def initial_state(self, num_puzzles: int, *_: Any, **__: Any) -> tuple[Tensor]:
+        return (torch.zeros(num_puzzles),)
+
+    def forward(
+        self, state: tuple[Tensor, ...], tokens: Tensor, task_vectors: Tensor | None = None
+    ) -> StepOutput:
+        assert task_vectors is not None
+        symbols = torch.zeros_like(tokens)
+        if int(state[0][0]) + 1 >= self.depth:
+            for place, (vector, row) in enumerate(zip(task_vectors, tokens.numpy(), strict=True)):
+                key = int(vector), row.astype(np.uint8).tobytes()
+                if key in self.known:
+                    symbols[place] = torch.from_numpy(self.answers[key].astype(np.int64))
+        return StepOutput((state[0] + 1,), torch.nn.functional.one_hot(symbols, 12).float(), None)
+
+
+def make_arrays(folder: Path, scored: Collection) -> Path:
+    rng = np.random.default_rng(0)
+
+    def pairs(num: int) -> tuple[Pair, ...]:
+        grids = [rng.integers(0, 10, rng.integers(1, SIDE + 1, 2), dtype=np.uint8) for _ in range(2 * num)]
+        return tuple(Pair(*grids[2 * n : 2 * n + 2]) for n in range(num))
+
+    puzzles = [
+        ArcPuzzle("a", "training", pairs(3), pairs(1)),
+        ArcPuzzle("b", scored, pairs(3), pairs(2)),
+        ArcPuzzle("c", scored, pairs(2), pairs(1)),
+    ]
+    folder.mkdir()
+    named = named_pairs(puzzles)
+    write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
+    build_arc_arrays(
+        folder, folder / "arrays", task="arc_agi_1", num_variants=NUM_VARIANTS, seed=0, side=SIDE
+    )
+    return folder / "arrays"
+
+
+@pytest.fixture(scope="module")
+def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_arrays(tmp_path_factory.mktemp("sets") / "evaluation", "evaluation")
+
+
+@pytest.fixture
+def loaded(arrays: Path, make_cell: Callable[..., TrainCell]) -> LoadedModel:
+    """Knows three of the five demonstrations, from two steps on."""
+    pairs = open_arc_demonstrations(arrays, NUM_VARIANTS, 99)
+    model: Any = Knows(pairs, known=3, depth=2)
+    cell = make_cell(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
+    return LoadedModel(model, cell, {"side": SIDE})
+
+
+def cell_of(**changes: Any) -> EvaluateCell:
+    evaluate = {
+        "steps": [1, 2, 4],
+        "batch_size": 2,
+        "precision": "float32",
+        "compile": False,
+        "curve_puzzles": 1,
+        "task_types": ["right", "blank"],
+    }
+    values = {
+        "task": "arc_agi_1",
+        "variant": "tiny",
+        "seed": 0,
+        "evaluate": evaluate | changes,
+        "fidelity": {},
+        "deviations": [],
+        "source": "made here",
+    }
+    return EvaluateCell.model_validate(values)
+
+
+def scores_of(loaded: LoadedModel, arrays: Path, is_curve: bool = False, **changes: Any) -> dict[str, Any]:
+    return evaluate_arc(loaded, arrays, cell_of(**changes), CPU, Gallery("arc_agi_1", 4), is_curve)
+
+
+def test_what_a_model_reproduces_stands_beside_what_it_solves(loaded: LoadedModel, arrays: Path) -> None:
+    sets = scores_of(loaded, arrays)
+    assert list(sets) == ["evaluation", "evaluation, blank task type"]
+    found = sets["evaluation"]["demonstrations"]
+    assert found["num_pairs"] == 5 and list(found["steps"]) == ["1", "2", "4"]
+    assert [depth["pair_fsr"] for depth in found["steps"].values()] == [0, 0.6, 0.6]
+    assert 0 < found["steps"]["4"]["pair_gpa"] < 1 and found["steps"]["1"]["pair_gpa"] == 0
+    assert sets["evaluation"]["steps"]["4"]["pass_at_2"] == 0
+    assert "demonstrations" not in sets["evaluation, blank task type"]
+
+
+def test_where_none_are_asked_for_there_are_none(loaded: LoadedModel, arrays: Path) -> None:
+    assert "demonstrations" not in scores_of(loaded, arrays, demonstration_pairs=0)["evaluation"]
+    assert "demonstrations" not in scores_of(loaded, arrays, is_curve=True)["evaluation"]
+    assert scores_of(loaded, arrays, demonstration_pairs=2)["evaluation"]["demonstrations"]["num_pairs"] == 2
+
+
+def test_scores_do_not_depend_on_the_batches(loaded: LoadedModel, arrays: Path) -> None:
+    one, many = (scores_of(loaded, arrays, batch_size=size) for size in (1, 64))
+    assert one == many
+
+
+def test_held_out_puzzles_are_called_so(
+    tmp_path: Path, loaded: LoadedModel, make_cell: Callable[..., TrainCell]
+) -> None:
+    arrays = make_arrays(tmp_path / "held_out", "held_out")
+    model: Any = Knows(open_arc_demonstrations(arrays, NUM_VARIANTS, 99), known=5, depth=1)
+    sets = scores_of(replace(loaded, model=model), arrays)
+    assert list(sets) == ["held_out", "held_out, blank task type"]
+    assert sets["held_out"]["demonstrations"]["steps"]["1"]["pair_fsr"] == 1
+
+
+class Half(Processes):
+    """One of two processes, whose other half is given."""
+
+    def __init__(self, rank: int, others: list[Any]) -> None:
+        super().__init__(rank, 2)
+        object.__setattr__(self, "others", others)
+
+    def collect(self, thing: Any) -> list[Any]:
+        others: list[Any] = self.__dict__["others"]
+        others.append(thing)
+        return others
+
+
+def test_two_processes_count_every_pair_once(loaded: LoadedModel, arrays: Path) -> None:
+    pairs, settings = open_arc_demonstrations(arrays, NUM_VARIANTS, 99), cell_of().evaluate
+    whole = score_demonstrations(loaded.model, pairs, settings, torch.float32, ALONE)
+    others: list[Any] = []
+    for rank in (0, 1):
+        shared = score_demonstrations(loaded.model, pairs, settings, torch.float32, Half(rank, others))
+    assert shared == whole
