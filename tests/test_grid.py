@@ -1,6 +1,7 @@
 """The grid of a profile, and grid.yaml, which DVC reads in its place."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from serrm.cli import main
 from serrm.config import grid_of, read_params
 from serrm.grid import Grid
 from serrm.grid_file import check, grid_text, refresh
+from serrm.reporting.paper import load_paper
 from tests.conftest import with_grid
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +66,31 @@ def test_the_file_names_each_cell_as_dvc_names_its_stages(params: dict[str, Any]
             for name, values in section.items():
                 assert name == "-".join(map(str, values.values()))
                 assert re.fullmatch(r"[\w-]+", name), "DVC takes no other names"
+
+
+def cells_of_the_paper(params: dict[str, Any]) -> set[tuple[str, str]]:
+    """Task and variant of every score in tables 1 to 3 and A5 to A7, and of every row of ours beside them."""
+    found: set[tuple[str, str | None]] = set()
+    for table in load_paper().score_tables.values():
+        for row in table.rows:
+            names = row.cells or (table.columns if row.optional else {})  # a row of ours has no printed cell
+            found |= {(table.columns[name].task, row.variant_of(name)) for name in names}
+    return {(task, variant) for task, variant in found if variant is not None and variant in params["model"]}
+
+
+def test_the_paper_profile_runs_what_the_papers_tables_have(params: dict[str, Any]) -> None:
+    cells = [(task, model) for task, model, _ in grid_of(params, "paper").cells()]
+    assert len(cells) == len(set(cells)) == 40
+    assert set(cells) == cells_of_the_paper(params)
+    counts = Counter(task for task, _ in cells)
+    assert counts == {"sudoku": 14, "maze": 13, "arc_agi_1": 10, "arc_agi_2": 3}
+
+
+def test_the_other_profiles_run_three_models_on_four_tasks(params: dict[str, Any]) -> None:
+    for profile in ("ci", "gpu"):
+        cells = grid_of(params, profile).cells()
+        assert {model for _, model, _ in cells} == {"hrm", "trm", "se_rrm"}
+        assert len({task for task, _, _ in cells}) == 4 and len(cells) == 12
 
 
 def test_names_are_never_taken_for_something_else(params: dict[str, Any]) -> None:
