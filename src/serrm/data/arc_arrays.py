@@ -168,7 +168,8 @@ def _counts(rows: list[Row], side: int) -> dict[str, int]:
 
 def scored_set(arrays: Path) -> str:
     """The set of a folder of ARC arrays that is scored: "evaluation" or "held_out". ValueError if there is none."""
-    found = [name for name in read_metadata(arrays)["sets"] if name in SCORED]
+    metadata: dict[str, Any] = read_metadata(arrays)
+    found: list[str] = [name for name in metadata["sets"] if name in SCORED]
     if not found:
         raise ValueError(f"{arrays}: no ARC set to score here")
     return found[0]

@@ -6,6 +6,7 @@ asked first. Paper: section "ARC-AGI", data; that they are scored is ours.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
@@ -43,10 +44,11 @@ def open_arc_demonstrations(
 
     They are drawn by the seed of the arrays: the same ones for every model that was trained on them.
     """
+    metadata: dict[str, Any] = read_metadata(arrays)
     trained = open_arc_arrays(arrays, TRAIN)
     scored = np.unique(open_arc_arrays(arrays, scored_set(arrays)).puzzles)
     there = np.flatnonzero(np.isin(trained.puzzles, scored))
-    rng = keyed_rng(int(read_metadata(arrays)["seed"]), Purpose.DEMONSTRATION)
+    rng = keyed_rng(metadata["seed"], Purpose.DEMONSTRATION)
     places = np.sort(rng.permutation(there)[:num])
     variants = used_variants(num_variants, has_identity_twice)
     return ArcDemonstrations(trained, TaskTypes(trained.puzzle_names, trained.index, variants), places)
