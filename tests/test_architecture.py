@@ -13,13 +13,14 @@ MAX_STAGE_LINES, MAX_MODULE_LINES, MAX_FUNCTION_LINES = 45, 250, 40
 
 # What the modules of each room (or file of the package itself) may import of the package.
 ALLOWED = {
+    "progress": set(),
     "puzzles": {"puzzles"},
     "drawing": {"puzzles", "drawing"},
-    "data": {"puzzles", "data"},
+    "data": {"progress", "puzzles", "data"},
     "models": {"puzzles", "data", "models"},
     # The settings of the execution section and of a cell are handed to a training as config's types.
-    "training": {"puzzles", "data", "models", "training", "config"},
-    "inference": {"puzzles", "data", "models", "training", "inference", "scoring", "config"},
+    "training": {"progress", "puzzles", "data", "models", "training", "config"},
+    "inference": {"progress", "puzzles", "data", "models", "training", "inference", "scoring", "config"},
     "benchmarking": {"puzzles", "data", "models", "training", "inference", "config", "benchmarking"},
     "scoring": {"puzzles", "scoring"},
     "reporting": {"puzzles", "drawing", "scoring", "reporting"},

@@ -23,6 +23,7 @@ T = TypeVar("T", bound=BaseModel)
 Values = dict[str, Any]  # checked where they are used, once a cell is composed of them
 
 
+HEADLINE_STEPS = 16  # supervision steps of the paper's tables, of learning curves and of equivariance pairs
 TaskType = Literal["right", "blank", "random"]
 
 

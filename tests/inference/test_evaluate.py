@@ -179,6 +179,7 @@ def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
         "samples",
         "seconds",
         "puzzles_per_second",
+        "operations",
         "final_loss",
         "device",
         "peak_memory_bytes",

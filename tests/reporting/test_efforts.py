@@ -41,14 +41,19 @@ def test_the_set_trained_for(load, full_files):
 
 
 def test_runs_have_a_line_each(load, full_files, check_latex):
-    full_files[0]["training"] |= {"device": "cuda", "peak_memory_bytes": 3 * 2**29}
+    full_files[0]["training"] |= {
+        "device": "cuda",
+        "peak_memory_bytes": 3 * 2**29,
+        "operations": 7_123_456_789_012,
+    }
     table = runs_table(load(full_files)[0])
     assert len(table.rows) == len(full_files)
     assert table.rows[0] == (
-        *("Sudoku", "SE-RRM", "0", "171,264", "171,520", "1,000", "900", "28,800"),
+        *("Sudoku", "SE-RRM", "0", "171,264 + 256", "1,000", "900", "28,800", "7.1e12"),
         *("2 min 58 s", "161", "1.50 GiB", "0.300", "cuda"),
     )
     assert table.rows[1][-3:] == ("—", "0.300", "—")
+    assert table.rows[1][7] == "—"  # a metric file from before operations were counted
     check_latex(plain_latex(table), 13)
 
 

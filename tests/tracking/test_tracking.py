@@ -203,6 +203,7 @@ def test_a_training_is_described(root: Path, client: MlflowClient, pointer: Path
         "seconds": 1.5,
         "samples": 24,
         "steps": 6,
+        "operations": 10**9,
         "puzzle_steps_per_second": 16.0,
         "peak_memory_bytes": 10**8,
         "device": "cpu",
@@ -220,6 +221,7 @@ def test_a_training_is_described(root: Path, client: MlflowClient, pointer: Path
     assert found.data.metrics["model/parameters_with_task_types"] == 1016
     assert found.data.metrics["train/puzzle_steps_per_second"] == 16.0
     assert found.data.metrics["train/peak_memory_bytes"] == 10**8
+    assert found.data.metrics["train/operations"] == 10**9
     assert found.data.tags["data_hash"] == "d" * 64 and found.data.tags["device"] == "cpu"
     assert found.inputs is not None
     (data,) = found.inputs.dataset_inputs

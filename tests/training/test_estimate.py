@@ -97,12 +97,6 @@ def test_it_is_told_before_the_first_step(
     with caplog.at_level(logging.INFO):
         train(make_cell(), arrays, tmp_path / "run", tmp_path / "scratch", PLAIN)
     (line,) = [message for message in caplog.messages if "needs about" in message]
-    assert re.fullmatch(r"sudoku-tiny-s0 needs about \d+\.\d GB and 0\.\d+ s a step: \d+ s for 6 steps", line)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(3, "3 s"), (89, "89 s"), (720, "12 min"), (9600, "2 h 40 min"), (3599, "1 h 0 min")],
-)
-def test_durations_in_words(seconds: float, words: str) -> None:
-    assert needs.duration_words(float(seconds)) == words
+    assert re.fullmatch(
+        r"sudoku-tiny-s0 needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", line
+    )

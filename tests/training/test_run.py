@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 
 from serrm.config import Execution, TrainCell
 from serrm.data.manifest import hash_file
+from serrm.models.operations import count_work
 from serrm.training import checkpoint as ckpt
 from serrm.training.divergence import Diverged
 from serrm.training.interrupt import Interrupted, StopRequests
@@ -166,6 +167,8 @@ def test_success_leaves_a_checkpoint_and_no_scratch(
     assert config["training"]["steps"] == 6 and config["training"]["samples"] >= 4
     assert config["training"]["final_loss"] > 0 and config["training"]["peak_memory_bytes"] > 10**7
     assert config["num_symbols"] == 6 and config["side"] == 4 and config["parameters"] > 10_000
+    a_puzzle = count_work(cell.model, num_positions=16, num_symbols=6).training(cell.train.halting)
+    assert config["training"]["operations"] == 6 * 4 * a_puzzle
 
 
 def test_snapshots_are_the_averages_of_their_steps(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:

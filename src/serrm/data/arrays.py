@@ -15,6 +15,7 @@ from jaxtyping import Int, UInt8
 from serrm.data.manifest import data_hash, new_directory
 from serrm.data.puzzle_sets import read_puzzle_set
 from serrm.data.randomness import Purpose, keyed_rng
+from serrm.progress import watch
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.sudoku.grid import Box, box_for_side
@@ -101,7 +102,7 @@ def _write_augmentations(path: Path, num_puzzles: int, num: int, side: int, seed
     box = box_for_side(side)
     shape = (num_puzzles, num + 1, 3 * side + 1)
     rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
-    for puzzle in range(num_puzzles):
+    for puzzle in watch(range(num_puzzles), "augmenting puzzles", num_puzzles):
         rows[puzzle] = [draw_augmentation(seed, puzzle, member, box) for member in range(num + 1)]
     rows.flush()
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from serrm.data.manifest import check_manifest, new_directory
 from serrm.data.puzzle_sets import ROW_GROUP, TRAIN, draw, read_puzzle_set, set_file
 from serrm.data.randomness import Purpose, keyed_rng
 from serrm.data.sources.maze_layout import TEST_MAZES, TRAIN_MAZES, maze_folder
+from serrm.progress import watch
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.maze.grid import format_maze, side_of
 from serrm.puzzles.maze.parse import MazePuzzle, read_csv
@@ -78,7 +78,7 @@ def write_maze_sets(
 def _read(path: Path, name: str) -> Iterator[Numbered]:
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
-    yield from enumerate(tqdm(read_csv(path), desc=f"{name} mazes", unit="", disable=None))
+    yield from enumerate(watch(read_csv(path), f"{name} mazes"))
 
 
 def _common_side(drawn: dict[str, list[Numbered]]) -> int:

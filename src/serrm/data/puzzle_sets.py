@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import UInt8, UInt64
-from tqdm import tqdm
 
 from serrm.data.manifest import check_manifest, new_directory
 from serrm.data.randomness import Purpose, keyed_rng
 from serrm.data.sources.layout import FILE_4X4, FILE_16X16, TEST_9X9, TRAIN_9X9, files_25x25, folder_9x9
+from serrm.progress import watch
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_csv, read_json, read_tsv
 from serrm.puzzles.sudoku.solve import solve
@@ -71,7 +71,7 @@ def write_puzzle_sets(
             side = 9 if size == TRAIN else int(size.partition("x")[0])
             # Every set has its own stream, so that no set's size moves another's draw.
             rng = keyed_rng(seed, Purpose.SUBSET, 0 if size == TRAIN else side)
-            puzzles = iter(tqdm(_read_set(raw, size), desc=f"{size} puzzles", unit="", disable=None))
+            puzzles = watch(_read_set(raw, size), f"{size} puzzles")
             drawn = draw(puzzles, num, rng, size)
             num_written = write_puzzle_set(directory / set_file(size), drawn, side, size)
             logger.info("%s: %d puzzles", set_file(size), num_written)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from serrm.config import EvaluateSettings
 from serrm.data.arc_demonstrations import ArcDemonstrations
 from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.predict import predict_logits
 from serrm.models.recurrence import RecurrentModel
+from serrm.progress import watch
 from serrm.puzzles.alphabet import ARC
 from serrm.scoring.demonstrations import DemonstrationTally
 from serrm.scoring.metrics import added_up
@@ -52,8 +52,8 @@ def _count(
     side = pairs.arrays.side
     size = rows_at_once(side, settings.batch_size, ARC.num_symbols)
     starts = range(processes.rank * size, len(pairs), processes.num * size)
-    is_quiet = None if processes.is_first else True
-    for start in tqdm(starts, desc="demonstrations", disable=is_quiet, leave=False):
+    is_quiet = not processes.is_first
+    for start in watch(starts, "demonstrations", len(starts), unit="batch", is_quiet=is_quiet):
         batch = pairs.gather(start, size)
         tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
         vectors = model.task_vectors(torch.from_numpy(batch.task_types).to(model.initial.device))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-from serrm.config import EvaluateCell, Execution
+from serrm.config import HEADLINE_STEPS, EvaluateCell, Execution
 from serrm.inference.evaluate_arc import evaluate_arc
 from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
@@ -18,7 +18,6 @@ from serrm.training.device import prepare_device
 from serrm.training.launch import run_in_processes
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 
-HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of the learning curves
 Scores = dict[str, Any]
 
 # (model, arrays, cell, device, gallery, whether for a learning curve, processes) → set name → scores
@@ -64,6 +63,7 @@ def evaluate(
             "samples": training["samples"],
             "seconds": training["seconds"],
             "puzzles_per_second": training["puzzle_steps_per_second"],
+            "operations": training.get("operations"),  # not counted by older checkpoints
             "final_loss": training["final_loss"],
             "device": training["device"],
             "peak_memory_bytes": training["peak_memory_bytes"],

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
-from tqdm import tqdm
 
 from serrm.config import EvaluateCell, TaskType
 from serrm.data.arc_demonstrations import open_arc_demonstrations
@@ -28,6 +27,7 @@ from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict_logits
 from serrm.models.recurrence import RecurrentModel
+from serrm.progress import watch
 from serrm.scoring.arc import ArcTally
 from serrm.scoring.submission import check_submission, submission
 from serrm.training.device import supported
@@ -104,8 +104,7 @@ def vote(
     tallies = {step: ArcTally(questions.answers()) for step in cell.evaluate.steps}
     size = rows_at_once(questions.side, cell.evaluate.batch_size, questions.num_symbols)
     starts = range(processes.rank * size, questions.num_examples, processes.num * size)
-    is_quiet = None if processes.is_first else True
-    for start in tqdm(starts, desc="voting", disable=is_quiet, leave=False):
+    for start in watch(starts, "voting", len(starts), unit="batch", is_quiet=not processes.is_first):
         batch = questions.gather(start, min(size, questions.num_examples - start))
         tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
         vectors = task_vectors(model, batch.task_types, kind, keyed_rng(cell.seed, Purpose.TASK_TYPE, start))

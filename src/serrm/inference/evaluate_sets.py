@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import UInt8
-from tqdm import tqdm
 
 from serrm.config import EvaluateCell, EvaluateSettings
 from serrm.data.arrays import PuzzleArrays, evaluation_sets, open_arrays
@@ -15,6 +14,7 @@ from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.progress import watch
 from serrm.puzzles.alphabet import alphabet
 from serrm.scoring.mazes import MazeTally
 from serrm.scoring.metrics import SudokuTally, added_up
@@ -148,8 +148,8 @@ def scored(tallies: Mapping[int, Tally]) -> dict[str, Any]:
 def _batches(puzzles: PuzzleArrays, size: int, processes: Processes) -> Iterator[tuple[Grids, Grids]]:
     """This process's batches of `size` puzzles."""
     starts = range(processes.rank * size, len(puzzles), processes.num * size)
-    is_quiet = None if processes.is_first else True
-    for start in tqdm(starts, desc=f"evaluating {puzzles.name}", disable=is_quiet, leave=False):
+    name, is_quiet = f"evaluating {puzzles.name}", not processes.is_first
+    for start in watch(starts, name, len(starts), unit="batch", is_quiet=is_quiet):
         rows = slice(start, start + size)
         yield np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])
 

@@ -15,6 +15,7 @@ from jaxtyping import UInt8
 from serrm.inference.adaptive import Job, Plan, solve_adaptively
 from serrm.inference.breadth import SYMMETRIES, Found, Way, attempts_at, choose, restarts, search, sees_digits
 from serrm.inference.load import LoadedModel
+from serrm.progress import watch
 from serrm.puzzles.alphabet import alphabet
 from serrm.scoring.intervals import wilson
 
@@ -40,7 +41,8 @@ def adaptive_curve(
     jobs = (Job(number, np.asarray(tokens)) for number, tokens in enumerate(questions))
     num_right, num_steps = np.zeros(len(depths), dtype=int), np.zeros(len(depths), dtype=int)
     symbols = alphabet(loaded.cell.task, side).num_symbols
-    for outcome in solve_adaptively(loaded.model, jobs, symbols, longest):
+    outcomes = solve_adaptively(loaded.model, jobs, symbols, longest)
+    for outcome in watch(outcomes, "adaptive depth", len(questions), unit="puzzle"):
         spent = [min(depth, outcome.steps) for depth in depths]
         num_steps += spent
         num_right += [np.array_equal(outcome.history[s - 1], answers[outcome.key]) for s in spent]
@@ -69,7 +71,8 @@ def breadth_points(
     puzzles = ((number, attempts_at(np.asarray(tokens), ways)) for number, tokens in enumerate(questions))
     counts = {num: np.zeros(2, dtype=int) for num in sorted(nums) if num <= len(ways)}
     symbols = alphabet(loaded.cell.task, side).num_symbols
-    for found in search(loaded.model, puzzles, symbols, plan):
+    answers_found = search(loaded.model, puzzles, symbols, plan)
+    for found in watch(answers_found, kind, len(questions), unit="puzzle"):
         for num, count in counts.items():
             count += _right_and_steps(found, num, answers[found.key])
     return [

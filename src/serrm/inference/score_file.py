@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from serrm.data.puzzle_sets import Numbered, check_puzzles
 from serrm.inference.evaluate_sets import add_batch, rows_at_once, scored
 from serrm.inference.load import load_model
 from serrm.inference.predict import refusal
 from serrm.models.recurrence import RecurrentModel
+from serrm.progress import watch
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
 from serrm.puzzles.sudoku.solve import solve
@@ -121,8 +121,7 @@ def score_file(
     batch_size = batch_size or BATCH_SIZE.get(device.type, BATCH_SIZE["cpu"])
     scorer = FileScorer(loaded.model, str(puzzles), depths_up_to(steps), batch_size, precision)
     try:
-        progress = tqdm(read_puzzles(puzzles), desc="scoring", unit=" puzzles", disable=None, leave=False)
-        for number, puzzle in enumerate(progress):
+        for number, puzzle in enumerate(watch(read_puzzles(puzzles), "scoring", unit="puzzle")):
             scorer.add(number, puzzle)
         sets = scorer.finish()
     except torch.OutOfMemoryError as error:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.config import EvaluateCell
+from serrm.config import HEADLINE_STEPS, EvaluateCell
 from serrm.data.arrays import PuzzleArrays, evaluation_sets, open_arrays
 from serrm.data.randomness import Purpose, keyed_rng
 from serrm.inference.adaptive import Plan
@@ -28,7 +28,6 @@ from serrm.training.loop import DTYPES
 from serrm.training.processes import ALONE, Processes
 
 Tokens = UInt8[np.ndarray, "N I"]
-EQUIVARIANCE_STEPS = 16
 
 
 def studies(
@@ -123,5 +122,5 @@ def _predicted(loaded: LoadedModel, questions: Tokens, dtype: torch.dtype) -> To
     tokens = torch.from_numpy(questions.astype(np.int64)).to(model.initial.device)
     side = round(questions.shape[1] ** 0.5)
     num_symbols = alphabet(loaded.cell.task, side).num_symbols
-    ((_, symbols),) = predict(model, tokens, num_symbols, (EQUIVARIANCE_STEPS,), dtype)
+    ((_, symbols),) = predict(model, tokens, num_symbols, (HEADLINE_STEPS,), dtype)
     return symbols.cpu().numpy().astype(np.uint8)

@@ -35,6 +35,9 @@ class Training(_Part):
     samples: int
     seconds: float
     puzzles_per_second: float | None = None  # puzzle-steps: puzzles at work × supervision steps
+    operations: int | None = (
+        None  # of its matrix products; metric files from before they were counted have none
+    )
     final_loss: float | None = None
     device: str | None = None
     peak_memory_bytes: int | None = None

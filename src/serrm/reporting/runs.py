@@ -6,12 +6,13 @@ from serrm.reporting.plain import PlainTable
 from serrm.reporting.results import Evaluation, Results
 
 HEADER = (
-    *("Task", "Model", "Seed", "Parameters", "With task types", "Training puzzles", "Optimiser steps"),
-    *("Samples", "Time", "Puzzle-steps a second", "Peak memory", "Last loss", "Device"),
+    *("Task", "Model", "Seed", "Parameters", "Training puzzles", "Steps", "Samples", "Operations", "Time"),
+    *("Puzzle-steps a second", "Peak memory", "Last loss", "Device"),
 )
 CAPTION = (
-    "One line a training. Parameters without and with the table of task-type embeddings; a puzzle-step is one "
-    "supervision step of one puzzle, forward and backward."
+    "One line a training. Parameters without the table of task-type embeddings, and what it adds; optimiser steps; "
+    "operations: of all matrix products, two a multiply-add; a puzzle-step is one supervision step of one puzzle, "
+    "forward and backward."
 )
 
 
@@ -23,16 +24,16 @@ def runs_table(results: Results) -> PlainTable:
 
 def _row(run: Evaluation) -> tuple[str, ...]:
     info, training = run.model_info, run.training
-    memory = training.peak_memory_bytes
+    memory, rows = training.peak_memory_bytes, info.parameters_with_task_types - info.parameters
     return (
         task_name(run.task),
         model_name(run.model),
         str(run.seed),
-        f"{info.parameters:,}",
-        f"{info.parameters_with_task_types:,}",
+        f"{info.parameters:,}" + (f" + {rows:,}" if rows else ""),
         f"{run.data.train_puzzles:,}",
         f"{training.steps:,}",
         f"{training.samples:,}",
+        _number(training.operations, ".1e").replace("e+", "e"),
         duration(training.seconds),
         _number(training.puzzles_per_second, ",.0f"),
         DASH if memory is None else f"{memory / 2**30:.2f} GiB",

@@ -20,7 +20,7 @@ from serrm.training.interrupt import Interrupted
 
 PICTURES = 2  # of each size of grid
 BATCH = 500  # metrics sent at once; MLflow's limit is 1,000
-FACTS = ("seconds", "samples", "steps", "puzzle_steps_per_second", "peak_memory_bytes")
+FACTS = ("seconds", "samples", "steps", "operations", "puzzle_steps_per_second", "peak_memory_bytes")
 
 
 @dataclass
@@ -73,7 +73,7 @@ class CellRun:
         facts = config["training"]
         self.log({"model/parameters": config["parameters"]})
         self.log({"model/parameters_with_task_types": config["parameters_with_task_types"]})
-        self.log({f"train/{key}": facts[key] for key in FACTS})
+        self.log({f"train/{key}": facts.get(key) for key in FACTS})
         self.tag(
             {
                 "data_hash": config["data_hash"],

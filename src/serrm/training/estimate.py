@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from serrm.models.recurrence import Network
+from serrm.progress import duration
 from serrm.training.loop import Trainer
 from serrm.training.optimizer import AdamAtan2
 from serrm.training.slots import Piece, to_device
@@ -33,9 +34,8 @@ class Estimate:
 
     def words(self, num_steps: int) -> str:
         """The line of the log, for so many steps to go."""
-        duration = duration_words(num_steps * self.seconds)
         a_step = f"{gigabytes(self.memory)} and {self.seconds:.2g} s a step"
-        return f"needs about {a_step}: {duration} for {num_steps:,} steps"
+        return f"needs about {a_step}: {duration(num_steps * self.seconds)} for {num_steps:,} steps"
 
 
 def estimate(trainer: Trainer) -> Estimate:
@@ -186,11 +186,3 @@ def _without_traces(trainer: Trainer) -> Iterator[None]:
 def gigabytes(num_bytes: int) -> str:
     """ "3.1 GB"."""
     return f"{num_bytes / 1e9:.1f} GB"
-
-
-def duration_words(seconds: float) -> str:
-    """ "50 s", "12 min" or "2 h 40 min"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"

@@ -18,7 +18,7 @@ class Progress:
         """Beside the steps and the time to go that the progress bar shows: loss, share solved, puzzles a second."""
         last = self.records[-1]
         rate = last["step"] * batch_size / max(self.seconds, 1e-9)
-        return f"loss={last['loss']:.4g}, solved={last['train_fsr']:.1%}, {rate:.3g} puzzles/s"
+        return f"loss {last['loss']:.4g}, {last['train_fsr']:.1%} solved, {rate:.3g} puzzles/s"
 
 
 @dataclass(frozen=True)

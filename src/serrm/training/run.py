@@ -15,14 +15,15 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from tqdm import tqdm
 
 from serrm.config import Execution, TrainCell
 from serrm.data.ahead import ReadAhead
 from serrm.data.manifest import data_hash
 from serrm.data.tasks import open_stream
+from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
+from serrm.progress import Bar
 from serrm.training import checkpoint as ckpt
 from serrm.training.device import peak_memory, prepare_device, supported_settings
 from serrm.training.divergence import check_loss, check_trainer
@@ -100,6 +101,8 @@ class TrainingRun:
         examples = open_stream(arrays, used.num_augmentations, used.seed, has_identity_twice=is_twice)
         stream = ReadAhead(examples, cell.train.batch_size)
         self.num_puzzles = stream.num_examples
+        work = count_work(cell.model, stream.side**2, stream.num_symbols)
+        self.operations_of_step = cell.train.batch_size * work.training(cell.train.halting)
         generator = torch.Generator().manual_seed(cell.seed)
         model = build_model(
             cell.model,
@@ -124,19 +127,15 @@ class TrainingRun:
         start, before = time.monotonic(), self.progress.seconds
         saved = start
         snapshot_steps = self._snapshot_steps()
-        bar = tqdm(
-            total=self.trainer.num_steps,
-            initial=self.trainer.step,
-            unit="step",
-            disable=None if self.processes.is_first else True,
-        )
+        num_steps, is_quiet = self.trainer.num_steps, not self.processes.is_first
+        bar = Bar(self.cell.name, num_steps, unit="step", done=self.trainer.step, is_quiet=is_quiet)
         for record in self.progress.records:
             on_record(record)
 
         def note(record: Record) -> None:
             check_loss(record["loss"], self.trainer.num_symbols, self.trainer.step, ckpt.latest(self.folder))
             self.progress.records.append(record)
-            bar.set_postfix_str(self.progress.words(self.cell.train.batch_size), refresh=False)
+            bar.words = self.progress.words(self.cell.train.batch_size)
             on_record(record)
 
         def should_stop() -> bool:
@@ -185,6 +184,7 @@ class TrainingRun:
                 "puzzle_steps_per_second": round(
                     trainer.step * self.cell.train.batch_size / max(self.progress.seconds, 1e-9), 1
                 ),
+                "operations": trainer.step * self.operations_of_step,
                 "final_loss": last[0]["loss"] if last else None,
                 **asdict(self.manner),
                 "peak_memory_bytes": sum(self.processes.collect(peak_memory(self.device))),

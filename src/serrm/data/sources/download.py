@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import requests
-from tqdm import tqdm
 
 from serrm.data.manifest import hash_file
+from serrm.progress import Bar
 
 logger = logging.getLogger(__name__)
 
@@ -111,9 +111,7 @@ def _write(response: requests.Response, part: Path, offset: int) -> None:
     total = offset + int(announced) if announced else None
     with (
         part.open("ab" if offset else "wb") as file,
-        tqdm(
-            total=total, initial=offset, unit="B", unit_scale=True, desc=response.url[-40:], disable=None
-        ) as bar,
+        Bar(response.url[-40:], total, unit="byte", done=offset, unit_scale=True) as bar,
     ):
         for chunk in response.iter_content(CHUNK):
             file.write(chunk)

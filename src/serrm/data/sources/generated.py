@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from serrm.data.manifest import Origin
 from serrm.data.sources.layout import (
@@ -24,6 +23,7 @@ from serrm.data.sources.layout import (
     TRAIN_9X9,
 )
 from serrm.data.sources.settings import GeneratedSource, WithGenerated16
+from serrm.progress import watch
 from serrm.puzzles.sudoku.generate import generate_16x16, iterate_puzzles
 from serrm.puzzles.sudoku.grid import Box
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
@@ -54,7 +54,7 @@ def write_generated(source: GeneratedSource, directory: Path, seed: int) -> dict
 def _generate(box: Box, num: int, seed: int, clues: tuple[int, int]) -> Iterator[Puzzle]:
     """`num` different puzzles from the size's own random stream, with a progress bar."""
     puzzles = islice(iterate_puzzles(box, np.random.default_rng([seed, box.side]), clues), num)
-    yield from tqdm(puzzles, total=num, desc=f"{box.side}x{box.side} puzzles", unit="", disable=None)
+    yield from watch(puzzles, f"making {box.side}x{box.side} puzzles", num)
 
 
 def write_16x16(source: WithGenerated16, directory: Path, seed: int) -> dict[str, Origin]:

@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from serrm.data.manifest import Origin
 from serrm.data.sources.generated import ORIGIN
@@ -16,6 +15,7 @@ from serrm.data.sources.hub import download_dataset, move_fetched
 from serrm.data.sources.maze_layout import FOLDER_GENERATED, FOLDER_HARD, TEST_MAZES, TRAIN_MAZES
 from serrm.data.sources.maze_settings import MazeGenerated, MazeHub, MazeMirror, MazeSource
 from serrm.data.sources.mirror import copy_files
+from serrm.progress import watch
 from serrm.puzzles.maze.generate import iterate_mazes
 from serrm.puzzles.maze.parse import write_csv
 
@@ -46,8 +46,8 @@ def write_generated_mazes(source: MazeGenerated, directory: Path, seed: int) -> 
     num = source.num_train + source.num_test
     rng = np.random.default_rng([seed, source.side])
     mazes = islice(iterate_mazes(source.side, rng, source.min_path, source.walls), num)
-    bar = iter(tqdm(mazes, total=num, desc=f"{source.side}x{source.side} mazes", unit="", disable=None))
+    made = watch(mazes, f"making {source.side}x{source.side} mazes", num)
     (directory / FOLDER_GENERATED).mkdir()
-    write_csv(directory / FOLDER_GENERATED / TRAIN_MAZES, islice(bar, source.num_train))
-    write_csv(directory / FOLDER_GENERATED / TEST_MAZES, bar)
+    write_csv(directory / FOLDER_GENERATED / TRAIN_MAZES, islice(made, source.num_train))
+    write_csv(directory / FOLDER_GENERATED / TEST_MAZES, made)
     return {f"{FOLDER_GENERATED}/{name}": ORIGIN for name in (TRAIN_MAZES, TEST_MAZES)}

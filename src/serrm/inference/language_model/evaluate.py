@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from serrm.inference.language_model.api import chat_request, read_key, reply_of
 from serrm.inference.language_model.cache import Json, ReplyCache, open_cache, request_key
@@ -24,6 +23,7 @@ from serrm.inference.language_model.parse import Kind, Outcome, read_reply
 from serrm.inference.language_model.prompts import sudoku_prompt
 from serrm.inference.language_model.questions import PuzzleSets
 from serrm.inference.language_model.settings import LanguageModelSettings
+from serrm.progress import watch
 from serrm.puzzles.sudoku.parse import Puzzle
 from serrm.scoring.intervals import wilson
 from serrm.scoring.metrics import SudokuTally
@@ -151,7 +151,7 @@ def _ask_missing(
     logger.info("%s: %d puzzles to ask, %d known", settings.model, len(missing), len(requests) - len(missing))
     failures: dict[str, Kind] = {}
     with closing(ask_all(settings, key, list(missing.values()), replies.put)) as ends:
-        for body, failure in tqdm(ends, total=len(missing), desc="asking", unit=" puzzles", disable=None):
+        for body, failure in watch(ends, "asking", len(missing), unit="puzzle"):
             if failure is not None:
                 logger.warning("%s", failure.message)
                 failures[request_key(body)] = failure.kind
