@@ -21,7 +21,7 @@ from serrm.training.run import train
 
 CPU = torch.device("cpu")
 SHALLOW = {"layers": 1, "h_cycles": 1}
-RATES = {f"{metric}{end}" for metric in ("fsr", "gpa") for end in ("", "_lo", "_hi")}
+RATES = {f"{metric}{end}" for metric in ("fsr", "gpa") for end in ("", "_lo", "_hi")} | {"gpa_guess"}
 
 
 def settings(steps: tuple[int, ...] = (1, 2, 16), **changes: Any) -> EvaluateSettings:

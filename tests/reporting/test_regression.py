@@ -13,6 +13,7 @@ from serrm.reporting.regression import (
     DEFAULTS,
     Change,
     Expectations,
+    Measured,
     Tolerance,
     Values,
     changes_table,
@@ -22,7 +23,16 @@ from serrm.reporting.regression import (
 )
 from serrm.reporting.training_log import read_training_log, write_training_log
 
-RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
+RATES = {
+    "fsr": 0.5,
+    "fsr_lo": 0.4,
+    "fsr_hi": 0.6,
+    "gpa": 0.7,
+    "gpa_lo": 0.6,
+    "gpa_hi": 0.8,
+    "gpa_guess": 0.2,
+}
+GUESSED = {**RATES, "fsr": 0.0, "gpa": 0.25}  # of 32 puzzles: the interval reaches below one fifth
 ROOT = Path(__file__).parents[2]
 NAME = "sudoku-trm-s0"
 numbers = st.floats(-1e6, 1e6)
@@ -68,13 +78,21 @@ def values(**kinds: dict[str, float]) -> Values:
     return {NAME: kinds}  # type: ignore[dict-item]
 
 
+def score(project: Path, **changes: float) -> None:
+    """Write the scores after 16 steps on 9×9, changed, into the metric file."""
+    content = metric_file()
+    content["sets"]["9x9"]["steps"] = {"1": GUESSED, "16": {**RATES, **changes}}
+    (project / "reports" / "ci" / "metrics" / f"{NAME}.json").write_text(json.dumps(content))
+
+
 def test_what_is_measured(project: Path) -> None:
     reports = project / "reports" / "ci"
-    measured = measure(reports / "metrics", reports / "training")[NAME]
+    measured = measure(reports / "metrics", reports / "training").cells[NAME]
     assert measured["loss"] == {"step 20": 2.0, "step 40": 1.25}
     assert measured["fsr"] == {"9x9 fsr after 1": 0.5, "9x9 fsr after 16": 0.5}, "two puzzles are too few"
     assert measured["gpa"].keys() == {"9x9 gpa after 1", "9x9 gpa after 16", "16x16 gpa after 16"}
     assert measured["count"]["9x9 puzzles"] == 32 and measured["count"]["parameters"] == 1000
+    assert measured["samples"] == {"training samples": 76}
 
 
 @given(numbers, numbers, st.floats(0, 10), st.floats(0, 1))
@@ -83,20 +101,62 @@ def test_a_value_is_outside_if_it_moved_by_more_than_is_allowed(
 ) -> None:
     tolerance = Tolerance(absolute=absolute, relative=relative)
     expectations = Expectations(tolerances={"loss": tolerance}, cells=values(loss={"step 1": old}))
-    changes = compare(expectations, values(loss={"step 1": new}))
+    changes = compare(expectations, Measured(values(loss={"step 1": new})))
     if changes:
         (change,) = changes
         assert change.is_outside == (abs(new - old) > max(absolute, relative * abs(old)))
     else:
         assert new == pytest.approx(old, rel=1e-8, abs=0)
-    assert compare(expectations, values(loss={"step 1": old})) == []
+    assert compare(expectations, Measured(values(loss={"step 1": old}))) == []
 
 
 def test_what_is_gone_or_no_number_fails_and_what_is_new_does_not() -> None:
     expectations = Expectations(tolerances=DEFAULTS, cells=values(loss={"a": 1.0, "b": 1.0}))
-    changes = compare(expectations, values(loss={"b": float("nan"), "c": 3.0}))
+    changes = compare(expectations, Measured(values(loss={"b": float("nan"), "c": 3.0})))
     assert {change.name: change.is_outside for change in changes} == {"a": True, "b": True, "c": False}
-    assert all(change.is_outside for change in compare(expectations, {}))
+    assert all(change.is_outside for change in compare(expectations, Measured({})))
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "told"),
+    [
+        ({}, 0, "0 moved"),
+        ({"gpa": 0.71}, 0, "1 moved, 0 outside"),
+        ({"gpa": 0.73}, 1, "1 moved, 1 outside"),
+        (
+            {"gpa": 0.1, "fsr": 0.0},
+            1,
+            "2 moved, 2 outside",
+        ),  # what falls to the level of guessing is still looked at
+        ({"fsr": 0.45}, 0, "1 moved, 0 outside"),
+        ({"fsr": 0.75}, 1, "1 moved, 1 outside"),
+    ],
+)
+def test_a_score_above_guessing_fails_if_it_moves(
+    project: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, float], code: int, told: str
+) -> None:
+    score(project)
+    main(["regress", "--update"])
+    capsys.readouterr()
+    score(project, **changes)
+    assert main(["regress"]) == code
+    assert told in capsys.readouterr().out
+
+
+def test_a_score_at_the_level_of_guessing_is_not_expected(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    score(project)
+    main(["regress", "--update"])
+    expected = read_expectations(project / "regression" / "ci.json").cells[NAME]
+    assert expected["gpa"].keys() == {"9x9 gpa after 16"} and expected["fsr"].keys() == {"9x9 fsr after 16"}
+    capsys.readouterr()
+    monkeypatch.setitem(GUESSED, "gpa", 0.31)  # as on another processor
+    score(project)
+    assert main(["regress"]) == 0 and "0 moved" in capsys.readouterr().out
+    monkeypatch.setitem(GUESSED, "gpa", 0.6)  # it has learned: told, and no fault
+    score(project)
+    assert main(["regress"]) == 0 and "1 moved, 0 outside" in capsys.readouterr().out
 
 
 def test_the_table_begins_with_what_is_outside() -> None:

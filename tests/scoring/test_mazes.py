@@ -93,7 +93,7 @@ def test_scores_have_wilson_intervals_over_mazes_and_over_cells() -> None:
         num_puzzles=1_000, num_solved=888, num_valid=930, num_shortest=920, num_blank=5_000, num_right=4_900
     )
     scores = tally.scores()
-    assert len(scores) == 12
+    assert len(scores) == 13
     for name, (right, num) in {
         "fsr": (888, 1_000),
         "valid": (930, 1_000),

@@ -54,6 +54,17 @@ def test_scores_are_fractions_inside_their_intervals():
     assert [round(100 * scores[end], 2) for end in ("gpa_lo", "gpa_hi")] == [98.67, 99.41]
 
 
+@given(tokens, tokens, st.integers(1, 9))
+def test_whoever_writes_one_symbol_everywhere_is_right_as_often_as_the_guess_says(inputs, targets, symbol):
+    if not (inputs == 1).any():
+        return
+    tally = SudokuTally()
+    tally.add(inputs, np.full_like(targets, symbol), targets)
+    scores = tally.scores()
+    best = max((targets[inputs == 1] == each).mean() for each in range(256))
+    assert scores["gpa"] <= scores["gpa_guess"] == best
+
+
 def test_nothing_to_score_is_said():
     with pytest.raises(ValueError, match="no blank cell to score in 0 puzzles"):
         SudokuTally().scores()

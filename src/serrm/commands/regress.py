@@ -24,7 +24,8 @@ def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
     check_profile(profile, root)
     file, reports = root / "regression" / f"{profile}.json", root / "reports" / profile
     measured = measure(reports / "metrics", reports / "training")
-    num_values = sum(len(values) for kinds in measured.values() for values in kinds.values())
+    worth = measured.worth_expecting()
+    num_values = sum(len(values) for kinds in worth.values() for values in kinds.values())
     if not (is_update or file.is_file()):
         raise ValueError(
             f"{file}: no expectations yet; `serrm regress --profile {profile} --update` writes them"
@@ -35,10 +36,10 @@ def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
         typer.echo(changes_table(changes))
     num_outside = sum(change.is_outside for change in changes)
     typer.echo(
-        f"\n{len(measured)} cells, {num_values} values: {len(changes)} moved, {num_outside} outside their tolerance"
+        f"\n{len(worth)} cells, {num_values} values: {len(changes)} moved, {num_outside} outside their tolerance"
     )
     if is_update:
         file.parent.mkdir(exist_ok=True)
-        write_json(file, Expectations(tolerances=known.tolerances, cells=measured).model_dump(mode="json"))
+        write_json(file, Expectations(tolerances=known.tolerances, cells=worth).model_dump(mode="json"))
     elif num_outside:
         raise typer.Exit(1)

@@ -1,10 +1,13 @@
 """What moved since: a profile's losses, scores and counts beside the expected ones, each kind with its tolerance.
 
 Training is exact for a seed on one machine; elsewhere other kernels round otherwise, which the tolerances allow for.
+What rounding alone decides is expected of nobody: a score at the level of guessing, where the answers of a model that
+knows nothing change with the last digit of its weights. A score is above that level if the lower end of its 95% Wilson
+interval over puzzles is (over puzzles, for the cells of one are right or wrong together).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,8 +16,9 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 from serrm.reporting.files import read_parsed
 from serrm.reporting.results import Evaluation, ScoredSet, read_evaluation
 from serrm.reporting.training_log import read_training_log
+from serrm.scoring.intervals import wilson
 
-Kind = Literal["count", "loss", "fsr", "gpa"]
+Kind = Literal["count", "samples", "loss", "fsr", "gpa"]
 Values = dict[str, dict[Kind, dict[str, float]]]  # cell → kind → name → value
 FEW_PUZZLES: Final = 10  # below, one puzzle moves FSR by more than a tolerance that would notice anything
 SOLVED: Final = ("fsr", "valid", "valid_shortest", "pass_at_1", "pass_at_2")
@@ -34,6 +38,28 @@ class Tolerance(BaseModel):
         return max(self.absolute, self.relative * abs(expected))
 
 
+@dataclass(frozen=True)
+class Measured:
+    """All values of a profile, and the names by cell of those that are scores at the level of guessing."""
+
+    cells: Values
+    guesses: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def worth_expecting(self) -> Values:
+        """The values without those at the level of guessing."""
+        return {
+            cell: {
+                kind: {
+                    name: value
+                    for name, value in values.items()
+                    if name not in self.guesses.get(cell, frozenset())
+                }
+                for kind, values in kinds.items()
+            }
+            for cell, kinds in self.cells.items()
+        }
+
+
 class Expectations(BaseModel):
     """The committed file: tolerances by kind, and values by cell and kind."""
 
@@ -45,9 +71,10 @@ class Expectations(BaseModel):
 
 DEFAULTS: Final[dict[Kind, Tolerance]] = {
     "count": Tolerance(),
-    "loss": Tolerance(relative=0.05),
+    "samples": Tolerance(relative=0.05),
+    "loss": Tolerance(relative=0.01),
     "fsr": Tolerance(absolute=0.1),
-    "gpa": Tolerance(absolute=0.05),
+    "gpa": Tolerance(absolute=0.02),
 }
 
 
@@ -70,27 +97,32 @@ class Change:
         return not abs(self.measured - self.expected) <= self.allowed  # also if it is not a number
 
 
-def measure(metrics: Path, logs: Path) -> Values:
+def measure(metrics: Path, logs: Path) -> Measured:
     """The values of every cell with a metric file, and of its training log.
 
     Raises:
         ValueError: there is no metric file, or one or its training log is malformed.
         FileNotFoundError: a cell has no training log.
     """
-    runs = [read_evaluation(path) for path in sorted(metrics.glob("*.json"))]
-    if not runs:
+    paths = sorted(metrics.glob("*.json"))
+    if not paths:
         raise ValueError(f"{metrics}: no metric files; has the profile been run?")
-    return {run.name: _values(run, logs / f"{run.name}.csv") for run in runs if not run.is_asked}
+    runs = [run for path in paths if not (run := read_evaluation(path)).is_asked]
+    return Measured(
+        {run.name: _values(run, logs / f"{run.name}.csv") for run in runs},
+        {run.name: frozenset(_guesses(run)) for run in runs},
+    )
 
 
-def compare(expectations: Expectations, measured: Values) -> list[Change]:
-    """Every value that moved, is gone or is new, cell by cell."""
+def compare(expectations: Expectations, measured: Measured) -> list[Change]:
+    """Every value that moved, is gone, or is new and worth expecting, cell by cell."""
     changes = []
-    for cell in expectations.cells | measured:
+    worth = measured.worth_expecting()
+    for cell in expectations.cells | measured.cells:
         for kind, tolerance in expectations.tolerances.items():
             before = expectations.cells.get(cell, {}).get(kind, {})
-            after = measured.get(cell, {}).get(kind, {})
-            for name in before | after:
+            after = measured.cells.get(cell, {}).get(kind, {})
+            for name in before | worth.get(cell, {}).get(kind, {}):
                 old, new = before.get(name), after.get(name)
                 allowed = 0.0 if old is None else tolerance.allowed(old)
                 if old is None or new is None or not abs(new - old) <= SAME * abs(old):
@@ -141,15 +173,25 @@ def _values(run: Evaluation, log: Path) -> dict[Kind, dict[str, float]]:
     many = {name: part for name, part in scored.items() if part.num_puzzles >= FEW_PUZZLES}
     return {
         "count": {name: float(count) for name, count in counts.items()},
+        "samples": {"training samples": float(run.training.samples)},
         "loss": losses,
-        "fsr": dict(_rates(many, SOLVED)),
-        "gpa": dict(_rates(scored, ("gpa",))),
+        "fsr": {name: score for name, score, _ in _rates(many, SOLVED)},
+        "gpa": {name: score for name, score, _ in _rates(scored, ("gpa",))},
     }
 
 
-def _rates(sets: Mapping[str, ScoredSet], rates: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _guesses(run: Evaluation) -> Iterator[str]:
+    """The names of the scores that guessing might reach."""
+    scored = {name: part for name, part in run.sets.items() if isinstance(part, ScoredSet)}
+    return (name for name, _, is_guess in _rates(scored, (*SOLVED, "gpa")) if is_guess)
+
+
+def _rates(sets: Mapping[str, ScoredSet], rates: Sequence[str]) -> Iterator[tuple[str, float, bool]]:
+    """Name and value of each score, and whether guessing might reach it; a whole puzzle is never guessed."""
     for name, part in sets.items():
         for steps, scores in part.steps.items():
             for rate in rates:
                 if rate in scores:
-                    yield f"{name} {rate} after {steps}", scores[rate]
+                    low, _ = wilson(scores[rate] * part.num_puzzles, part.num_puzzles)
+                    is_guess = low <= scores.get(f"{rate}_guess", 0.0)
+                    yield f"{name} {rate} after {steps}", scores[rate], is_guess

@@ -4,7 +4,8 @@ No maze of Maze-Hard has a unique shortest path, so exact match also tests the t
 valid paths do not. Evaluation adds one batch after another to a `MazeTally`. Paper: section "Maze".
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Integer
@@ -12,7 +13,7 @@ from jaxtyping import Integer
 from serrm.puzzles.maze.grid import SPACE
 from serrm.puzzles.maze.paths import are_shortest_paths, are_valid_paths
 from serrm.scoring.intervals import wilson
-from serrm.scoring.metrics import blank_hits, solved
+from serrm.scoring.metrics import blank_answers, blank_hits, solved
 
 
 @dataclass
@@ -25,6 +26,7 @@ class MazeTally:
     num_shortest: int = 0
     num_blank: int = 0
     num_right: int = 0
+    answers: Counter[int] = field(default_factory=Counter)  # of the blank cells
 
     def add(
         self,
@@ -42,12 +44,14 @@ class MazeTally:
         self.num_shortest += int(np.sum(are_shortest_paths(questions[is_valid], answers[is_valid])))
         self.num_blank += num_blank
         self.num_right += num_right
+        self.answers += blank_answers(inputs, targets, SPACE)
 
     def scores(self) -> dict[str, float]:
         """The rates as fractions, with their 95% Wilson intervals.
 
         `fsr`: every cell right; `valid`: a path from start to goal and nothing else; `valid_shortest`: and none is
-        shorter, all three over mazes. `gpa`: right cells over those that are spaces in the input.
+        shorter, all three over mazes. `gpa`: right cells over those that are spaces in the input; `gpa_guess`: the
+        GPA of one and the same token, the best, in all of them.
 
         Raises:
             ValueError: nothing was counted, or no maze had a space.
@@ -60,7 +64,7 @@ class MazeTally:
             "valid": (self.num_valid, self.num_puzzles),
             "valid_shortest": (self.num_shortest, self.num_puzzles),
         }
-        scores: dict[str, float] = {}
+        scores = {"gpa_guess": max(self.answers.values(), default=0) / self.num_blank}
         for name, (num_right, num) in counts.items():
             low, high = wilson(num_right, num)
             scores |= {name: num_right / num, f"{name}_lo": low, f"{name}_hi": high}

@@ -3,8 +3,11 @@
 Evaluation adds one batch after another to a `SudokuTally`, one tally for each number of supervision steps.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,10 +38,19 @@ def blank_hits(
     return int(np.sum(is_blank & (predictions == targets))), int(np.sum(is_blank))
 
 
+def blank_answers(
+    inputs: Integer[np.ndarray, "N I"], targets: Integer[np.ndarray, "N I"], blank: int = BLANK
+) -> Counter[int]:
+    """How often each token is the answer of a cell that is blank in the inputs."""
+    return Counter(targets[inputs == blank].tolist())
+
+
 def added_up(tallies: Sequence[T]) -> T:
     """One tally of what several have counted; their fields are counts alone."""
     kind: Any = type(tallies[0])
-    total: T = kind(**{name: sum(vars(tally)[name] for tally in tallies) for name in vars(tallies[0])})
+    total: T = kind(
+        **{name: reduce(add, [vars(tally)[name] for tally in tallies]) for name in vars(tallies[0])}
+    )
     return total
 
 
@@ -50,6 +62,7 @@ class SudokuTally:
     num_solved: int = 0
     num_blank: int = 0
     num_right: int = 0
+    answers: Counter[int] = field(default_factory=Counter)  # of the blank cells
 
     def add(
         self,
@@ -63,9 +76,12 @@ class SudokuTally:
         self.num_solved += int(np.sum(solved(predictions, targets)))
         self.num_blank += num_blank
         self.num_right += num_right
+        self.answers += blank_answers(inputs, targets)
 
     def scores(self) -> dict[str, float]:
         """FSR over puzzles and GPA over blank cells, as fractions, with their 95% Wilson intervals.
+
+        `gpa_guess` is the GPA of whoever writes one and the same symbol, the best, into every blank cell.
 
         Raises:
             ValueError: nothing was counted, or no puzzle had a blank cell.
@@ -81,4 +97,5 @@ class SudokuTally:
             "gpa": self.num_right / self.num_blank,
             "gpa_lo": gpa_lo,
             "gpa_hi": gpa_hi,
+            "gpa_guess": max(self.answers.values(), default=0) / self.num_blank,
         }
