@@ -22,7 +22,7 @@ torch.set_num_threads(1)
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-CLUES = {4: (6, 9), 9: (40, 50), 16: (170, 200)}
+CLUES = {4: (6, 9), 9: (40, 50), 16: (170, 200), 25: (560, 600)}
 MODEL: dict[str, Any] = {
     "family": "se_rrm",
     "width": 32,

@@ -16,8 +16,9 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int, UInt8
 from torch import Tensor
 
+from serrm.inference.predict import filled_up
 from serrm.inference.verify import Verify
-from serrm.models.recurrence import RecurrentModel, State
+from serrm.models.recurrence import RecurrentModel, State, StepOutput
 
 TIE = 1e-4  # logits no further apart than this are equal: two symbols that a question does not hold
 
@@ -127,10 +128,8 @@ class Pool:
     def step(self) -> list[Outcome]:
         """One supervision step for all; those that are done leave, and the batch is compacted."""
         start = time.perf_counter()
-        with torch.no_grad():
-            output = self.model(self.state, self.tokens, self.model.task_vectors(self.task_types))
-        self.state = output.state
-        predictions = first_of_largest(output.logits).cpu().numpy().astype(np.uint8)
+        logits = self._predicted()
+        predictions = first_of_largest(logits).cpu().numpy().astype(np.uint8)
         is_verified = self._verified(predictions)
         share = (time.perf_counter() - start) / len(self.slots)
         for slot, prediction in zip(self.slots, predictions, strict=True):
@@ -139,13 +138,24 @@ class Pool:
                 slot.history.append(prediction)
         is_done = is_verified | np.array([self._gives_up(slot) for slot in self.slots])
         places = np.flatnonzero(is_done).tolist()
-        certainties = output.logits[places].softmax(-1).amax(-1).cpu().numpy() if places else ()
+        certainties = logits[places].softmax(-1).amax(-1).cpu().numpy() if places else ()
         outcomes = [
             self._outcome(self.slots[place], certainty, bool(is_verified[place]))
             for place, certainty in zip(places, certainties, strict=True)
         ]
         self._keep(np.flatnonzero(~is_done).tolist())
         return outcomes
+
+    @torch.no_grad()
+    def _predicted(self) -> Float[Tensor, "B I K"]:
+        """Logits after a step for all; where networks are compiled, every batch has the size of a full one."""
+        num = len(self.slots)
+        rows = self.plan.batch_size if self.model.runs_compiled(self.plan.dtype) else num
+        state = tuple(filled_up(part, rows) for part in self.state)
+        task_vectors = self.model.task_vectors(filled_up(self.task_types, rows))
+        output: StepOutput = self.model(state, filled_up(self.tokens, rows), task_vectors)
+        self.state = tuple(part[:num] for part in output.state)
+        return output.logits[:num]
 
     def _initial_state(self, jobs: Sequence[Job]) -> State:
         """The states of new jobs, each part of `B …`."""

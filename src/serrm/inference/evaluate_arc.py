@@ -109,7 +109,7 @@ def vote(
         tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
         vectors = task_vectors(model, batch.task_types, kind, keyed_rng(cell.seed, Purpose.TASK_TYPE, start))
         for step, logits in predict_logits(
-            model, tokens, questions.num_symbols, tuple(tallies), dtype, vectors
+            model, tokens, questions.num_symbols, tuple(tallies), dtype, vectors, size
         ):
             predicted = logits.argmax(-1).cpu().numpy().astype(np.uint8)
             add_votes(tallies[step], questions, start, predicted, confidences(logits).tolist())

@@ -105,10 +105,10 @@ def score_batches(
     if compiles:
         loaded.model.compile_networks()
     tallies = {step: TALLIES[task]() for step in settings.steps}
-    num_symbols = alphabet(task, side).num_symbols
-    number = 0
+    num_symbols, number = alphabet(task, side).num_symbols, 0
+    rows = rows_at_once(side, settings.batch_size, num_symbols)
     for batch in batches:
-        for step, predicted in add_batch(tallies, loaded.model, *batch, num_symbols, DTYPES[precision]):
+        for step, predicted in add_batch(tallies, loaded.model, *batch, num_symbols, DTYPES[precision], rows):
             if watch is not None:
                 watch(number, step, batch, predicted)
         number += len(batch[0])
@@ -122,13 +122,14 @@ def add_batch(
     answers: Grids,
     num_symbols: int,
     dtype: torch.dtype,
+    rows: int | None = None,
 ) -> Iterator[tuple[int, Grids]]:
     """Predict one batch of tokens, all of one size of grid, and count it in the tally of every depth.
 
-    Yields each depth with its predictions once they are counted.
+    Yields each depth with its predictions once they are counted. `rows` as in `predict_logits`.
     """
     tokens = torch.from_numpy(questions.astype(np.int64)).to(model.initial.device)
-    for step, symbols in predict(model, tokens, num_symbols, tuple(tallies), dtype):
+    for step, symbols in predict(model, tokens, num_symbols, tuple(tallies), dtype, rows):
         predicted = symbols.cpu().numpy().astype(np.uint8)
         tallies[step].add(questions, predicted, answers)
         yield step, predicted

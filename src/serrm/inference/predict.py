@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
@@ -15,10 +15,14 @@ def predict(
     num_symbols: int,
     steps: Sequence[int],
     dtype: torch.dtype = torch.float32,
+    rows: int | None = None,
 ) -> Iterator[tuple[int, Int[Tensor, "B I"]]]:
-    """(step, predicted tokens) after each of the supervision steps asked for, ascending; of the first task type."""
+    """(step, predicted tokens) after each of the supervision steps asked for, ascending; of the first task type.
+
+    `rows` as in `predict_logits`.
+    """
     task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
-    for step, logits in predict_logits(model, tokens, num_symbols, steps, dtype, task_vectors):
+    for step, logits in predict_logits(model, tokens, num_symbols, steps, dtype, task_vectors, rows):
         yield step, logits.argmax(-1)
 
 
@@ -29,15 +33,29 @@ def predict_logits(
     steps: Sequence[int],
     dtype: torch.dtype = torch.float32,
     task_vectors: Float[Tensor, "B W"] | None = None,
+    rows: int | None = None,
 ) -> Iterator[tuple[int, Float[Tensor, "B I K"]]]:
-    """(step, logits) after each of the supervision steps asked for, ascending."""
+    """(step, logits) after each of the supervision steps asked for, ascending.
+
+    `rows` is the size of whole batches: where networks are compiled, a smaller one is filled up to it.
+    """
+    num = len(tokens)
+    if rows is not None and model.runs_compiled(dtype):
+        tokens = filled_up(tokens, rows)
+        task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
     state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
     for step in range(1, max(steps) + 1):
         with torch.no_grad():
             output = model(state, tokens, task_vectors)
         state = output.state
         if step in steps:
-            yield step, output.logits
+            yield step, output.logits[:num]
+
+
+def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:
+    """The batch with its first row repeated behind it until there are `rows` of them."""
+    missing = rows - len(batch)
+    return torch.cat([batch, batch[:1].expand(missing, *batch.shape[1:])]) if missing > 0 else batch
 
 
 def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:

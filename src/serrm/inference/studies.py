@@ -50,7 +50,7 @@ def studies(
         works += effort(loaded, puzzles, cell, DTYPES[precision])
     if cell.evaluate.equivariance_pairs and cell.task == "sudoku":
         first = puzzles.first(cell.evaluate.equivariance_pairs)
-        works.append(("equivariance", partial(equivariance, loaded, first, cell.seed, DTYPES[precision])))
+        works.append(("equivariance", partial(equivariance, loaded, first, cell, DTYPES[precision])))
     own = [work() if processes.takes(number) else None for number, (_, work) in enumerate(works)]
     of_all = processes.collect(own)
     found: dict[str, Any] = {}
@@ -93,14 +93,17 @@ def effort(
     ]
 
 
-def equivariance(loaded: LoadedModel, puzzles: PuzzleArrays, seed: int, dtype: torch.dtype) -> dict[str, Any]:
+def equivariance(
+    loaded: LoadedModel, puzzles: PuzzleArrays, cell: EvaluateCell, dtype: torch.dtype
+) -> dict[str, Any]:
     """How many predictions of puzzles with permuted digits are the permuted predictions, and the first pair."""
     questions = np.asarray(puzzles.questions)
     usual = alphabet(puzzles.task, puzzles.side).usual
     permutation = np.arange(puzzles.num_symbols, dtype=np.uint8)
-    permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
-    plain = _predicted(loaded, questions, dtype)
-    permuted = _predicted(loaded, permutation[questions], dtype)
+    permutation[list(usual)] = keyed_rng(cell.seed, Purpose.PERMUTATION).permutation(usual)
+    size = rows_at_once(puzzles.side, cell.evaluate.batch_size, puzzles.num_symbols)
+    plain = _predicted(loaded, questions, dtype, size)
+    permuted = _predicted(loaded, permutation[questions], dtype, size)
     is_identical = (permutation[plain] == permuted).all(axis=1)
     return {
         "num_pairs": len(questions),
@@ -117,10 +120,14 @@ def equivariance(loaded: LoadedModel, puzzles: PuzzleArrays, seed: int, dtype: t
     }
 
 
-def _predicted(loaded: LoadedModel, questions: Tokens, dtype: torch.dtype) -> Tokens:
-    model = loaded.model
-    tokens = torch.from_numpy(questions.astype(np.int64)).to(model.initial.device)
-    side = round(questions.shape[1] ** 0.5)
+def _predicted(loaded: LoadedModel, questions: Tokens, dtype: torch.dtype, size: int) -> Tokens:
+    """Predictions, `size` puzzles at a time."""
+    model, side = loaded.model, round(questions.shape[1] ** 0.5)
     num_symbols = alphabet(loaded.cell.task, side).num_symbols
-    ((_, symbols),) = predict(model, tokens, num_symbols, (HEADLINE_STEPS,), dtype)
-    return symbols.cpu().numpy().astype(np.uint8)
+    found = []
+    for start in range(0, len(questions), size):
+        batch = questions[start : start + size].astype(np.int64)
+        tokens = torch.from_numpy(batch).to(model.initial.device)
+        ((_, symbols),) = predict(model, tokens, num_symbols, (HEADLINE_STEPS,), dtype, size)
+        found.append(symbols.cpu().numpy().astype(np.uint8))
+    return np.concatenate(found)

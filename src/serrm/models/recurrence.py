@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from serrm.models.compiled import compile_in_place
 from serrm.models.layers import Rotation, rms_norm, truncated_normal
 from serrm.models.native.network import NativeNetwork, fits
 
@@ -135,6 +136,8 @@ class InputEmbedding(nn.Module, ABC):
 class RecurrentModel(nn.Module):
     """A recurrent reasoning model: embedding, networks, schedule and readout around plain state tensors."""
 
+    is_compiled = False  # by compile_networks
+
     def __init__(
         self,
         *,
@@ -151,7 +154,7 @@ class RecurrentModel(nn.Module):
         self.networks = nn.ModuleDict(networks)
         self.readout = readout
         self.schedule = schedule
-        # How it is computed, not what: neither changes numbers beyond rounding, nor is part of the state dict.
+        # How it is computed, not what: none changes numbers beyond rounding, nor is part of the state dict.
         self.is_native = True  # native kernels where they fit; False: PyTorch's alone
         self.recomputes = False  # keep the states between applications only, and compute what is inside twice
         # One fixed random D-vector a state, the same at every position (and symbol).
@@ -166,7 +169,8 @@ class RecurrentModel(nn.Module):
     ) -> State:
         """The state before the first supervision step, in the dtype all arithmetic will have."""
         shape = self.embedding.state_shape(num_puzzles, num_positions, num_symbols)
-        return tuple(vector.to(dtype).expand(shape) for vector in self.initial)
+        # As contiguous as the states that follow: to a compiled network another layout is another variant.
+        return tuple(vector.to(dtype).expand(shape).contiguous() for vector in self.initial)
 
     def task_vectors(self, task_types: Int[Tensor, " B"]) -> Float[Tensor, "B W"] | None:
         """The rows of the task-type table for a batch, None for a model without one."""
@@ -185,6 +189,9 @@ class RecurrentModel(nn.Module):
         with torch.no_grad():
             for update in updates[:-num_with]:
                 state = _updated(networks, update, state, embedding)
+        if torch.is_grad_enabled():
+            # Nobody reads this gradient, but with it all applications from here on are alike: one compiled variant.
+            state = tuple(part.detach().requires_grad_() for part in state)
         if self.recomputes and torch.is_grad_enabled():
             networks = {
                 name: partial(checkpoint, network, use_reentrant=False) for name, network in networks.items()
@@ -202,9 +209,18 @@ class RecurrentModel(nn.Module):
         return bound
 
     def compile_networks(self) -> None:
-        """Compile the networks in place, for where no native kernels run (no change beyond rounding)."""
-        for network in self.networks.values():
-            network.compile(dynamic=False, fullgraph=True)
+        """Compile the networks in place, for where no native kernels run; once is enough."""
+        if not self.is_compiled:
+            compile_in_place(self.networks.values())
+            self.is_compiled = True
+
+    def runs_compiled(self, dtype: torch.dtype) -> bool:
+        """Whether compiled networks do the work on states of this dtype; native kernels come before them."""
+        if not self.is_compiled:
+            return False
+        networks, like = self.networks.values(), self.initial.to(dtype)
+        are_native = (isinstance(net, Network) and net.fits_kernels(like) for net in networks)
+        return not (self.is_native and all(are_native))
 
 
 def _updated(networks: Mapping[str, Apply], update: Update, state: State, embedding: Tensor) -> State:

@@ -1,0 +1,239 @@
+"""Compiled evaluation: one variant a network and size of grid whatever is asked, and the answers of the plain form."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pydantic import TypeAdapter
+from torch import Tensor
+
+from serrm.config import EvaluateCell, Execution, TrainCell
+from serrm.inference.adaptive import Job, Plan, solve_adaptively
+from serrm.inference.evaluate import evaluate
+from serrm.inference.predict import filled_up, predict_logits
+from serrm.models.recurrence import RecurrentModel
+from serrm.models.registry import build_model
+from serrm.models.settings import ModelSettings
+from serrm.training.run import train
+from tests.compiling import DEVICES, apart, num_variants, traced_only
+
+TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}
+SEQUENCE = {**TINY, "heads": 2, "positions": "rope", "prefix": 2}
+MODELS: dict[str, dict[str, Any]] = {
+    "se_rrm": {
+        **TINY, "family": "se_rrm", "heads": 2, "head_dim": 8, "symbol_heads": 1, "symbol_head_dim": 8,
+        "positions": "rope2d", "registers": 2, "symbols": "tied", "planes": "all", "task_types": "none",
+    },
+    "trm": {**SEQUENCE, "family": "trm", "mixer": "attention"},
+    "hrm": {**SEQUENCE, "family": "hrm", "prefix": 1},  # else it would share TRM's variants
+}  # fmt: skip
+SUDOKU_SIDES = (4, 9, 16, 25)
+MAZE, ARC = (6, 6), (30, 12)  # side, symbols
+CASES = [
+    ("se_rrm", [(side, side + 2) for side in SUDOKU_SIDES]),
+    ("se_rrm", [ARC]),
+    ("trm", [(9, 11), MAZE]),
+    ("hrm", [(9, 11)]),
+]
+STEPS = (1, 3)
+
+
+def make_model(family: str, num_symbols: int, side: int, device: str) -> RecurrentModel:
+    settings: ModelSettings = TypeAdapter(ModelSettings).validate_python(MODELS[family])
+    rng = torch.Generator().manual_seed(0)
+    return build_model(settings, num_symbols, rng, num_positions=side**2).to(device).eval()
+
+
+def draw_tokens(num: int, side: int, num_symbols: int) -> Tensor:
+    rng = torch.Generator().manual_seed(side)
+    return torch.randint(1, num_symbols, (num, side**2), generator=rng)
+
+
+def answered(model: RecurrentModel, num: int, side: int, num_symbols: int, rows: int) -> list[Tensor]:
+    """Logits of `num` puzzles after each of STEPS, in batches of `rows`."""
+    tokens = draw_tokens(num, side, num_symbols).to(model.initial.device)
+    vectors = model.task_vectors(torch.zeros(num, dtype=torch.long, device=tokens.device))
+    found: list[list[Tensor]] = [[] for _ in STEPS]
+    for start in range(0, num, rows):
+        part = slice(start, start + rows)
+        own = None if vectors is None else vectors[part]
+        steps = predict_logits(model, tokens[part], num_symbols, STEPS, task_vectors=own, rows=rows)
+        for place, (_, logits) in enumerate(steps):
+            found[place].append(logits.cpu())
+    return [torch.cat(parts) for parts in found]
+
+
+def both_forms(
+    family: str, sizes: list[tuple[int, int]], device: str
+) -> tuple[int, list[tuple[Tensor, Tensor]]]:
+    """(variants, (plain, compiled) logits of three puzzles by twos, for each size and depth)."""
+    most = max(num_symbols for _, num_symbols in sizes)
+    model = make_model(family, most, sizes[0][0], device)
+    plain = [answered(model, 3, *size, 2) for size in sizes]
+    model.compile_networks()
+    compiled = [answered(model, 3, *size, 2) for size in sizes]
+    pairs = [pair for two in zip(plain, compiled, strict=True) for pair in zip(*two, strict=True)]
+    return num_variants(), pairs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("family", "sizes"), CASES)
+def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
+    num_graphs, pairs = apart(both_forms, family, sizes, device)
+    assert num_graphs == len(sizes)
+    for plain, compiled in pairs:
+        torch.testing.assert_close(compiled, plain, rtol=1e-3, atol=1e-3)
+        best, second = plain.topk(2, dim=-1).values.unbind(-1)
+        is_clear = best - second > 1e-2
+        assert torch.equal(compiled.argmax(-1)[is_clear], plain.argmax(-1)[is_clear])
+
+
+def variants_of_evaluation(
+    checkpoint: Path, arrays: Path, cell: EvaluateCell, device: str
+) -> tuple[int, list[str]]:
+    """(variants, names of the sets that were scored) of two evaluations of a checkpoint and its snapshots."""
+    with traced_only():
+        for _ in range(2):
+            found = evaluate(checkpoint, arrays, cell, torch.device(device))
+    assert len(found["learning_curve"]) == 2 and found["adaptive"] and found["breadth"]
+    return num_variants(), [name for name, entry in found["sets"].items() if entry["status"] == "scored"]
+
+
+def variants_of_batches(device: str) -> dict[str, int]:
+    """By family, the variants of whole and smaller batches and a pool, in two sizes, with two models' weights."""
+    found, before = {}, 0
+    with traced_only():
+        for family in MODELS:
+            model, other = (make_model(family, 6, 4, device) for _ in range(2))
+            other.initial += 1
+            for each in (model, other):
+                each.compile_networks()
+                for side in (4, 3):
+                    answered(each, 5, side, 6, 2)
+                    jobs = [
+                        Job(number, row) for number, row in enumerate(draw_tokens(5, side, 6).byte().numpy())
+                    ]
+                    assert len(list(solve_adaptively(each, jobs, 6, Plan(max_steps=3, batch_size=2)))) == 5
+            model.load_state_dict(other.state_dict())
+            answered(model, 5, 4, 6, 2)
+            found[family], before = num_variants() - before, num_variants()
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_batches_and_pools_share_one_variant_a_size(device: str) -> None:
+    assert apart(variants_of_batches, device) == dict.fromkeys(MODELS, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("family", "sides"), [("hrm", (4, 9)), ("trm", (4, 9)), ("se_rrm", SUDOKU_SIDES)])
+def test_an_evaluation_compiles_one_variant_a_size(
+    family: str,
+    sides: tuple[int, ...],
+    device: str,
+    make_cell: Callable[..., TrainCell],
+    trm_changes: dict[str, Any],
+    make_arrays: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    # Five puzzles by twos leave one over, the studies' batches shrink, and larger grids come in smaller batches.
+    arrays = make_arrays(side=4, tests=sides)
+    train_part = {} if family == "se_rrm" else trm_changes["train"]
+    trained = make_cell(model=MODELS[family], train=train_part)
+    train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
+    effort = {
+        "num_puzzles": 5,
+        "max_steps": [1, 3],
+        "attempt_steps": 2,
+        "restarts": [1, 2],
+        "symmetries": [1, 2],
+    }
+    settings = {
+        "steps": [1, 2], "batch_size": 2, "precision": "float32", "compile": True, "curve_puzzles": 3,
+        "effort": effort, "equivariance_pairs": 3,
+    }  # fmt: skip
+    cell = EvaluateCell.model_validate(
+        {"task": "sudoku", "variant": "tiny", "seed": 0, "evaluate": settings, "fidelity": {}, "deviations": [],
+         "source": "here"}
+    )  # fmt: skip
+    num_graphs, sizes = apart(variants_of_evaluation, tmp_path / "run", arrays, cell, device)
+    known = sides if family == "se_rrm" else (4,)  # the others have no weights for larger alphabets
+    assert sizes == [f"{side}x{side}" for side in known]
+    assert num_graphs == len(sizes)
+
+
+def as_if_compiled(model: RecurrentModel, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The model fills its batches up, but nothing is compiled; the sizes of the batches it sees."""
+    seen: list[int] = []
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[1])))
+    monkeypatch.setattr(model, "runs_compiled", lambda dtype: True)
+    return seen
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_what_fills_a_batch_changes_no_answer(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model(family, 6, 4, "cpu")
+    plain = answered(model, 5, 4, 6, 2)
+    seen = as_if_compiled(model, monkeypatch)
+    for one, other in zip(plain, answered(model, 5, 4, 6, 2), strict=True):
+        torch.testing.assert_close(one, other)
+    assert set(seen) == {2}
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_a_pool_that_empties_keeps_its_shape(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model(family, 6, 4, "cpu")
+    tokens = draw_tokens(7, 4, 6).numpy().astype(np.uint8)
+
+    def outcomes() -> dict[int, tuple[int, bytes]]:
+        jobs = [Job(number, row) for number, row in enumerate(tokens)]
+        is_easy = lambda questions, predictions: questions.sum(1) % 2 == 0  # noqa: E731
+        plan = Plan(max_steps=4, batch_size=3, verify=is_easy)
+        found = solve_adaptively(model, jobs, 6, plan)
+        return {each.key: (each.steps, each.prediction.tobytes()) for each in found}
+
+    plain = outcomes()
+    seen = as_if_compiled(model, monkeypatch)
+    assert outcomes() == plain and len(plain) == 7
+    assert set(seen) == {3} and {steps for steps, _ in plain.values()} == {1, 4}
+
+
+def test_a_batch_is_filled_up_with_its_first_row() -> None:
+    batch = torch.tensor([[1, 2], [3, 4]])
+    assert filled_up(batch, 4).tolist() == [[1, 2], [3, 4], [1, 2], [1, 2]]
+    assert filled_up(batch, 2) is batch and filled_up(batch, 1) is batch
+
+
+def variants_of_training(
+    cell: TrainCell, arrays: Path, folder: Path, device: str, micro_batch: int | None
+) -> int:
+    execution = Execution(device=device, micro_batch=micro_batch)
+    with traced_only():
+        train(cell, arrays, folder / "run", folder / "scratch", execution)
+    return num_variants()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("family", MODELS)
+def test_a_training_compiles_one_variant_without_gradient_and_one_with(
+    family: str,
+    device: str,
+    make_cell: Callable[..., TrainCell],
+    trm_changes: dict[str, Any],
+    make_arrays: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    train_part = {} if family == "se_rrm" else dict(trm_changes["train"])
+    if family == "hrm":
+        train_part["halting"] = {**train_part["halting"], "bootstrap": True}
+    cell = make_cell(
+        model={**MODELS[family], "attention_dropout": 0.1}, train={**train_part, "compile": True}
+    )
+    asked = (cell, make_arrays(side=4), tmp_path, device, 2 if family == "trm" else None)
+    assert apart(variants_of_training, *asked) == 2
