@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.drawing.panels import Panel, answer_panel, prediction_panel, question_panel
+from serrm.drawing.scenes import Item, Scene
 from serrm.puzzles.arc.canvas import encode
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.reporting.examples import read_examples, shown_examples
 from serrm.reporting.grids import grid_svg, verdict_svg
 from serrm.reporting.inline import VARIABLES, inline_svg, themed
 from serrm.reporting.results import load_results
+from serrm.reporting.strip import GRID, MARGIN, strip_svg
 from serrm.reporting.svg import arrow, document, number, path, rectangle, text
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -182,3 +184,36 @@ def test_a_malformed_file_is_named_in_one_line(full_report, tmp_path):
     with pytest.raises(ValueError, match=r"x\.json: examples\.0\.side: ") as raised:
         read_examples(file)
     assert "\n" not in str(raised.value)
+
+
+def strip(task, side, question, answer, predicted):
+    scene = Scene(task, side, "a cell: <one>", (Item(question, answer, trace={1: question, 16: predicted}),))
+    return ElementTree.fromstring(strip_svg(scene))
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_strip_has_question_answer_and_last_prediction_and_explains_its_marks(is_right):
+    maze = parse_maze("S #   # #  #   G"), parse_maze("So#  o# #oo#  oG")
+    svg = strip("maze", 4, *maze, maze[1] if is_right else maze[0])
+    words = [each.text for each in svg.iter(f"{SVG}text")]
+    captions = [word for word in words if word in ("question", "answer", "after 1 step", "after 16 steps")]
+    assert words[0] == "a cell: <one>" and captions == ["question", "answer", "after 16 steps"]
+    assert ("on the answer's path only" in words) is not is_right and "path" in words
+    grids = [each for each in svg.iter(f"{SVG}svg") if each is not svg]
+    assert [float(each.get("width")) for each in grids] == [GRID] * 3
+    right, bottom = (float(svg.get(key)) - MARGIN for key in ("width", "height"))
+    assert max(float(each.get("x")) for each in grids) + GRID <= right
+    assert max(float(each.get("y")) + float(each.get("height")) for each in grids) <= bottom
+
+
+def test_a_strip_of_arc_keeps_the_shapes_of_its_grids_and_may_have_an_empty_one():
+    tall, wide = encode(array([[1], [2], [3]]), 5), encode(array([[1, 2]]), 5)
+    nothing = np.zeros(25, dtype=np.uint8)
+    svg = strip("arc_agi_1", 5, tall, wide, nothing)
+    shapes = [
+        (float(each.get("width")), float(each.get("height")))
+        for each in svg.iter(f"{SVG}svg")
+        if each is not svg
+    ]
+    assert shapes == [(GRID / 3, GRID), (GRID, GRID / 2)]
+    assert len([each for each in svg.iter(f"{SVG}text") if each.text]) >= 4

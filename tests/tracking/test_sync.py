@@ -4,10 +4,13 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +156,7 @@ def check_everything(client: MlflowClient, profile: str) -> None:
     assert len(models) == 1
     artifacts = {each.path for each in client.list_artifacts(run.info.run_id)}
     assert artifacts >= {"metrics.json", "examples"}
+    assert [each.path for each in client.list_artifacts(run.info.run_id, "examples")] == ["examples/00.svg"]
     assert [each.path for each in client.list_artifacts(report.info.run_id, "figures")] == [
         "figures/depth.svg"
     ]
@@ -234,6 +238,32 @@ def test_a_newer_training_takes_the_place_of_an_older_one(
         run.data.metrics["train/seconds"]: run.data.tags["current"] for run in runs_of(client, "again")[NAME]
     }
     assert by_seconds == {1.5: "false", 2.5: "true"}
+
+
+@pytest.mark.slow
+def test_processes_that_meet_at_a_new_database_make_it_once(tmp_path: Path) -> None:
+    program = "from pathlib import Path; from serrm.tracking.store import connect; connect(Path.cwd())"
+    environment = {
+        key: value for key, value in os.environ.items() if key not in ("MLFLOW_TRACKING_URI", "DVC_ROOT")
+    }
+    together = [
+        subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=environment) for _ in range(3)
+    ]
+    assert [each.wait(600) for each in together] == [0, 0, 0]
+    assert (tmp_path / "mlflow.db").stat().st_size > 0
+
+
+def test_a_database_of_another_version_is_one_line(
+    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "later.db"
+    client.search_experiments()
+    shutil.copy(root / "mlflow.db", path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = 'later'")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
+    with pytest.raises(ValueError, match=r"later\.db cannot be opened: Detected out-of-date database schema"):
+        synced(tmp_path, "whole")
 
 
 def test_profiles_are_those_with_results(tmp_path: Path) -> None:

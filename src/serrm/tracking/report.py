@@ -8,7 +8,7 @@ from mlflow.entities import RunStatus
 from mlflow.tracking import MlflowClient
 
 from serrm.reporting.results import Evaluation, read_evaluation
-from serrm.tracking.store import connect, experiment_id, new_run, tagged_runs
+from serrm.tracking.store import connect, experiment_id, experiments, new_run, tagged_runs
 from serrm.tracking.words import overview
 
 # What of a report is stored, as (files, the folder of the artifacts).
@@ -24,7 +24,7 @@ def mirror_report(root: Path, profile: str) -> str:
 def log_report(client: MlflowClient, root: Path, profile: str) -> str:
     """Store the report of a profile in the run `report` of its experiment; says new, updated or unchanged."""
     reports = root / "reports" / profile
-    found = tagged_runs(client, profile, KIND, "report")
+    found = tagged_runs(client, experiments(client, profile), KIND, "report")
     digest = _digest(reports)
     if found and found[0].data.tags.get(FILES) == digest:
         return "unchanged"

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
-from mlflow.entities import Dataset, DatasetInput, Metric, RunStatus
+from mlflow.entities import Dataset, DatasetInput, Metric, RunStatus, RunTag
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 
 from serrm.data.manifest import hash_file
 from serrm.reporting.results import Evaluation
-from serrm.tracking.store import CURRENT, TRAINING, connect, known_run, new_run, tagged_runs
+from serrm.tracking.store import CURRENT, TRAINING, connect, experiments, known_run, new_run, tagged_runs
 from serrm.tracking.words import cell_tags, description, headline, training_digest
 from serrm.training.interrupt import Interrupted
 
@@ -30,20 +30,23 @@ class CellRun:
     client: MlflowClient
     profile: str
     run_id: str
+    experiment: str
+    logged: frozenset[str] = frozenset()  # metrics that the run had when it was opened
     known: dict[str, set[tuple[int, float]]] = field(default_factory=dict)  # (step, value) by metric
-    last_record: int = -1  # step of the newest training record that MLflow has
     pending: list[Metric] = field(default_factory=list)
 
     @classmethod
     def open(cls, client: MlflowClient, profile: str, run_id: str) -> "CellRun":
-        """A run of the store, with what has been logged to it."""
-        logged = client.get_run(run_id).data.metrics
-        known = {
-            name: {(metric.step, metric.value) for metric in client.get_metric_history(run_id, name)}
-            for name in logged
-        }
-        last = max((step for step, _ in known.get("train/loss", ())), default=-1)
-        return cls(client, profile, run_id, known, last)
+        """A run of the store, with the names of what has been logged to it."""
+        run = client.get_run(run_id)
+        return cls(client, profile, run_id, str(run.info.experiment_id), frozenset(run.data.metrics))
+
+    def history(self, name: str) -> set[tuple[int, float]]:
+        """What the run had of a metric when it was opened, as (step, value); asked for once."""
+        if name not in self.known:
+            had = self.client.get_metric_history(self.run_id, name) if name in self.logged else []
+            self.known[name] = {(metric.step, metric.value) for metric in had}
+        return self.known[name]
 
     def log(self, values: Mapping[str, int | float | None], step: int = 0) -> None:
         """Note metrics; None is left out, and so is a value that the run has at this step."""
@@ -51,7 +54,7 @@ class CellRun:
         self.pending += [
             Metric(name, value, now, step)
             for name, value in values.items()
-            if value is not None and (step, value) not in self.known.get(name, ())
+            if value is not None and (step, value) not in self.history(name)
         ]
         if len(self.pending) >= BATCH:
             self.flush()
@@ -65,7 +68,7 @@ class CellRun:
     def log_record(self, record: Mapping[str, int | float]) -> None:
         """A line of the training log, against optimiser steps; a resumed training repeats those it has had."""
         step = int(record["step"])
-        if step > self.last_record:
+        if step > max((had for had, _ in self.history("train/loss")), default=-1):
             self.log({f"train/{k}": v for k, v in record.items() if k != "step"}, step=step)
 
     def log_training(self, config: Mapping[str, Any], name: str, checkpoint: Path, arrays: Path) -> None:
@@ -120,23 +123,21 @@ class CellRun:
 
     def become_current(self, name: str) -> None:
         """Of the runs of a cell, this is the one whose results the reports hold."""
-        for other in tagged_runs(self.client, self.profile, "mlflow.runName", name):
+        for other in tagged_runs(self.client, [self.experiment], "mlflow.runName", name):
             is_current = str(other.info.run_id == self.run_id).lower()
             if other.data.tags.get(CURRENT) != is_current:
                 self.client.set_tag(other.info.run_id, CURRENT, is_current)
 
     def log_pictures(self, folder: Path) -> None:
         """Drawings of the examples that an evaluation kept in `folder`: the first of each size, as artifacts."""
-        from serrm.drawing.figure import draw_figure
         from serrm.drawing.files import read_examples
-        from serrm.drawing.scenes import rows_of
+        from serrm.reporting.strip import strip_svg
 
         drawn: dict[int, int] = {}
         for number, scene in enumerate(read_examples(folder / "examples.json")):
             drawn[scene.side] = drawn.get(scene.side, 0) + 1
             if drawn[scene.side] <= PICTURES:
-                figure = draw_figure(rows_of(scene, shows_answer=True), scene.title)
-                self.client.log_figure(self.run_id, figure, f"examples/{number:02d}.png")
+                self.client.log_text(self.run_id, strip_svg(scene), f"examples/{number:02d}.svg")
 
     def log_dict(self, value: Mapping[str, Any], name: str) -> None:
         """Store a JSON artifact."""
@@ -144,14 +145,12 @@ class CellRun:
 
     def tag(self, tags: Mapping[str, str]) -> None:
         """Set tags; the run's description is the tag mlflow.note.content."""
-        for key, value in tags.items():
-            self.client.set_tag(self.run_id, key, value)
+        self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
 
     def log_checkpoint(self, name: str, path: Path, digest: str) -> None:
         """Register the checkpoint by where DVC keeps it, without copying it; once."""
-        experiment = self.client.get_run(self.run_id).info.experiment_id
         known = mlflow.search_logged_models(
-            [experiment], filter_string=f"source_run_id = '{self.run_id}'", output_format="list"
+            [self.experiment], filter_string=f"source_run_id = '{self.run_id}'", output_format="list"
         )
         if any(model.tags.get("sha256") == digest for model in known):
             return
@@ -159,7 +158,7 @@ class CellRun:
             name=name,
             source_run_id=self.run_id,
             tags={"dvc_path": path.as_posix(), "sha256": digest},
-            experiment_id=experiment,
+            experiment_id=self.experiment,
         )
 
     def log_dataset(self, name: str, digest: str, source: str) -> None:
@@ -213,5 +212,5 @@ def find_run(client: MlflowClient, profile: str, pointer: Path, training: str | 
     pointed = str(json.loads(pointer.read_text())["run_id"]) if pointer.is_file() else None
     if run_id := known_run(client, pointed):
         return run_id
-    found = tagged_runs(client, profile, TRAINING, training) if training else []
+    found = tagged_runs(client, experiments(client, profile), TRAINING, training) if training else []
     return str(found[0].info.run_id) if found else None

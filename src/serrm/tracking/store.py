@@ -2,36 +2,38 @@
 
 import subprocess
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import mlflow
 from filelock import FileLock
-from mlflow.entities import Param, Run
+from mlflow.entities import LifecycleStage, Param, Run
 from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 from mlflow.tracking import MlflowClient
 
 from serrm.store import WATCHED, tracking_uri
 
 SQLITE = "sqlite:///"
+NOT_THERE = ErrorCode.Name(RESOURCE_DOES_NOT_EXIST)
 TRAINING = "training"  # the tag by which the run of a finished training is found, in any store
 CURRENT = "current"  # the tag of the run whose results the reports hold: true or false
 
 
 def connect(root: Path) -> MlflowClient:
-    """The store of a project. ValueError if it is a server that does not answer."""
+    """The store of a project, one connection a process. ValueError if it does not answer or is of another MLflow."""
     uri = tracking_uri(root)
     mlflow.set_tracking_uri(uri)
-    client = MlflowClient(uri)
-    if uri.startswith(SQLITE):
-        # Several processes that create or migrate one database at once break it.
-        with FileLock(uri.removeprefix(SQLITE) + ".lock"):
-            client.search_experiments(max_results=1)
-        return client
+    is_file = uri.startswith(SQLITE)
     try:
-        client.search_experiments(max_results=1)
+        # A client creates the database that is not there; several that do so at once break it.
+        with FileLock(uri.removeprefix(SQLITE) + ".lock") if is_file else nullcontext():
+            client = MlflowClient(uri)
+            client.search_experiments(max_results=1)
     except MlflowException as error:
-        raise ValueError(f"MLFLOW_TRACKING_URI: {uri} does not answer: {error.message}") from error
+        fault = "cannot be opened" if is_file else "does not answer"
+        raise ValueError(f"MLFLOW_TRACKING_URI: {uri} {fault}: {error.message}") from error
     return client
 
 
@@ -39,17 +41,24 @@ def known_run(client: MlflowClient, run_id: str | None) -> str | None:
     """`run_id` if the store has such a run, not deleted."""
     if run_id is None:
         return None
-    everywhere = [each.experiment_id for each in client.search_experiments()]
-    found = client.search_runs(everywhere, f"attributes.run_id = '{run_id}'", max_results=1)
-    return run_id if found else None
+    try:
+        stage = client.get_run(run_id).info.lifecycle_stage
+    except MlflowException as error:
+        if error.error_code != NOT_THERE:
+            raise
+        return None
+    return run_id if stage == LifecycleStage.ACTIVE else None
 
 
-def tagged_runs(client: MlflowClient, profile: str, tag: str, value: str) -> list[Run]:
-    """The runs of a profile whose tag has a value, newest first."""
+def experiments(client: MlflowClient, profile: str) -> list[str]:
+    """The id of a profile's experiment; empty where there is none yet."""
     experiment = client.get_experiment_by_name(profile)
-    if experiment is None:
-        return []
-    return list(client.search_runs([experiment.experiment_id], f"tags.`{tag}` = '{value}'"))
+    return [] if experiment is None else [str(experiment.experiment_id)]
+
+
+def tagged_runs(client: MlflowClient, experiments: list[str], tag: str, value: str) -> list[Run]:
+    """The runs of experiments whose tag has a value, newest first."""
+    return list(client.search_runs(experiments, f"tags.`{tag}` = '{value}'")) if experiments else []
 
 
 def new_run(
