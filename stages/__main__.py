@@ -1,5 +1,6 @@
 """`python -m stages NAME`: runs one stage; a failure is one line and exit code 1, a bad option exit code 2."""
 
+import gc
 import logging
 import signal
 import sys
@@ -18,6 +19,9 @@ for stage in (resolve, download, augment, build_arrays, train, evaluate, tabulat
 
 def main() -> None:
     """Run the command line; what a user can cause shows no traceback."""
+    gc.set_threshold(
+        100_000
+    )  # imports make a million objects that stay; looking for garbage among them takes a second
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -36,6 +40,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"error: {missing}\n")
         sys.exit(1)
+    finally:
+        gc.freeze()  # the process ends: nobody takes its objects apart first, which takes another second
 
 
 if __name__ == "__main__":

@@ -1,0 +1,74 @@
+"""Each stage imports what its work needs and nothing else: these packages take up to seconds to load."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STAGES = Path(__file__).parents[2] / "stages"
+HEAVY = (
+    "torch",
+    "mlflow",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    "pyarrow",
+    "ortools",
+    "huggingface_hub",
+    "jinja2",
+)
+NEEDED = {
+    "resolve": set(),
+    "download": {"huggingface_hub"},
+    "augment": {"pyarrow"},
+    "build_arrays": {"pyarrow"},
+    "train": {"torch", "mlflow", "pyarrow"},
+    "evaluate": {"torch", "mlflow", "pyarrow"},
+    "tabulate": {"mlflow", "matplotlib", "jinja2"},
+}
+# MLflow loads pandas, scipy and more: a stand-in for it, so that what is left is ours.
+PROGRAM = """
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from unittest.mock import MagicMock
+
+class StandIn(MetaPathFinder, Loader):
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "mlflow" else None
+
+    def exec_module(self, module):
+        module.__getattr__ = lambda name: MagicMock()
+
+sys.meta_path.insert(0, StandIn())
+exec(sys.argv[1])
+print(*(name for name in sys.argv[2:] if name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize("stage", NEEDED)
+def test_a_stage_imports_what_it_needs(stage: str) -> None:
+    assert loaded(imports_of(stage)) == NEEDED[stage]
+
+
+def test_the_command_line_imports_none_of_them() -> None:
+    assert loaded("import stages.__main__") == set()
+
+
+def test_a_stage_that_imports_more_is_found() -> None:
+    assert loaded("import mlflow.entities\nimport scipy") == {"mlflow", "scipy"}
+
+
+def imports_of(stage: str) -> str:
+    """The import statements of a stage, those in its functions too, as a program."""
+    nodes = ast.walk(ast.parse((STAGES / f"{stage}.py").read_text()))
+    return "\n".join(ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def loaded(program: str) -> set[str]:
+    """Which of the heavy packages a program loads, in a process of its own."""
+    command = [sys.executable, "-c", PROGRAM, program, *HEAVY]
+    result = subprocess.run(command, cwd=STAGES.parent, capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
