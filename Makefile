@@ -15,6 +15,7 @@ $(READY): pyproject.toml constraints.txt
 
 repro: $(READY)
 	$(BIN)/serrm grid
+	$(BIN)/serrm forecast
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
 	$(BIN)/serrm headline
 

@@ -18,6 +18,7 @@ import typer
 
 from serrm.commands.ask import ask
 from serrm.commands.bench import bench
+from serrm.commands.forecast import forecast
 from serrm.commands.grid import grid
 from serrm.commands.regress import regress
 from serrm.commands.show import show
@@ -199,6 +200,7 @@ def ui(
 
 app.command()(ask)
 app.command()(bench)
+app.command()(forecast)
 app.command()(grid)
 app.command()(regress)
 app.command()(show)

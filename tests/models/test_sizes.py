@@ -1,0 +1,54 @@
+"""The closed formulas agree with models that are built, and with what a step of theirs keeps."""
+
+import pytest
+import torch
+
+from serrm.benchmarking.cases import HALTING, RandomStream
+from serrm.models.recurrence import num_parameters
+from serrm.models.registry import build_model
+from serrm.models.settings import ModelSettings
+from serrm.models.sizes import Manner, kept_bytes, num_state_numbers, num_task_numbers, num_weights
+from serrm.training.estimate import saved_bytes
+from serrm.training.loop import Trainer
+from serrm.training.settings import TaskTypeSettings, TrainSettings
+from tests.models.test_operations import MODELS, NUM_SYMBOLS, SIDE
+
+DROPOUT = {
+    f"{name}_dropout": MODELS[name].model_copy(update={"attention_dropout": 0.2})
+    for name in ("trm", "se_rrm")
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_numbers_are_those_of_the_model(name: str) -> None:
+    settings = MODELS[name]
+    model = build_model(settings, NUM_SYMBOLS, num_positions=SIDE**2, num_task_types=5)
+    assert num_weights(settings, SIDE**2, NUM_SYMBOLS) == num_parameters(model)
+    rows = num_parameters(model, has_task_types=True) - num_parameters(model)
+    assert num_task_numbers(settings, 5, NUM_SYMBOLS) == rows
+    state = model.initial_state(1, SIDE**2, NUM_SYMBOLS)
+    assert num_state_numbers(settings, SIDE**2, NUM_SYMBOLS) == sum(part.numel() for part in state)
+
+
+def really_kept(settings: ModelSettings, side: int, precision: str) -> int:
+    model = build_model(settings, NUM_SYMBOLS, torch.Generator().manual_seed(0), num_positions=side**2)
+    model.is_native = False
+    train = TrainSettings(
+        batch_size=2, steps=2, max_supervision_steps=4, halting=HALTING, learning_rate=1e-3, schedule="constant",
+        warmup_steps=0, weight_decay=0.1, betas=(0.9, 0.95), ema=0.9, compile=False, snapshots=0, log_every=1,
+        precision="float32" if precision == "float32" else "bfloat16",
+        task_types=TaskTypeSettings(learning_rate=1e-2, weight_decay=0.1),
+    )  # fmt: skip
+    trainer = Trainer(model, RandomStream(side, NUM_SYMBOLS), train, seed=0)
+    model.train()
+    return saved_bytes(trainer, 2) - saved_bytes(trainer, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [*((name, "float32") for name in [*MODELS, *DROPOUT]), ("se_rrm", "bfloat16"), ("trm", "bfloat16")],
+)
+def test_what_a_step_keeps_is_about_what_the_formulas_say(name: str, precision: str) -> None:
+    settings = (MODELS | DROPOUT)[name]
+    expected = kept_bytes(settings, SIDE**2, NUM_SYMBOLS, Manner(4 if precision == "float32" else 2))
+    assert expected == pytest.approx(really_kept(settings, SIDE, precision), rel=0.15)
