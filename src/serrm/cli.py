@@ -103,8 +103,7 @@ def evaluate(
     if target is not None:
         write_json(target, scores)
     screen = console()
-    heading = f"{puzzles} with {checkpoint}: percent (95% interval)"
-    screen.print(heading, markup=False, soft_wrap=True)
+    screen.print(f"{puzzles} with {checkpoint}: percent (95% interval)", markup=False, soft_wrap=True)
     screen.print(scores_table(scores["sets"]))
     for remark in remarks_on(scores["sets"]):
         screen.print(remark, markup=False, soft_wrap=True)
