@@ -19,9 +19,7 @@ for stage in (resolve, download, augment, build_arrays, train, evaluate, tabulat
 
 def main() -> None:
     """Run the command line; what a user can cause shows no traceback."""
-    gc.set_threshold(
-        100_000
-    )  # imports make a million objects that stay; looking for garbage among them takes a second
+    gc.set_threshold(100_000)  # of the million objects that imports make, none is garbage
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -32,16 +30,14 @@ def main() -> None:
     except Interrupted as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(EXIT_RESUMABLE)
-    except (ValueError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(1)
-    except ModuleNotFoundError as error:
-        if (missing := as_missing(error)) is None:
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        told = as_missing(error) if isinstance(error, ModuleNotFoundError) else error
+        if told is None:
             raise
-        sys.stderr.write(f"error: {missing}\n")
+        sys.stderr.write(f"error: {told}\n")
         sys.exit(1)
     finally:
-        gc.freeze()  # the process ends: nobody takes its objects apart first, which takes another second
+        gc.freeze()  # the process ends: taking its objects apart first would take a second
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ can cause is one line on stderr: exit code 2 for a wrong call, 1 for a failure.
 import logging
 import math
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -20,6 +19,7 @@ from serrm.commands.ask import ask
 from serrm.commands.bench import bench
 from serrm.commands.forecast import forecast
 from serrm.commands.grid import grid
+from serrm.commands.headline import headline
 from serrm.commands.regress import regress
 from serrm.commands.show import show
 from serrm.commands.solve import solve
@@ -29,8 +29,6 @@ from serrm.project import check_profile, find_root, project_params, write_json
 
 # The base of Typer's usage errors, which has no public name of its own in every version.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
-
-SNAPSHOT = "docs/snapshot.json"
 
 app = typer.Typer(
     help="Recurrent reasoning models on puzzles: check, score, look at results.",
@@ -145,42 +143,6 @@ def export_checkpoint(
 
 
 @app.command()
-def headline(
-    profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: the active one."),
-    page: Path | None = typer.Option(
-        None,
-        "--write",
-        exists=True,
-        dir_okay=False,
-        help=f"Also put the scores between the markers of this page, and into {SNAPSHOT}.",
-    ),
-) -> None:
-    """Print the table of scores that the pipeline left, and say where the rest lies."""
-    from serrm.config import grid_of
-    from serrm.reporting.headline import headline as headline_text
-
-    root = find_root(Path.cwd())
-    params = project_params(root)
-    profile = profile or str(params["profile"])
-    check_profile(profile, root)
-    cells = grid_of(params, profile).cells()
-    reports = root / "reports" / profile
-    places = [reports / name for name in ("tables", "figures", "report.html")]
-    text = headline_text(
-        profile,
-        cells,
-        reports / "metrics",
-        [Path(os.path.relpath(place)) for place in places if place.exists()],
-        is_terminal=sys.stdout.isatty(),
-        width=max(110, shutil.get_terminal_size((110, 0)).columns),  # narrower, it would lose numbers
-    )
-    typer.echo(text)
-    typer.echo("  MLflow runs: make ui")
-    if page is not None:
-        _write_headline(profile, cells, reports / "metrics", page, root)
-
-
-@app.command()
 def ui(
     port: int = typer.Option(5000, min=1, max=65535),
     host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
@@ -201,6 +163,7 @@ app.command()(ask)
 app.command()(bench)
 app.command()(forecast)
 app.command()(grid)
+app.command()(headline)
 app.command()(regress)
 app.command()(show)
 app.command()(solve)
@@ -227,21 +190,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return 130
     return code or 0
-
-
-def _write_headline(
-    profile: str, cells: list[tuple[str, str, int]], metrics: Path, page: Path, root: Path
-) -> None:
-    """The table of a page and the snapshot of the numbers in it."""
-    from serrm.reporting.files import write_whole
-    from serrm.reporting.snapshot import replace_table, snapshot_json, snapshot_markdown, take_snapshot
-
-    snapshot = take_snapshot(profile, cells, metrics, os.path.relpath(page, root))
-    text = replace_table(page.read_text(encoding="utf-8"), snapshot_markdown(snapshot))
-    (root / SNAPSHOT).parent.mkdir(exist_ok=True)
-    write_whole(root / SNAPSHOT, snapshot_json(snapshot))
-    write_whole(page, text)
-    typer.echo(f"  {page} and {os.path.relpath(root / SNAPSHOT)} hold the same numbers")
 
 
 def _say_error(message: str) -> None:

@@ -89,10 +89,7 @@ def solve(
     Exit code 1 if some puzzle has no verified answer. Of equally likely symbols the first is taken.
     """
     arguments, folder = puzzles or _piped(), checkpoint or packaged_checkpoint()
-    if picture is not None and picture.suffix not in (".png", ".gif"):
-        raise typer.BadParameter(f"{str(picture)!r} is neither .png nor .gif", param_hint="--trace-file")
-    for package in ["matplotlib"] * (picture is not None) + ["ortools"] * is_exact:
-        need(package)
+    _check(picture, is_exact)
     from serrm.inference.load import load_model
     from serrm.inference.puzzle_stream import read_arguments
     from serrm.inference.solve import SolveOptions, Solver
@@ -114,6 +111,14 @@ def solve(
     entries = read_arguments(arguments, _standard_input(), loaded.cell.task)
     if not _written(Solver(loaded, options).solve(entries), target, notation, is_traced, picture):
         raise typer.Exit(1)
+
+
+def _check(picture: Path | None, is_exact: bool) -> None:
+    """A usage error for a picture of another kind; one line if what is asked for needs a package that is missing."""
+    if picture is not None and picture.suffix not in (".png", ".gif"):
+        raise typer.BadParameter(f"{str(picture)!r} is neither .png nor .gif", param_hint="--trace-file")
+    for package in ["matplotlib"] * (picture is not None) + ["ortools"] * is_exact:
+        need(package)
 
 
 def packaged_checkpoint() -> Path:

@@ -51,7 +51,19 @@ def evaluate(
     loaded.model.is_native = is_native
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
     sets = EVALUATE[cell.task](loaded, arrays, cell, device, gallery, False, processes)
+    return {
+        **_facts(loaded, cell.source),
+        "deviations": list(cell.deviations),
+        "sets": sets,
+        **studies(loaded, arrays, cell, device, processes),
+        "learning_curve": list(learning_curve(checkpoint, loaded, arrays, cell, device, processes)),
+    }
+
+
+def _facts(loaded: LoadedModel, source: str) -> Scores:
+    """What a metric file says of the model, its training and its puzzles."""
     config, training = loaded.config, loaded.config["training"]
+    told = ("steps", "samples", "seconds", "final_loss", "device", "peak_memory_bytes")
     return {
         "model_info": {
             "family": loaded.cell.model.family,
@@ -59,24 +71,15 @@ def evaluate(
             "parameters_with_task_types": config["parameters_with_task_types"],
         },
         "training": {
-            "steps": training["steps"],
-            "samples": training["samples"],
-            "seconds": training["seconds"],
+            **{name: training[name] for name in told},
             "puzzles_per_second": training["puzzle_steps_per_second"],
             "operations": training.get("operations"),  # not counted by older checkpoints
-            "final_loss": training["final_loss"],
-            "device": training["device"],
-            "peak_memory_bytes": training["peak_memory_bytes"],
         },
         "data": {
-            "source": cell.source,
+            "source": source,
             "train_puzzles": training["train_puzzles"],
             "hash": config["data_hash"],
         },
-        "deviations": list(cell.deviations),
-        "sets": sets,
-        **studies(loaded, arrays, cell, device, processes),
-        "learning_curve": list(learning_curve(checkpoint, loaded, arrays, cell, device, processes)),
     }
 
 

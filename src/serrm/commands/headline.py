@@ -1,0 +1,63 @@
+"""`serrm headline`: the table of scores that the pipeline left, on the terminal or in a page."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import typer
+
+from serrm.project import check_profile, find_root, project_params
+
+SNAPSHOT = "docs/snapshot.json"
+PAGE = typer.Option(
+    None,
+    "--write",
+    exists=True,
+    dir_okay=False,
+    help=f"Also put the scores between the markers of this page, and into {SNAPSHOT}.",
+)
+
+
+def headline(
+    profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: the active one."),
+    page: Path | None = PAGE,
+) -> None:
+    """Print the table of scores that the pipeline left, and say where the rest lies."""
+    from serrm.config import grid_of
+    from serrm.reporting.headline import headline as headline_text
+
+    root = find_root(Path.cwd())
+    params = project_params(root)
+    profile = profile or str(params["profile"])
+    check_profile(profile, root)
+    cells = grid_of(params, profile).cells()
+    reports = root / "reports" / profile
+    places = [reports / name for name in ("tables", "figures", "report.html")]
+    text = headline_text(
+        profile,
+        cells,
+        reports / "metrics",
+        [Path(os.path.relpath(place)) for place in places if place.exists()],
+        is_terminal=sys.stdout.isatty(),
+        width=max(110, shutil.get_terminal_size((110, 0)).columns),  # narrower, it would lose numbers
+    )
+    typer.echo(text)
+    typer.echo("  MLflow runs: make ui")
+    if page is not None:
+        _write_headline(profile, cells, reports / "metrics", page, root)
+
+
+def _write_headline(
+    profile: str, cells: list[tuple[str, str, int]], metrics: Path, page: Path, root: Path
+) -> None:
+    """The table of a page and the snapshot of the numbers in it."""
+    from serrm.reporting.files import write_whole
+    from serrm.reporting.snapshot import replace_table, snapshot_json, snapshot_markdown, take_snapshot
+
+    snapshot = take_snapshot(profile, cells, metrics, os.path.relpath(page, root))
+    text = replace_table(page.read_text(encoding="utf-8"), snapshot_markdown(snapshot))
+    (root / SNAPSHOT).parent.mkdir(exist_ok=True)
+    write_whole(root / SNAPSHOT, snapshot_json(snapshot))
+    write_whole(page, text)
+    typer.echo(f"  {page} and {os.path.relpath(root / SNAPSHOT)} hold the same numbers")
