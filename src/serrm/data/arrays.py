@@ -23,6 +23,7 @@ from serrm.puzzles.sudoku.symmetry import apply_parameters, num_uniforms, symmet
 
 METADATA = "metadata.json"
 TRAIN = "train"
+AUGMENTATIONS = "augmentations.npy"  # of the training set, where stored
 # What is added to a cell of a puzzle set to make it a token: Sudoku sets hold digits, maze sets tokens.
 OFFSETS = {"sudoku": 1, "maze": 0}
 Tokens = UInt8[np.ndarray, "N I"]
@@ -93,7 +94,7 @@ def _write_sets(puzzles: Path, target: Path, task: str, seed: int, num_prebuilt:
         np.save(folder / "answers.npy", answers + offset)
         sets[folder.name] = {"num_puzzles": len(questions), "side": side}
         if folder.name == TRAIN and num_prebuilt:
-            _write_augmentations(folder / "augmentations.npy", len(questions), num_prebuilt, side, seed)
+            _write_augmentations(folder / AUGMENTATIONS, len(questions), num_prebuilt, side, seed)
     metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
     (target / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
 
@@ -123,7 +124,7 @@ def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
     if name not in sets:
         raise ValueError(f"{arrays}: no set {name!r}, there are {sorted(sets)}")
     folder = arrays / name
-    stored = folder / "augmentations.npy"
+    stored = folder / AUGMENTATIONS
     return PuzzleArrays(
         name,
         sets[name]["side"],
