@@ -20,6 +20,7 @@ from serrm.commands.bench import bench
 from serrm.commands.forecast import forecast
 from serrm.commands.grid import grid
 from serrm.commands.headline import headline
+from serrm.commands.pack import pack, unpack
 from serrm.commands.regress import regress
 from serrm.commands.show import show
 from serrm.commands.solve import solve
@@ -159,14 +160,8 @@ def ui(
     serve(root, command, os.environ)
 
 
-app.command()(ask)
-app.command()(bench)
-app.command()(forecast)
-app.command()(grid)
-app.command()(headline)
-app.command()(regress)
-app.command()(show)
-app.command()(solve)
+for command in (ask, bench, forecast, grid, headline, pack, regress, show, solve, unpack):
+    app.command()(command)
 app.add_typer(track, name="track")
 
 

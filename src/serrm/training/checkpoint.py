@@ -12,11 +12,12 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -101,6 +102,11 @@ def read_training_state(
     return state
 
 
+def expected_of(cell: BaseModel, data_hash: str) -> dict[str, Any]:
+    """What a checkpoint must have been made with to go on with a cell's training."""
+    return {"cell": cell.model_dump(mode="json"), "data_hash": data_hash}
+
+
 def first_difference(found: object, expected: object, name: str) -> str | None:
     """ "a.b: 1, now 2" for the first leaf in which two plain values differ, None if they are equal."""
     if isinstance(found, Mapping) and isinstance(expected, Mapping):
@@ -154,4 +160,11 @@ def code_hash() -> str:
 
 def package_versions() -> dict[str, str]:
     """Versions of what decides the numbers."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"  # run from the folder of its sources

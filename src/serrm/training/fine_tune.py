@@ -10,7 +10,17 @@ import torch
 
 from serrm.data.manifest import hash_file
 from serrm.models.recurrence import RecurrentModel
-from serrm.training.checkpoint import MODEL, read_weights
+from serrm.training.checkpoint import MODEL, read_config, read_weights
+
+
+def first_weights(model: RecurrentModel, origin: str | None, begun: Path | None) -> str | None:
+    """Give `model` the weights of `origin`, unless a checkpoint says that it has begun; returns their sha256."""
+    if origin is None:
+        return None
+    if begun is None:
+        return load_initial(model, Path(origin))
+    sha256: str = read_config(begun)["initial_sha256"]
+    return sha256
 
 
 @torch.no_grad()

@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from serrm.data.batches import Stream
-from serrm.data.randomness import Purpose, keyed_rng
 from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.task_types import update_rows
+from serrm.training.dropout import seed_dropout
 from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2, learning_rate
 from serrm.training.processes import ALONE, Processes
@@ -124,9 +124,7 @@ class Trainer:
 
     def work_on(self, piece: Piece) -> Worked:
         """One supervision step of some slots forward and backward; adds to the gradients, changes nothing else."""
-        # PyTorch's dropout has no generator argument; seeding by address makes it one of (seed, step, slot).
-        rng = keyed_rng(self.seed, Purpose.DROPOUT, self.step, piece.first)
-        torch.manual_seed(int(rng.integers(2**62)))
+        seed_dropout(self.seed, self.step, piece.first)
         settings = self.settings
         vectors = self.model.task_vectors(piece.task_types)
         if vectors is not None:

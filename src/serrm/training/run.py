@@ -13,31 +13,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import save_file
-
 from serrm.config import Execution, TrainCell
 from serrm.data.ahead import ReadAhead
-from serrm.data.manifest import data_hash
-from serrm.data.tasks import open_stream
+from serrm.data.training_data import training_hash
 from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
-from serrm.models.registry import build_model
 from serrm.progress import Bar
 from serrm.training import checkpoint as ckpt
+from serrm.training.begin import build_cell_model, open_cell_stream
 from serrm.training.device import peak_memory, prepare_device, supported_settings
 from serrm.training.divergence import check_loss, check_trainer
 from serrm.training.estimate import estimate
-from serrm.training.fine_tune import load_initial
+from serrm.training.fine_tune import first_weights
+from serrm.training.finished import FINISHED, install
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.launch import Requests, run_in_processes
 from serrm.training.loop import Trainer
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 from serrm.training.progress import Manner, Progress
+from serrm.training.rebuild import resume
+from serrm.training.snapshots import SNAPSHOTS, snapshot_steps, write_snapshot
 from serrm.training.tally import Record
 
 log = logging.getLogger(__name__)
-SNAPSHOTS = "snapshots"
 NUM_KEPT = 2  # checkpoints of an unfinished training: should the newest be damaged, there is the one before
 
 
@@ -54,7 +52,7 @@ def train(
     Raises Interrupted after `execution.max_seconds`, SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged (a
     ValueError) if the loss explodes.
     """
-    part = partial(_train_part, cell, arrays, target, scratch, execution)
+    part = partial(_train_part, cell, arrays, target, scratch, execution, time.monotonic())
     if execution.processes == 1 or under_torchrun():
         with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
             return part(processes, on_record, requests)
@@ -69,13 +67,18 @@ def _train_part(
     target: Path,
     scratch: Path,
     execution: Execution,
+    began: float,
     processes: Processes,
     on_record: Callable[[Record], None],
     requests: Requests,
 ) -> dict[str, Any]:
     """This process's part of the training; the first one writes."""
-    run = TrainingRun(cell, arrays, scratch / cell.digest(), execution, processes)
-    if not run.train(on_record, requests):
+    folder = scratch / cell.digest()
+    if processes.collect((folder / FINISHED).is_dir())[0]:
+        expected = ckpt.expected_of(cell, training_hash(arrays))
+        return install(folder, target, expected, on_record, processes)
+    run = TrainingRun(cell, arrays, folder, execution, processes)
+    if not run.train(on_record, requests, began):
         raise Interrupted(
             f"stopped at step {run.trainer.step} of {run.trainer.num_steps}; resume with the same command"
         )
@@ -96,37 +99,32 @@ class TrainingRun:
         self.cell, self.folder, self.execution, self.processes = cell, folder, execution, processes
         self.device = prepare_device(execution, processes)
         self.manner = Manner(str(self.device), processes.num, execution.micro_batch, execution.native)
-        self.data_hash = data_hash(arrays)
-        used, is_twice = cell.arrays, cell.fidelity.identity_twice
-        examples = open_stream(arrays, used.num_augmentations, used.seed, has_identity_twice=is_twice)
-        stream = ReadAhead(examples, cell.train.batch_size)
+        self.data_hash = training_hash(arrays)
+        stream = ReadAhead(open_cell_stream(cell, arrays), cell.train.batch_size)
         self.num_puzzles = stream.num_examples
         work = count_work(cell.model, stream.side**2, stream.num_symbols)
         self.operations_of_step = cell.train.batch_size * work.training(cell.train.halting)
-        generator = torch.Generator().manual_seed(cell.seed)
-        model = build_model(
-            cell.model,
-            stream.num_symbols,
-            generator,
-            num_positions=stream.side**2,
-            num_task_types=stream.num_task_types,
-        ).to(self.device)
+        model = build_cell_model(cell, stream).to(self.device)
         model.is_native, model.recomputes = execution.native, execution.recompute
-        origin = cell.train.init_from
-        self.initial_sha256 = None if origin is None else load_initial(model, Path(origin))
+        found = self._newest()
+        self.initial_sha256 = first_weights(model, cell.train.init_from, found)
         settings = supported_settings(cell.train, self.device)
         self.trainer = Trainer(
             model, stream, settings, cell.seed, cell.fidelity, processes, execution.micro_batch
         )
         self.progress = Progress()
-        self._resume()
+        if found is not None:
+            self._resume(found)
 
-    def train(self, on_record: Callable[[Record], None], requests: Requests) -> bool:
-        """Train until done, a stop request or the end of the time budget; always leaves a checkpoint."""
+    def train(self, on_record: Callable[[Record], None], requests: Requests, began: float) -> bool:
+        """Train until done, a stop request or the end of the time budget; always leaves a checkpoint.
+
+        The budget counts from `began`, on the clock of time.monotonic: estimate and compiling are in it.
+        """
         self._tell_needs()
         start, before = time.monotonic(), self.progress.seconds
-        saved = start
-        snapshot_steps = self._snapshot_steps()
+        saved, writing = start, 0.0
+        at_steps, budget = snapshot_steps(self.trainer), self.execution.max_seconds
         num_steps, is_quiet = self.trainer.num_steps, not self.processes.is_first
         bar = Bar(self.cell.name, num_steps, unit="step", done=self.trainer.step, is_quiet=is_quiet)
         for record in self.progress.records:
@@ -139,19 +137,19 @@ class TrainingRun:
             on_record(record)
 
         def should_stop() -> bool:
-            nonlocal saved
+            nonlocal saved, writing
             now = time.monotonic()
             self.progress.seconds = before + now - start
             bar.update()
-            if self.trainer.step in snapshot_steps:
-                self._write_snapshot()
-            is_over = self.execution.max_seconds is not None and now - start >= self.execution.max_seconds
+            if self.trainer.step in at_steps and self.processes.is_first:
+                write_snapshot(self.folder / SNAPSHOTS, self.trainer, self.progress.records[-1]["loss"])
+            is_over = budget is not None and now - began + writing >= budget
             is_due, is_over = self.processes.agree(
                 now - saved >= self.execution.checkpoint_seconds, is_over or requests.received is not None
             )
             if is_due:
                 self._save()
-                saved = time.monotonic()
+                saved, writing = time.monotonic(), time.monotonic() - now
             return is_over
 
         with bar:
@@ -211,37 +209,22 @@ class TrainingRun:
             ckpt.prune(self.folder, NUM_KEPT)
         self.processes.agree()
 
-    def _resume(self) -> None:
+    def _newest(self) -> Path | None:
+        """The checkpoint to go on from, on all processes the first one's."""
         found = None
         if self.processes.is_first:
             (self.folder / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
             found = ckpt.latest_sound(self.folder)
-        found = self.processes.collect(found)[0]
-        if found is None:
-            return
-        expected = {"cell": self.cell.model_dump(mode="json"), "data_hash": self.data_hash}
-        state = ckpt.read_training_state(found, expected, self.device)
+        newest: Path | None = self.processes.collect(found)[0]
+        return newest
+
+    def _resume(self, found: Path) -> None:
+        state = ckpt.read_training_state(found, ckpt.expected_of(self.cell, self.data_hash), self.device)
         self.progress = Progress(**state.pop("progress"))
-        self.trainer.load_state_dict(state)
+        resume(self.trainer, state, found)
         log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
         before = Manner.of(ckpt.read_config(found)["training"])
         if self.processes.is_first and (
             change := before.change_to(self.manner, self.cell.model.attention_dropout)
         ):
             log.warning(change)
-
-    def _snapshot_steps(self) -> set[int]:
-        """Evenly spaced steps at which the training log has a record, the last one among them."""
-        last, every, num = self.trainer.num_steps, self.cell.train.log_every, self.cell.train.snapshots
-        return {min(last, -(-last * part // (num * every)) * every) for part in range(1, num + 1)}
-
-    def _write_snapshot(self) -> None:
-        if not self.processes.is_first:
-            return
-        step, samples = self.trainer.step, self.trainer.slots.position
-        target = self.folder / SNAPSHOTS / f"step_{step:09d}.safetensors"
-        temporary = target.with_suffix(".part")
-        weights = {name: value.contiguous() for name, value in self.trainer.averaged_weights().items()}
-        facts = {"step": step, "samples": samples, "loss": self.progress.records[-1]["loss"]}
-        save_file(weights, temporary, metadata={key: str(value) for key, value in facts.items()})
-        temporary.rename(target)

@@ -1,0 +1,60 @@
+"""A training that was finished elsewhere: found in its scratch folder, it is put in place as if trained here.
+
+Its records are told again, so that training log and MLflow hear of all of them; what it was trained on stays what its
+config.json says.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from serrm.data.manifest import new_directory
+from serrm.training import checkpoint as ckpt
+from serrm.training.processes import Processes
+from serrm.training.snapshots import SNAPSHOTS
+from serrm.training.tally import Record
+
+log = logging.getLogger(__name__)
+FINISHED = "finished"  # the folder, beside the checkpoints of an unfinished training
+
+
+def install(
+    scratch: Path,
+    target: Path,
+    expected: Mapping[str, Any],
+    on_record: Callable[[Record], None],
+    processes: Processes,
+) -> dict[str, Any]:
+    """Put the finished training of a cell's scratch folder into `target`; returns its config.json.
+
+    The first process does it, the others wait. ValueError if the training is damaged, or made with settings or data
+    other than those `expected`.
+    """
+    config = None
+    if processes.is_first:
+        config = _installed(scratch, target, expected, on_record)
+    first: dict[str, Any] = processes.collect(config)[0]
+    return first
+
+
+def _installed(
+    scratch: Path, target: Path, expected: Mapping[str, Any], on_record: Callable[[Record], None]
+) -> dict[str, Any]:
+    finished = scratch / FINISHED
+    if damaged := ckpt.damage(finished):
+        raise ValueError(f"{finished} is damaged: {damaged}; unpack it again, or remove it to train here")
+    state = ckpt.read_training_state(finished, expected, torch.device("cpu"))
+    config = ckpt.read_config(finished)
+    for record in state["progress"]["records"]:
+        on_record(record)
+    with new_directory(target) as folder:
+        shutil.copytree(finished, folder, dirs_exist_ok=True)
+        if (scratch / SNAPSHOTS).is_dir():
+            shutil.copytree(scratch / SNAPSHOTS, folder / SNAPSHOTS, dirs_exist_ok=True)
+    shutil.rmtree(scratch)
+    log.info("%s was trained elsewhere (%s): in place", target.name, config["training"]["device"])
+    return config
