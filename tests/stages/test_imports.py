@@ -1,4 +1,4 @@
-"""Each stage imports what its work needs and nothing else: these packages take up to seconds to load."""
+"""Each stage imports no more than its work needs: these packages take up to seconds to load."""
 
 import ast
 import subprocess
@@ -19,13 +19,13 @@ HEAVY = (
     "huggingface_hub",
     "jinja2",
 )
-NEEDED = {
+MOST: dict[str, set[str]] = {
     "resolve": set(),
     "download": {"huggingface_hub"},
-    "augment": {"pyarrow"},
-    "build_arrays": {"pyarrow"},
-    "train": {"torch", "mlflow", "pyarrow"},
-    "evaluate": {"torch", "mlflow", "pyarrow"},
+    "augment": set(),
+    "build_arrays": set(),
+    "train": {"torch", "mlflow"},
+    "evaluate": {"torch", "mlflow"},
     "tabulate": {"mlflow", "matplotlib", "jinja2"},
 }
 # MLflow loads pandas, scipy and more: a stand-in for it, so that what is left is ours.
@@ -48,9 +48,9 @@ print(*(name for name in sys.argv[2:] if name in sys.modules))
 """
 
 
-@pytest.mark.parametrize("stage", NEEDED)
-def test_a_stage_imports_what_it_needs(stage: str) -> None:
-    assert loaded(imports_of(stage)) == NEEDED[stage]
+@pytest.mark.parametrize("stage", MOST)
+def test_a_stage_imports_no_more_than_it_needs(stage: str) -> None:
+    assert loaded(imports_of(stage)) <= MOST[stage]
 
 
 def test_the_command_line_imports_none_of_them() -> None:
