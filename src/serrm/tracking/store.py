@@ -22,7 +22,7 @@ CURRENT = "current"  # the tag of the run whose results the reports hold: true o
 
 
 def connect(root: Path) -> MlflowClient:
-    """The store of a project, one connection a process. ValueError if it does not answer or is of another MLflow."""
+    """The store of a project. ValueError if it does not answer or is of another MLflow."""
     uri = tracking_uri(root)
     mlflow.set_tracking_uri(uri)
     is_file = uri.startswith(SQLITE)
