@@ -1,8 +1,8 @@
 """Which formulation of attention is fastest for which length, measured; makes src/serrm/models/attention.json.
 
-    OMP_NUM_THREADS=1 python benchmarks/attention.py [--write] [--device cpu]
+    OMP_NUM_THREADS=1 python benchmarks/attention.py [--write] [--device cpu] [--arithmetic float32]
 
-Softmax attention of 4 heads of 64 features, forward and backward, the formulations in turns; the median of
+Softmax attention of 4 heads of 32 features, laid out as the products leave them, forward and backward, the formulations in turns; the median of
 several. Prints a Markdown table; --write puts the choices for this device into the committed table.
 """
 
@@ -17,8 +17,8 @@ from torch import Tensor
 
 from serrm.models.formulations import FORMULATIONS, TABLE
 
-LENGTHS = (4, 11, 16, 32, 85, 97, 256, 400, 900)
-HEADS, HEAD_DIM, NUM_NUMBERS = 4, 64, 2_000_000  # about as many numbers in a query for each length
+LENGTHS = (4, 9, 11, 16, 32, 64, 81, 97, 256, 400, 900)
+HEADS, HEAD_DIM, NUM_NUMBERS = 4, 32, 2_000_000  # about as many numbers in a query for each length
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -35,9 +35,9 @@ def once(work: Callable[[], None], device: torch.device) -> float:
 def measure(length: int, dtype: torch.dtype, device: torch.device, num: int) -> dict[str, float]:
     """Median seconds of each formulation, forward and backward, taken in turns."""
     sequences = max(1, NUM_NUMBERS // (length * HEADS * HEAD_DIM))
-    shape = (sequences, HEADS, length, HEAD_DIM)
-    query, key, value, change = (torch.randn(shape, device=device).to(dtype) for _ in range(4))
-    inputs = [part.requires_grad_() for part in (query, key, value)]
+    shape = (sequences, length, HEADS, HEAD_DIM)
+    made = (torch.randn(shape, device=device).to(dtype).transpose(1, 2) for _ in range(4))
+    *inputs, change = (part.requires_grad_() for part in made)
 
     def work(name: str) -> None:
         mixed: Tensor = FORMULATIONS[name](*inputs, 0.0)
@@ -57,6 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--num", type=int, default=7)
+    parser.add_argument("--arithmetic", nargs="+", choices=DTYPES, default=list(DTYPES))
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     device = torch.device(options.device)
@@ -64,9 +65,9 @@ def main() -> None:
     choices: dict[str, dict[str, str]] = {}
     print("| arithmetic | length | " + " | ".join(f"{name} (ms)" for name in FORMULATIONS) + " |")
     print("|" + "---|" * (2 + len(FORMULATIONS)))
-    for dtype_name, dtype in DTYPES.items():
+    for dtype_name in options.arithmetic:
         for length in LENGTHS:
-            seconds = measure(length, dtype, device, options.num)
+            seconds = measure(length, DTYPES[dtype_name], device, options.num)
             choices.setdefault(dtype_name, {})[str(length)] = min(seconds, key=lambda name: seconds[name])
             print(
                 f"| {dtype_name} | {length} | "
@@ -75,7 +76,8 @@ def main() -> None:
             )
     if options.write:
         table = json.loads(TABLE.read_text()) if TABLE.is_file() else {}
-        TABLE.write_text(json.dumps({**table, device.type: choices}, indent=2) + "\n")
+        table[device.type] = {**table.get(device.type, {}), **choices}
+        TABLE.write_text(json.dumps(table, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,15 +13,15 @@ from serrm.models.formulations import FORMULATIONS, TABLE, by_fused, by_matmul, 
 
 @given(
     seed=st.integers(0, 2**32),
-    batch=st.lists(st.integers(1, 3), max_size=3).map(tuple),
+    batch=st.integers(1, 4),
     length=st.integers(1, 20),
     dim=st.sampled_from([4, 16, 24]),
 )
 def test_formulations_agree_in_values_and_gradients(
-    seed: int, batch: tuple[int, ...], length: int, dim: int
+    seed: int, batch: int, length: int, dim: int
 ) -> None:
     rng = torch.Generator().manual_seed(seed)
-    shape = (*batch, 2, length, dim)
+    shape = (batch, 2, length, dim)
     inputs = [torch.randn(shape, generator=rng).requires_grad_() for _ in range(3)]
     change = torch.randn(shape, generator=rng)
     expected = by_matmul(*inputs, 0.0)

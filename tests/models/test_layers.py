@@ -15,6 +15,7 @@ from serrm.models.layers import (
     Attention,
     SwiGLU,
     box_angles,
+    in_pairs,
     linear,
     linear_angles,
     linear_weight,
@@ -97,7 +98,9 @@ def test_rotation_is_multiplication_of_complex_numbers(seed: int, places: int, h
     x = torch.randn(places, 2 * half, generator=seeded(seed))
     angles = 100 * torch.randn(places, half, generator=seeded(seed + 1))
     expected = slow_rotate(x.double(), angles.double())
-    torch.testing.assert_close(rotate(x, (angles.cos(), angles.sin())).double(), expected, rtol=0, atol=1e-5)
+    in_order = in_pairs(x.T, 2 * half).T.contiguous()
+    turned = rotate(in_order[:, None], (angles.cos(), angles.sin()))[:, 0]
+    torch.testing.assert_close(turned.double(), in_pairs(expected.T, 2 * half).T, rtol=0, atol=1e-5)
 
 
 def test_rope_angles_are_those_of_the_formula() -> None:
@@ -116,7 +119,7 @@ def test_scores_depend_on_the_distance_alone(shift: int, seed: int) -> None:
     def score(kind: str, num: int, at: int, of: int) -> float:
         rotation = rotation_table(kind, num, 8, CPU)
         assert rotation is not None
-        turned = [rotate(part.expand(num, 8), rotation) for part in (query, key)]
+        turned = [rotate(part.expand(num, 1, 8), rotation)[:, 0] for part in (query, key)]
         return float(turned[0][at] @ turned[1][of])
 
     assert score("rope", 9, 0, 3) == pytest.approx(score("rope", 9, shift, 3 + shift), abs=1e-4)

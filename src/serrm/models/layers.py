@@ -60,7 +60,7 @@ class SwiGLU(nn.Module):
         self.down = linear_weight(width, inner, generator)
 
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
-        gate, up = linear(x, self.gate_up).chunk(2, dim=-1)
+        gate, up = (linear(x, weight) for weight in self.gate_up.chunk(2))
         return linear(F.silu(gate) * up, self.down)
 
 
@@ -86,22 +86,42 @@ class Attention(nn.Module):
         self.num_heads, self.head_dim, self.axis, self.dropout = num_heads, head_dim, axis, dropout
 
     def forward(self, x: Float[Tensor, "... D"], rotation: Rotation | None = None) -> Float[Tensor, "... D"]:
-        heads = linear(x, self.qkv).unflatten(-1, (3, self.num_heads, self.head_dim))
-        # ... H d -> ... H S d with S the attended axis
-        query, key, value = (part.movedim(self.axis - 1, -2) for part in heads.unbind(-3))
+        query, key, value = self.qkv.chunk(3)
         if rotation is not None:
-            query, key = rotate(query, rotation), rotate(key, rotation)
-        mix = formulation(x.device.type, x.dtype, query.shape[-2])
-        mixed = mix(query, key, value, self.dropout if self.training else 0.0)
-        mixed = mixed.movedim(-2, self.axis - 1).flatten(-2)
-        return linear(mixed, self.out)
+            query, key = (in_pairs(weight, self.head_dim) for weight in (query, key))
+        heads = self._heads(x, query, rotation), self._heads(x, key, rotation), self._heads(x, value, None)
+        mix = formulation(x.device.type, x.dtype, x.shape[self.axis])
+        mixed = mix(*heads, self.dropout if self.training else 0.0)
+        return linear(mixed.transpose(1, 2).reshape(*x.shape[:-1], -1), self.out)
+
+    def _heads(
+        self, x: Float[Tensor, "... D"], weight: Float[Tensor, "Hd D"], rotation: Rotation | None
+    ) -> Float[Tensor, "N H S d"]:
+        """A product of its own, so that no heads are copied: what lies between S and D counts as further heads."""
+        before, length = x.shape[: self.axis].numel(), x.shape[self.axis]
+        heads = linear(x, weight).reshape(before, length, -1, self.head_dim)
+        return (heads if rotation is None else rotate(heads, rotation)).transpose(1, 2)
 
 
-def rotate(x: Float[Tensor, "... S d"], rotation: Rotation) -> Float[Tensor, "... S d"]:
-    """Rotary positions in the half-split form: (x₁, x₂) → (x₁cos − x₂sin, x₂cos + x₁sin)."""
-    cos, sin = rotation
-    first, second = x.float().chunk(2, dim=-1)
-    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)
+def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd D"]:
+    """The rows of a head in another order: the two halves, whose features turn in pairs, one by one.
+
+    Queries and keys in the same other order give the same scores.
+    """
+    halves = weight.unflatten(0, (-1, 2, head_dim // 2))
+    return halves.transpose(1, 2).flatten(0, 2)
+
+
+def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "... S H d"]:
+    """Rotary positions: neighbouring features, as the complex number x₁ + i·x₂, times e^{iθ} of their position."""
+    cos, sin = (table[:, None] for table in rotation)
+    pairs = x.float().unflatten(-1, (-1, 2))
+    if torch.compiler.is_compiling():  # the same in real numbers, for it has no complex ones
+        first, second = pairs.unbind(-1)
+        turned = torch.stack([first * cos - second * sin, second * cos + first * sin], dim=-1)
+    else:
+        turned = torch.view_as_real(torch.view_as_complex(pairs) * torch.complex(cos, sin))
+    return turned.flatten(-2).to(x.dtype)
 
 
 def rope_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
