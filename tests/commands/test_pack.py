@@ -57,7 +57,7 @@ def test_packed_trained_and_unpacked(project: Path, capsys: pytest.CaptureFixtur
         (
             ("nonsense", "dir", "--profile", "ci"),
             1,
-            "'nonsense' is no cell of params.yaml; there are sudoku-",
+            "'nonsense' is no cell of the profile ci; there are sudoku-",
         ),
         ((NAME, "dir", "--profile", "nowhere"), 2, "'nowhere'"),
         ((NAME, "dir", "--profile", "ci", "--max-file", "much"), 2, "'much' is no size"),

@@ -16,6 +16,7 @@ from tests.stages.test_pipeline import ROOT, TABLES, TINY, Project, cells, track
 
 CHUNK = 12  # seconds, of which most is the start of a process
 NAME = "sudoku-se_rrm-s0"
+SERRM = (sys.executable, "-m", "serrm.cli")
 
 
 @pytest.fixture
@@ -27,7 +28,8 @@ def project(tmp_path: Path) -> Project:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target)
     recipe = "profiles.ci.recipe.sudoku.se_rrm.train"
-    project.edit(TINY | {"models": ["se_rrm"], f"{recipe}.steps": 600, f"{recipe}.log_every": 100})
+    grid = [{"tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}]
+    project.edit(TINY | {"profiles.ci.grid": grid, f"{recipe}.steps": 300, f"{recipe}.log_every": 50})
     for command in (["git", "init", "-q"], ["git", "add", "."], ["git", "commit", "-qm", "copy"]):
         assert project.run(*command).returncode == 0
     return project
@@ -89,24 +91,24 @@ def test_trained_elsewhere_in_pieces_the_pipeline_trains_nothing_again(
 ) -> None:
     without = subprocess.run([str(bare_python), "-c", "import torch, mlflow"], capture_output=True, text=True)
     assert "No module named 'mlflow'" in without.stderr
+    assert project.run(*SERRM, "grid").returncode == 0
     assert project.run("dvc", "repro", "build_arrays@ci-sudoku").returncode == 0
     folder = tmp_path / "away" / "packed"
     folder.parent.mkdir()
-    serrm = (sys.executable, "-m", "serrm.cli")
-    result = project.run(*serrm, "pack", NAME, str(folder), "--max-file", "64KiB")
+    result = project.run(*SERRM, "pack", NAME, str(folder), "--max-file", "64KiB")
     assert result.returncode == 0, result.stderr
     steps, codes = [], []
     for _ in range(2):
         result = chunk(bare_python, project, folder, "--seconds", str(CHUNK))
         codes.append(result.returncode)
         steps += [
-            int(step) for step in re.findall(r"^stopped at step (\d+) of 600", result.stderr, re.MULTILINE)
+            int(step) for step in re.findall(r"^stopped at step (\d+) of 300", result.stderr, re.MULTILINE)
         ]
     codes.append(chunk(bare_python, project, folder).returncode)
     assert codes == [75, 75, 0], result.stderr
-    assert 0 < steps[0] < steps[1] < 600
-    result = project.run(*serrm, "unpack", str(folder))
-    assert result.returncode == 0 and "finished at step 600" in result.stdout, result.stderr
+    assert 0 < steps[0] < steps[1] < 300
+    result = project.run(*SERRM, "unpack", str(folder))
+    assert result.returncode == 0 and "finished at step 300" in result.stdout, result.stderr
     # A budget in which no step could be taken: nothing is trained.
     project.edit({"execution.max_seconds": 1e-9})
     assert project.repro() == cells("train", "se_rrm") | cells("evaluate", "se_rrm") | TABLES

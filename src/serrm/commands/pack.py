@@ -69,14 +69,18 @@ def unpack(packed: Path = PACKED) -> None:
 
 
 def _cell(params: Mapping[str, Any], profile: str, name: str) -> "TrainCell":
-    """What the cell of a name resolves to. ValueError if it is none of the grid's, or params.yaml lacks the profile."""
+    """What the cell of a name resolves to. ValueError if params.yaml has no such profile, or that no such cell."""
     from serrm.config import grid_of
     from serrm.resolve import train_cell
 
+    if profile not in params["profiles"]:
+        raise ValueError(
+            f"{profile!r} is no profile of params.yaml; there are {', '.join(params['profiles'])}"
+        )
     cells = {
         f"{task}-{model}-s{seed}": (task, model, seed)
         for task, model, seed in grid_of(params, profile).cells()
     }
     if name not in cells:
-        raise ValueError(f"{name!r} is no cell of profile {profile}; there are {', '.join(cells)}")
+        raise ValueError(f"{name!r} is no cell of the profile {profile}; there are {', '.join(cells)}")
     return train_cell(params, profile, *cells[name])
