@@ -1,5 +1,6 @@
 """What many tests share: one CPU thread, no hypothesis deadline, and small models, recipes and arrays."""
 
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 
 torch.set_num_threads(1)
+# PyTorch looks for it once a process, at the first product on a GPU.
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # A busy machine is no failure.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

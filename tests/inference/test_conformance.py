@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.inference.conformance import Check, check_conformance, confidence
+from tests.compiling import DEVICES
 
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.npz"))
 SMALL = next(path for path in VECTORS if path.stem == "se_rrm_task_embedding")
@@ -45,9 +46,10 @@ def with_config(content: Content, **changes: Any) -> Content:
     return {**content, "config": np.array(json.dumps({k: v for k, v in config.items() if v is not None}))}
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
-def test_published_numbers_are_reproduced(path: Path) -> None:
-    checks = check_conformance(path)
+def test_published_numbers_are_reproduced(path: Path, device: str) -> None:
+    checks = check_conformance(path, torch.device(device))
     with np.load(path) as file:
         num_gradients = sum(key.startswith("grad/") for key in file)
         has_q_halting = any(key.startswith("grad/inner.q_head.") for key in file)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.training.optimizer import AdamAtan2, learning_rate
+from tests.compiling import DEVICES
 
 rates = st.floats(1e-4, 0.1)
 betas = st.tuples(st.floats(0.5, 0.99), st.floats(0.5, 0.999))
@@ -130,3 +131,17 @@ def test_the_cosine_ends_where_it_is_told_to(final: float) -> None:
 def test_a_training_that_ends_in_its_warm_up() -> None:
     rates = [learning_rate(s, peak=1.0, warmup=10, num_steps=5, schedule="cosine") for s in range(5)]
     assert rates == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_loaded_state_keeps_its_count_on_the_host(device: str) -> None:
+    weights = [torch.nn.Parameter(torch.ones(3, device=device)) for _ in range(2)]
+    optimizers = [AdamAtan2([weight], 0.1) for weight in weights]
+    weights[0].grad = torch.ones(3, device=device)
+    optimizers[0].step()
+    state = optimizers[0].state_dict()
+    state["state"][0] = {name: value.to(device) for name, value in state["state"][0].items()}
+    optimizers[1].load_state_dict(state)
+    (loaded,) = optimizers[1].state.values()
+    assert loaded["step"].device.type == "cpu" and loaded["mean"].device.type == device
+    assert float(loaded["step"]) == 1

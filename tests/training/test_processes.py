@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from serrm.config import Execution, TrainCell
@@ -16,8 +17,9 @@ from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted
 from serrm.training.launch import run_in_processes
 from serrm.training.loop import Record
-from serrm.training.processes import Processes
+from serrm.training.processes import Processes, joined
 from serrm.training.run import train
+from tests.compiling import DEVICES, apart
 
 MakeCell = Callable[..., TrainCell]
 # The paper's learning rate; the larger one of the small recipes lets rounding grow tenfold every ten steps.
@@ -134,3 +136,20 @@ def test_an_error_of_one_process_is_that_of_all() -> None:
     with pytest.raises(ValueError, match=r"^model\.width: no$"):
         run_in_processes(refuses, 2, "cpu", messages.append)
     assert messages == ["begun"]
+
+
+def met(device: str, folder: Path) -> list[list[float]]:
+    """What one process that is connected hears of itself: of its device and of the host."""
+    with joined(Processes(), f"file://{folder}/meeting", device):
+        told = [torch.arange(3.0, device=device), torch.tensor([0, 1], dtype=torch.uint8)]
+        for each in told:
+            dist.all_reduce(each)
+        heard: list[object] = [None]
+        dist.all_gather_object(heard, "self")
+        assert heard == ["self"]
+        return [each.tolist() for each in told]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_one_process_is_connected_by_the_backend_of_its_device(device: str, tmp_path: Path) -> None:
+    assert apart(met, device, tmp_path) == [[0, 1, 2], [0, 1]]

@@ -452,3 +452,11 @@ def test_killed_at_random_moments_is_bit_identical(make_cell: MakeCell, arrays: 
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     assert_same_checkpoint(tmp_path / "run", straight)
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_the_time_budget_counts_what_comes_before_the_first_step(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TrainingRun, "_tell_needs", lambda self: time.sleep(0.6))  # as compiling takes it
+    with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
+        run(make_cell(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))

@@ -1,7 +1,7 @@
 """Conformance: does a model built here give the numbers of the authors' published code?
 
 Builds a model from the configuration and weights of a vector file and compares it with every number of that file, in
-float32 on the CPU.
+float32, on the CPU or another device.
 """
 
 import math
@@ -37,6 +37,7 @@ STEP_TOLERANCE = {1: 2e-4, 2: 2e-4, 3: 2e-3}
 LOSS_TOLERANCE = 1e-5  # … of a loss, relative …
 GRADIENT_TOLERANCE = 1e-3  # … of a gradient, in norm, relative to its norm
 TABLE = "task_types"
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,14 @@ class FirstStep:
     num_steps: Int[Tensor, " B"]
 
 
-def check_conformance(path: Path) -> list[Check]:
+def check_conformance(path: Path, device: torch.device = CPU) -> list[Check]:
     """Compare our model with every number of a vector file.
 
     Raises ValueError if it is no such file, its parts do not fit each other, or its model is not built here.
     """
     try:
-        vectors = read_vectors(path)
-        model = build_published(vectors)
+        vectors = read_vectors(path).on(device)
+        model = build_published(vectors).to(device)
         return [*_check_evaluation(model, vectors), *_check_training(model, vectors)]
     except (ValueError, RuntimeError) as error:  # PyTorch's word for sizes that do not fit
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from error

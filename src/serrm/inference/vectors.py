@@ -9,7 +9,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,13 @@ class Vectors:
     weights: dict[str, Tensor]  # by published key
     gradients: dict[str, Tensor]  # of the training loss / B, by published key and TASK_ROWS
     numbers: dict[str, Tensor]  # what the model gave, by the file's keys
+
+    def on(self, device: torch.device) -> "Vectors":
+        """The same on another device."""
+        moved = {field: getattr(self, field).to(device) for field in ("tokens", "targets", "task_ids")}
+        for field in ("weights", "gradients", "numbers"):
+            moved[field] = {key: value.to(device) for key, value in getattr(self, field).items()}
+        return replace(self, **moved)
 
     @property
     def has_q_halting(self) -> bool:

@@ -12,9 +12,14 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 TABLE = Path(__file__).with_name("attention.json")  # device -> dtype -> attended length -> formulation
 LONG = 64  # on a device that was not measured: from here on no matrix of all scores is stored
+
+# What fused attention may run on: the first of these that takes the dtype and size. cuDNN's, which PyTorch prefers on
+# some GPUs, is none of them: its sums have no fixed order, and dropout draws other masks for another backend.
+BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 Mix = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 
@@ -38,7 +43,8 @@ def by_fused(
     dropout: float,
 ) -> Float[Tensor, "N H S d"]:
     """PyTorch's fused attention, which never stores all scores and copies no heads."""
-    return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+    with sdpa_kernel(BACKENDS):
+        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
 
 
 FORMULATIONS: dict[str, Mix] = {"matmul": by_matmul, "fused": by_fused}

@@ -22,6 +22,8 @@ def update_rows(
     No shape depends on how many different rows there are, so nothing waits for a GPU to count them: a row that occurs
     several times is written several times with the same numbers.
     """
-    first = (task_types[:, None] == task_types).int().argmax(1)  # the first place with the same row
-    summed = torch.zeros_like(gradients, dtype=table.dtype).index_add_(0, first, gradients.to(table.dtype))
+    is_same = task_types[:, None] == task_types
+    first = is_same.int().argmax(1)  # the first place with the same row
+    # Sums by a matrix product: adding rows in place would add them in any order on a GPU.
+    summed = is_same.to(table.dtype) @ gradients.to(table.dtype)
     table[task_types] = table[task_types] * (1 - lr * weight_decay) - lr * summed[first].sign()

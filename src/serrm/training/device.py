@@ -9,6 +9,7 @@ import torch
 
 from serrm.config import Execution
 from serrm.training.processes import ALONE, Processes, under_torchrun
+from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.settings import TrainSettings
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ def prepare_device(execution: Execution, processes: Processes = ALONE) -> torch.
     if threads is not None:
         torch.set_num_threads(max(1, threads // processes.num_here))
     device = choose_device(execution.device)
+    repeat_arithmetic(device)
     return device if processes.num_here == 1 else own_device(device, processes)
 
 

@@ -14,7 +14,6 @@ import psutil
 import torch
 from torch import Tensor
 
-from serrm.models.recurrence import Network
 from serrm.progress import duration
 from serrm.training.loop import Trainer
 from serrm.training.optimizer import AdamAtan2
@@ -126,11 +125,17 @@ def _seconds_of_update(parameters: list[Tensor]) -> float:
 
 
 def _timed(work: Callable[[], object], device: torch.device) -> float:
+    """Seconds of one call alone: not of what the device still had to do before it."""
+    _wait_for(device)
     start = time.perf_counter()
     work()
+    _wait_for(device)
+    return time.perf_counter() - start
+
+
+def _wait_for(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    return time.perf_counter() - start
 
 
 def _size(trainer: Trainer) -> int:
@@ -153,10 +158,7 @@ def _sample(trainer: Trainer, num: int) -> Piece:
 
 def _compiles(trainer: Trainer) -> bool:
     """Whether a new size would be compiled first."""
-    like = trainer.slots.state[0]
-    networks = [net for net in trainer.model.networks.values() if isinstance(net, Network)]
-    is_native = trainer.model.is_native and all(net.fits_kernels(like) for net in networks)
-    return trainer.settings.compile and not is_native
+    return trainer.model.runs_compiled(trainer.slots.state[0].dtype)
 
 
 def _still_to_come(trainer: Trainer) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,6 +19,12 @@ class AdamAtan2(torch.optim.Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As every optimiser, but that the count of steps, which every step reads, stays on the host."""
+        super().load_state_dict(state_dict)
+        for state in self.state.values():
+            state["step"] = state["step"].cpu()
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
