@@ -1,15 +1,18 @@
 """Measurements are of the case asked for, medians of turns, and come into a document between its markers alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from serrm.benchmarking.cases import SMALL_SE_RRM, Case, RandomStream
 from serrm.benchmarking.report import scaling_table, throughput_table
 from serrm.benchmarking.run import Measured, Setup, measure
 from serrm.benchmarking.scaling import fit
-from serrm.benchmarking.timing import Stopwatch, Timing
+from serrm.benchmarking.timing import PRODUCT, Stopwatch, Timing
+from serrm.cli import app
 from serrm.commands.bench import replace_between
 from serrm.models.recurrence import RecurrentModel
 
@@ -33,6 +36,7 @@ def test_a_case_is_measured_beside_its_plain_form(kind: str, monkeypatch: pytest
     assert row.plain is not None and row.engine.seconds > 0 and 0 < row.engine.share < 1
     assert row.gain == pytest.approx(row.engine.share / row.plain.share)
     assert row.throughput == pytest.approx(2 / row.engine.seconds)
+    assert row.rate == pytest.approx(row.throughput * row.operations)
     assert "| tiny | 2 |" in throughput_table([row])
 
 
@@ -80,3 +84,22 @@ def test_a_table_replaces_the_one_before_it_and_nothing_else(tmp_path: Path) -> 
     with pytest.raises(ValueError, match="scaling"):
         replace_between(path, "scaling", "| new |")
     assert [each.name for each in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_the_batch_is_that_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Case] = []
+
+    def measure_all(cases: list[Case], *_: object, **__: object) -> list[Measured]:
+        asked.extend(cases)
+        return [replace(taking(4, 6, 1.0), case=case) for case in cases]
+
+    monkeypatch.setattr("serrm.benchmarking.run.measure_all", measure_all)
+    found = CliRunner().invoke(app, ["bench", "--device", "cpu", "--only", "SE-RRM, small", "--batch", "272"])
+    assert [(case.name, case.batch_size) for case in asked] == [("SE-RRM, small", 272)]
+    assert "| SE-RRM, small | 272 |" in found.output and "TFLOP/s" in found.stderr
+
+
+def test_a_gpu_is_measured_by_a_product_that_fills_it() -> None:
+    operations = {kind: 2 * rows * width * columns for kind, (rows, width, columns) in PRODUCT.items()}
+    assert operations["cuda"] / 1e15 > 1e-3  # a millisecond at 1,000 TFLOP/s
+    assert operations["cpu"] / 1e12 < 1e-2

@@ -24,20 +24,20 @@ def _throughput_row(row: Measured) -> str:
     gain = "–" if row.gain is None else f"{row.gain:.2f}"
     cells = (
         row.case.name, row.case.batch_size, row.kind, f"{row.operations / 1e9:.2f}", f"{row.throughput:.1f}",
-        f"{row.throughput * row.operations / 1e12:.3f}", f"{row.engine.rate / 1e12:.3f}", f"{row.engine.share:.1%}",
+        f"{row.rate / 1e12:.3f}", f"{row.engine.rate / 1e12:.3f}", f"{row.engine.share:.1%}",
         gain, f"{row.memory / 2**20:,.0f}",
     )  # fmt: skip
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def _scaling_rows(measured: Sequence[Measured]) -> Iterator[str]:
-    yield "| I | K | batch | step | ms a puzzle-step | GFLOP a puzzle | share | memory (MB a puzzle) |"
-    yield "|" + "---|" * 8
+    yield "| I | K | batch | step | ms a puzzle-step | GFLOP a puzzle | TFLOP/s | share | memory (MB a puzzle) |"
+    yield "|" + "---|" * 9
     for row in measured:
         memory = row.memory / row.case.batch_size / 2**20
         cells = (
             row.case.side**2, row.case.num_symbols, row.case.batch_size, row.kind, f"{1e3 / row.throughput:.2f}",
-            f"{row.operations / 1e9:.2f}", f"{row.engine.share:.1%}", f"{memory:.1f}",
+            f"{row.operations / 1e9:.2f}", f"{row.rate / 1e12:.3f}", f"{row.engine.share:.1%}", f"{memory:.1f}",
         )  # fmt: skip
         yield "| " + " | ".join(map(str, cells)) + " |"
 

@@ -13,6 +13,7 @@ from serrm.benchmarking.timing import Stopwatch, Timing
 from serrm.models.operations import count_work
 from serrm.training.device import keep_memory, peak_memory
 from serrm.training.loop import DTYPES
+from serrm.training.repeatable import repeat_arithmetic
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Measured:
         return self.case.batch_size / self.engine.seconds
 
     @property
+    def rate(self) -> float:
+        """Operations a second."""
+        return self.throughput * self.operations
+
+    @property
     def gain(self) -> float | None:
         """How many times as fast as the plain form, by shares of the rate measured beside each."""
         return None if self.plain is None else self.engine.share / self.plain.share
@@ -52,6 +58,7 @@ def measure(case: Case, kind: str, setup: Setup, *, has_plain: bool = True) -> M
     torch.set_num_threads(setup.threads)
     keep_memory()
     device, step = torch.device(setup.device), STEPS[kind]
+    repeat_arithmetic(device)  # as trainings and evaluations do
     watch = Stopwatch(device, DTYPES[setup.precision])
     work = count_work(case.settings, case.side**2, case.num_symbols)
     operations = work.training(HALTING) if kind == "training" else work.evaluation

@@ -1,5 +1,6 @@
 """`serrm bench`: how fast each model trains and predicts here, beside the machine's own matrix products."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
 THREADS = typer.Option(None, min=1, help="CPU threads. Default: all cores.")
 TURNS = typer.Option(5, min=1, help="Measurements of each case; the median counts.")
 ONLY = typer.Option("", metavar="TEXT", help="Only cases whose name holds this, such as 'SE-RRM, small'.")
+BATCH = typer.Option(None, min=1, help="Puzzles at once in every case, such as 272. Default: a CPU's worth.")
 SCALING = typer.Option(False, "--scaling", help="Time and memory against positions and symbols instead.")
 TARGET = typer.Option(
     None, "--write", metavar="FILE", exists=True, dir_okay=False, help="Put the table between FILE's markers."
@@ -24,6 +26,7 @@ def bench(
     threads: int | None = THREADS,
     turns: int = TURNS,
     only: str = ONLY,
+    batch: int | None = BATCH,
     is_scaling: bool = SCALING,
     target: Path | None = TARGET,
 ) -> None:
@@ -42,11 +45,16 @@ def bench(
     cases = [case for case in (scaling_cases() if is_scaling else CASES) if only in case.name]
     if not cases:
         raise ValueError(f"no case is named like {only!r}")
+    if batch is not None:
+        cases = [replace(case, batch_size=batch) for case in cases]
     kinds = KINDS[:1] if is_scaling else KINDS
     measured = []
     for row in measure_all(cases, kinds, setup, has_plain=not is_scaling):
         measured.append(row)
-        typer.echo(f"{row.case.name}, {row.kind}: {row.throughput:.1f} puzzle-steps/s", err=True)
+        line = (
+            f"{row.case.name}, {row.kind}: {row.throughput:.1f} puzzle-steps/s, {row.rate / 1e12:.3f} TFLOP/s"
+        )
+        typer.echo(line, err=True)
     table = scaling_table(measured, fit(measured)) if is_scaling else throughput_table(measured)
     text = f"{_conditions(setup)}\n\n{table}"
     typer.echo(text)

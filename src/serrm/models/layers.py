@@ -108,7 +108,7 @@ def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd 
 
     Queries and keys in the same other order give the same scores.
     """
-    halves = weight.unflatten(0, (-1, 2, head_dim // 2))
+    halves: Tensor = weight.unflatten(0, (-1, 2, head_dim // 2))
     return halves.transpose(1, 2).flatten(0, 2)
 
 
