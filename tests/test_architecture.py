@@ -22,6 +22,7 @@ ALLOWED = {
     "training": {"progress", "puzzles", "data", "models", "training", "config"},
     "inference": {"progress", "puzzles", "data", "models", "training", "inference", "scoring", "config"},
     "benchmarking": {"puzzles", "data", "models", "training", "inference", "config", "benchmarking"},
+    "rehearsal": {"progress", "data", "config", "grid_file", "resolve", "forecast", "rehearsal"},
     "scoring": {"puzzles", "scoring"},
     "reporting": {"puzzles", "drawing", "scoring", "reporting"},
 }

@@ -22,6 +22,7 @@ from serrm.commands.grid import grid
 from serrm.commands.headline import headline
 from serrm.commands.pack import pack, unpack
 from serrm.commands.regress import regress
+from serrm.commands.rehearse import rehearse
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
@@ -160,7 +161,7 @@ def ui(
     serve(root, command, os.environ)
 
 
-for command in (ask, bench, forecast, grid, headline, pack, regress, show, solve, unpack):
+for command in (ask, bench, forecast, grid, headline, pack, regress, rehearse, show, solve, unpack):
     app.command()(command)
 app.add_typer(track, name="track")
 

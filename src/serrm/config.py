@@ -196,6 +196,11 @@ def read_params(path: Path) -> Values:
     return params
 
 
+def write_params(path: Path, params: Mapping[str, Any]) -> None:
+    """Write params.yaml from plain data."""
+    path.write_text(yaml.safe_dump(dict(params), sort_keys=False))
+
+
 def read_execution(path: Path) -> Execution:
     """The execution section alone: read at run time by the stages that compute."""
     return parse(Execution, read_params(path)["execution"], "execution")
@@ -212,6 +217,12 @@ def parse(kind: type[T], data: object, where: str) -> T:
         is_telling = first["type"] != "missing" and not isinstance(first["input"], dict | list)
         value = f" (got {first['input']!r})" if is_telling else ""
         raise ValueError(f"{key}: {message}{value}") from error
+
+
+def pipeline_commands(path: Path) -> dict[str, tuple[str, str]]:
+    """The stages of dvc.yaml in its order: by name, the section of grid.yaml they loop over, and their command."""
+    stages = yaml.safe_load(path.read_text())["stages"]
+    return {name: (stage["foreach"], stage["do"]["cmd"]) for name, stage in stages.items()}
 
 
 def locked_md5s(lock: Path) -> dict[str, str]:

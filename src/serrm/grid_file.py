@@ -13,6 +13,7 @@ from serrm.config import grid_of
 from serrm.reporting.files import write_whole
 
 GRID = "grid.yaml"
+Sections = dict[str, dict[str, Mapping[str, Any]]]
 HEADER = (
     "# What dvc.yaml loops over: the cells of the active profile. Written by `serrm grid`; edit params.yaml."
 )
@@ -41,10 +42,15 @@ def describe(params: Mapping[str, Any]) -> str:
 
 
 def grid_text(params: Mapping[str, Any]) -> str:
-    """The content of grid.yaml: a mapping for the profile, one for its tasks, one for its cells."""
+    """The content of grid.yaml."""
+    return "\n".join([HEADER, *_lines(grid_sections(params))]) + "\n"
+
+
+def grid_sections(params: Mapping[str, Any]) -> Sections:
+    """What dvc.yaml loops over: a mapping for the active profile, one for its tasks, one for its cells."""
     profile = params["profile"]
     grid = grid_of(params, profile)
-    sections: dict[str, dict[str, Mapping[str, Any]]] = {
+    return {
         "active": {profile: {"profile": profile}},
         "tasks": {f"{profile}-{task}": {"profile": profile, "task": task} for task in grid.tasks()},
         "cells": {
@@ -57,10 +63,9 @@ def grid_text(params: Mapping[str, Any]) -> str:
             for task, model, seed in grid.cells()
         },
     }
-    return "\n".join([HEADER, *_lines(sections)]) + "\n"
 
 
-def _lines(sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
+def _lines(sections: Sections) -> Iterator[str]:
     """YAML with an entry a line; quoted, so that no name is taken for a number or a truth value."""
     for name, entries in sections.items():
         yield f"{name}:"

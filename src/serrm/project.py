@@ -12,6 +12,8 @@ from typing import Any
 import typer
 
 PARAMS = "params.yaml"
+PIPELINE = "dvc.yaml"
+STAGES = "stages"
 
 
 def find_root(start: Path) -> Path:
