@@ -8,7 +8,7 @@ import pytest
 from serrm.config import Execution
 from serrm.forecast import rate
 from serrm.forecast.done import still_to_do
-from serrm.forecast.rate import PROCESS_SECONDS, Rate, measured_rate, seconds_of, with_prefix, words
+from serrm.forecast.rate import Rate, measured_rate, seconds_of, with_prefix, words
 from serrm.forecast.workload import Stage
 
 STAGES = [
@@ -23,7 +23,7 @@ def test_the_line() -> None:
         "profile cpu: 1 training, at most 4.0 TFLOP in all; this machine does about 40 GFLOP/s in float32: about "
     )
     assert "; at 40 GFLOP/s: about " in words("cpu", STAGES, Rate(4e10))
-    assert seconds_of(STAGES, 4e10) == 100 + 3 * PROCESS_SECONDS
+    assert seconds_of(STAGES, 4e10) == 100 + rate.DATA_SECONDS + 2 * rate.COMPUTING_SECONDS
 
 
 @pytest.mark.parametrize(

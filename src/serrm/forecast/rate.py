@@ -1,7 +1,8 @@
 """How fast this machine is, by a second's measurement, and the line that says what a workload will take here.
 
-The measurement is a plain product of matrices as large as those of the run, in the arithmetic it will use. Whole stages
-reach a share of that rate, which was measured once for each way of computing (benchmarks/README.md).
+The measurement is a plain product of matrices as wide as those of the run, in the arithmetic it will use. Whole stages
+reach a share of that rate, measured once for each way of computing (docs/performance.md). Making or fetching puzzles is
+not in it.
 """
 
 import time
@@ -13,9 +14,11 @@ from serrm.forecast.workload import Stage
 from serrm.progress import duration
 
 MEASURE_SECONDS = 1.0
-# Of the rate of plain products: our native kernels; PyTorch's operations on a CPU, and on a GPU (not measured).
-SHARES = {"native": 0.58, "cpu": 0.35, "cuda": 0.35}
-PROCESS_SECONDS = 6.0  # of a stage besides its arithmetic: DVC, imports, MLflow, reading and writing
+LEAST_OPERATIONS = 4e9  # of the product: long enough for two threads to meet on a busy machine
+# Of the rate of plain products: our native kernels; PyTorch's operations on a CPU, and on a GPU (a guess).
+SHARES = {"native": 0.58, "cpu": 0.55, "cuda": 0.35}
+# Of a stage besides its arithmetic: DVC, imports, MLflow, the trial before a training, reading and writing.
+COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z")
 
 
@@ -30,7 +33,6 @@ class Rate:
 def measured_rate(product: tuple[int, int], execution: Execution) -> Rate:
     """The rate of [rows × width]·[width × 6·width] here, times the share that the run's way of computing reaches."""
     import torch
-    import torch.nn.functional as F
 
     from serrm.training.device import has_fast_bfloat16, prepare_device
 
@@ -38,21 +40,26 @@ def measured_rate(product: tuple[int, int], execution: Execution) -> Rate:
     is_short = has_fast_bfloat16(device)
     way = "native" if is_short and device.type == "cpu" and execution.native else device.type
     dtype = torch.bfloat16 if is_short else torch.float32
-    rows, width = product
-    left, right = (torch.ones(shape, device=device, dtype=dtype) for shape in (product, (6 * width, width)))
-    num, start = -2, time.perf_counter()
-    while (seconds := time.perf_counter() - start) < MEASURE_SECONDS or num < 1:
-        if num == 0:
-            start = time.perf_counter()  # the first two only warm up
-        made = F.linear(left, right)
+    width = product[1]
+    rows = max(product[0], int(LEAST_OPERATIONS / (12 * width**2)))
+    left, right, made = (
+        torch.ones(shape, device=device, dtype=dtype)
+        for shape in ((rows, width), (6 * width, width), (rows, 6 * width))
+    )
+    end, taken = time.perf_counter() + MEASURE_SECONDS, []
+    while not taken or time.perf_counter() < end:
+        start = time.perf_counter()
+        torch.mm(left, right.T, out=made)
         made[-1, -1].item()  # waits for a GPU
-        num += 1
-    return Rate(SHARES[way] * num * 12 * rows * width**2 / seconds, str(dtype).removeprefix("torch."))
+        taken.append(time.perf_counter() - start)
+    fastest = 12 * rows * width**2 / min(taken)  # the others were disturbed
+    return Rate(SHARES[way] * fastest, str(dtype).removeprefix("torch."))
 
 
 def seconds_of(stages: Sequence[Stage], rate: float) -> float:
     """What the stages take one after the other."""
-    return sum(stage.operations for stage in stages) / rate + PROCESS_SECONDS * len(stages)
+    processes = sum(COMPUTING_SECONDS if stage.operations else DATA_SECONDS for stage in stages)
+    return sum(stage.operations for stage in stages) / rate + processes
 
 
 def words(profile: str, stages: Sequence[Stage], rate: Rate) -> str:
