@@ -1,10 +1,11 @@
 # make repro: environment, then the default pipeline to tables and figures.  make test: the test suite.
+# make test-plain: its numeric tests as on a CPU with AVX2 only.
 # make regress: what moved in the ci profile's numbers since regression/ci.json; make regress-update: run it, and expect them so.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup repro test check regress regress-update ui clean
+.PHONY: setup repro test test-plain check regress regress-update ui clean
 
 setup: $(READY)
 
@@ -22,11 +23,16 @@ repro: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
+# The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's own of that width.
+test-plain: $(READY)
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
+		$(BIN)/python -m pytest -n 2 -m 'numeric and not slow and not gpu' --no-native
+
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(MAKE) test-plain test
 
 regress: $(READY)
 	$(BIN)/serrm regress

@@ -19,6 +19,8 @@ from serrm.resolve import train_cell
 from serrm.training.loop import Trainer
 from serrm.training.run import train
 
+pytestmark = pytest.mark.numeric
+
 PARAMS = read_params(Path(__file__).parents[1] / "params.yaml")
 CPU = torch.device("cpu")
 SHALLOW: dict[str, Any] = {"layers": 1, "h_cycles": 1}

@@ -18,6 +18,8 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from tests.oracle import make_oracle
 
+pytestmark = pytest.mark.numeric
+
 NUM, SIDE, SYMBOLS, MOST = 7, 4, 6, 5
 TASK_TYPES = [number % 3 for number in range(NUM)]
 FAMILIES: dict[str, dict[str, Any]] = {

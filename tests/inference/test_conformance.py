@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from serrm.inference.conformance import Check, check_conformance, confidence
 from tests.compiling import DEVICES
 
+pytestmark = pytest.mark.numeric
+
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.npz"))
 SMALL = next(path for path in VECTORS if path.stem == "se_rrm_task_embedding")
 Content = dict[str, Any]

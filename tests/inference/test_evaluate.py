@@ -19,6 +19,8 @@ from serrm.inference.load import LoadedModel, load_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.training.run import train
 
+pytestmark = pytest.mark.numeric
+
 CPU = torch.device("cpu")
 SHALLOW = {"layers": 1, "h_cycles": 1}
 RATES = {f"{metric}{end}" for metric in ("fsr", "gpa") for end in ("", "_lo", "_hi")} | {"gpa_guess"}

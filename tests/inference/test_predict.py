@@ -18,6 +18,8 @@ from serrm.models.settings import SeRrmSettings
 from serrm.training import checkpoint as ckpt
 from serrm.training.run import train
 
+pytestmark = pytest.mark.numeric
+
 CPU = torch.device("cpu")
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from serrm.models.formulations import FORMULATIONS, TABLE, by_fused, by_matmul, formulation
 from tests.compiling import DEVICES
 
+pytestmark = pytest.mark.numeric
+
 
 @given(
     seed=st.integers(0, 2**32),

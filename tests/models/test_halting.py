@@ -16,6 +16,8 @@ from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.models.settings import QLearning, RandomHalting, TrmSettings
 
+pytestmark = pytest.mark.numeric
+
 RANDOM = RandomHalting(kind="random", probability=0.25)
 TRM = QLearning(kind="q_learning", exploration=0.0, bootstrap=False)
 HRM = QLearning(kind="q_learning", exploration=0.0, bootstrap=True)

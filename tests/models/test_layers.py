@@ -28,6 +28,8 @@ from serrm.models.layers import (
 )
 from serrm.puzzles.sudoku.grid import box_for_side
 
+pytestmark = pytest.mark.numeric
+
 CPU = torch.device("cpu")
 
 

@@ -20,6 +20,8 @@ from serrm.models.recurrence import (
 from serrm.models.registry import build_model
 from serrm.models.settings import HrmSettings, SeRrmSettings, TrmSettings
 
+pytestmark = pytest.mark.numeric
+
 NUM_SYMBOLS = 6
 CYCLES = {"h_cycles": 3, "l_cycles": 2}
 

@@ -13,6 +13,8 @@ from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
 from serrm.training.loss import stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2
 
+pytestmark = pytest.mark.numeric
+
 Maker = Callable[..., SeRrmSettings]
 SIZES = [4, 9, 16, pytest.param(25, marks=pytest.mark.slow)]
 PAPER_SCALE = {

@@ -20,6 +20,8 @@ from serrm.models.sequence import TokenSequence
 from serrm.models.settings import HrmSettings, TrmSettings
 from serrm.resolve import train_cell
 
+pytestmark = pytest.mark.numeric
+
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 SHARED: dict[str, Any] = {
     "width": 16,

@@ -15,6 +15,8 @@ from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted
 from serrm.training.run import TrainingRun, train
 
+pytestmark = pytest.mark.numeric
+
 MakeCell = Callable[..., TrainCell]
 MakeArrays = Callable[..., Path]
 PLAIN = Execution(device="cpu")

@@ -18,6 +18,8 @@ from serrm.models.registry import build_model
 from serrm.models.settings import QLearning
 from serrm.training.loop import Trainer
 
+pytestmark = pytest.mark.numeric
+
 MakeTrainer = Callable[..., Trainer]
 MOST = 6  # supervision steps at most
 NUM_TOKENS = 6

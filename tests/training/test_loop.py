@@ -15,6 +15,8 @@ from serrm.models.registry import build_model
 from serrm.training.loop import Record, Tally, Trainer
 from serrm.training.slots import Slots
 
+pytestmark = pytest.mark.numeric
+
 MakeTrainer = Callable[..., Trainer]
 
 

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from serrm.training.loss import PAD, solved, stablemax, stablemax_cross_entropy
 
+pytestmark = pytest.mark.numeric
+
 logit_values = st.floats(-50, 50, width=32)
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from serrm.training.optimizer import AdamAtan2, learning_rate
 from tests.compiling import DEVICES
 
+pytestmark = pytest.mark.numeric
+
 rates = st.floats(1e-4, 0.1)
 betas = st.tuples(st.floats(0.5, 0.99), st.floats(0.5, 0.999))
 gradient_lists = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=8)

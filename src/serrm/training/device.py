@@ -4,6 +4,7 @@ import ctypes
 import logging
 import resource
 import shutil
+import sys
 
 import torch
 
@@ -103,4 +104,5 @@ def peak_memory(device: torch.device) -> int:
     """Most memory used so far: of the GPU, or resident in this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
