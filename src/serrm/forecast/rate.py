@@ -46,7 +46,8 @@ def measured_rate(product: tuple[int, int], execution: Execution) -> Rate:
         torch.ones(shape, device=device, dtype=dtype)
         for shape in ((rows, width), (6 * width, width), (rows, 6 * width))
     )
-    end, taken = time.perf_counter() + MEASURE_SECONDS, []
+    taken: list[float] = []
+    end = time.perf_counter() + MEASURE_SECONDS
     while not taken or time.perf_counter() < end:
         start = time.perf_counter()
         torch.mm(left, right.T, out=made)
