@@ -160,7 +160,7 @@ def test_a_profile_that_is_not_there_is_a_usage_error(
     assert main(["ask", "--server", server.address, "--model", "gpt-oss:20b", "--report", "huge"]) == 2
     error = capsys.readouterr().err
     assert_one_line(error)
-    assert "'huge' is none of ci, cpu" in error and server.prompts == []
+    assert "'huge' is none of ci, laptop, cpu" in error and server.prompts == []
 
 
 def test_a_report_asks_the_test_sets_of_its_profile(project: Path, server: ChatServer) -> None:

@@ -87,5 +87,5 @@ def test_fused_attention_leaves_out_what_has_no_fixed_order(monkeypatch: pytest.
 
     monkeypatch.setattr("torch.nn.functional.scaled_dot_product_attention", note)
     before = torch.backends.cuda.cudnn_sdp_enabled()
-    by_fused(*torch.randn(3, 2, 4, 8), 0.0)
+    by_fused(*torch.randn(3, 1, 2, 4, 8), 0.0)
     assert seen == [(True, True, False)] and torch.backends.cuda.cudnn_sdp_enabled() == before

@@ -46,5 +46,7 @@ def test_the_scores_are_those_after_the_last_step(results: Results, tmp_path: Pa
         for of_set, rates in scores[name].items():
             part = run.sets[of_set]
             assert isinstance(part, ScoredSet)
-            last = part.steps[max(part.steps)]
+            last = dict(part.steps[max(part.steps)])
+            if part.demonstrations is not None:
+                last |= part.demonstrations.steps[max(part.demonstrations.steps)]
             assert rates == {rate: round(100 * last[rate], 2) for rate in rates} and rates

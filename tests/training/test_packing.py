@@ -142,7 +142,7 @@ def test_without_room_states_stay_behind_and_it_says_so(
     begun(home, cell, 3)
     whole = packed(home, cell, tmp_path / "whole")
     limit = whole.num_bytes - 1
-    done = packed(home, cell, tmp_path / "dir", 4096, limit)
+    done = packed(home, cell, tmp_path / "dir", 8192, limit)
     assert done.what == "step 3, recurrent states left behind" and done.num_bytes <= limit
     with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
         train_packed(tmp_path / "dir", SHORT, "cpu")
@@ -222,7 +222,7 @@ def test_a_fine_tuning_carries_the_weights_it_begins_with(
 def folder(cell: TrainCell, home: Path, tmp_path: Path) -> Path:
     """A packed folder with parts, of a training of one step."""
     begun(home, cell)
-    packed(home, cell, tmp_path / "dir", max_file=4096)
+    packed(home, cell, tmp_path / "dir", max_file=8192)
     return tmp_path / "dir"
 
 

@@ -42,5 +42,5 @@ def _row(run: Evaluation) -> tuple[str, ...]:
     )
 
 
-def _number(value: float | None, form: str) -> str:
+def _number(value: int | float | None, form: str) -> str:
     return DASH if value is None else format(value, form)
