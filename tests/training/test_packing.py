@@ -142,7 +142,7 @@ def test_without_room_states_stay_behind_and_it_says_so(
     begun(home, cell, 3)
     whole = packed(home, cell, tmp_path / "whole")
     limit = whole.num_bytes - 1
-    done = packed(home, cell, tmp_path / "dir", 8192, limit)
+    done = packed(home, cell, tmp_path / "dir", 30_000, limit)
     assert done.what == "step 3, recurrent states left behind" and done.num_bytes <= limit
     with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
         train_packed(tmp_path / "dir", SHORT, "cpu")
@@ -198,6 +198,10 @@ def test_too_small_a_limit_is_refused_and_nothing_is_written(
     begun(home, cell)
     with pytest.raises(ValueError, match=r"bytes at the least, --max-total is 1,000$"):
         packed(home, cell, tmp_path / "dir", max_total=1000)
+    with pytest.raises(
+        ValueError, match=r"^--max-file 5,000: too small, the list of parts would be larger itself$"
+    ):
+        packed(home, cell, tmp_path / "dir", max_file=5000)
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
@@ -222,7 +226,7 @@ def test_a_fine_tuning_carries_the_weights_it_begins_with(
 def folder(cell: TrainCell, home: Path, tmp_path: Path) -> Path:
     """A packed folder with parts, of a training of one step."""
     begun(home, cell)
-    packed(home, cell, tmp_path / "dir", max_file=8192)
+    packed(home, cell, tmp_path / "dir", max_file=30_000)
     return tmp_path / "dir"
 
 
