@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from serrm.reporting.snapshot import (
     BEGIN,
@@ -17,17 +18,27 @@ from serrm.reporting.snapshot import (
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_readme_holds_the_numbers_of_the_committed_snapshot():
-    page, snapshot = (ROOT / "README.md").read_text(), read_snapshot(ROOT / "docs" / "snapshot.json")
-    assert replace_table(page, snapshot_markdown(snapshot)) == page, f"run {snapshot.command}"
+SNAPSHOTS = sorted((ROOT / "docs").glob("snapshot-*.json"))
+
+
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
+def test_the_readme_holds_the_numbers_of_the_committed_snapshots(path):
+    page, snapshot = (ROOT / "README.md").read_text(), read_snapshot(path)
+    assert replace_table(page, snapshot) == page, f"run {snapshot.command}"
     assert snapshot.command.endswith("--write README.md")
 
 
+def test_the_defaults_table_comes_first():
+    page, profiles = (ROOT / "README.md").read_text(), [read_snapshot(path).profile for path in SNAPSHOTS]
+    default = yaml.safe_load((ROOT / "params.yaml").read_text())["profile"]
+    assert min(profiles, key=lambda profile: page.index(BEGIN.format(profile))) == default
+
+
 def test_a_number_changed_by_hand_is_noticed():
-    page, snapshot = (ROOT / "README.md").read_text(), read_snapshot(ROOT / "docs" / "snapshot.json")
+    page, snapshot = (ROOT / "README.md").read_text(), read_snapshot(SNAPSHOTS[0])
     value = next(str(cell.ours.value) for row in snapshot.rows for cell in row.cells if cell.ours.value)
     changed = page.replace(value, "99.99")
-    assert replace_table(changed, snapshot_markdown(snapshot)) != changed
+    assert replace_table(changed, snapshot) != changed
 
 
 @pytest.fixture
@@ -53,11 +64,19 @@ def test_only_what_ran_is_shown_ours_above_the_papers(snapshot):
     assert snapshot.command == "serrm headline --profile test --write README.md" in table
 
 
-def test_a_page_without_its_two_markers_is_refused():
-    for page in ("", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}{END}{END}"):
+def test_a_page_without_its_two_markers_is_refused(snapshot):
+    begin, end = BEGIN.format("test"), END.format("test")
+    for page in (
+        "",
+        begin,
+        f"{end}\n{begin}",
+        f"{begin}{end}{end}",
+        f"{BEGIN.format('x')}\n{END.format('x')}",
+    ):
         with pytest.raises(ValueError, match="no place for the table"):
-            replace_table(page, "|")
-    assert replace_table(f"a\n{BEGIN}\nold\n{END}\nz", "new") == f"a\n{BEGIN}\nnew\n{END}\nz"
+            replace_table(page, snapshot)
+    table = snapshot_markdown(snapshot)
+    assert replace_table(f"a\n{begin}\nold\n{end}\nz", snapshot) == f"a\n{begin}\n{table}\n{end}\nz"
 
 
 def test_a_damaged_snapshot_is_refused_by_key(snapshot, tmp_path):

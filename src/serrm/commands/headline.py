@@ -9,13 +9,13 @@ import typer
 
 from serrm.project import check_profile, find_root, project_params
 
-SNAPSHOT = "docs/snapshot.json"
+SNAPSHOT = "docs/snapshot-{}.json"
 PAGE = typer.Option(
     None,
     "--write",
     exists=True,
     dir_okay=False,
-    help=f"Also put the scores between the markers of this page, and into {SNAPSHOT}.",
+    help=f"Also put the scores between the markers of this page, and into {SNAPSHOT.format('PROFILE')}.",
 )
 
 
@@ -53,11 +53,12 @@ def _write_headline(
 ) -> None:
     """The table of a page and the snapshot of the numbers in it."""
     from serrm.reporting.files import write_whole
-    from serrm.reporting.snapshot import replace_table, snapshot_json, snapshot_markdown, take_snapshot
+    from serrm.reporting.snapshot import replace_table, snapshot_json, take_snapshot
 
     snapshot = take_snapshot(profile, cells, metrics, os.path.relpath(page, root))
-    text = replace_table(page.read_text(encoding="utf-8"), snapshot_markdown(snapshot))
-    (root / SNAPSHOT).parent.mkdir(exist_ok=True)
-    write_whole(root / SNAPSHOT, snapshot_json(snapshot))
+    text = replace_table(page.read_text(encoding="utf-8"), snapshot)
+    target = root / SNAPSHOT.format(profile)
+    target.parent.mkdir(exist_ok=True)
+    write_whole(target, snapshot_json(snapshot))
     write_whole(page, text)
-    typer.echo(f"  {page} and {os.path.relpath(root / SNAPSHOT)} hold the same numbers")
+    typer.echo(f"  {page} and {os.path.relpath(target)} hold the same numbers")

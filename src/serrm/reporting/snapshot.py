@@ -22,8 +22,8 @@ from serrm.reporting.results import Evaluation, Results, load_results
 from serrm.reporting.tables import build_table
 
 TABLES: Final = ("1", "3")
-BEGIN: Final = "<!-- serrm headline: begin -->"
-END: Final = "<!-- serrm headline: end -->"
+BEGIN: Final = "<!-- serrm headline {}: begin -->"
+END: Final = "<!-- serrm headline {}: end -->"
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,10 @@ def snapshot_markdown(snapshot: Snapshot) -> str:
     return "\n".join([*lines, "", caption])
 
 
-def replace_table(text: str, table: str) -> str:
-    """A page with a table between its two markers. ValueError if they are not there once each, in their order."""
-    return between_markers(text, BEGIN, END, table)
+def replace_table(text: str, snapshot: Snapshot) -> str:
+    """A page with a profile's table between its two markers. ValueError if they are not there once, in their order."""
+    begin, end = (marker.format(snapshot.profile) for marker in (BEGIN, END))
+    return between_markers(text, begin, end, snapshot_markdown(snapshot))
 
 
 def snapshot_json(snapshot: Snapshot) -> str:
