@@ -24,6 +24,7 @@ ALLOWED = {
     "benchmarking": {"puzzles", "data", "models", "training", "inference", "config", "benchmarking"},
     "rehearsal": {"progress", "data", "config", "grid_file", "resolve", "forecast", "rehearsal"},
     "scoring": {"puzzles", "scoring"},
+    "forecast": {"progress", "puzzles", "data", "models", "training", "config", "resolve", "forecast"},
     "reporting": {"puzzles", "drawing", "scoring", "reporting"},
 }
 # `config` gathers the settings of all rooms and the grid, and nothing else of them.
