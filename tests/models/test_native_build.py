@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from serrm.models.native import build
+from serrm.training.device import has_fast_bfloat16
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A machine with the instructions and an empty cache, whose one compiler is a script to be written."""
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     compiler = tmp_path / "g++"
     monkeypatch.setattr(
@@ -33,6 +36,15 @@ def test_a_cpu_without_the_instructions_has_no_kernels(monkeypatch: pytest.Monke
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: False)
     with pytest.raises(build.NoKernels, match="AVX512-BF16"):
         build.library.__wrapped__()
+
+
+def test_pytorch_held_to_avx2_has_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True)
+    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: True)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX2")
+    with pytest.raises(build.NoKernels, match="AVX512-BF16"):
+        build.library.__wrapped__()
+    assert not has_fast_bfloat16(torch.device("cpu"))
 
 
 def test_a_machine_without_a_compiler_has_no_kernels(

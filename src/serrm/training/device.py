@@ -9,6 +9,7 @@ import sys
 import torch
 
 from serrm.config import Execution
+from serrm.models.native.build import has_avx512, has_avx512_bf16
 from serrm.training.processes import ALONE, Processes, under_torchrun
 from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.settings import TrainSettings
@@ -75,7 +76,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     """Whether bfloat16 matrix products are done by the hardware."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
 
 
 def can_compile(device: torch.device) -> bool:

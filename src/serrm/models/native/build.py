@@ -25,10 +25,20 @@ class NoKernels(RuntimeError):
     """This machine cannot run the native kernels; the message says why."""
 
 
+def has_avx512_bf16() -> bool:
+    """Whether the CPU has AVX512-BF16 and PyTorch may use it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
+    return torch.cpu._is_avx512_bf16_supported() and has_avx512()
+
+
+def has_avx512() -> bool:
+    """Whether PyTorch uses AVX-512: the CPU has it, and ATEN_CPU_CAPABILITY does not forbid it."""
+    return torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
     """The compiled kernels. Raises NoKernels where the machine lacks the instructions or a working compiler."""
-    if not torch.cpu._is_avx512_bf16_supported():
+    if not has_avx512_bf16():
         raise NoKernels("this CPU has no AVX512-BF16")
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
