@@ -67,13 +67,14 @@ def test_threads_are_set_where_given() -> None:
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators are left as they are")
 def test_a_freed_tensor_leaves_its_pages_to_the_next() -> None:
     keep_memory()
-    numbers = 2**24  # 64 MB: malloc by itself maps anew, and gives back, whatever is above 32
+    numbers = 10 * 2**20  # 40 MB: malloc by itself maps anew, and gives back, whatever is above 32
     faults = []
-    for _ in range(8):
+    for _ in range(16):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         torch.ones(numbers)
         faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-    assert min(faults[4:]) * resource.getpagesize() < numbers  # hardly a page of it is new
+    # What malloc cuts off to align a tensor it keeps apart, up to seven times; after that hardly a page is new.
+    assert max(faults[12:]) * resource.getpagesize() < numbers
 
 
 @pytest.mark.parametrize(
