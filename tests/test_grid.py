@@ -136,7 +136,7 @@ def test_a_profile_that_is_not_there_leaves_the_file_alone(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump({**params, "profile": "nosuch"}))
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({**params, "profile": "nosuch"}, sort_keys=False))
     monkeypatch.chdir(tmp_path)
     assert main(["grid"]) == 1
     known = ", ".join(params["profiles"])
