@@ -1,11 +1,12 @@
 # make repro: environment, then the default pipeline to tables and figures.  make test: the test suite.
 # make test-plain: its numeric tests as on a CPU with AVX2 only.
+# make test-slow: what takes more than a few seconds.
 # make regress: what moved in the ci profile's numbers since regression/ci.json; make regress-update: run it, and expect them so.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup repro test test-plain check regress regress-update ui clean
+.PHONY: setup repro test test-slow test-plain check regress regress-update ui clean
 
 setup: $(READY)
 
@@ -22,6 +23,9 @@ repro: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n 2 -m 'slow and not gpu'
 
 # The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's own of that width.
 test-plain: $(READY)
