@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from serrm.data.arc_arrays import INDEX, build_arc_arrays
-from serrm.data.arc_evaluation import open_arc_evaluation
-from serrm.data.arc_sets import AUDIT, PAIRS, SCHEMA
-from serrm.data.arc_stream import open_arc_stream
-from serrm.data.manifest import file_names
+from serrm.arrays.arc import INDEX
+from serrm.arrays.arc_evaluation import open_arc_evaluation
+from serrm.arrays.arc_stream import open_arc_stream
+from serrm.arrays.build_arc import build_arc_arrays
+from serrm.datasets.arc import AUDIT, PAIRS, SCHEMA
+from serrm.manifest import file_names
 
 NUM_PUZZLES, NUM_EVALUATED, NUM_DEMONSTRATIONS, SIDE = 960, 400, 3, 30
 NUM_VARIANTS, BATCH_SIZE, NUM_BATCHES = 1000, 272, 100

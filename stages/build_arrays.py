@@ -7,10 +7,10 @@ from stages.layout import Layout
 
 def build_arrays(profile: str = typer.Option(...), task: str = typer.Option(...)) -> None:
     """Turn the puzzle sets of a task into arrays."""
+    from serrm.arrays.build import build
+    from serrm.arrays.settings import ArraySettings
     from serrm.config import read_cell
-    from serrm.data.settings import DATA
-    from serrm.data.tasks import build
 
     layout = Layout(profile)
-    settings = read_cell(DATA[task].arrays, layout.config / "arrays" / f"{task}.json")
+    settings = read_cell(ArraySettings, layout.config / "arrays" / f"{task}.json")
     build(layout.augmented / task, layout.arrays / task, task, **settings.model_dump())

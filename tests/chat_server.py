@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from serrm.inference.language_model.prompts import format_rows, sudoku_prompt
-from serrm.inference.language_model.settings import LanguageModelSettings
+from serrm.asking.prompts import format_rows, sudoku_prompt
+from serrm.asking.settings import LanguageModelSettings
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from serrm.arrays.build_puzzles import build_arrays
 from serrm.config import TrainCell
-from serrm.data.arrays import build_arrays
-from serrm.data.puzzle_sets import set_file, write_puzzle_set
+from serrm.datasets.sudoku import set_file, write_puzzle_set
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side

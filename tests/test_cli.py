@@ -133,7 +133,7 @@ def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("serrm.inference.conformance.check_conformance", interrupt)
+    monkeypatch.setattr("serrm.published.conformance.check_conformance", interrupt)
     assert main(["conformance", __file__]) == 130
 
 
@@ -158,7 +158,7 @@ def test_conformance_goes_on_after_a_bad_file_and_fails(capsys: pytest.CaptureFi
 def test_conformance_fails_where_a_number_is_off(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tolerance = "serrm.inference.conformance.LOSS_TOLERANCE"
+    tolerance = "serrm.published.conformance.LOSS_TOLERANCE"
     monkeypatch.setattr(tolerance, -1.0)
     assert main(["conformance", str(VECTORS / "se_rrm_rope.npz")]) == 1
     rows = [line.split() for line in output_of(capsys)[0].splitlines() if line]
@@ -275,8 +275,8 @@ def published_file(project: Path, family: str) -> Path:
     import torch
 
     from serrm.config import read_params
-    from serrm.inference.exchange import published_weights
     from serrm.models.registry import build_model
+    from serrm.published.exchange import published_weights
     from serrm.resolve import train_cell
 
     params = read_params(project / "params.yaml")

@@ -21,8 +21,8 @@ OUTSIDE = (
     "serrm.tracking",
     "serrm.reporting",
     "serrm.drawing",
-    "serrm.data.sources",
-    "serrm.inference.language_model",
+    "serrm.sources",
+    "serrm.asking",
     "serrm.puzzles.sudoku.pysudoku_grids",
 )
 # Refuses the packages of the extra, then imports the core, trains on prepared arrays, and solves with what it trained.

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from serrm.arrays.puzzles import open_arrays
+from serrm.arrays.stream import ExampleStream
 from serrm.config import EvaluateCell, Execution, TrainCell, read_params
-from serrm.data.arrays import open_arrays
-from serrm.data.batches import ExampleStream
 from serrm.inference.evaluate import evaluate
 from serrm.inference.load import load_model
 from serrm.models.recurrence import RecurrentModel

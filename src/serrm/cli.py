@@ -53,7 +53,7 @@ def conformance(
 ) -> None:
     """Compare our models with numbers of the authors' published code (.npz vector files)."""
     from serrm.display import conformance_table, console
-    from serrm.inference.conformance import check_conformance
+    from serrm.published.conformance import check_conformance
 
     screen, is_ok = console(), True
     for file in files:
@@ -86,7 +86,7 @@ def evaluate(
 ) -> None:
     """Score a checkpoint on any file of Sudoku puzzles, whatever the sizes of their grids."""
     from serrm.display import console, remarks_on, scores_table
-    from serrm.inference.score_file import score_file
+    from serrm.solving.score_file import score_file
     from serrm.training.device import choose_device, keep_memory
 
     keep_memory()
@@ -119,7 +119,7 @@ def import_checkpoint(
     is_forced: bool = typer.Option(False, "--force", help="Replace a checkpoint that is there."),
 ) -> None:
     """Make a checkpoint of the weights that the authors' code saves, to score it with `evaluate`."""
-    from serrm.inference.exchange import import_checkpoint
+    from serrm.published.exchange import import_checkpoint
     from serrm.resolve import train_cell
 
     root = find_root(Path.cwd())
@@ -138,7 +138,7 @@ def export_checkpoint(
     is_forced: bool = typer.Option(False, "--force", help="Replace a file that is there."),
 ) -> None:
     """Save the weights of a checkpoint as the authors' code does."""
-    from serrm.inference.exchange import export_checkpoint
+    from serrm.published.exchange import export_checkpoint
 
     shapes = export_checkpoint(checkpoint, target, replaces=is_forced)
     typer.echo(f"{target}: {len(shapes)} weights, {sum(map(math.prod, shapes.values())):,} numbers")

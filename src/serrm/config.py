@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
-from serrm.data.settings import DATA, ArraySettings
+from serrm.arrays.settings import ArraySettings
 from serrm.grid import Block, Grid
 from serrm.models.settings import ModelSettings, Settings
+from serrm.sources.settings import DOWNLOAD
 from serrm.training.settings import Fidelity, TrainSettings
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are called after it
@@ -157,8 +158,8 @@ class Params(Settings):
             raise ValueError(f"profile: {self.profile!r} is none of {', '.join(self.profiles)}")
         for where, block in self._blocks():
             for task in block.tasks:
-                if task not in DATA:
-                    raise ValueError(f"{where}.tasks: {task!r} is none of {', '.join(DATA)}")
+                if task not in DOWNLOAD:
+                    raise ValueError(f"{where}.tasks: {task!r} is none of {', '.join(DOWNLOAD)}")
         for where, names in self._names_of_models():
             for name in names:
                 if name not in self.model:

@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from serrm.inference.conformance import Check
+from serrm.published.conformance import Check
 
 PLAIN_WIDTH = 110  # of what does not go to a terminal
 

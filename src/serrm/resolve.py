@@ -13,9 +13,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from serrm.arrays.settings import ArraySettings
 from serrm.config import EvaluateCell, TrainCell, parse
-from serrm.data.settings import DATA
+from serrm.datasets.settings import AUGMENT
 from serrm.grid import Grid
+from serrm.sources.settings import DOWNLOAD
 
 Tree = Mapping[str, Any]
 PAPER = "paper"
@@ -25,6 +27,12 @@ UNREMARKABLE = ("seed", "log_every", "snapshots", "prebuilt", "compile", "epochs
 PAPER_EXAMPLES = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
 LENGTH = ("epochs", "steps")
 NESTED = ("train", "fidelity", "arrays")  # sections of a variant's entry beside its model's keys
+# By the names of their sections: what the stages of a task's data take.
+DATA: dict[str, Mapping[str, type[BaseModel]]] = {
+    "download": DOWNLOAD,
+    "augment": AUGMENT,
+    "arrays": dict.fromkeys(DOWNLOAD, ArraySettings),
+}
 SECTIONS = {"arc_agi_1": "arc_agi", "arc_agi_2": "arc_agi"}  # tasks that share their sections
 SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D forgets
 
@@ -39,9 +47,9 @@ def resolve(params: Tree, profile: str) -> dict[str, BaseModel]:
     for task in grid.tasks():
         data, where = of_task(params, task, "profiles", profile, "data"), f"profiles.{profile}.data.{task}"
         seed = data.get("seed", 0)
-        for name, kind in DATA[task]._asdict().items():
+        for name, kinds in DATA.items():
             values = entry(data, name, where=where)
-            files[f"{name}/{task}"] = parse(kind, {**values, "seed": seed}, f"{where}.{name}")
+            files[f"{name}/{task}"] = parse(kinds[task], {**values, "seed": seed}, f"{where}.{name}")
     for task, variant, run in grid.cells():
         cell = train_cell(params, profile, task, variant, run)
         files[f"train/{cell.name}"] = cell

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from serrm.asking import client
+from serrm.asking.prompts import sudoku_prompt
 from serrm.cli import main
 from serrm.commands.ask import row_name
-from serrm.inference.language_model import client
-from serrm.inference.language_model.prompts import sudoku_prompt
 from serrm.puzzles.sudoku.cpsat import iterate_solutions
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv

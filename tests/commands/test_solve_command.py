@@ -19,12 +19,12 @@ from PIL import Image
 from serrm.cli import main
 from serrm.commands.trace import telling_steps
 from serrm.config import TrainCell
-from serrm.inference.answers import Trace
 from serrm.inference.load import LoadedModel
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.text import format_grid, parse_grid
+from serrm.solving.answers import Trace
 from serrm.training.checkpoint import write_checkpoint
 from tests.oracle import make_oracle
 

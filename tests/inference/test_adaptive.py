@@ -12,10 +12,10 @@ from torch import Tensor
 
 from serrm.config import TrainCell
 from serrm.inference.adaptive import TIE, Job, Outcome, Plan, Pool, first_of_largest, solve_adaptively
-from serrm.inference.conformance import confidence
 from serrm.inference.predict import predict_logits
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
+from serrm.published.conformance import confidence
 from tests.oracle import make_oracle
 
 pytestmark = pytest.mark.numeric

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
+from serrm.arrays.puzzles import PuzzleArrays, open_arrays
 from serrm.config import EvaluateCell, EvaluateSettings, Execution, TrainCell
-from serrm.data.arrays import PuzzleArrays, open_arrays
 from serrm.inference.evaluate import evaluate, evaluate_together
 from serrm.inference.evaluate_sets import rows_at_once, score_batches, score_set
 from serrm.inference.load import LoadedModel, load_model

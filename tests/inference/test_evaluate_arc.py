@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
+from serrm.arrays.build_arc import build_arc_arrays
 from serrm.config import EvaluateCell, TrainCell
-from serrm.data.arc_arrays import build_arc_arrays
-from serrm.data.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
-from serrm.data.arc_sets import PAIRS, write_pairs
+from serrm.datasets.arc import PAIRS, write_pairs
 from serrm.inference.demonstrations import score_demonstrations
 from serrm.inference.evaluate_arc import evaluate_arc
 from serrm.inference.gallery import Gallery

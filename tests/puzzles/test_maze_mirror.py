@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serrm.data.sources.maze_settings import MAZE_HARD
 from serrm.puzzles.maze.generate import generate_mazes
 from serrm.puzzles.maze.grid import WALL
 from serrm.puzzles.maze.parse import MazePuzzle, read_csv, write_csv
@@ -19,6 +18,7 @@ from serrm.puzzles.maze.paths import (
     num_steps,
     shortest_path,
 )
+from serrm.sources.maze_settings import MAZE_HARD
 
 FOLDER = Path(os.environ["SERRM_MIRROR"]) / "maze-30x30-hard-1k"
 NAMES = ["train.csv", "test.csv"]

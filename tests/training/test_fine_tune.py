@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from serrm.config import Execution, TrainCell
-from serrm.data.manifest import hash_file
+from serrm.manifest import hash_file
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from serrm.arrays.puzzles import PuzzleArrays, open_arrays
+from serrm.arrays.stream import Examples, ExampleStream
 from serrm.config import TrainCell
-from serrm.data.arrays import PuzzleArrays, open_arrays
-from serrm.data.batches import Examples, ExampleStream
 from serrm.models.halting import CONTINUE, HALT, halts
 from serrm.models.recurrence import InputEmbedding, Network, RecurrentModel, Schedule, StepOutput, Update
 from serrm.models.registry import build_model

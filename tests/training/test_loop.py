@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from serrm.arrays.puzzles import open_arrays
+from serrm.arrays.stream import ExampleStream
 from serrm.config import TrainCell
-from serrm.data.arrays import open_arrays
-from serrm.data.batches import ExampleStream
 from serrm.models.registry import build_model
 from serrm.training.loop import Record, Tally, Trainer
 from serrm.training.slots import Slots

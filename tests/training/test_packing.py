@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from serrm.config import Execution, TrainCell
-from serrm.data.manifest import file_names
+from serrm.manifest import file_names
 from serrm.training import __main__ as command_line
 from serrm.training import checkpoint as ckpt
 from serrm.training.away import train_packed

@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from serrm.config import Execution, TrainCell
-from serrm.data.manifest import hash_file
+from serrm.manifest import hash_file
 from serrm.models.operations import count_work
 from serrm.training import checkpoint as ckpt
 from serrm.training.divergence import Diverged

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from serrm.data.batches import Examples
+from serrm.arrays.stream import Examples
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import HrmSettings, ModelSettings, RandomHalting, SeRrmSettings, TrmSettings

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from serrm.inference.language_model.settings import LanguageModelSettings
+    from serrm.asking.settings import LanguageModelSettings
 
 SECTION = "language_model"
 
@@ -84,7 +84,7 @@ def ask(
     if target is not None:
         _write(target, {SECTION: settings.model_dump(mode="json"), "sets": sets})
     if report is not None and metrics is not None:
-        from serrm.inference.language_model.evaluate import language_model_metrics
+        from serrm.asking.evaluate import language_model_metrics
 
         _write(metrics, language_model_metrics(row, report, settings, sets))
         typer.echo(f"{metrics}: the row {row} of table 1, which the next tabulate shows")
@@ -102,8 +102,8 @@ def row_name(text: str) -> str:
 
 def _settings(options: Mapping[str, Any]) -> "LanguageModelSettings":
     """The section of params.yaml, with the options that were given laid over it."""
+    from serrm.asking.settings import LanguageModelSettings
     from serrm.config import parse
-    from serrm.inference.language_model.settings import LanguageModelSettings
     from serrm.project import project_params
 
     root = _root()
@@ -155,8 +155,8 @@ def _cache_file(row: str) -> Path:
 def _score(
     files: list[Path], profile: str | None, settings: "LanguageModelSettings", cache: Path
 ) -> dict[str, Any]:
-    from serrm.inference.language_model.evaluate import evaluate_language_model
-    from serrm.inference.language_model.questions import draw_sets, puzzles_of_arrays, puzzles_of_files
+    from serrm.asking.evaluate import evaluate_language_model
+    from serrm.asking.questions import draw_sets, puzzles_of_arrays, puzzles_of_files
     from serrm.project import find_root
 
     if files:

@@ -7,8 +7,8 @@ import typer
 
 if TYPE_CHECKING:
     from serrm.config import Execution
-    from serrm.forecast.workload import Stage
-    from serrm.rehearsal.pool import Result
+    from serrm.planning.pool import Result
+    from serrm.planning.workload import Stage
 
 PROFILE = typer.Option(None, help="An entry of `profiles` in params.yaml. Default: the active one.")
 MIRROR = typer.Option(
@@ -33,13 +33,13 @@ def rehearse(
 ) -> None:
     """Run every stage of a profile with small models, few puzzles and few steps, and tell what the real run takes."""
     from serrm.config import Execution, parse, pipeline_commands
-    from serrm.forecast.workload import workload
     from serrm.grid_file import grid_sections
+    from serrm.planning.folder import PLACE, project
+    from serrm.planning.miniature import has_compiling, miniature, mirrored, selected
+    from serrm.planning.pipeline import jobs
+    from serrm.planning.pool import num_processes, run_all
+    from serrm.planning.workload import workload
     from serrm.project import PARAMS, PIPELINE, STAGES, check_profile, find_root, project_params
-    from serrm.rehearsal.folder import PLACE, project
-    from serrm.rehearsal.miniature import has_compiling, miniature, mirrored, selected
-    from serrm.rehearsal.pipeline import jobs
-    from serrm.rehearsal.pool import num_processes, run_all
     from serrm.training.device import choose_device
 
     if tflops == 0:
@@ -68,7 +68,7 @@ def rehearse(
 def _tell(results: "list[Result]", compiles: bool) -> bool:
     """Print how every stage went; whether all is well."""
     from serrm.display import console
-    from serrm.rehearsal.report import results_table
+    from serrm.planning.report import results_table
 
     console().print(results_table(results))
     failed = [result for result in results if result.error is not None]
@@ -86,8 +86,8 @@ def _tell(results: "list[Result]", compiles: bool) -> bool:
 def _tell_needs(profile: str, stages: "list[Stage]", execution: "Execution", tflops: float | None) -> None:
     """Print what the real run needs, cell by cell and in all."""
     from serrm.display import console
-    from serrm.forecast.rate import Rate, measured_rate, words
-    from serrm.rehearsal.report import disk_words, needs_table
+    from serrm.planning.rate import Rate, measured_rate, words
+    from serrm.planning.report import disk_words, needs_table
 
     heaviest = max((stage for stage in stages if stage.name == "train"), key=lambda each: each.operations)
     rate = measured_rate(heaviest.product, execution) if tflops is None else Rate(1e12 * tflops)

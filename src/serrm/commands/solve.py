@@ -18,7 +18,7 @@ import typer
 from serrm.extra import need
 
 if TYPE_CHECKING:
-    from serrm.inference.answers import Answer, Trace
+    from serrm.solving.answers import Answer, Trace
 
 log = logging.getLogger(__name__)
 Write = Callable[[str], Any]
@@ -91,8 +91,8 @@ def solve(
     arguments, folder = puzzles or _piped(), checkpoint or packaged_checkpoint()
     _check(picture, is_exact)
     from serrm.inference.load import load_model
-    from serrm.inference.puzzle_stream import read_arguments
-    from serrm.inference.solve import SolveOptions, Solver
+    from serrm.solving.puzzle_stream import read_arguments
+    from serrm.solving.solve import SolveOptions, Solver
     from serrm.training.device import choose_device, keep_memory
 
     keep_memory()
@@ -189,7 +189,7 @@ def _give(
     answers: Iterable["Answer"], write: Write, notation: Notation, is_traced: bool, picture: Path | None
 ) -> bool:
     """Write the answers as they come, and say what they are in all; whether all are verified."""
-    from serrm.inference.answers import FORMATS, Status, summary
+    from serrm.solving.answers import FORMATS, Status, summary
 
     form, start = FORMATS[notation.value], time.perf_counter()
     statuses: Counter[Status] = Counter()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from serrm.drawing.panels import Panel, question_panel, trace_panels
-from serrm.inference.answers import Trace
+from serrm.solving.answers import Trace
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from serrm.arrays.arc_demonstrations import ArcDemonstrations
 from serrm.config import EvaluateSettings
-from serrm.data.arc_demonstrations import ArcDemonstrations
 from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.predict import predict_logits
 from serrm.models.recurrence import RecurrentModel

@@ -16,11 +16,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from serrm.arrays.arc_demonstrations import open_arc_demonstrations
+from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.stream import Examples
 from serrm.config import EvaluateCell, TaskType
-from serrm.data.arc_demonstrations import open_arc_demonstrations
-from serrm.data.arc_evaluation import ArcEvaluation, open_arc_evaluation
-from serrm.data.batches import Examples
-from serrm.data.randomness import Purpose, keyed_rng
 from serrm.inference.demonstrations import score_demonstrations
 from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.gallery import Gallery
@@ -28,6 +27,7 @@ from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict_logits
 from serrm.models.recurrence import RecurrentModel
 from serrm.progress import watch
+from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally
 from serrm.scoring.submission import check_submission, submission
 from serrm.training.device import supported

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
+from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays
 from serrm.config import EvaluateCell, EvaluateSettings
-from serrm.data.arrays import PuzzleArrays, evaluation_sets, open_arrays
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict

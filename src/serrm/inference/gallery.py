@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.data.manifest import new_directory
+from serrm.manifest import new_directory
 from serrm.puzzles.alphabet import alphabet
 from serrm.training.processes import Processes
 

@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
+from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays
 from serrm.config import HEADLINE_STEPS, EvaluateCell
-from serrm.data.arrays import PuzzleArrays, evaluation_sets, open_arrays
-from serrm.data.randomness import Purpose, keyed_rng
 from serrm.inference.adaptive import Plan
 from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.frontier import RESTARTS, SYMMETRIC, adaptive_curve, breadth_points
@@ -23,6 +22,7 @@ from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict
 from serrm.inference.verify import VERIFIERS
 from serrm.puzzles.alphabet import alphabet
+from serrm.randomness import Purpose, keyed_rng
 from serrm.training.device import supported
 from serrm.training.loop import DTYPES
 from serrm.training.processes import ALONE, Processes

@@ -1,7 +1,7 @@
 """Ways to compute softmax attention with PyTorch, equal but for rounding, and which one a shape gets.
 
 The choice is read from a committed table that `benchmarks/attention.py` measures, never timed at run time: the same
-inputs give the same numbers on every run. Native kernels, where they fit, come before all of these (native/).
+inputs give the same numbers on every run. Native kernels, where they fit, come before all of these (kernels/cpu/).
 """
 
 import json

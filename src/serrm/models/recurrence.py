@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from serrm.kernels.cpu.network import NativeNetwork, fits
 from serrm.models.compiled import compile_in_place
 from serrm.models.layers import Rotation, rms_norm, truncated_normal
-from serrm.models.native.network import NativeNetwork, fits
 
 State = tuple[Tensor, ...]
 Apply = Callable[[Tensor, Tensor], Tensor]  # (state, injection) -> new state

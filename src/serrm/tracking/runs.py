@@ -12,7 +12,7 @@ from mlflow.entities import Dataset, DatasetInput, Metric, RunStatus, RunTag
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 
-from serrm.data.manifest import hash_file
+from serrm.manifest import hash_file
 from serrm.reporting.results import Evaluation
 from serrm.tracking.store import CURRENT, TRAINING, connect, experiments, known_run, new_run, tagged_runs
 from serrm.tracking.words import cell_tags, description, headline, training_digest

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import torch
 
+from serrm.arrays.stream import Stream
+from serrm.arrays.tasks import open_stream
 from serrm.config import TrainCell
-from serrm.data.batches import Stream
-from serrm.data.tasks import open_stream
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 

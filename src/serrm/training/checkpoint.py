@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from serrm.data.manifest import hash_file, new_directory
+from serrm.manifest import hash_file, new_directory
 
 log = logging.getLogger(__name__)
 MODEL = "model.safetensors"
@@ -29,7 +29,7 @@ STATE = "training_state.pt"
 CONFIG = "config.json"
 SUMS = "SHA256SUMS"  # as sha256sum writes and checks them
 PACKAGES = ("torch", "numpy", "serrm")
-SOURCES = ("**/*.py", "models/*.json", "models/native/*.h", "models/native/*.cpp")  # what decides the numbers
+SOURCES = ("**/*.py", "models/*.json", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # what decides the numbers
 
 
 def write_checkpoint(

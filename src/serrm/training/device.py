@@ -9,7 +9,7 @@ import sys
 import torch
 
 from serrm.config import Execution
-from serrm.models.native.build import has_avx512, has_avx512_bf16
+from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16
 from serrm.training.processes import ALONE, Processes, under_torchrun
 from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.settings import TrainSettings

@@ -2,7 +2,7 @@
 
 import torch
 
-from serrm.data.randomness import Purpose, keyed_rng
+from serrm.randomness import Purpose, keyed_rng
 
 
 def seed_dropout(seed: int, step: int, first: int) -> None:

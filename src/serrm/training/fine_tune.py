@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from serrm.data.manifest import hash_file
+from serrm.manifest import hash_file
 from serrm.models.recurrence import RecurrentModel
 from serrm.training.checkpoint import MODEL, read_config, read_weights
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from serrm.data.manifest import new_directory
+from serrm.manifest import new_directory
 from serrm.training import checkpoint as ckpt
 from serrm.training.processes import Processes
 from serrm.training.snapshots import SNAPSHOTS

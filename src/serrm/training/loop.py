@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from serrm.data.batches import Stream
+from serrm.arrays.stream import Stream
 from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.task_types import update_rows

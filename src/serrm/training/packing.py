@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import torch
 from pydantic import PositiveInt
 
+from serrm.arrays.training_data import copy_training_data, training_hash
 from serrm.config import TrainCell
-from serrm.data.manifest import file_names, hash_file, new_directory
-from serrm.data.training_data import copy_training_data, training_hash
+from serrm.manifest import file_names, hash_file, new_directory
 from serrm.models.recurrence import num_parameters
 from serrm.models.settings import Settings
 from serrm.training import checkpoint as ckpt

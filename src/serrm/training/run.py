@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from serrm.arrays.ahead import ReadAhead
+from serrm.arrays.training_data import training_hash
 from serrm.config import Execution, TrainCell
-from serrm.data.ahead import ReadAhead
-from serrm.data.training_data import training_hash
 from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
 from serrm.progress import Bar

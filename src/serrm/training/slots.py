@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from serrm.data.batches import Stream
+from serrm.arrays.stream import Stream
 from serrm.models.recurrence import RecurrentModel, State
 
 

@@ -9,9 +9,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from serrm.arrays.training_data import training_hash
 from serrm.config import TrainCell, parse, read_cell
-from serrm.data.manifest import file_names
-from serrm.data.training_data import training_hash
+from serrm.manifest import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.finished import FINISHED
 from serrm.training.packing import PACKING, PART, Packing, Places, newest, places

@@ -1,0 +1,140 @@
+"""The stream of ARC training examples: an epoch shuffles the puzzles, each in one random variant with all its pairs.
+
+A pair lies at a random place of the canvas that has room for question and answer (translation), but one of each
+puzzle, drawn anew every epoch, stays at the corner. Example number n is a pure function of (seed, n), so any number
+of workers may gather any parts of the stream. Paper: section "ARC-AGI", data.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from serrm.arrays.arc import ArcArrays, open_arc_arrays
+from serrm.arrays.arc_images import draw_images, image_sizes
+from serrm.arrays.arc_index import TaskTypes, used_variants
+from serrm.arrays.puzzles import TRAIN
+from serrm.arrays.stream import Examples
+from serrm.puzzles.alphabet import ARC
+from serrm.randomness import Purpose, keyed_rng
+
+
+class Drawn(NamedTuple):
+    """What chance decides for examples: pair, slot of the variant, and place in the room there is, 0 to 1."""
+
+    pairs: Int64[np.ndarray, " B"]
+    slots: Int64[np.ndarray, " B"]
+    shifts: Float64[np.ndarray, "B 2"]
+
+
+@dataclass(frozen=True, eq=False)
+class ArcStream:
+    """Endless training examples from the pairs of `arrays` in the given variants of the index.
+
+    `variants` are rows of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. Those of the published code's fault
+    are (0, …, 7, 0): the ninth is a task type of its own.
+    """
+
+    arrays: ArcArrays
+    variants: tuple[int, ...]
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a variant that the index has not."""
+        assert len(self.task_types) > 0  # made now, so that a wrong variant is refused at once
+
+    @cached_property
+    def task_types(self) -> TaskTypes:
+        """The rows of the task-type table."""
+        return TaskTypes(self.arrays.puzzle_names, self.arrays.index, self.variants)
+
+    @property
+    def num_examples(self) -> int:
+        """Examples an epoch: the pairs trained on, whatever the number of variants."""
+        return len(self.arrays)
+
+    @property
+    def num_task_types(self) -> int:
+        """Puzzles times variants used."""
+        return len(self.task_types)
+
+    @property
+    def puzzle_names(self) -> tuple[str, ...]:
+        """The puzzles in the order of the task-type table, each with all its variants."""
+        return self.arrays.puzzle_names
+
+    @property
+    def num_symbols(self) -> int:
+        """K of the alphabet, padding included."""
+        return ARC.num_symbols
+
+    @property
+    def side(self) -> int:
+        """Rows and columns of the canvas."""
+        return self.arrays.side
+
+    def gather(self, start: int, num: int) -> Examples:
+        """The examples start … start+num-1 in their variants, at their places."""
+        pairs, slots, shifts = self.examples(start, num)
+        return gather_pairs(self.arrays, self.task_types, pairs, slots, shifts)
+
+    def examples(self, start: int, num: int) -> Drawn:
+        """What was drawn for the examples start … start+num-1."""
+        epochs, places = np.divmod(np.arange(start, start + num), self.num_examples)
+        parts = []
+        for epoch in np.unique(epochs).tolist():
+            whole = _epoch(self.seed, epoch, self._num_pairs, len(self.variants))
+            parts.append(Drawn(*(part[places[epochs == epoch]] for part in whole)))
+        return Drawn(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    @cached_property
+    def _num_pairs(self) -> tuple[int, ...]:
+        return tuple(np.bincount(self.arrays.puzzles).tolist())
+
+
+def open_arc_stream(
+    arrays: Path, num_variants: int, seed: int, *, has_identity_twice: bool = False
+) -> ArcStream:
+    """The training stream of a folder of ARC arrays in the first variants of its index."""
+    return ArcStream(open_arc_arrays(arrays, TRAIN), used_variants(num_variants, has_identity_twice), seed)
+
+
+def gather_pairs(
+    arrays: ArcArrays,
+    task_types: TaskTypes,
+    pairs: Int64[np.ndarray, " B"],
+    slots: Int64[np.ndarray, " B"],
+    shifts: Float64[np.ndarray, "B 2"],
+) -> Examples:
+    """Questions and answers of pairs in the variants of their slots, both of a pair at one place of the canvas."""
+    puzzles = arrays.puzzles[pairs]
+    changes = task_types.changes(puzzles, slots)
+    questions = image_sizes(arrays.question_sizes[pairs], changes[:, 0])
+    answers = image_sizes(arrays.answer_sizes[pairs], changes[:, 0])
+    room = arrays.side - np.maximum(questions, answers)
+    offsets = (shifts * (room + 1)).astype(np.int64)
+    return Examples(
+        draw_images(arrays.questions, pairs, questions, changes, offsets),
+        draw_images(arrays.answers, pairs, answers, changes, offsets),
+        task_types.rows(puzzles, slots),
+    )
+
+
+@lru_cache(maxsize=4)
+def _epoch(seed: int, epoch: int, num_pairs: tuple[int, ...], num_slots: int) -> Drawn:
+    """An epoch of puzzles with so many pairs each, those of a puzzle side by side in the arrays and in the epoch."""
+    counts = np.array(num_pairs)
+    first = np.cumsum(counts) - counts
+    puzzles = np.repeat(np.arange(len(counts)), counts)
+    turns = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(len(counts))
+    slots = keyed_rng(seed, Purpose.MEMBER, epoch).integers(num_slots, size=len(counts))
+    rng = keyed_rng(seed, Purpose.PAIR, epoch)
+    pairs = np.lexsort((rng.random(len(puzzles)), turns[puzzles]))
+    shifts = keyed_rng(seed, Purpose.TRANSLATION, epoch).random((len(puzzles), 2))
+    chosen = first + rng.integers(np.maximum(counts, 1))
+    # One of each puzzle stays at the corner; the audit may leave a puzzle without pairs.
+    shifts[chosen[counts > 0]] = 0
+    return Drawn(pairs, slots[puzzles[pairs]], shifts[pairs])

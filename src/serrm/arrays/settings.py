@@ -1,0 +1,13 @@
+"""How many symmetric images a training puzzle has: settings of the `build_arrays` stage, the same for every task."""
+
+from pydantic import NonNegativeInt
+
+from serrm.sources.sudoku_settings import Closed
+
+
+class ArraySettings(Closed):
+    """How the training set is augmented; a recipe may ask for fewer images than are built."""
+
+    num_augmentations: NonNegativeInt  # symmetric images of a training puzzle, besides itself
+    prebuilt: bool  # store their parameters, or draw them when a batch is gathered (Sudoku)
+    seed: NonNegativeInt

@@ -1,0 +1,1 @@
+"""Raw files become puzzle sets: seeded subsets, every answer checked, as Parquet."""

@@ -1,0 +1,188 @@
+"""Raw ARC files become one audited set: every pair of the chosen puzzles as a row of Parquet.
+
+This is the work of the `augment` stage for ARC: puzzles that fit the canvas, a seeded subset of them, and for
+each pair whether it is trained on. Those are the demonstrations of all puzzles and the test pairs of training
+and concept puzzles, unless the audit finds one to be an image of a pair that is scored. (Transforms and colour
+permutations are applied when a batch is gathered.) Settings are chosen on training puzzles held out: they are
+scored in place of the evaluation puzzles, of which then nothing is used. Paper: section "ARC-AGI", data.
+"""
+
+import json
+import logging
+from collections.abc import Collection as Contained
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serrm.datasets.arc_audit import audit_overlap, audit_pairs, count_puzzles
+from serrm.manifest import check_manifest, new_directory
+from serrm.puzzles.arc.audit import Forms, canonical_forms
+from serrm.puzzles.arc.grid import MAX_SIDE, SCORED, ArcPuzzle, NamedPairs, PairName, Scored, named_pairs
+from serrm.randomness import Purpose, keyed_rng
+from serrm.sources.arc_layout import VERSIONS, Version, read_raw
+
+logger = logging.getLogger(__name__)
+
+PAIRS = "pairs.parquet"
+AUDIT = "audit.json"
+
+
+def write_arc_sets(
+    raw: Path,
+    target: Path,
+    *,
+    version: Version,
+    canvas: int,
+    num_train: int | None,
+    num_test: int | None,
+    seed: int,
+    scored: Scored = "evaluation",
+) -> None:
+    """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
+
+    Args:
+        raw: what the `download` stage wrote.
+        version: ARC-AGI-1 or ARC-AGI-2, both with ConceptARC if it is there.
+        canvas: side of the canvas; puzzles with a larger grid are left out.
+        num_train: training and concept puzzles drawn among those; None takes all.
+        num_test: evaluation puzzles drawn; None takes all. Or training puzzles held out.
+        seed: of the two draws; a larger draw of one seed holds a smaller one.
+        scored: whether evaluation puzzles are scored, or training puzzles held out.
+
+    Raises:
+        ValueError: the raw files are not those of the manifest, a file is malformed, there are fewer puzzles
+            than asked for, or no number to hold out. Nothing is left behind.
+    """
+    if not 1 <= canvas <= MAX_SIDE:
+        raise ValueError(f"a canvas of side {canvas}, 1 to {MAX_SIDE} expected")
+    check_manifest(raw)
+    published = {number: read_raw(raw, number) for number in VERSIONS}
+    forms = {number: canonical_forms(named_pairs(puzzles)) for number, puzzles in published.items()}
+    fitting = [puzzle for puzzle in published[version] if largest_side(puzzle) <= canvas]
+    used = fitting
+    if scored == "held_out":
+        used = hold_out(fitting, num_test, seed, close_to_evaluation(forms.values()))
+    pairs = named_pairs(draw_puzzles(used, num_train, num_test, seed))
+    held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
+    trained, findings = audit_pairs(pairs, forms[version] | canonical_forms(held_out))
+    audit = {
+        "version": version,
+        "canvas": canvas,
+        "seed": seed,
+        "num_published": count_puzzles(forms[version]),
+        "num_fitting": count_puzzles(named_pairs(fitting)),
+        **findings,
+        **audit_overlap(forms[1], forms[2]),
+    }
+    with new_directory(target) as directory:
+        write_pairs(directory / PAIRS, pairs, trained)
+        (directory / AUDIT).write_text(json.dumps(audit, indent=2) + "\n", encoding="utf-8")
+    logger.info("%s: puzzles %s, dropped pairs %d", target, audit["num_puzzles"], audit["num_dropped_pairs"])
+
+
+def largest_side(puzzle: ArcPuzzle) -> int:
+    """Rows or columns, whichever are more, of the puzzle's largest grid."""
+    pairs = puzzle.demonstrations + puzzle.tests
+    largest: int = max(max(grid.shape) for pair in pairs for grid in (pair.question, pair.answer))
+    return largest
+
+
+def draw_puzzles(
+    puzzles: Sequence[ArcPuzzle], num_train: int | None, num_test: int | None, seed: int
+) -> list[ArcPuzzle]:
+    """Random subsets of the training and concept puzzles and of those to score, in their order."""
+    train = [puzzle for puzzle in puzzles if puzzle.collection not in SCORED]
+    test = [puzzle for puzzle in puzzles if puzzle.collection in SCORED]
+    drawn = {
+        *_draw(train, num_train, keyed_rng(seed, Purpose.SUBSET, 0), "training and concept"),
+        *_draw(test, num_test, keyed_rng(seed, Purpose.SUBSET, 1), "evaluation"),
+    }
+    return [puzzle for puzzle in puzzles if puzzle in drawn]
+
+
+def hold_out(
+    puzzles: Sequence[ArcPuzzle], num: int | None, seed: int, barred: Contained[str]
+) -> list[ArcPuzzle]:
+    """The puzzles without the evaluation ones, and `num` of the training puzzles as held out; in their order.
+
+    Those with a name in `barred` are not held out. ValueError if there are not that many, or no number is given.
+    """
+    if num is None:
+        raise ValueError("held-out puzzles are to be scored, and no number of them is given")
+    free = [puzzle for puzzle in puzzles if puzzle.collection == "training" and puzzle.name not in barred]
+    rng = keyed_rng(seed, Purpose.SUBSET, 2)
+    drawn = {puzzle.name for puzzle in _draw(free, num, rng, "held-out training")}
+    return [
+        replace(puzzle, collection="held_out") if puzzle.name in drawn else puzzle
+        for puzzle in puzzles
+        if puzzle.collection != "evaluation"
+    ]
+
+
+def close_to_evaluation(forms: Iterable[Forms]) -> set[str]:
+    """Puzzles that have a pair or its image, or the name, of an evaluation puzzle of any of these sets.
+
+    Most evaluation puzzles of ARC-AGI-1 are training puzzles of ARC-AGI-2: whoever chooses on those has chosen on
+    what is scored.
+    """
+    named = [(name, form) for of_set in forms for name, form in of_set.items()]
+    evaluated = {form for name, form in named if name.collection == "evaluation"}
+    return {name.puzzle for name, form in named if form in evaluated}
+
+
+def _draw(
+    puzzles: Sequence[ArcPuzzle], num: int | None, rng: np.random.Generator, what: str
+) -> Sequence[ArcPuzzle]:
+    if num is None:
+        return puzzles
+    if not 1 <= num <= len(puzzles):
+        raise ValueError(f"{num} {what} puzzles asked for, {len(puzzles)} there")
+    return [puzzles[place] for place in rng.permutation(len(puzzles))[:num]]
+
+
+def schema() -> Any:
+    """pyarrow's description of the columns.
+
+    `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row.
+    """
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("puzzle", pa.string()),
+            ("collection", pa.string()),
+            ("role", pa.string()),
+            ("number", pa.int32()),
+            ("is_trained", pa.bool_()),
+            ("question_rows", pa.uint8()),
+            ("question_cols", pa.uint8()),
+            ("answer_rows", pa.uint8()),
+            ("answer_cols", pa.uint8()),
+            ("question", pa.binary()),
+            ("answer", pa.binary()),
+        ]
+    )
+
+
+def write_pairs(path: Path, pairs: NamedPairs, trained: Contained[PairName]) -> None:
+    """Write one row a pair, in the order given."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [
+        {
+            **name._asdict(),
+            "is_trained": name in trained,
+            "question_rows": pair.question.shape[0],
+            "question_cols": pair.question.shape[1],
+            "answer_rows": pair.answer.shape[0],
+            "answer_cols": pair.answer.shape[1],
+            "question": pair.question.tobytes(),
+            "answer": pair.answer.tobytes(),
+        }
+        for name, pair in pairs.items()
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)

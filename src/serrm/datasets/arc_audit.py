@@ -1,0 +1,107 @@
+"""The audit of an ARC set: which pairs may be trained on, and what `audit.json` says about it.
+
+`serrm.puzzles.arc.audit` decides which pairs are images of each other; here the pairs to be scored, the test
+pairs of evaluation puzzles (or of those held out), are held against all others, and ARC-AGI-1 against
+ARC-AGI-2. A trained image is dropped even where it is a demonstration of the very puzzle: 7 puzzles of ARC-AGI-1
+have a test pair that a transform and a recolouring make of a demonstration. Paper: section
+"ARC-AGI", data; the audit is ours.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from serrm.puzzles.arc.audit import (
+    Compared,
+    Forms,
+    Match,
+    are_identical,
+    canonical_forms,
+    find_matches,
+    find_overlaps,
+    puzzles_of,
+    question,
+    whole,
+)
+from serrm.puzzles.arc.grid import COLLECTIONS, NamedPairs, PairName
+
+Entries = dict[str, Any]  # of audit.json
+
+
+def audit_pairs(pairs: NamedPairs, forms: Forms) -> tuple[set[PairName], Entries]:
+    """The pairs to train on, and the findings.
+
+    Those are all but the pairs to be scored and their images. Pairs that only have a question in common with
+    one to be scored stay, and are listed.
+
+    Args:
+        forms: the canonical forms of these pairs and maybe of others.
+    """
+    tests, others = split_scored({name: forms[name] for name in pairs})
+    leaks = find_matches(tests, others)
+    dropped = {leak.trained for leak in leaks}
+    trained = {name: form for name, form in others.items() if name not in dropped}
+    assert not find_matches(tests, trained), "an image of a pair to be scored is trained on"
+    asked, known = split_scored(canonical_forms(pairs, question))
+    equal_questions = find_matches(asked, {name: known[name] for name in trained})
+    return set(trained), {
+        "num_puzzles": count_puzzles(pairs),
+        "num_test_pairs": len(tests),
+        "num_trained_pairs": len(trained),
+        "num_dropped_pairs": len(dropped),
+        # One entry for each test pair and trained pair that were images of each other.
+        "leaks": [_describe(leak, pairs, whole) for leak in leaks],
+        "puzzles_without_trained_pairs": sorted(puzzles_of(pairs) - puzzles_of(trained)),
+        "equal_questions": [_describe(match, pairs, question) for match in equal_questions],
+    }
+
+
+def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
+    """What the two ARC-AGIs have in common.
+
+    The last two entries are the pairs of one that are scored and, as they are or as images, trained on for the
+    other: a model trained for the one must not be scored on them.
+    """
+    tests_1, trained_1 = split_scored(arc_agi_1)
+    tests_2, trained_2 = split_scored(arc_agi_2)
+    return {
+        "overlaps": [
+            {"arc_agi_1": overlap.first, "arc_agi_2": overlap.second, **_numbers(overlap._asdict())}
+            for overlap in find_overlaps(arc_agi_1, arc_agi_2)
+        ],
+        "num_arc_agi_1_tests_trained_for_arc_agi_2": _num_matched(tests_1, trained_2),
+        "num_arc_agi_2_tests_trained_for_arc_agi_1": _num_matched(tests_2, trained_1),
+    }
+
+
+def split_scored(forms: Forms) -> tuple[Forms, Forms]:
+    """The pairs to be scored, and the others."""
+    tests = {name: form for name, form in forms.items() if name.is_evaluated}
+    return tests, {name: form for name, form in forms.items() if not name.is_evaluated}
+
+
+def _num_matched(tests: Forms, trained: Forms) -> int:
+    return len({match.test for match in find_matches(tests, trained)})
+
+
+def count_puzzles(pairs: Iterable[PairName]) -> dict[str, int]:
+    """How many puzzles of each collection the pairs belong to; none of ConceptARC where it is not packaged.
+
+    Those held out are counted where there are any.
+    """
+    counts = Counter(collection for _, collection in {(name.puzzle, name.collection) for name in pairs})
+    return {collection: counts[collection] for collection in dict.fromkeys([*COLLECTIONS, *sorted(counts)])}
+
+
+def _describe(match: Match, pairs: NamedPairs, compared: Compared) -> Entries:
+    """The two pairs, and whether they agree as they are, without a transform or recolouring."""
+    is_identical = are_identical(compared(pairs[match.test]), compared(pairs[match.trained]))
+    return {
+        "test": match.test._asdict(),
+        "trained": match.trained._asdict(),
+        "is_identical": is_identical,
+    }
+
+
+def _numbers(entries: Mapping[str, Any]) -> Entries:
+    return {name: value for name, value in entries.items() if isinstance(value, int)}

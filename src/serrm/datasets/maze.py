@@ -1,0 +1,170 @@
+"""Raw maze files become puzzle sets: one typed Parquet file a set, one row a maze, and an audit of both.
+
+This is the work of the `augment` stage for mazes: a seeded subset of each raw file, every label checked to be a
+shortest path, no test maze among the training mazes. (Dihedral images are made when a batch is gathered.)
+Paper: section "Maze", data: 1,000 + 1,000 mazes of 30×30.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serrm.datasets.sudoku import ROW_GROUP, TRAIN, draw, read_puzzle_set, set_file
+from serrm.manifest import check_manifest, new_directory
+from serrm.progress import watch
+from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
+from serrm.puzzles.maze.grid import format_maze, side_of
+from serrm.puzzles.maze.parse import MazePuzzle, read_csv
+from serrm.puzzles.maze.paths import (
+    are_valid_paths,
+    has_unique_shortest_path,
+    num_steps,
+    shortest_length,
+)
+from serrm.randomness import Purpose, keyed_rng
+from serrm.sources.maze_layout import TEST_MAZES, TRAIN_MAZES, maze_folder
+
+logger = logging.getLogger(__name__)
+
+TEST = "test"
+AUDIT = "audit.json"
+# Sets in the order of their streams of random numbers.
+FILES = {TRAIN: TRAIN_MAZES, TEST: TEST_MAZES}
+
+# A maze and its number: its row in the raw file from 0.
+Numbered = tuple[int, MazePuzzle]
+
+
+def write_maze_sets(
+    raw: Path, target: Path, *, num_train: int | None, num_test: int | None, seed: int
+) -> None:
+    """Write train.parquet, test_<side>x<side>.parquet and audit.json of a raw directory to `target`.
+
+    The audit counts mazes, those with only one shortest path, and test mazes that are a dihedral image of a training
+    maze.
+
+    Args:
+        raw: what `fetch` wrote.
+        num_train: mazes drawn for training; None takes all.
+        num_test: mazes drawn for the test; None takes all.
+        seed: of the subsets; a subset depends on it and on the raw file alone.
+
+    Raises:
+        ValueError: the raw files are not those of the manifest, a row is malformed or has another side, a label is
+            no shortest path, a test maze also is a training maze, or there are fewer mazes than asked for. Nothing
+            is left behind.
+    """
+    check_manifest(raw)
+    folder = maze_folder(raw)
+    with new_directory(target) as directory:
+        drawn = {}
+        for stream, (name, num) in enumerate({TRAIN: num_train, TEST: num_test}.items()):
+            mazes = _read(folder / FILES[name], name)
+            drawn[name] = list(draw(mazes, num, keyed_rng(seed, Purpose.SUBSET, stream), name))
+        side = _common_side(drawn)
+        paths = {TRAIN: directory / set_file(TRAIN), TEST: directory / set_file(f"{side}x{side}")}
+        for name, path in paths.items():
+            write_maze_set(path, drawn[name], name)
+        audit = audit_sets(paths[TRAIN], paths[TEST])
+        (directory / AUDIT).write_text(json.dumps(audit, indent=2) + "\n", encoding="ascii")
+    logger.info("%s: %s", target, audit)
+
+
+def _read(path: Path, name: str) -> Iterator[Numbered]:
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    yield from enumerate(watch(read_csv(path), f"{name} mazes"))
+
+
+def _common_side(drawn: dict[str, list[Numbered]]) -> int:
+    """The side of all mazes; ValueError naming the first of another, or a set without mazes."""
+    if empty := [name for name, mazes in drawn.items() if not mazes]:
+        raise ValueError(f"{empty[0]}: no mazes")
+    side = drawn[TRAIN][0][1].side
+    for name, mazes in drawn.items():
+        for number, maze in mazes:
+            if maze.side != side:
+                raise ValueError(f"{name}: maze {number} is {maze.side}x{maze.side}, not {side}x{side}")
+    return side
+
+
+def write_maze_set(path: Path, mazes: Iterable[Numbered], name: str) -> None:
+    """Check mazes of one side and write them as Parquet, a row group at a time.
+
+    Columns: id (the maze's number in its raw file), side, question and answer (I bytes, one token a cell), rating
+    (steps of the shortest path), source. ValueError naming the first row whose label is no shortest path.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    iterator = iter(mazes)
+    rows = list(islice(iterator, ROW_GROUP))
+    schema = _schema(rows[0][1].side)
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        while rows:
+            check_labels(rows, name)
+            writer.write_table(pa.Table.from_pylist([_row(*row) for row in rows], schema=schema))
+            rows = list(islice(iterator, ROW_GROUP))
+
+
+def _schema(side: int) -> Any:
+    """pyarrow's description of the columns."""
+    import pyarrow as pa
+
+    types = {
+        "id": pa.int32(),
+        "side": pa.uint8(),
+        "question": pa.binary(side * side),
+        "answer": pa.binary(side * side),
+        "rating": pa.int32(),
+        "source": pa.string(),
+    }
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types.items()])
+
+
+def _row(number: int, maze: MazePuzzle) -> dict[str, int | bytes | str]:
+    return {
+        "id": number,
+        "side": maze.side,
+        "question": maze.question.tobytes(),
+        "answer": maze.answer.tobytes(),
+        # Not the raw file's: publishers count cells or steps.
+        "rating": num_steps(maze.answer),
+        "source": maze.source,
+    }
+
+
+def check_labels(rows: list[Numbered], name: str) -> None:
+    """`ValueError` for the first maze whose label is no valid path, or longer than necessary."""
+    questions = np.stack([maze.question for _, maze in rows])
+    answers = np.stack([maze.answer for _, maze in rows])
+    for (number, maze), is_valid in zip(rows, are_valid_paths(questions, answers), strict=True):
+        if not is_valid:
+            raise ValueError(f"{name}: the answer of maze {number} is no path: {format_maze(maze.answer)}")
+        if (least := shortest_length(maze.question)) != (num := num_steps(maze.answer)):
+            raise ValueError(f"{name}: the answer of maze {number} takes {num} steps, the shortest {least}")
+
+
+def audit_sets(train: Path, test: Path) -> dict[str, int | dict[str, int]]:
+    """What the audit says of two written sets; `ValueError` naming the first test maze that is a training maze."""
+    questions = {TRAIN: read_puzzle_set(train)[0], TEST: read_puzzle_set(test)[0]}
+    known = {question.tobytes() for question in questions[TRAIN]}
+    side = side_of(questions[TEST])
+    orders = [cell_order(side, side, transform) for transform in range(1, NUM_TRANSFORMS)]
+    num_images = 0
+    for row, question in enumerate(questions[TEST]):
+        if question.tobytes() in known:
+            raise ValueError(f"row {row} of {test.name} is also in {train.name}: {format_maze(question)}")
+        num_images += any(question[order].tobytes() in known for order in orders)
+    return {
+        "num_mazes": {name: len(mazes) for name, mazes in questions.items()},
+        "num_with_one_shortest_path": {
+            name: sum(map(has_unique_shortest_path, mazes)) for name, mazes in questions.items()
+        },
+        "num_dihedral_images": num_images,
+    }

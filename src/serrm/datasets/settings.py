@@ -1,0 +1,47 @@
+"""Which of the raw puzzles are used, by task: settings of the `augment` stage."""
+
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+
+from serrm.puzzles.arc.grid import Scored
+from serrm.sources.sudoku_settings import Closed
+
+
+class SubsetSettings(Closed):
+    """Which of the raw puzzles are used; None: all of them. Sudoku's."""
+
+    num_train: PositiveInt | None
+    num_test: PositiveInt | None  # of the size trained on
+    num_test_sizes: dict[str, PositiveInt | None]  # of the other sizes
+    seed: NonNegativeInt
+
+
+class MazeSubsetSettings(Closed):
+    """Which of the raw mazes are used; None: all of them."""
+
+    num_train: PositiveInt | None
+    num_test: PositiveInt | None
+    seed: NonNegativeInt
+
+
+class ArcSubsetSettings(Closed):
+    """Which of the ARC-AGI puzzles are used; None: all of them."""
+
+    canvas: PositiveInt = Field(le=30)  # side of the canvas; puzzles with a larger grid are left out
+    num_train: PositiveInt | None  # training and concept puzzles
+    num_test: PositiveInt | None  # puzzles to score
+    scored: Scored = "evaluation"  # which; held_out: so many training puzzles instead, to choose settings on
+    seed: NonNegativeInt
+
+    @model_validator(mode="after")
+    def _says_how_many_are_held_out(self) -> "ArcSubsetSettings":
+        if self.scored == "held_out" and self.num_test is None:
+            raise ValueError("scored: held_out needs a number of puzzles as num_test, not null")
+        return self
+
+
+AUGMENT: dict[str, type[Closed]] = {
+    "sudoku": SubsetSettings,
+    "maze": MazeSubsetSettings,
+    "arc_agi_1": ArcSubsetSettings,
+    "arc_agi_2": ArcSubsetSettings,
+}

@@ -1,1 +1,0 @@
-"""What a profile will take, told from its settings before anything runs: operations, memory, disk and time."""

@@ -1,0 +1,1 @@
+"""What a profile will take, told before it starts: forecast by counting, or rehearsed in miniature."""

@@ -1,0 +1,206 @@
+"""A profile in miniature: the same cells, stages and studies with small models, few puzzles and few steps.
+
+A pure function of params.yaml. What is on the lists below becomes small wherever it stands; everything else stays as it
+is: grids and canvases, alphabets, variants, sources, numbers of augmentations, studies, compiling.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from serrm.config import EvaluateCell, TrainCell, grid_of
+from serrm.resolve import resolve
+from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
+
+Tree = Mapping[str, Any]
+# One width for all, so that variants of the same structure are the same compiled graphs.
+SIZES = {"width": 16, "head_dim": 8, "symbol_head_dim": 8}
+AT_MOST = {"layers": 1, "h_cycles": 2, "l_cycles": 2, "heads": 1, "symbol_heads": 1}
+TRAIN_AT_MOST = {"batch_size": 2, "snapshots": 1, "log_every": 1}
+NUM_STEPS = 3  # of a training
+NUM_TRAIN, NUM_TEST, NUM_OTHER = 4, 2, 1  # puzzles to train on, to score, and of another size
+DEPTHS = {
+    "sudoku": 16,
+    "maze": 3,
+}  # supervision steps at most: Sudoku's are cheap, and the tables show the 16th
+DEPTH_OF_VOTES = 1  # ARC-AGI: a puzzle is asked in a thousand variants
+SOURCE_AT_MOST = {
+    "num_train": NUM_TRAIN,
+    "num_test": NUM_TEST,
+    "num_16x16": NUM_OTHER,
+    "num_25x25": NUM_OTHER,
+}
+EFFORT = {
+    "num_puzzles": 2,
+    "max_steps": (1, 2, 4),
+    "attempt_steps": 2,
+    "restarts": (1, 2),
+    "symmetries": (1, 2),
+}
+STUDIES = {"batch_size": 2, "curve_puzzles": 1, "equivariance_pairs": 2}
+PAIRS = 2  # ARC: demonstration pairs asked
+
+
+def selected(params: Tree, profile: str, patterns: Sequence[str] = ()) -> dict[str, Any]:
+    """The parameters with `profile` active and only those of its cells that a pattern names, such as sudoku-*.
+
+    ValueError naming a pattern that no cell has.
+    """
+    cells = {
+        f"{task}-{model}-s{seed}": (task, model, seed)
+        for task, model, seed in grid_of(params, profile).cells()
+    }
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in cells):
+            raise ValueError(
+                f"--only {pattern}: profile {profile} has no such cell; it has {', '.join(cells)}"
+            )
+    wanted = [
+        {"tasks": [task], "models": [model], "seeds": [seed]}
+        for name, (task, model, seed) in cells.items()
+        if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+    section = {**params["profiles"][profile], "grid": wanted}
+    return {**params, "profile": profile, "profiles": {**params["profiles"], profile: section}}
+
+
+def has_compiling(params: Tree) -> bool:
+    """Whether a cell of the active profile asks for compiled networks."""
+    files = resolve(params, params["profile"]).values()
+    asked = [each.train.compile for each in files if isinstance(each, TrainCell)]
+    return any(asked + [each.evaluate.compile for each in files if isinstance(each, EvaluateCell)])
+
+
+def mirrored(params: Tree, mirror: Path) -> dict[str, Any]:
+    """The parameters with a local folder in place of the publishers in the active profile's sources.
+
+    Sudoku-Extreme is taken whole if it is there, else its 1,000 training puzzles.
+    """
+    folder_9x9 = FOLDER_EXTREME if (mirror / FOLDER_EXTREME).is_dir() else FOLDER_EXTREME_1K
+
+    def change(source: Tree) -> dict[str, Any]:
+        if source["kind"] != "hub":
+            return dict(source)
+        generated = {key: source[key] for key in ("num_16x16", "clues_16x16") if key in source}
+        folder = {"folder_9x9": folder_9x9} if generated else {}
+        return {"kind": "mirror", "root": str(mirror), **generated, **folder}
+
+    profile = params["profile"]
+    section = params["profiles"][profile]
+    data = {
+        task: {**each, "download": {**each["download"], "source": change(each["download"]["source"])}}
+        for task, each in section["data"].items()
+    }
+    return {**params, "profiles": {**params["profiles"], profile: {**section, "data": data}}}
+
+
+def miniature(params: Tree, *, in_float32: bool) -> dict[str, Any]:
+    """The parameters in miniature, of all profiles, for each is also compared with that of the paper.
+
+    `in_float32` takes precision and native kernels away, as a CPU compiles only without them.
+    """
+    precision = {"precision": "float32"} if in_float32 else {}
+    execution = {**params["execution"], "threads": 1, "processes": 1, "max_seconds": None}
+    return {
+        **params,
+        "execution": {**execution, **({"native": False} if in_float32 else {})},
+        "model": {name: _variant(each, precision) for name, each in params["model"].items()},
+        "recipe": _recipes(params["recipe"], precision),
+        "profiles": {name: _profile(each, precision) for name, each in params["profiles"].items()},
+    }
+
+
+def _profile(section: Tree, precision: Tree) -> dict[str, Any]:
+    return {
+        **section,
+        "data": {task: _data(task, each) for task, each in section["data"].items()},
+        "model": {name: _model(each) for name, each in section.get("model", {}).items()},
+        "recipe": _recipes(section.get("recipe", {}), precision),
+        "evaluate": {task: _evaluate(task, each, precision) for task, each in section["evaluate"].items()},
+    }
+
+
+def _recipes(tree: Tree, precision: Tree) -> dict[str, Any]:
+    return {
+        task: {name: _recipe(each, precision) for name, each in recipes.items()}
+        for task, recipes in tree.items()
+    }
+
+
+def _recipe(recipe: Tree, precision: Tree) -> dict[str, Any]:
+    parts: dict[str, Callable[[Tree], dict[str, Any]]]
+    parts = {"model": _model, "train": lambda values: _train(values, precision)}
+    return {name: parts[name](values) if name in parts else values for name, values in recipe.items()}
+
+
+def _variant(entry: Tree, precision: Tree) -> dict[str, Any]:
+    """An entry of `model`: the model's keys stand bare, the training's under `train`."""
+    return _recipe(_model(entry), precision)
+
+
+def _model(values: Tree) -> dict[str, Any]:
+    return {key: SIZES.get(key, _least(value, AT_MOST.get(key))) for key, value in values.items()}
+
+
+def _train(values: Tree, precision: Tree) -> dict[str, Any]:
+    small = {key: _least(value, TRAIN_AT_MOST.get(key)) for key, value in values.items()}
+    length = {"epochs": None, "steps": NUM_STEPS} if values.keys() & {"epochs", "steps"} else {}
+    # A checkpoint of another size, which is not in the rehearsal's folder either.
+    initial = {"init_from": None} if "init_from" in values else {}
+    return {**small, **_present(precision, values), **length, **initial}
+
+
+def _data(task: str, section: Tree) -> dict[str, Any]:
+    source = {
+        key: _least(value, SOURCE_AT_MOST.get(key)) for key, value in section["download"]["source"].items()
+    }
+    augment = section["augment"]
+    num_test = NUM_OTHER if task.startswith("arc") else NUM_TEST
+    few = {
+        "num_train": min(augment["num_train"] or NUM_TRAIN, source.get("num_train", NUM_TRAIN)),
+        "num_test": min(augment["num_test"] or num_test, source.get("num_test", num_test)),
+    }
+    few = {"num_train": min(few["num_train"], NUM_TRAIN), "num_test": min(few["num_test"], num_test)}
+    sizes = {"num_test_sizes": dict.fromkeys(augment.get("num_test_sizes", {}), NUM_OTHER)}
+    return {
+        **section,
+        "download": {**section["download"], "source": source},
+        "augment": {**augment, **few, **_present(sizes, augment)},
+    }
+
+
+def _evaluate(task: str, values: Tree, precision: Tree) -> dict[str, Any]:
+    depth = DEPTHS.get(task, DEPTH_OF_VOTES)
+    small = {key: _least(value, STUDIES.get(key)) for key, value in values.items()}
+    small["steps"] = sorted({min(step, depth) for step in values["steps"]})
+    if task.startswith("arc"):
+        small["demonstration_pairs"] = min(values.get("demonstration_pairs", PAIRS), PAIRS)
+    if (effort := values.get("effort")) is not None:
+        small["effort"] = {**effort, **_effort(effort)}
+    return {**small, **_present(precision, values)}
+
+
+def _effort(effort: Tree) -> dict[str, Any]:
+    """Fewer puzzles, depths and attempts; a kind of attempts that is not asked for stays so."""
+    lists = {
+        key: sorted({min(each, max(few)) for each in effort[key]})
+        for key, few in EFFORT.items()
+        if isinstance(few, tuple) and key in effort
+    }
+    attempts = min(effort.get("attempt_steps", EFFORT["attempt_steps"]), EFFORT["attempt_steps"])
+    return {
+        **lists,
+        "num_puzzles": min(effort["num_puzzles"], EFFORT["num_puzzles"]),
+        "attempt_steps": attempts,
+    }
+
+
+def _least(value: Any, most: int | None) -> Any:
+    """A number or `most`, whichever is less; another value, or one without a bound, as it is."""
+    return value if most is None or value is None or not isinstance(value, int) else min(value, most)
+
+
+def _present(values: Tree, where: Tree) -> dict[str, Any]:
+    """Those of the values whose keys are there."""
+    return {key: value for key, value in values.items() if key in where}

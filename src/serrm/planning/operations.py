@@ -1,0 +1,72 @@
+"""Operations of a whole cell, from its resolved settings: the training, and everything an evaluation predicts.
+
+An evaluation's are exact but for the studies of effort, whose puzzles stop when an answer is verified: there it is the
+most that they can come to.
+"""
+
+from serrm.config import HEADLINE_STEPS, EvaluateSettings, TrainCell
+from serrm.models.operations import count_work
+from serrm.models.settings import SeRrmSettings, TrmSettings
+from serrm.planning.puzzles import Counts
+from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.dihedral import NUM_TRANSFORMS
+
+WITH_RULE = ("sudoku", "maze")  # whose answers can be verified
+
+
+def training_operations(cell: TrainCell, counts: Counts) -> int:
+    """Of all optimiser steps: forward, backward, and what the halting rule predicts besides."""
+    work = count_work(cell.model, counts.side**2, alphabet(cell.task, counts.side).num_symbols)
+    num_steps = cell.train.num_steps(counts.num_train)
+    return num_steps * cell.train.batch_size * work.training(cell.train.halting)
+
+
+def evaluation_operations(cell: TrainCell, settings: EvaluateSettings, counts: Counts) -> int:
+    """Of every set at the deepest step, the learning curve, the studies of effort and the pairs of equivariance."""
+    votes = num_votes(cell)
+    deepest = max(settings.steps) * len(settings.task_types if votes else ("right",))
+    of_sets = sum(
+        deepest * num * (votes or 1) * _a_step(cell, side)
+        for side, num in counts.tests.items()
+        if can_take(cell, counts.side, side)
+    )
+    num = counts.tests[counts.side]
+    steps = HEADLINE_STEPS * cell.train.snapshots * min(settings.curve_puzzles, num) * (votes or 1)
+    steps += max(settings.steps) * min(settings.demonstration_pairs, counts.num_demonstrations)
+    if cell.task in WITH_RULE:
+        steps += _effort_steps(cell.task, settings, num)
+    if cell.task == "sudoku":
+        steps += 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
+    return of_sets + steps * _a_step(cell, counts.side)
+
+
+def num_votes(cell: TrainCell) -> int:
+    """Variants in which a test input of ARC-AGI is asked; 0 for a task without votes."""
+    if cell.task in WITH_RULE:
+        return 0
+    return cell.arrays.num_augmentations + 1 + cell.fidelity.identity_twice
+
+
+def can_take(cell: TrainCell, side: int, other: int) -> bool:
+    """Whether a model trained on grids of a side takes those of the other."""
+    learned, asked = (alphabet(cell.task, each).num_symbols for each in (side, other))
+    if isinstance(cell.model, SeRrmSettings):
+        return cell.model.symbols == "tied" or asked == learned
+    is_bound = isinstance(cell.model, TrmSettings) and cell.model.mixer == "mlp"
+    return asked <= learned and not (is_bound and other != side)
+
+
+def _a_step(cell: TrainCell, side: int) -> int:
+    return count_work(cell.model, side**2, alphabet(cell.task, side).num_symbols).evaluation
+
+
+def _effort_steps(task: str, settings: EvaluateSettings, num: int) -> int:
+    """Supervision steps of the puzzles if none is ever solved."""
+    effort = settings.effort
+    if effort is None:
+        return 0
+    symmetries = max(effort.symmetries, default=0)
+    if task == "maze":
+        symmetries = min(symmetries, NUM_TRANSFORMS)
+    attempts = max(effort.restarts, default=0) + symmetries
+    return min(effort.num_puzzles, num) * (max(effort.max_steps) + attempts * effort.attempt_steps)

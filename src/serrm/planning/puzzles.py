@@ -1,0 +1,81 @@
+"""How many puzzles a task's settings give, before any is there: of those made here exactly, of published ones as known.
+
+Which ARC-AGI puzzles fit a canvas only the files tell, so its pairs are the published sets' average a puzzle.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from serrm.datasets.settings import ArcSubsetSettings, MazeSubsetSettings, SubsetSettings
+from serrm.sources.sudoku_settings import GeneratedSource, MirrorSource
+
+EXTREME_1K = 1_000
+SUDOKU_EXTREME = (3_831_994, 422_786)  # training and test puzzles
+NUM_4X4, NUM_25X25 = 288, 42  # published; of the 100 of 25×25 only these have a solution
+MAZE_HARD = (1_000, 1_000)
+MAZE_SIDE = 30
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Examples of an epoch and the side of their grids; by side of grid, the puzzles or test inputs to be scored on."""
+
+    side: int
+    num_train: int
+    tests: dict[int, int]
+    num_puzzles: int = 1  # that have task types of their own
+    num_demonstrations: int = 0  # pairs of the scored puzzles that are trained on
+
+
+def count_puzzles(task: str, source: Any, subset: Any) -> Counts:
+    """What the settings of the download and augment stages come to."""
+    return COUNTS[task](source, subset)
+
+
+def _sudoku(source: Any, subset: SubsetSettings) -> Counts:
+    train, test = SUDOKU_EXTREME
+    others = {"4x4": NUM_4X4, "16x16": source.num_16x16, "25x25": NUM_25X25}
+    if isinstance(source, GeneratedSource):
+        train, test, others["25x25"] = source.num_train, source.num_test, source.num_25x25
+    elif isinstance(source, MirrorSource) and source.folder_9x9.endswith("1k"):
+        train = EXTREME_1K
+    tests = {9: subset.num_test or test} | {
+        int(name.partition("x")[0]): num or others[name] for name, num in subset.num_test_sizes.items()
+    }
+    return Counts(9, subset.num_train or train, tests)
+
+
+def _maze(source: Any, subset: MazeSubsetSettings) -> Counts:
+    is_made_here = source.kind == "generated"
+    train, test = (source.num_train, source.num_test) if is_made_here else MAZE_HARD
+    side = source.side if is_made_here else MAZE_SIDE
+    return Counts(side, subset.num_train or train, {side: subset.num_test or test})
+
+
+@dataclass(frozen=True)
+class ArcSet:
+    """A published ARC-AGI: puzzles trained on, with ConceptARC's, and scored on; pairs trained on; test inputs."""
+
+    num_train: int
+    num_test: int
+    num_pairs: int
+    num_inputs: int
+    num_demonstrations: int
+
+    def __call__(self, source: Any, subset: ArcSubsetSettings) -> Counts:
+        """The subset's counts."""
+        train, test = subset.num_train or self.num_train, subset.num_test or self.num_test
+        pairs = round((train + test) * self.num_pairs / (self.num_train + self.num_test))
+        inputs = round(test * self.num_inputs / self.num_test)
+        demonstrations = round(test * self.num_demonstrations / self.num_test)
+        return Counts(subset.canvas, pairs, {subset.canvas: inputs}, train + test, demonstrations)
+
+
+COUNTS: dict[str, Callable[[Any, Any], Counts]] = {
+    "sudoku": _sudoku,
+    "maze": _maze,
+    "arc_agi_1": ArcSet(560, 400, 3988, 419, 1363),
+    "arc_agi_2": ArcSet(1160, 120, 5573, 167, 359),
+}
+"""By task: (source, subset) → counts."""

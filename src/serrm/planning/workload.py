@@ -1,0 +1,97 @@
+"""What a profile's stages come to, from params.yaml alone: operations, memory and disk, stage by stage.
+
+Operations are counted; memory and disk are estimates to plan by. Sets, checkpoints and arrays count once: DVC's cache
+links them where the disk can.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from serrm.config import EvaluateCell, TrainCell
+from serrm.models.sizes import Manner, kept_bytes, num_state_numbers, num_task_numbers, num_weights
+from serrm.planning.operations import evaluation_operations, num_votes, training_operations
+from serrm.planning.puzzles import Counts, count_puzzles
+from serrm.puzzles.alphabet import alphabet
+from serrm.resolve import as_text, resolve
+
+PROCESS_BYTES = 600 * 2**20  # what a process with PyTorch holds before it has a model
+RAW_BYTES = 25  # of a puzzle in a raw file or a set, besides its cells
+DATA_STAGES = ("download", "augment", "arrays")
+ARRAYS = "build_arrays"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One process of the pipeline: the stage's name, its task or cell, and what it takes; sizes in bytes.
+
+    `settings` names the file under data/config/<profile> that the stage depends on, `text` is its content.
+    """
+
+    name: str
+    of: str
+    task: str
+    settings: str
+    text: str = field(repr=False)
+    operations: int = 0
+    memory: int = PROCESS_BYTES
+    disk: int = 0
+    product: tuple[int, int] = (0, 0)  # of a training: rows and features of its largest products
+
+
+def workload(params: Mapping[str, Any], profile: str, *, is_native: bool = False) -> list[Stage]:
+    """The stages of a profile in the pipeline's order, but for those that only read settings or write tables.
+
+    `is_native` says whether bfloat16 trainings run on the native kernels, which keep less. ValueError as `resolve`.
+    """
+    files = resolve(params, profile)
+    counts: dict[str, Counts] = {}
+    stages: list[Stage] = []
+    for name, settings in files.items():
+        kind, _, of = name.partition("/")
+        if kind == "download":
+            counts[of] = count_puzzles(of, files[name].source, files[f"augment/{of}"])  # type: ignore[attr-defined]
+        if kind in DATA_STAGES:
+            stage = ARRAYS if kind == "arrays" else kind
+            disk = _disk_of_data(of, kind, settings, counts[of])
+            stages.append(Stage(stage, of, of, name, as_text(settings), disk=disk))
+        elif isinstance(settings, TrainCell):
+            stages.append(_train(name, settings, counts[settings.task], is_native))
+        elif isinstance(settings, EvaluateCell):
+            cell = files[f"train/{of}"]
+            assert isinstance(cell, TrainCell)
+            operations = evaluation_operations(cell, settings.evaluate, counts[settings.task])
+            stages.append(Stage("evaluate", of, cell.task, name, as_text(settings), operations))
+    return stages
+
+
+def _train(name: str, cell: TrainCell, counts: Counts, is_native: bool) -> Stage:
+    positions, symbols = counts.side**2, alphabet(cell.task, counts.side).num_symbols
+    weights = num_weights(cell.model, positions, symbols)
+    table = num_task_numbers(cell.model, counts.num_puzzles * max(1, num_votes(cell)), symbols)
+    num_bytes = 4 if cell.train.precision == "float32" else 2
+    manner = Manner(num_bytes, is_native and num_bytes == 2)
+    kept = cell.train.batch_size * kept_bytes(cell.model, positions, symbols, manner)
+    numbers = cell.train.batch_size * num_state_numbers(cell.model, positions, symbols)
+    states, product = numbers * num_bytes, (numbers // cell.model.width, cell.model.width)
+    # Weights, their average, gradients and the optimiser's two moments; a checkpoint has all but the gradients.
+    memory = PROCESS_BYTES + 4 * (5 * weights + table) + kept + states
+    saved = 4 * (4 * weights + table) + states
+    disk = saved + (1 + cell.train.snapshots) * 4 * (weights + table)
+    operations = training_operations(cell, counts)
+    return Stage("train", cell.name, cell.task, name, as_text(cell), operations, memory, disk, product)
+
+
+def _disk_of_data(task: str, kind: str, settings: Any, counts: Counts) -> int:
+    """Of a task's raw files, sets or arrays: questions and answers, and stored augmentations."""
+    sides = [(counts.side, counts.num_train), *counts.tests.items()]
+    if kind != "arrays":
+        return sum(num * (2 * side**2 + RAW_BYTES) for side, num in sides)
+    return sum(num * 2 * side**2 for side, num in sides) + sum(_augmentations(task, settings, counts))
+
+
+def _augmentations(task: str, settings: Any, counts: Counts) -> Iterator[int]:
+    if task.startswith("arc"):
+        yield counts.num_puzzles * (settings.num_augmentations + 1) * 11
+    elif task == "sudoku" and settings.prebuilt:
+        yield counts.num_train * (settings.num_augmentations + 1) * (3 * counts.side + 1)

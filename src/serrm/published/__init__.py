@@ -1,0 +1,1 @@
+"""The authors' formats: their weights, configurations and numbers beside ours."""

@@ -1,0 +1,192 @@
+"""Published checkpoints in and out: a `.pt` state dict of the authors' code becomes our checkpoint, and back.
+
+Only the weights travel, in float32: what they belong to is an entry of params.yaml, and every key and shape is
+compared with the model it describes. Names and shapes are the matter of `published/weights.py`.
+"""
+
+import json
+import logging
+import os
+import pickle
+import re
+import struct
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from serrm.config import TrainCell
+from serrm.inference.load import load_model
+from serrm.manifest import hash_file, new_directory
+from serrm.models.recurrence import RecurrentModel, num_parameters
+from serrm.models.registry import build_model
+from serrm.models.settings import ModelSettings, SequenceSettings
+from serrm.published.weights import (
+    PREFIXES,
+    TABLE,
+    TASK_TYPES,
+    check_published,
+    family_of,
+    from_published,
+    published_shapes,
+    to_published,
+)
+from serrm.puzzles.alphabet import alphabet
+from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions
+
+log = logging.getLogger(__name__)
+# Side of a task's grids as published.
+SIDES = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}
+FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in PyTorch's refusal to unpickle a file
+# What reading a damaged or foreign file may raise.
+UNREADABLE = (
+    pickle.UnpicklingError,
+    struct.error,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+def import_checkpoint(file: Path, cell: TrainCell, target: Path, *, replaces: bool = False) -> dict[str, Any]:
+    """Write the weights of a published state dict as the checkpoint `target`; returns its config.json.
+
+    `cell` says what they are the weights of. A checkpoint at `target` is replaced only on demand, anything else never.
+    A published ARC file does not name the puzzles of its task-type table, so such a checkpoint comes back out but
+    cannot be asked about ARC tasks.
+    Raises ValueError for a file that is no state dict of plain tensors, and naming a key that does not fit.
+    """
+    _check_target(target, replaces, is_checkpoint(target))
+    if cell.task not in SIDES:
+        raise ValueError(f"task {cell.task!r} is none of {', '.join(SIDES)}")
+    side = SIDES[cell.task]
+    num_symbols = alphabet(cell.task, side).num_symbols
+    try:
+        model = published_model(cell.model, read_state_dict(file), num_symbols, side**2)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+    config = {
+        "cell": cell.model_dump(mode="json"),
+        "imported": {"file": file.name, "sha256": hash_file(file)},
+        "code_hash": code_hash(),
+        "packages": package_versions(),
+        "num_symbols": num_symbols,
+        "side": side,
+        "parameters": num_parameters(model),
+        "parameters_with_task_types": num_parameters(model, has_task_types=True),
+    }
+    with new_directory(target) as folder:
+        save_file({name: value.contiguous() for name, value in model.state_dict().items()}, folder / MODEL)
+        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+    return config
+
+
+def export_checkpoint(checkpoint: Path, target: Path, *, replaces: bool = False) -> dict[str, torch.Size]:
+    """Write the weights of a checkpoint as the state dict `target` of the published code; returns its shapes.
+
+    A file at `target` is replaced only on demand. Raises ValueError naming a setting that has no published form.
+    """
+    _check_target(target, replaces, target.is_file())
+    loaded = load_model(checkpoint, torch.device("cpu"))
+    try:
+        weights = published_weights(loaded.cell.model, loaded.model)
+    except ValueError as error:
+        raise ValueError(f"{checkpoint}: {error}") from error
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:  # an open file, as a name would become part of the content
+            torch.save(weights, stream)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return {key: value.shape for key, value in weights.items()}
+
+
+def read_state_dict(path: Path) -> dict[str, Tensor]:
+    """A file of tensors by name, unpickled without running anything it asks for.
+
+    Raises ValueError if it asks for something, or holds anything but floating-point tensors by name.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of unusual pickle protocols
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except UNREADABLE as error:
+        forbidden = FORBIDDEN.search(str(error))
+        reason = f"would call {forbidden[1]}" if forbidden else f"fails with {type(error).__name__}"
+        raise ValueError(f"no state dict of plain tensors: unpickling it {reason}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"no state dict of plain tensors, but a {type(content).__name__}")
+    for key, value in content.items():
+        if not isinstance(key, str) or not isinstance(value, Tensor):
+            raise ValueError(f"no state dict of plain tensors: {key!r} is a {type(value).__name__}")
+        if not value.is_floating_point() or value.layout != torch.strided or value.device.type != "cpu":
+            raise ValueError(f"{key}: not a plain floating-point tensor, but {value.dtype} on {value.device}")
+    return content
+
+
+def published_model(
+    settings: ModelSettings, weights: dict[str, Tensor], num_symbols: int, num_positions: int
+) -> RecurrentModel:
+    """A model with the weights of a published state dict and as many task types as that has.
+
+    Without a task-type table in the state dict, a model that has one keeps its initial one, with one row.
+    Raises ValueError naming a key that is unknown, missing or of the wrong shape, or a setting without published form.
+    """
+    model = build_model(settings, num_symbols, num_positions=num_positions)
+    shapes = {name: value.shape for name, value in model.state_dict().items()}
+    expected = published_shapes(settings, shapes)
+    if (family := family_of(weights)) != settings.family:
+        raise ValueError(f"the weights of a model of the family {family}, not {settings.family}")
+    check_published(weights, expected)
+    _warn_of_rotation(settings)
+    shapes.pop(TABLE, None)
+    ours, table = from_published(weights, shapes)
+    model.load_state_dict(ours, strict=False)  # all but the table
+    if table is not None:
+        model.task_types = table.float()
+    elif TASK_TYPES in expected:
+        log.warning("no task-type embeddings in the file: zeros take their place")
+    return model
+
+
+def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[str, Tensor]:
+    """The weights of a model under the published keys and in the published shapes, each with its own memory.
+
+    Raises ValueError naming a setting that has no published form.
+    """
+    state = model.state_dict()
+    shapes = published_shapes(settings, {name: value.shape for name, value in state.items()})
+    _warn_of_rotation(settings)
+    prefix = "".join(PREFIXES)
+    return {prefix + key: value.clone() for key, value in to_published(state, shapes).items()}
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a folder holds what makes a checkpoint."""
+    return (folder / MODEL).is_file() and (folder / CONFIG).is_file()
+
+
+def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if not replaces:
+        raise ValueError(f"{target} is there already; --force replaces it")
+    if not is_replaceable:
+        raise ValueError(f"{target} is not replaced, as it is nothing of this kind")
+
+
+def _warn_of_rotation(settings: ModelSettings) -> None:
+    if isinstance(settings, SequenceSettings) and settings.positions == "rope2d":
+        log.warning(
+            "positions: rope2d: the published code rotates other places (rope2d_shifted), so it gives other answers"
+        )

@@ -1,1 +1,0 @@
-"""`serrm rehearse`: a profile's whole grid in miniature, through the very stages, before days are spent on it."""

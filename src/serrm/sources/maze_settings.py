@@ -1,0 +1,63 @@
+"""Parameters of the three sources of mazes, as closed pydantic models.
+
+They are the `source` of the maze task in params.yaml; `kind` says which: `hub` (the publisher), `mirror` (a local
+directory), `generated` (made here). Paper: section "Maze", data.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, model_validator
+
+from serrm.puzzles.maze.generate import Walls
+from serrm.sources.sudoku_settings import Closed, HuggingFaceFiles
+
+MAZE_HARD = HuggingFaceFiles(
+    repository="sapientinc/maze-30x30-hard-1k",
+    revision="549754de3d67eebe57b6b22c7d226b9412d55b07",
+    sha256={
+        "train.csv": "25f9e39b5aee16967da41ba63b2d1d75cf608c2360d8a1419d827f9859dbafa0",
+        "test.csv": "5120d52088fb3f8036e62e90103808a79ba58847d8601f9451f40991b0903a62",
+    },
+)
+
+
+class MazeHub(Closed):
+    """Maze-Hard from Hugging Face at a pinned commit: 1,000 + 1,000 mazes of 30×30."""
+
+    kind: Literal["hub"]
+    # What is fetched; the default is the published set of the paper.
+    mazes: HuggingFaceFiles = MAZE_HARD
+    # Base address, for mirrors of the hub.
+    hugging_face: str = "https://huggingface.co"
+
+
+class MazeMirror(Closed):
+    """Maze-Hard from a local directory with the publisher's file names, for machines without network."""
+
+    kind: Literal["mirror"]
+    # The directory; a relative one is relative to the repository root, and arrives here resolved.
+    root: Path
+
+
+class MazeGenerated(Closed):
+    """Mazes made here, seeded, of any side, each label a shortest path."""
+
+    kind: Literal["generated"]
+    # Mazes of train.csv and of test.csv, none the same as another or a dihedral image of it.
+    num_train: PositiveInt
+    num_test: PositiveInt
+    side: int = Field(ge=2, le=255)
+    # Least number of cells on the path, start and goal included: one more than its steps. Maze-Hard has 110.
+    min_path: int = Field(ge=2)
+    # Scattered as in Maze-Hard, with many shortest paths, or a tree of passages, in which every path is the only one.
+    walls: Walls = "scattered"
+
+    @model_validator(mode="after")
+    def _check_path(self) -> "MazeGenerated":
+        if self.min_path > self.side**2:
+            raise ValueError(f"min_path: a {self.side}x{self.side} maze has no path of {self.min_path} cells")
+        return self
+
+
+MazeSource = Annotated[MazeGenerated | MazeMirror | MazeHub, Field(discriminator="kind")]

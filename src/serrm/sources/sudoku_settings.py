@@ -1,0 +1,143 @@
+"""Parameters of the three sources of Sudoku puzzles, as closed pydantic models.
+
+They are the `source` of a profile in params.yaml; the `download` stage hands one of them to `fetch`.
+`kind` says which: `hub` (the publishers), `mirror` (a local directory), `generated` (made here).
+Paper: section "Sudoku", data; appendix, data sets.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+
+from serrm.sources.sudoku_layout import FOLDER_EXTREME_1K
+
+
+def _within(num_cells: int) -> Callable[[tuple[int, int]], tuple[int, int]]:
+    def check(clues: tuple[int, int]) -> tuple[int, int]:
+        least, most = clues
+        if not 1 <= least <= most <= num_cells:
+            raise ValueError(f"clue range {list(clues)} is not within 1 <= least <= most <= {num_cells}")
+        return clues
+
+    return check
+
+
+Clues9 = Annotated[tuple[int, int], AfterValidator(_within(81))]
+Clues16 = Annotated[tuple[int, int], AfterValidator(_within(256))]
+Clues25 = Annotated[tuple[int, int], AfterValidator(_within(625))]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
+
+
+class Closed(BaseModel):
+    """Frozen parameters; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class WithGenerated16(Closed):
+    """The 16×16 puzzles, which every source makes here, as the paper does with py-sudoku."""
+
+    # How many; the paper has 216. 0 leaves the size out.
+    num_16x16: NonNegativeInt
+    # Least and most clues; the puzzles' numbers of clues spread evenly over the range.
+    clues_16x16: Clues16
+
+
+class GeneratedSource(WithGenerated16):
+    """Puzzles made here, seeded, each with one solution; 4×4: one puzzle for each of the 288 grids."""
+
+    kind: Literal["generated"]
+    # 9×9 puzzles of train.csv and of test.csv, all pairwise different.
+    num_train: PositiveInt
+    num_test: PositiveInt
+    # Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25.
+    clues: Clues9
+    # 25×25 puzzles, 0 leaves the size out, and their least and most clues; the published have 372 to 623.
+    num_25x25: NonNegativeInt
+    clues_25x25: Clues25
+
+
+class MirrorSource(WithGenerated16):
+    """A local directory with the publishers' file names, for machines without network."""
+
+    kind: Literal["mirror"]
+    # The directory; a relative one is relative to the repository root, and arrives here resolved.
+    root: Path
+    # Which of the 9×9 folders below root: the published set, or its 1,000 training puzzles.
+    folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
+
+
+class HuggingFaceFiles(Closed):
+    """Files of one data set on the Hugging Face hub at a pinned commit."""
+
+    # "owner/name" of the data set.
+    repository: str
+    revision: Commit
+    # File name and its sha256; null: not checked, only recorded in the manifest.
+    sha256: dict[str, Sha256 | None]
+
+
+class GitHubFile(Closed):
+    """One file of a GitHub repository at a pinned commit."""
+
+    # "owner/name" of the repository.
+    repository: str
+    revision: Commit
+    # The file's path in the repository.
+    path: str
+    # null: not checked, only recorded in the manifest.
+    sha256: Sha256 | None
+
+
+class GitHubFolder(Closed):
+    """The .json files of one folder of a GitHub repository, from the archive of a pinned commit."""
+
+    # "owner/name" of the repository.
+    repository: str
+    revision: Commit
+    # The folder's path in the repository.
+    path: str
+    # How many .json files the folder holds at that commit.
+    num_files: PositiveInt
+
+
+SUDOKU_EXTREME = HuggingFaceFiles(
+    repository="sapientinc/sudoku-extreme",
+    revision="58942f96baeb572ca3127e2a9e9c70f330783d6b",
+    sha256={
+        "train.csv": "64b46674db0148e0d73a16346dadeb2b1c00824d3fca3f85b2ae7037f6b4b38e",
+        "test.csv": "a2fd52aea23d331d5b4ee723c856236e838a9fb9a70e66f4e0e0cf26c338c6a8",
+    },
+)
+SUDOKU_4X4 = GitHubFile(
+    repository="Black-Phoenix/4x4-Sudoku-Dataset",
+    revision="5be0420fc808e84c24f1031bd2ea181738fa0e3e",
+    path="4x4_sudoku_unique_solution.csv",
+    sha256="a1d56589dc9cea0a76561ee114acc61ca8f066ebafe456289b9b12574cf4268b",
+)
+SUDOKU_25X25 = GitHubFolder(
+    repository="liamjdavis/Sudoku-SMT-Solvers",
+    revision="8e5a9c3dfc2c6f4f0067dcac4de76fd3b41a0a15",
+    path="resources/benchmarks/puzzles",
+    num_files=100,
+)
+
+
+class HubSource(WithGenerated16):
+    """The publishers: Hugging Face for 9×9, GitHub for 4×4 and 25×25, at pinned commits."""
+
+    kind: Literal["hub"]
+    # What is fetched from where; the defaults are the published sets of the paper.
+    sudoku_9x9: HuggingFaceFiles = SUDOKU_EXTREME
+    sudoku_4x4: GitHubFile = SUDOKU_4X4
+    sudoku_25x25: GitHubFolder = SUDOKU_25X25
+    # Base addresses, for mirrors of the hubs: Hugging Face, GitHub's single files, GitHub's archives.
+    hugging_face: str = "https://huggingface.co"
+    github_files: str = "https://raw.githubusercontent.com"
+    github_archives: str = "https://codeload.github.com"
+
+
+Source = Annotated[GeneratedSource | MirrorSource | HubSource, Field(discriminator="kind")]

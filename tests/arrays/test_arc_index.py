@@ -1,0 +1,109 @@
+"""Variants are different, a pure function of their address, and every row of the task-type table says what it is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serrm.arrays.arc_index import (
+    NUM_DRAWABLE,
+    NUM_PERMUTATIONS,
+    TaskTypes,
+    build_index,
+    draw_variants,
+    permutations_of_ranks,
+    used_variants,
+)
+
+names, seeds = st.text(max_size=12), st.integers(0, 2**32)
+PUZZLES = ("a", "b", "c")
+
+
+def test_ranks_count_all_permutations_in_lexicographic_order() -> None:
+    permutations = permutations_of_ranks(np.arange(NUM_PERMUTATIONS))
+    assert not permutations[:, 0].any(), "colour 0 stays"
+    assert np.array_equal(np.sort(permutations[::97], axis=1)[:, 1:], np.tile(np.arange(1, 10), (3742, 1)))
+    as_numbers = permutations.astype(np.int64) @ 10 ** np.arange(9, -1, -1)
+    assert (np.diff(as_numbers) > 0).all()
+    assert as_numbers[[0, -1]].tolist() == [123456789, 987654321]
+
+
+@settings(max_examples=20)
+@given(names, seeds)
+def test_a_thousand_variants_are_different_and_the_first_eight_keep_colours(puzzle: str, seed: int) -> None:
+    variants = draw_variants(puzzle, 1000, seed)
+    assert len(np.unique(variants, axis=0)) == 1000
+    assert variants[:8, 0].tolist() == list(range(8))
+    assert (variants[:8, 1:] == np.arange(10)).all()
+    assert (variants[8:, 1:] != np.arange(10)).any(axis=1).all()
+    assert (np.sort(variants[:, 1:], axis=1) == np.arange(10)).all()
+    assert not variants[:, 1].any(), "colour 0 stays"
+
+
+@settings(max_examples=30)
+@given(names, seeds, st.integers(1, 60), st.integers(0, 60))
+def test_a_variant_does_not_depend_on_how_many_there_are(puzzle: str, seed: int, num: int, more: int) -> None:
+    assert np.array_equal(draw_variants(puzzle, num + more, seed)[:num], draw_variants(puzzle, num, seed))
+
+
+def test_transforms_are_evenly_drawn_and_puzzles_and_seeds_differ() -> None:
+    num = 8000
+    drawn = [draw_variants(puzzle, num + 8, seed)[8:] for puzzle in ("a", "b") for seed in (0, 1)]
+    for variants in drawn:
+        assert len(np.unique(variants, axis=0)) == num, "with so many, some are drawn twice at first"
+        assert np.abs(np.bincount(variants[:, 0], minlength=8) - num / 8).max() < 5 * (num / 8) ** 0.5
+        assert np.abs(np.bincount(variants[:, 4], minlength=10)[1:] - num / 9).max() < 5 * (num / 9) ** 0.5
+    assert len({variants.tobytes() for variants in drawn}) == 4
+
+
+def test_the_same_variants_on_every_machine() -> None:
+    # A change would make every recorded result irreproducible.
+    assert draw_variants("007bbfb7", 11, 0)[8:].tolist() == [
+        [6, 0, 5, 3, 7, 9, 2, 1, 4, 8, 6],
+        [3, 0, 5, 2, 4, 8, 1, 6, 7, 9, 3],
+        [6, 0, 1, 3, 2, 7, 6, 8, 4, 9, 5],
+    ]
+
+
+@pytest.mark.parametrize("num", [0, -1, NUM_DRAWABLE + 9])
+def test_more_variants_than_there_are_are_refused(num: int) -> None:
+    with pytest.raises(ValueError, match=f"{num} variants asked for, a puzzle has 1 to 2903040"):
+        draw_variants("a", num, 0)
+
+
+@given(st.integers(1, 12), st.booleans())
+def test_a_row_and_its_puzzle_and_variant_name_each_other(num: int, has_identity_twice: bool) -> None:
+    index = build_index(PUZZLES, 12, seed=0)
+    task_types = TaskTypes(PUZZLES, index, used_variants(num, has_identity_twice))
+    assert len(task_types) == 3 * (num + has_identity_twice)
+    for row in range(len(task_types)):
+        puzzle, transform, permutation = task_types.describe(row)
+        slot = row % len(task_types.variants)
+        assert task_types.row(puzzle, slot) == row
+        variant = index[PUZZLES.index(puzzle), task_types.variants[slot]]
+        assert [transform, *permutation] == variant.tolist()
+        place, slots = np.array([PUZZLES.index(puzzle)]), np.array([slot])
+        assert task_types.rows(place, slots).tolist() == [row]
+        assert np.array_equal(task_types.changes(place, slots), variant[None])
+
+
+def test_the_published_fault_gives_the_identity_a_second_task_type() -> None:
+    task_types = TaskTypes(PUZZLES, build_index(PUZZLES, 8, seed=0), used_variants(8, True))
+    assert task_types.variants == (0, 1, 2, 3, 4, 5, 6, 7, 0)
+    first, last = task_types.describe(9), task_types.describe(17)
+    assert (first.puzzle, first.transform) == (last.puzzle, last.transform) == ("b", 0)
+
+
+def test_what_the_table_has_not_is_named() -> None:
+    index = build_index(PUZZLES, 8, seed=0)
+    with pytest.raises(ValueError, match=r"variants \[8, -1\] asked for, the index has 0 to 7"):
+        TaskTypes(PUZZLES, index, (0, 8, -1))
+    with pytest.raises(ValueError, match="variants"):
+        TaskTypes(PUZZLES, index, ())
+    task_types = TaskTypes(PUZZLES, index, (0, 1))
+    for row in (-1, 6):
+        with pytest.raises(ValueError, match=f"no task type {row}, there are 6"):
+            task_types.describe(row)
+    for puzzle, slot in (("d", 0), ("a", 2)):
+        with pytest.raises(ValueError, match=f"no task type for puzzle '{puzzle}' in slot {slot} of 2"):
+            task_types.row(puzzle, slot)

@@ -1,0 +1,95 @@
+"""The example stream: each epoch holds every puzzle once, and example n is a function of (seed, n)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serrm.arrays.puzzles import PuzzleArrays, draw_augmentation, open_arrays
+from serrm.arrays.stream import ExampleStream
+from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
+from serrm.puzzles.sudoku.symmetry import apply_parameters
+
+Maker = Callable[..., Path]
+NUM_PUZZLES, NUM_MEMBERS = 8, 6  # members: the puzzle and five augmentations
+seeds, positions = st.integers(0, 2**32), st.integers(0, 10**9)
+
+
+@pytest.fixture(scope="module")
+def drawn(make_arrays: Maker) -> PuzzleArrays:
+    return open_arrays(make_arrays(num_train=NUM_PUZZLES), "train")
+
+
+@pytest.fixture(scope="module")
+def stored(make_arrays: Maker) -> PuzzleArrays:
+    return open_arrays(make_arrays(num_train=NUM_PUZZLES, num_prebuilt=NUM_MEMBERS - 1), "train")
+
+
+@given(seed=seeds, epoch=st.integers(0, 10**6))
+def test_an_epoch_holds_every_puzzle_once(drawn: PuzzleArrays, seed: int, epoch: int) -> None:
+    stream = ExampleStream(drawn, NUM_MEMBERS - 1, seed)
+    puzzles, members = stream.examples(epoch * NUM_PUZZLES, NUM_PUZZLES)
+    assert sorted(puzzles) == list(range(NUM_PUZZLES))
+    assert ((members >= 0) & (members < NUM_MEMBERS)).all()
+
+
+@given(seed=seeds, start=positions, cut=st.integers(0, 20), num=st.integers(1, 20))
+def test_an_example_depends_on_its_number_alone(
+    drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int
+) -> None:
+    stream = ExampleStream(drawn, NUM_MEMBERS - 1, seed)
+    whole = np.stack(stream.examples(start, cut + num))
+    assert np.array_equal(np.stack(stream.examples(start + cut, num)), whole[:, cut:])
+
+
+@given(start=positions, num=st.integers(1, 20))
+def test_stored_and_drawn_augmentations_give_the_same_stream(
+    drawn: PuzzleArrays, stored: PuzzleArrays, start: int, num: int
+) -> None:
+    one = ExampleStream(drawn, NUM_MEMBERS - 1, seed=0).gather(start, num)
+    other = ExampleStream(stored, NUM_MEMBERS - 1, seed=0).gather(start, num)
+    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_examples_are_augmented_puzzles(drawn: PuzzleArrays) -> None:
+    stream, box = ExampleStream(drawn, NUM_MEMBERS - 1, seed=0), box_for_side(4)
+    questions, answers, _ = stream.gather(0, 200)
+    puzzles, members = stream.examples(0, 200)
+    assert are_solutions(answers - 1, box).all()
+    assert ((questions == answers) | (questions == 1)).all()
+    assert len({tuple(answer) for answer in answers}) > NUM_PUZZLES
+    for example in range(0, 200, 17):
+        puzzle, member = int(puzzles[example]), int(members[example])
+        row = draw_augmentation(0, puzzle, member, box)[None]
+        pair = np.stack([drawn.questions[puzzle], drawn.answers[puzzle]]) - 1
+        expected = apply_parameters(pair, np.tile(row, (2, 1)), box) + 1
+        assert np.array_equal(np.stack([questions[example], answers[example]]), expected)
+
+
+def test_epochs_and_seeds_are_shuffled_differently_and_members_evenly(drawn: PuzzleArrays) -> None:
+    streams = [ExampleStream(drawn, NUM_MEMBERS - 1, seed) for seed in (0, 1)]
+    orders = {tuple(stream.examples(8 * epoch, 8)[0]) for stream in streams for epoch in range(20)}
+    assert len(orders) == 40
+    num = 6000
+    puzzles, members = streams[0].examples(0, num)
+    counts = np.bincount(puzzles * NUM_MEMBERS + members, minlength=NUM_PUZZLES * NUM_MEMBERS)
+    mean = num / len(counts)
+    assert len(counts) == NUM_PUZZLES * NUM_MEMBERS
+    assert np.abs(counts - mean).max() < 5 * mean**0.5
+
+
+def test_without_augmentations_the_puzzles_come_as_they_are(drawn: PuzzleArrays) -> None:
+    stream = ExampleStream(drawn, 0, seed=2)
+    puzzles, members = stream.examples(3, 30)
+    assert not members.any()
+    questions, answers, _ = stream.gather(3, 30)
+    assert np.array_equal(questions, drawn.questions[puzzles])
+    assert np.array_equal(answers, drawn.answers[puzzles])
+
+
+def test_more_augmentations_than_stored_are_refused(stored: PuzzleArrays) -> None:
+    with pytest.raises(ValueError, match="6 augmentations asked for, 5 are there"):
+        ExampleStream(stored, 6, seed=0)

@@ -1,0 +1,50 @@
+"""What a training reads of its arrays: the test sets beside it, and what follows from the rest, are not part of it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from serrm.arrays.puzzles import METADATA, TRAIN
+from serrm.arrays.tasks import open_stream
+from serrm.arrays.training_data import copy_training_data, training_hash
+from serrm.manifest import data_hash, file_names
+
+MakeArrays = Callable[..., Path]
+
+
+def test_test_sets_and_stored_augmentations_are_not_part_of_it(make_arrays: MakeArrays) -> None:
+    plain = make_arrays(tests=(4,))
+    same = [make_arrays(tests=(9,)), make_arrays(tests=(4,), num_prebuilt=3)]
+    assert all(data_hash(arrays) != data_hash(plain) for arrays in same)
+    assert {training_hash(arrays) for arrays in same} == {training_hash(plain)}
+    other = [make_arrays(seed=1), make_arrays(num_train=7)]
+    assert len({training_hash(arrays) for arrays in (plain, *other)}) == 3
+
+
+def test_a_changed_puzzle_changes_the_hash(make_arrays: MakeArrays, tmp_path: Path) -> None:
+    arrays = shutil.copytree(make_arrays(), tmp_path / "arrays")
+    questions = np.load(arrays / TRAIN / "questions.npy")
+    questions[0, 0] += 1
+    np.save(arrays / TRAIN / "questions.npy", questions)
+    assert training_hash(arrays) != training_hash(make_arrays())
+
+
+@pytest.mark.parametrize("num_prebuilt", [0, 3])
+def test_a_copy_has_the_same_hash_and_gives_the_same_examples(
+    make_arrays: MakeArrays, tmp_path: Path, num_prebuilt: int
+) -> None:
+    arrays = make_arrays(num_prebuilt=num_prebuilt)
+    copy_training_data(arrays, tmp_path / "copy", num_variants=4)
+    assert file_names(tmp_path / "copy") == [METADATA, f"{TRAIN}/answers.npy", f"{TRAIN}/questions.npy"]
+    assert training_hash(tmp_path / "copy") == training_hash(arrays)
+    streams = [open_stream(folder, 3, 0) for folder in (arrays, tmp_path / "copy")]
+    for ours, theirs in zip(*(stream.gather(5, 20) for stream in streams), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_a_folder_without_arrays_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no arrays here \(metadata\.json is missing\)"):
+        training_hash(tmp_path)

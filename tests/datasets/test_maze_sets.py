@@ -1,0 +1,230 @@
+"""Raw mazes to Parquet: what goes in comes out, subsets are seeded, wrong labels and leaks are refused."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from serrm.datasets import maze as maze_sets
+from serrm.datasets.maze import write_maze_sets
+from serrm.datasets.sudoku import read_puzzle_set
+from serrm.manifest import Origin, data_hash, file_names, new_directory, write_manifest
+from serrm.puzzles.dihedral import cell_order
+from serrm.puzzles.maze.generate import generate_mazes
+from serrm.puzzles.maze.grid import PATH, parse_maze
+from serrm.puzzles.maze.parse import MazePuzzle, write_csv
+from serrm.puzzles.maze.paths import has_unique_shortest_path, num_steps, shortest_path
+from serrm.sources.maze_settings import MazeMirror
+from serrm.sources.mazes import write_mazes
+
+SIDE, NUM_TRAIN, NUM_TEST = 7, 20, 15
+MAZES = generate_mazes(SIDE, NUM_TRAIN + NUM_TEST, np.random.default_rng(0), 8)
+TRAIN, TEST = MAZES[:NUM_TRAIN], MAZES[NUM_TRAIN:]
+MIRROR = os.environ.get("SERRM_MIRROR")
+
+
+def fill_raw(raw: Path, train: list[MazePuzzle] = TRAIN, test: list[MazePuzzle] = TEST) -> Path:
+    """A raw directory of two files in the published format, with its manifest."""
+    (raw / "maze-generated").mkdir(parents=True)
+    # Publishers count cells or steps: the rating of the sets is not theirs.
+    for name, mazes in {"train.csv": train, "test.csv": test}.items():
+        write_csv(raw / "maze-generated" / name, (replace(maze, rating=1) for maze in mazes))
+    return seal(raw)
+
+
+def seal(raw: Path) -> Path:
+    (raw / "manifest.json").unlink(missing_ok=True)
+    write_manifest(raw, "generated", 0, {name: Origin("made") for name in file_names(raw)})
+    return raw
+
+
+def write(
+    raw: Path, target: Path, num_train: int | None = None, num_test: int | None = None, seed: int = 0
+) -> Path:
+    write_maze_sets(raw, target, num_train=num_train, num_test=num_test, seed=seed)
+    return target
+
+
+@pytest.fixture(scope="module")
+def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A raw directory that no test changes."""
+    return fill_raw(tmp_path_factory.mktemp("mazes") / "raw")
+
+
+def test_every_set_holds_the_raw_mazes_in_their_order(shared_raw: Path, tmp_path: Path) -> None:
+    sets = write(shared_raw, tmp_path / "sets")
+    assert file_names(sets) == ["audit.json", "test_7x7.parquet", "train.parquet"]
+    for name, mazes in {"train.parquet": TRAIN, "test_7x7.parquet": TEST}.items():
+        questions, answers = read_puzzle_set(sets / name)
+        np.testing.assert_array_equal(questions, np.stack([maze.question for maze in mazes]))
+        np.testing.assert_array_equal(answers, np.stack([maze.answer for maze in mazes]))
+
+
+def test_columns_are_typed_and_the_rating_is_the_number_of_steps(shared_raw: Path, tmp_path: Path) -> None:
+    table = pq.read_table(write(shared_raw, tmp_path / "sets") / "test_7x7.parquet")
+    assert {field.name: str(field.type) for field in table.schema} == {
+        "id": "int32",
+        "side": "uint8",
+        "question": "fixed_size_binary[49]",
+        "answer": "fixed_size_binary[49]",
+        "rating": "int32",
+        "source": "string",
+    }
+    row = table.slice(6, 1).to_pylist()[0]
+    assert (row["id"], row["side"], row["source"]) == (6, SIDE, "generated")
+    assert table.column("rating").to_pylist() == [num_steps(maze.answer) for maze in TEST]
+
+
+def test_row_groups_change_nothing(shared_raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = read_puzzle_set(write(shared_raw, tmp_path / "one") / "train.parquet")
+    monkeypatch.setattr(maze_sets, "ROW_GROUP", 6)
+    path = write(shared_raw, tmp_path / "many") / "train.parquet"
+    assert pq.ParquetFile(path).num_row_groups == -(-NUM_TRAIN // 6)
+    for grids, expected_grids in zip(read_puzzle_set(path), expected, strict=True):
+        np.testing.assert_array_equal(grids, expected_grids)
+
+
+def ids(path: Path) -> list[int]:
+    numbers: list[int] = pq.read_table(path).column("id").to_pylist()
+    return numbers
+
+
+def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tmp_path: Path) -> None:
+    one = write(shared_raw, tmp_path / "one", 8, 6, seed=1)
+    assert data_hash(one) == data_hash(write(shared_raw, tmp_path / "same", 8, 6, seed=1))
+    other = write(shared_raw, tmp_path / "other", None, 6, seed=1)
+    assert ids(one / "test_7x7.parquet") == ids(other / "test_7x7.parquet")
+    assert ids(one / "train.parquet") == sorted(ids(one / "train.parquet"))
+    assert len(ids(one / "train.parquet")) == 8
+    seeds = write(shared_raw, tmp_path / "seed", 8, 6, seed=2)
+    assert ids(one / "train.parquet") != ids(seeds / "train.parquet")
+
+
+def image(maze: MazePuzzle, transform: int) -> MazePuzzle:
+    order = cell_order(SIDE, SIDE, transform)
+    return replace(maze, question=maze.question[order], answer=maze.answer[order])
+
+
+def test_the_audit_counts_images_and_mazes_with_one_shortest_path(tmp_path: Path) -> None:
+    test = [*TEST, image(TRAIN[2], 3), image(TRAIN[2], 6), image(TRAIN[9], 4)]
+    sets = write(fill_raw(tmp_path / "raw", test=test), tmp_path / "sets")
+    nums = {"train": NUM_TRAIN, "test": len(test)}
+    unique = [sum(has_unique_shortest_path(maze.question) for maze in mazes) for mazes in (TRAIN, test)]
+    assert json.loads((sets / "audit.json").read_text()) == {
+        "num_mazes": nums,
+        "num_with_one_shortest_path": dict(zip(nums, unique, strict=True)),
+        "num_dihedral_images": 3,
+    }
+    assert 0 < unique[0] < NUM_TRAIN
+
+
+OPEN = parse_maze("S #  " + "   G " + "     " + "     " + "     ")
+LONG = parse_maze("S #  " + "o  G " + "o  o " + "oooo " + "     ")
+
+
+def with_answer(maze: MazePuzzle, number: int) -> MazePuzzle:
+    """The maze with its `number`-th path cell unmarked."""
+    answer = maze.answer.copy()
+    answer[np.flatnonzero(answer == PATH)[number]] = 2
+    return replace(maze, answer=answer)
+
+
+def other_side() -> MazePuzzle:
+    label = shortest_path(OPEN)
+    assert label is not None
+    return MazePuzzle(OPEN, label, 5)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (
+            [*TRAIN[:3], with_answer(TRAIN[3], 1)],
+            TEST,
+            "train: the answer of maze 3 is no path: [# SGo]{49}$",
+        ),
+        (TRAIN, [with_answer(TEST[0], 0)], "test: the answer of maze 0 is no path"),
+        (
+            [other_side(), MazePuzzle(OPEN, LONG, 5)],
+            [replace(other_side(), question=OPEN)],
+            "train: the answer of maze 1 takes 8 steps, the shortest 4",
+        ),
+        (TRAIN, [*TEST[:4], TRAIN[7]], r"row 4 of test_7x7\.parquet is also in train\.parquet: [# SG]{49}$"),
+        (TRAIN, [TEST[0], other_side()], "test: maze 1 is 5x5, not 7x7"),
+        ([], TEST, "train: no mazes"),
+        (TRAIN, [], "test: no mazes"),
+    ],
+)
+def test_bad_mazes_are_refused_with_one_line_and_nothing_is_left(
+    tmp_path: Path, train: list[MazePuzzle], test: list[MazePuzzle], message: str
+) -> None:
+    raw = fill_raw(tmp_path / "raw", train, test)
+    with pytest.raises(ValueError, match=message) as error:
+        write(raw, tmp_path / "sets")
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == [raw]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda raw: (raw / "maze-generated/test.csv").unlink(), r"test\.csv: no such file"),
+        (lambda raw: (raw / "maze-30x30-hard-1k").mkdir(), "exactly one of maze-30x30-hard-1k, .* expected"),
+        (
+            lambda raw: (raw / "maze-generated/train.csv").write_text(
+                "source,question,answer,rating\n,S,G,\n"
+            ),
+            r"train\.csv:2: maze 0 needs one start",
+        ),
+    ],
+)
+def test_bad_raw_files_are_refused(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
+    raw = fill_raw(tmp_path / "raw")
+    spoil(raw)
+    seal(raw)
+    with pytest.raises(ValueError, match=message):
+        write(raw, tmp_path / "sets")
+    assert list(tmp_path.iterdir()) == [raw]
+
+
+def test_raw_files_that_changed_since_the_download_are_refused(tmp_path: Path) -> None:
+    raw = fill_raw(tmp_path / "raw")
+    with (raw / "maze-generated/test.csv").open("a") as file:
+        file.write("\n")
+    with pytest.raises(ValueError, match=r"test\.csv: sha256 is"):
+        write(raw, tmp_path / "sets")
+
+
+@pytest.mark.parametrize(
+    ("num_train", "num_test", "message"),
+    [
+        (NUM_TRAIN + 1, None, "train: 21 puzzles asked for, only 20 there"),
+        (None, 0, "test: 0 puzzles asked for"),
+    ],
+)
+def test_impossible_numbers_are_refused(
+    shared_raw: Path, tmp_path: Path, num_train: int | None, num_test: int | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        write(shared_raw, tmp_path / "sets", num_train, num_test)
+
+
+# Collected only where the environment names a real mirror.
+if MIRROR is not None:
+
+    def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
+        with new_directory(tmp_path / "raw") as raw:
+            source = MazeMirror(kind="mirror", root=Path(MIRROR or ""))
+            write_manifest(raw, "mirror", 0, write_mazes(source, raw, 0, tmp_path))
+        sets = write(tmp_path / "raw", tmp_path / "sets")
+        assert json.loads((sets / "audit.json").read_text()) == {
+            "num_mazes": {"train": 1_000, "test": 1_000},
+            "num_with_one_shortest_path": {"train": 0, "test": 0},
+            "num_dihedral_images": 0,
+        }
+        assert min(pq.read_table(sets / "test_30x30.parquet").column("rating").to_pylist()) == 109

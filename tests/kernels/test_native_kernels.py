@@ -1,0 +1,205 @@
+"""The native kernels give what PyTorch gives: no less accurate, whatever the shape, however many threads."""
+
+import copy
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from serrm.kernels.cpu import kernels
+from serrm.kernels.cpu.build import has_kernels
+from serrm.kernels.cpu.network import NativeNetwork, fits
+from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
+
+pytestmark = pytest.mark.skipif(not has_kernels(), reason="this machine cannot run them")
+CPU = torch.device("cpu")
+WORSE = 1.1  # on average, an error may be this many times PyTorch's own in bfloat16 …
+UNLUCKY = 3  # … in a single small case this many times, and some units in the last place
+ROUNDING = 2.0**-9
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    """Leaves the number of threads as it was."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def numbers(*shape: int, seed: int) -> Tensor:
+    return torch.randn(shape, generator=seeded(seed)).bfloat16()
+
+
+def plain(part: nn.Module, rotation: Rotation | None) -> Callable[[Tensor], Tensor]:
+    def run(x: Tensor) -> Tensor:
+        return rms_norm(x + (part(x, rotation) if isinstance(part, Attention) else part(x)))
+
+    return run
+
+
+def native(part: Attention | SwiGLU, rotation: Rotation | None) -> Callable[[Tensor], Tensor]:
+    network = NativeNetwork([[part]], rotation)
+    return lambda x: network(x, torch.zeros_like(x))
+
+
+def results(run: Callable[[Tensor], Tensor], part: nn.Module, x: Tensor, change: Tensor) -> list[Tensor]:
+    """The output and the gradients of input and weights."""
+    x = x.detach().requires_grad_()
+    y = run(x)
+    return [y.detach(), *torch.autograd.grad(y, [x, *part.parameters()], change.to(y.dtype))]
+
+
+def relative(found: Tensor, expected: Tensor) -> float:
+    return float((found.float() - expected.float()).norm() / expected.float().norm())
+
+
+def errors(part: nn.Module, rotation: Rotation | None, x: Tensor) -> list[tuple[float, float]]:
+    """(native, PyTorch's own) relative errors in bfloat16 of the output and of every gradient."""
+    assert fits([[part]], x)
+    change = numbers(*x.shape, seed=9)
+    twin = copy.deepcopy(part)
+    exact = results(plain(twin, rotation), twin, x.float(), change)
+    rounded = results(plain(part, rotation), part, x, change)
+    found = results(native(part, rotation), part, x, change)
+    with torch.no_grad():
+        assert torch.equal(native(part, rotation)(x), found[0])
+    assert all(own.shape == expected.shape for own, expected in zip(found, exact, strict=True))
+    return [
+        (relative(own, expected), relative(torch_own, expected))
+        for own, torch_own, expected in zip(found, rounded, exact, strict=True)
+    ]
+
+
+def check_against_plain(part: Attention | SwiGLU, rotation: Rotation | None, x: Tensor) -> None:
+    for own, torch_own in errors(part, rotation, x):
+        assert own <= UNLUCKY * torch_own + 4 * ROUNDING
+
+
+@pytest.mark.parametrize("length", [1, 2, 11, 40])
+@pytest.mark.parametrize("kind", ["attention", "swiglu"])
+def test_kernels_are_on_average_no_less_accurate_than_pytorch(kind: str, length: int) -> None:
+    sums = torch.zeros(2, dtype=torch.float64)
+    for seed in range(20):
+        part = (
+            Attention(64, 2, 32, axis=-3, generator=seeded(seed))
+            if kind == "attention"
+            else SwiGLU(64, 256, seeded(seed))
+        )
+        rotation = rotation_table("rope", length, 32, CPU) if kind == "attention" else None
+        sums += torch.tensor(errors(part, rotation, numbers(2, length, 2, 64, seed=seed + 100))).sum(0)
+    assert sums[0] <= WORSE * sums[1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    outer=st.integers(1, 3),
+    length=st.integers(1, 40),
+    inner=st.integers(1, 4),
+    width=st.sampled_from([16, 48, 64, 112]),
+    heads=st.integers(1, 3),
+    head_dim=st.sampled_from([16, 32, 48, 64]),
+    is_rotated=st.booleans(),
+)
+def test_attention_agrees_with_pytorchs(
+    outer: int, length: int, inner: int, width: int, heads: int, head_dim: int, is_rotated: bool
+) -> None:
+    layer = Attention(width, heads, head_dim, axis=-3, generator=seeded(length))
+    rotation = rotation_table("rope", length, head_dim, CPU) if is_rotated else None
+    check_against_plain(layer, rotation, numbers(outer, length, inner, width, seed=outer))
+
+
+@pytest.mark.parametrize("length", [95, 96, 97, 200])
+def test_long_sequences_go_through_the_backward_pass_in_pieces(length: int) -> None:
+    layer = Attention(32, 1, 32, axis=-2, generator=seeded(0))
+    check_against_plain(layer, rotation_table("rope", length, 32, CPU), numbers(2, length, 32, seed=1))
+
+
+@settings(max_examples=15, deadline=None)
+@given(rows=st.integers(1, 700), width=st.sampled_from([16, 48, 64, 192]), seed=st.integers(0, 99))
+def test_swiglu_agrees_with_pytorchs(rows: int, width: int, seed: int) -> None:
+    check_against_plain(SwiGLU(width, 256, seeded(seed)), None, numbers(rows, width, seed=seed))
+
+
+@pytest.mark.parametrize("axis", [-3, -2])
+def test_no_number_depends_on_the_threads(axis: int) -> None:
+    x, change = numbers(3, 30, 11, 64, seed=0), numbers(3, 30, 11, 64, seed=1)
+    layer = Attention(64, 2, 32, axis=axis, dropout=0.3, generator=seeded(0))
+    gated = SwiGLU(64, 256, seeded(1))
+    found = []
+    for threads in (1, 2, 5):
+        torch.set_num_threads(threads)
+        torch.manual_seed(0)
+        found.append(
+            results(native(layer, None), layer, x, change) + results(native(gated, None), gated, x, change)
+        )
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def dropped_weights(call: kernels.AttentionCall, length: int, head_dim: int) -> Tensor:
+    """By what a call multiplies each attention weight: read off uniform weights and one-hot values."""
+    qkv, out = torch.zeros(3 * head_dim, head_dim), torch.zeros(head_dim, head_dim)
+    qkv[2 * head_dim :] = torch.eye(head_dim)
+    packs = (kernels.pack(weight, has_backward=False) for weight in (qkv, out))
+    x = torch.eye(length, head_dim).bfloat16().expand(call.outer, -1, -1).contiguous()
+    _, _, _, mixed = kernels.attention_forward(call, x, *packs, is_kept=True)
+    return mixed.view(call.outer, length, head_dim)[:, :, :length].float() * length
+
+
+def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest() -> None:
+    outer, length, dim, dropout = 40, 24, 32, 0.25
+    call = kernels.AttentionCall(outer, length, 1, dim, 1, dim, 2, None, None, dropout, 12345)
+    factors = dropped_weights(call, length, dim)
+    kept = factors > 0
+    assert factors[kept].sub(1 / (1 - dropout)).abs().max() < 0.02
+    assert float(kept.float().mean()) == pytest.approx(1 - dropout, abs=0.01)
+    assert len({row.tobytes() for row in kept.numpy().reshape(-1, length)}) > 0.9 * outer * length
+    weights = [
+        torch.randn(3 * dim, dim, generator=seeded(1)) / 4,
+        torch.randn(dim, dim, generator=seeded(2)) / 6,
+    ]
+    packs = [kernels.pack(weight, has_backward=True) for weight in weights]
+    x, change = numbers(outer, length, dim, seed=3), numbers(outer, length, dim, seed=4)
+    y, *saved = kernels.attention_forward(call, x, *packs, is_kept=True)
+    shapes = [weight.shape for weight in weights]
+    found = kernels.attention_backward(call, (x, y, *saved), change, *packs, shapes)
+    inputs = [x.float().requires_grad_(), *(weight.requires_grad_() for weight in weights)]
+    query, key, value = (inputs[0] @ inputs[1].T).chunk(3, dim=-1)
+    scores = (query @ key.transpose(1, 2) * dim**-0.5).softmax(-1) * kept / (1 - dropout)
+    expected = rms_norm(inputs[0] + scores @ value @ inputs[2].T)
+    assert relative(y, expected.detach()) < 0.01
+    for own, reference in zip(found, torch.autograd.grad(expected, inputs, change.float()), strict=True):
+        assert relative(own, reference) < 0.02
+
+
+def test_dropout_follows_pytorchs_seed() -> None:
+    layer = Attention(32, 1, 32, axis=-2, dropout=0.5, generator=seeded(0))
+    x = numbers(2, 20, 32, seed=0)
+    run = native(layer, None)
+    torch.manual_seed(1)
+    first, second = run(x), run(x)
+    torch.manual_seed(1)
+    assert torch.equal(run(x), first) and not torch.equal(first, second)
+    layer.eval()
+    assert torch.equal(run(x), run(x))
+
+
+@pytest.mark.parametrize(
+    ("part", "x"),
+    [
+        (Attention(20, 1, 16, axis=-2), torch.zeros(1, 3, 20, dtype=torch.bfloat16)),
+        (Attention(16, 1, 8, axis=-2), torch.zeros(1, 3, 16, dtype=torch.bfloat16)),
+        (SwiGLU(97, 256), torch.zeros(1, 97, dtype=torch.bfloat16)),
+        (SwiGLU(16, 256), torch.zeros(1, 16)),
+        (nn.Linear(16, 16), torch.zeros(1, 16, dtype=torch.bfloat16)),
+    ],
+)
+def test_what_the_kernels_cannot_do_is_left_to_pytorch(part: nn.Module, x: Tensor) -> None:
+    assert not fits([[part]], x)

@@ -1,0 +1,491 @@
+"""Published checkpoints in and out: nothing is lost either way, and what does not fit is refused by name."""
+
+import json
+import os
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from serrm.config import TrainCell
+from serrm.inference.load import load_model
+from serrm.models.recurrence import num_parameters
+from serrm.models.registry import build_model
+from serrm.models.settings import ModelSettings
+from serrm.published import exchange
+from serrm.published.config import settings_from_published
+from serrm.published.conformance import build_published
+from serrm.published.exchange import (
+    export_checkpoint,
+    import_checkpoint,
+    published_model,
+    published_weights,
+    read_state_dict,
+)
+from serrm.published.vectors import read_vectors
+from serrm.published.weights import published_shapes
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.parse import write_csv
+from serrm.solving.score_file import score_file
+from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
+
+CPU = torch.device("cpu")
+PREFIX = "_orig_mod.model.inner."
+TABLE = PREFIX + "puzzle_emb.weights"
+VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.npz"))
+HRM = {"family": "hrm", "width": 16, "layers": 2, "h_cycles": 1, "l_cycles": 1, "heads": 2, "expansion": 1.0}
+HRM |= {"positions": "rope", "prefix": 1, "attention_dropout": 0.0}
+TRM = {**HRM, "family": "trm", "layers": 1, "prefix": 3, "mixer": "attention"}
+SMALL = {"width": 16, "layers": 1, "h_cycles": 1, "l_cycles": 1}
+MODELS: dict[str, dict[str, Any]] = {
+    "se_rrm": SMALL,
+    "se_rrm_deep": {**SMALL, "layers": 3, "positions": "rope"},
+    "se_rrm_registers": {**SMALL, "registers": 4},
+    "se_rrm_untied": {**SMALL, "symbols": "untied"},
+    "se_rrm_untied_registers": {**SMALL, "symbols": "untied", "registers": 2},
+    "se_rrm_task_types": {**SMALL, "registers": 1, "task_types": "factored"},
+    "trm": TRM,
+    "trm_mlp": {**TRM, "mixer": "mlp"},
+    "trm_deep": {**TRM, "layers": 2, "positions": "rope2d_shifted"},
+    "hrm": HRM,
+}
+UNPUBLISHED = [
+    ("planes", "usual"),
+    ("positions", "none"),
+    ("task_types", "full"),
+]
+CellMaker = Callable[[str], TrainCell]
+Exporter = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def make(make_cell: Callable[..., TrainCell]) -> CellMaker:
+    """The cell of one of the models above."""
+
+    def cell(name: str) -> TrainCell:
+        train = {"task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
+        return make_cell(model=MODELS[name], variant=name, train=train)
+
+    return cell
+
+
+def random_state(model: ModelSettings, num_task_types: int = 1, seed: int = 0) -> dict[str, Tensor]:
+    """A state dict with different numbers everywhere, the parts that begin as zeros included."""
+    built = build_model(model, 11, num_positions=81, num_task_types=num_task_types)
+    generator = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()}
+
+
+def write_random(folder: Path, cell: TrainCell) -> Path:
+    config = {"cell": cell.model_dump(mode="json"), "num_symbols": 11, "side": 9}
+    write_checkpoint(folder, random_state(cell.model), {}, config)
+    return folder
+
+
+@pytest.fixture
+def exported(make: CellMaker, tmp_path: Path) -> Exporter:
+    """A published file of random weights of one of the models above."""
+
+    def write(name: str) -> Path:
+        export_checkpoint(write_random(tmp_path / f"{name}_before", make(name)), tmp_path / f"{name}.pt")
+        return tmp_path / f"{name}.pt"
+
+    return write
+
+
+def assert_same(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    """Equal bit for bit."""
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert value.dtype == other[name].dtype == torch.float32
+        assert torch.equal(value, other[name]), name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_exported_and_imported_is_unchanged(make: CellMaker, tmp_path: Path, name: str) -> None:
+    cell, before, file = make(name), write_random(tmp_path / "before", make(name)), tmp_path / "a" / "file.pt"
+    shapes = export_checkpoint(before, file)
+    saved = torch.load(file, weights_only=True)
+    assert {key: value.shape for key, value in saved.items()} == shapes
+    assert all(key.startswith(PREFIX) for key in saved)
+    config = import_checkpoint(file, cell, tmp_path / "after")
+    assert_same(read_weights(before), read_weights(tmp_path / "after"))
+    assert {path.name for path in (tmp_path / "after").iterdir()} == {"model.safetensors", "config.json"}
+    assert [path.name for path in file.parent.iterdir()] == ["file.pt"]
+    export_checkpoint(tmp_path / "after", tmp_path / "again.pt")
+    assert (tmp_path / "again.pt").read_bytes() == file.read_bytes()
+    loaded = load_model(tmp_path / "after", CPU)
+    assert loaded.cell == cell
+    assert loaded.config == read_config(tmp_path / "after") == config
+    assert config["parameters"] == num_parameters(loaded.model)
+    assert config["parameters_with_task_types"] == num_parameters(loaded.model, has_task_types=True)
+    assert config["imported"]["file"] == "file.pt"
+    assert len(config["imported"]["sha256"]) == 64
+
+
+@pytest.mark.parametrize("name", ["se_rrm_task_types", "trm", "hrm"])
+@settings(max_examples=5)
+@given(num=st.integers(1, 300), seed=st.integers(0, 9))
+def test_the_file_says_how_many_task_types_there_are(make: CellMaker, name: str, num: int, seed: int) -> None:
+    model = make(name).model
+    before = build_model(model, 11, num_positions=81, num_task_types=num)
+    before.load_state_dict(random_state(model, num, seed))
+    weights = published_weights(model, before)
+    assert len(weights[TABLE]) == num
+    assert_same(before.state_dict(), published_model(model, weights, 11, 81).state_dict())
+
+
+@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
+def test_the_authors_own_weights_keep_keys_shapes_and_numbers(path: Path) -> None:
+    vectors = read_vectors(path)
+    model_settings, model = settings_from_published(vectors.config), build_published(vectors)
+    weights = published_weights(model_settings, model)
+    assert_same({f"_orig_mod.model.{key}": value for key, value in vectors.weights.items()}, weights)
+    num_symbols, num_positions = vectors.config["vocab_size"], vectors.tokens.shape[1]
+    again = published_model(model_settings, weights, num_symbols, num_positions)
+    assert_same(model.state_dict(), again.state_dict())
+
+
+def test_published_keys_and_shapes_of_a_symbol_equivariant_model(make: CellMaker) -> None:
+    shapes = {name: value.shape for name, value in random_state(make("se_rrm_registers").model).items()}
+    tied = published_shapes(make("se_rrm_registers").model, shapes)
+    assert {key: tuple(shape) for key, shape in tied.items() if not key.startswith("L_level")} == {
+        "embed_special_tokens": (1, 2, 1, 16),
+        "embed_symbol_tokens": (1, 1, 1, 16),
+        "add_tokens_special": (1, 2, 4, 16),
+        "add_tokens": (1, 1, 4, 16),
+        "lm_head.weight": (1, 16),
+        "Z_init": (16,),
+    }
+    shapes = {
+        name: value.shape for name, value in random_state(make("se_rrm_untied_registers").model).items()
+    }
+    untied = published_shapes(make("se_rrm_untied_registers").model, shapes)
+    assert untied["embed_symbols"] == (1, 11, 1, 16)
+    assert untied["add_tokens"] == (1, 11, 2, 16)
+    assert not {"embed_special_tokens", "add_tokens_special"} & untied.keys()
+
+
+@pytest.mark.parametrize("prefix", ["", "inner.", "model.inner.", "_orig_mod.model.inner."])
+def test_wrappers_of_the_keys_do_not_matter(
+    make: CellMaker, exported: Exporter, tmp_path: Path, prefix: str
+) -> None:
+    file = exported("hrm")
+    weights = torch.load(file, weights_only=True)
+    torch.save(
+        OrderedDict((prefix + key.removeprefix(PREFIX), value) for key, value in weights.items()), file
+    )
+    import_checkpoint(file, make("hrm"), tmp_path / "after")
+    assert_same(read_weights(tmp_path / "hrm_before"), read_weights(tmp_path / "after"))
+
+
+def test_bfloat16_is_taken_as_it_is(make: CellMaker, exported: Exporter, tmp_path: Path) -> None:
+    file = exported("se_rrm_registers")
+    weights = {key: value.bfloat16() for key, value in torch.load(file, weights_only=True).items()}
+    torch.save(weights, file)
+    import_checkpoint(file, make("se_rrm_registers"), tmp_path / "after")
+    before = read_weights(tmp_path / "se_rrm_registers_before")
+    rounded = {name: value.bfloat16().float() for name, value in before.items()}
+    assert_same(rounded, read_weights(tmp_path / "after"))
+
+
+@pytest.mark.parametrize("name", ["se_rrm_task_types", "trm", "hrm"])
+def test_without_task_embeddings_there_is_one_task_type_of_zeros(
+    make: CellMaker, exported: Exporter, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = exported(name)
+    weights = torch.load(file, weights_only=True)
+    del weights[TABLE]
+    torch.save(weights, file)
+    import_checkpoint(file, make(name), tmp_path / "after")
+    assert "no task-type embeddings in the file" in caplog.text
+    before, after = read_weights(tmp_path / f"{name}_before"), read_weights(tmp_path / "after")
+    table = before.pop("task_types")
+    assert torch.equal(after.pop("task_types"), torch.zeros_like(table))
+    assert_same(before, after)
+
+
+def test_an_imported_checkpoint_can_be_evaluated(make: CellMaker, exported: Exporter, tmp_path: Path) -> None:
+    puzzles = generate_puzzles(box_for_side(9), 2, np.random.default_rng(0), (60, 70))
+    write_csv(tmp_path / "puzzles.csv", puzzles)
+    for name in ("se_rrm", "trm_mlp", "hrm"):
+        import_checkpoint(exported(name), make(name), tmp_path / name)
+        folders = (tmp_path / name, write_scored(tmp_path / f"{name}_before", make(name)))
+        one, other = (score_file(folder, tmp_path / "puzzles.csv", steps=2, device=CPU) for folder in folders)
+        assert one["sets"] == other["sets"]
+        assert one["sets"]["9x9"]["num_puzzles"] == 2
+
+
+def write_scored(folder: Path, cell: TrainCell) -> Path:
+    """Add to a checkpoint of `write_random` what a training would."""
+    counts = {"parameters": 1, "parameters_with_task_types": 1}
+    write_checkpoint(folder, read_weights(folder), {}, read_config(folder) | counts)
+    return folder
+
+
+@pytest.mark.parametrize(("setting", "value"), UNPUBLISHED)
+def test_a_setting_without_published_form_is_refused_by_name(
+    make_cell: Callable[..., TrainCell], exported: Exporter, tmp_path: Path, setting: str, value: str
+) -> None:
+    cell = make_cell(
+        model={**SMALL, setting: value}, train={"task_types": {"learning_rate": 1, "weight_decay": 0}}
+    )
+    checkpoint, file = write_random(tmp_path / "before", cell), tmp_path / "file.pt"
+    message = f"{setting}: {value} has no form in the published code"
+    with pytest.raises(ValueError, match=f"^{checkpoint}: {message}$"):
+        export_checkpoint(checkpoint, file)
+    assert not file.exists()
+    with pytest.raises(ValueError, match=f"se_rrm.pt: {message}$"):
+        import_checkpoint(exported("se_rrm"), cell, tmp_path / "after")
+    assert not (tmp_path / "after").exists()
+
+
+def test_the_published_rotation_is_another_one(
+    make_cell: Callable[..., TrainCell], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for positions in ("rope2d_shifted", "rope2d"):
+        assert not caplog.messages
+        cell = make_cell(model={**TRM, "positions": positions})
+        export_checkpoint(write_random(tmp_path / positions, cell), tmp_path / f"{positions}.pt")
+        import_checkpoint(tmp_path / f"{positions}.pt", cell, tmp_path / f"{positions}_after")
+    assert len(caplog.messages) == 2
+    assert all("the published code rotates other places" in message for message in caplog.messages)
+
+
+def change(weights: dict[str, Tensor], **changes: Tensor | None) -> dict[str, Tensor]:
+    """A state dict with weights replaced, added or (None) removed; a short name stands for a key's end."""
+    full = {next((key for key in weights if key.endswith(name)), name): new for name, new in changes.items()}
+    return {key: value for key, value in (weights | full).items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("se_rrm", {"pos_embedding": torch.zeros(1)}, "pos_embedding: this model has no such weight"),
+        ("se_rrm", {"embed_symbol_tokens": None}, "embed_symbol_tokens: missing"),
+        ("se_rrm", {"0.mlp.down_proj.weight": None}, "L_level.layers.0.mlp.down_proj.weight: missing"),
+        (
+            "se_rrm",
+            {"embed_special_tokens": torch.zeros(1, 3, 1, 16)},
+            r"embed_special_tokens: expected the shape \(1, 2, 1, 16\), got \(1, 3, 1, 16\)",
+        ),
+        (
+            "se_rrm",  # as many numbers, in another shape
+            {"embed_special_tokens": torch.zeros(1, 1, 2, 16)},
+            r"embed_special_tokens: expected the shape \(1, 2, 1, 16\), got \(1, 1, 2, 16\)",
+        ),
+        ("se_rrm", {"lm_head.weight": torch.tensor(1.0)}, r"lm_head.weight: expected .* got \(\)"),
+        ("se_rrm", {"Z_init": None}, "neither Z_init nor L_init among"),
+        ("se_rrm", {"model.Z_init": torch.zeros(16)}, "Z_init: there twice"),
+        ("se_rrm", {"puzzle_emb.weights": torch.zeros(1, 27)}, "puzzle_emb.weights: this model has no"),
+        ("se_rrm_task_types", {TABLE: torch.zeros(2, 26)}, r"expected the shape \(2, 27\), got \(2, 26\)"),
+        ("trm", {TABLE: torch.zeros(0, 16)}, r"expected the shape \(1, 16\), got \(0, 16\)"),
+        ("trm", {TABLE: torch.zeros(16)}, r"puzzle_emb.weights: expected the shape .* got \(16,\)"),
+        ("trm", {TABLE: torch.tensor(0.0)}, r"puzzle_emb.weights: expected the shape .* got \(\)"),
+        (
+            "trm",
+            {"L_level.layers.1.mlp.down_proj.weight": torch.zeros(1)},
+            r"layers\.1\.mlp.* no such weight",
+        ),
+        ("trm", {"q_head.bias": torch.zeros(2, dtype=torch.int64)}, "q_head.bias: .* torch.int64"),
+        ("trm", {"q_head.bias": torch.zeros(2).to_sparse()}, "q_head.bias: not a plain floating-point"),
+        ("trm", {"q_head.bias": torch.zeros(2, device="meta")}, "q_head.bias: .* on meta"),
+        ("trm", {"H_level.x": torch.zeros(2)}, "family hrm, not trm"),
+        ("hrm", {"L_init": None}, "neither Z_init nor L_init among"),
+        ("hrm", {"H_init": torch.zeros(1, 16)}, r"H_init: expected the shape \(16,\), got \(1, 16\)"),
+    ],
+)
+def test_a_key_that_does_not_fit_is_refused_by_name(
+    make: CellMaker,
+    exported: Exporter,
+    tmp_path: Path,
+    name: str,
+    changes: dict[str, Tensor | None],
+    message: str,
+) -> None:
+    file = exported(name)
+    torch.save(change(torch.load(file, weights_only=True), **changes), file)
+    with pytest.raises(ValueError, match=message) as caught:
+        import_checkpoint(file, make(name), tmp_path / "after")
+    assert str(caught.value).startswith(f"{file}: ")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "after").exists()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_key_is_needed(make: CellMaker, name: str) -> None:
+    model = make(name).model
+    before = build_model(model, 11, num_positions=81)
+    weights = published_weights(model, before)
+    for key in weights.keys() - {TABLE}:
+        short = key.removeprefix(PREFIX)
+        with pytest.raises(ValueError, match=f"^{short}: missing$|neither Z_init nor L_init|family"):
+            published_model(model, {other: weights[other] for other in weights if other != key}, 11, 81)
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "message"),
+    [
+        ("se_rrm", "trm", "the weights of a model of the family se_rrm, not trm"),
+        ("hrm", "trm", "the weights of a model of the family hrm, not trm"),
+        ("trm", "hrm", "the weights of a model of the family trm, not hrm"),
+        ("trm", "trm_mlp", r"L_level\.layers\.0\.self_attn\.qkv_proj\.weight: this model has no such weight"),
+        ("se_rrm", "se_rrm_untied", "embed_special_tokens: this model has no such weight"),
+        ("se_rrm", "se_rrm_deep", r"L_level\.layers\.1\..* missing"),
+        ("se_rrm_registers", "se_rrm", "add_tokens.* this model has no such weight"),
+    ],
+)
+def test_another_variant_is_refused(
+    make: CellMaker, exported: Exporter, tmp_path: Path, name: str, other: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        import_checkpoint(exported(name), make(other), tmp_path / "after")
+
+
+def test_a_task_without_a_known_grid_is_refused(make: CellMaker, tmp_path: Path) -> None:
+    cell = make("trm").model_copy(update={"task": "chess"})
+    with pytest.raises(ValueError, match="task 'chess' is none of sudoku"):
+        import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")
+
+
+@pytest.mark.parametrize(
+    ("task", "num_symbols", "num_positions"),
+    [("sudoku", 11, 81), ("maze", 6, 900), ("arc_agi_1", 12, 900), ("arc_agi_2", 12, 900)],
+)
+@pytest.mark.parametrize("name", ["trm_mlp", "se_rrm_untied"])
+def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
+    make: CellMaker, tmp_path: Path, name: str, task: str, num_symbols: int, num_positions: int
+) -> None:
+    cell = make(name).model_copy(update={"task": task})
+    model = build_model(cell.model, num_symbols, num_positions=num_positions)
+    torch.save(published_weights(cell.model, model), tmp_path / "file.pt")
+    config = import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")
+    assert (config["num_symbols"], config["side"] ** 2) == (num_symbols, num_positions)
+    assert_same(dict(model.state_dict()), read_weights(tmp_path / "after"))
+    loaded = load_model(tmp_path / "after", CPU)
+    tokens = torch.ones((1, num_positions), dtype=torch.long)
+    state = loaded.model.initial_state(1, num_positions, num_symbols)
+    vectors = loaded.model.task_vectors(torch.zeros(1, dtype=torch.long))
+    assert loaded.model(state, tokens, vectors).logits.shape == (1, num_positions, num_symbols)
+
+
+class Harmful:
+    """Unpickled carelessly, it leaves a file behind."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("protocol", [None, 2, 5])
+def test_nothing_in_a_file_is_run(tmp_path: Path, protocol: int | None) -> None:
+    file, trace = tmp_path / "file.pt", tmp_path / "trace"
+    content = {"a": Harmful(trace)}
+    if protocol is None:
+        torch.save(content, file)
+    else:
+        file.write_bytes(pickle.dumps(content, protocol))
+    with pytest.raises(
+        ValueError, match=r"unpickling it (would call posix\.mkdir|fails with \w+)$"
+    ) as caught:
+        read_state_dict(file)
+    assert "\n" not in str(caught.value)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[torch.zeros(1)], torch.zeros(1), 5, {"model": {"a": torch.zeros(1)}}, {1: torch.zeros(1)}, {"a": 1.0}],
+)
+def test_what_is_no_state_dict_is_refused(content: object, tmp_path: Path) -> None:
+    torch.save(content, tmp_path / "file.pt")
+    with pytest.raises(ValueError, match=r"^no state dict of plain tensors(:|, but a)"):
+        read_state_dict(tmp_path / "file.pt")
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
+@given(st.data())
+def test_a_damaged_file_gives_one_line_or_tensors(
+    tmp_path_factory: pytest.TempPathFactory, is_zip: bool, data: st.DataObject
+) -> None:
+    file = tmp_path_factory.mktemp("damaged") / "file.pt"
+    content = {"a": torch.arange(6.0), "b": torch.ones(2, dtype=torch.bfloat16)}
+    torch.save(content, file, _use_new_zipfile_serialization=is_zip)
+    whole = bytearray(file.read_bytes())
+    for _ in range(data.draw(st.integers(0, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    file.write_bytes(whole[: data.draw(st.none() | st.integers(0, len(whole)))])
+    try:
+        found = read_state_dict(file)
+    except ValueError as error:
+        assert "\n" not in str(error)
+    else:
+        assert all(value.is_floating_point() for value in found.values())
+
+
+def test_what_is_there_is_replaced_on_demand_only(
+    make: CellMaker, exported: Exporter, tmp_path: Path
+) -> None:
+    file, other, after = exported("trm"), exported("hrm"), tmp_path / "after"
+    import_checkpoint(file, make("trm"), after)
+    (after / "training_state.pt").touch()
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="after is there already; --force replaces it"):
+        import_checkpoint(other, make("hrm"), after)
+    with pytest.raises(ValueError, match=r"trm\.pt is there already; --force replaces it"):
+        export_checkpoint(tmp_path / "hrm_before", file)
+    assert load_model(after, CPU).cell == make("trm") and file.read_bytes() == before
+    import_checkpoint(other, make("hrm"), after, replaces=True)
+    export_checkpoint(after, file, replaces=True)
+    assert load_model(after, CPU).cell == make("hrm") and file.read_bytes() == other.read_bytes()
+    assert not (after / "training_state.pt").exists()
+
+
+def test_what_is_no_checkpoint_is_never_replaced(make: CellMaker, exported: Exporter, tmp_path: Path) -> None:
+    file, folder = exported("trm"), tmp_path / "folder"
+    folder.mkdir()
+    (folder / "precious").touch()
+    for target in (folder, file):
+        with pytest.raises(ValueError, match="is not replaced"):
+            import_checkpoint(file, make("trm"), target, replaces=True)
+    with pytest.raises(ValueError, match="is not replaced"):
+        export_checkpoint(tmp_path / "trm_before", folder, replaces=True)
+    assert (folder / "precious").exists() and file.is_file()
+
+
+def test_a_failed_write_leaves_nothing(
+    make: CellMaker, exported: Exporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = exported("trm")
+    before = sorted(tmp_path.iterdir())
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(exchange, "save_file", fail)
+    monkeypatch.setattr("torch.save", fail)
+    with pytest.raises(OSError, match="disk full"):
+        import_checkpoint(file, make("trm"), tmp_path / "after")
+    with pytest.raises(OSError, match="disk full"):
+        export_checkpoint(tmp_path / "trm_before", tmp_path / "other.pt")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_export_needs_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no checkpoint here"):
+        export_checkpoint(tmp_path, tmp_path / "file.pt")
+    (tmp_path / "config.json").write_text(json.dumps({"cell": {}}))
+    with pytest.raises(ValueError, match="cell"):
+        export_checkpoint(tmp_path, tmp_path / "file.pt")
+    assert not (tmp_path / "file.pt").exists()

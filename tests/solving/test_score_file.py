@@ -1,0 +1,234 @@
+"""Scores of any file: the same as the stage's for the same puzzles, in any order and mixture, in constant memory."""
+
+import json
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serrm.cli import main
+from serrm.config import EvaluateSettings, TrainCell
+from serrm.inference.evaluate_sets import rows_at_once, score_batches, scored
+from serrm.inference.load import load_model
+from serrm.models.registry import build_model
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.parse import Puzzle, write_csv
+from serrm.puzzles.sudoku.text import format_grid
+from serrm.solving import score_file as module
+from serrm.solving.score_file import depths_up_to, score_file
+from serrm.training.checkpoint import CONFIG, MODEL, write_checkpoint
+
+CPU = torch.device("cpu")
+NUM = {4: 7, 6: 3, 9: 4}
+CLUES = {4: (6, 9), 6: (16, 22), 9: (40, 50)}
+Maker = Callable[..., Path]
+Scorer = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def make_checkpoint(make_cell: Callable[..., TrainCell], tmp_path_factory: pytest.TempPathFactory) -> Maker:
+    """A checkpoint of an untrained model for 9×9, but for the given model settings."""
+
+    def make(**model: Any) -> Path:
+        cell = make_cell(model={"layers": 1, "h_cycles": 1, **model})
+        weights = build_model(cell.model, 11, torch.Generator().manual_seed(3), num_positions=81).state_dict()
+        counts = {"parameters": 1, "parameters_with_task_types": 2}
+        config = {"cell": cell.model_dump(mode="json"), "num_symbols": 11, "side": 9, **counts}
+        target = tmp_path_factory.mktemp("runs") / "checkpoint"
+        write_checkpoint(target, weights, {}, config)
+        return target
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def checkpoint(make_checkpoint: Maker) -> Path:
+    return make_checkpoint()
+
+
+@pytest.fixture(scope="module")
+def puzzles() -> list[Puzzle]:
+    """Puzzles of three sizes, in random order."""
+    rng = np.random.default_rng(0)
+    found = [p for side in NUM for p in generate_puzzles(box_for_side(side), NUM[side], rng, CLUES[side])]
+    return [found[index] for index in rng.permutation(len(found))]
+
+
+@pytest.fixture
+def score(checkpoint: Path, tmp_path: Path) -> Scorer:
+    """Score puzzles as a CSV file."""
+
+    def run(puzzles: list[Puzzle], checkpoint: Path = checkpoint, **options: Any) -> dict[str, Any]:
+        write_csv(tmp_path / "puzzles.csv", puzzles)
+        return score_file(checkpoint, tmp_path / "puzzles.csv", **{"steps": 2, "device": CPU, **options})
+
+    return run
+
+
+def without_answer(puzzle: Puzzle) -> Puzzle:
+    return replace(puzzle, answer=None)
+
+
+def test_scores_are_those_of_the_stage(score: Scorer, checkpoint: Path, puzzles: list[Puzzle]) -> None:
+    sets = score(puzzles, steps=4)["sets"]
+    assert list(sets) == ["4x4", "6x6", "9x9"]
+    settings = EvaluateSettings(
+        steps=(1, 2, 4), batch_size=8, precision="float32", compile=False, curve_puzzles=0
+    )
+    for side in NUM:
+        own = [puzzle for puzzle in puzzles if puzzle.side == side]
+        questions = np.stack([puzzle.question for puzzle in own]) + np.uint8(1)
+        answers = np.stack([puzzle.answer for puzzle in own if puzzle.answer is not None]) + np.uint8(1)
+        expected = scored(
+            score_batches(load_model(checkpoint, CPU), [(questions, answers)], side, settings, CPU)
+        )
+        assert expected["num_puzzles"] == NUM[side]
+        assert expected.items() <= sets[f"{side}x{side}"].items()
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_order_and_batches_change_nothing(score: Scorer, puzzles: list[Puzzle], batch_size: int) -> None:
+    assert score(puzzles)["sets"] == score(puzzles[::-1], batch_size=batch_size)["sets"]
+
+
+def test_missing_answers_are_computed(
+    score: Scorer, checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("".join(f"{format_grid(puzzle.question)}\n" for puzzle in puzzles))
+    with_answers, without = score(puzzles)["sets"], score_file(checkpoint, lines, steps=2, device=CPU)
+    for name, entry in without["sets"].items():
+        assert entry["num_answers_computed"] == entry["num_puzzles"]
+        assert {**entry, "num_answers_computed": 0} == with_answers[name]
+
+
+def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzles: list[Puzzle]) -> None:
+    blank = np.zeros(81, np.uint8)
+    question = blank.copy()
+    question[:2] = 5
+    unsolvable = [Puzzle(question, None, 9)] * 2
+    sets = score([unsolvable[0], *puzzles, unsolvable[1]])["sets"]
+    assert sets["9x9"]["num_without_solution"] == 2
+    sets["9x9"]["num_without_solution"] = 0
+    assert sets == score(puzzles)["sets"]
+    with pytest.raises(ValueError, match="nothing to score: no puzzle with a blank cell and a solution"):
+        score(unsolvable)
+
+
+def test_a_wrong_answer_is_refused(score: Scorer, puzzles: list[Puzzle]) -> None:
+    wrong = Puzzle(np.zeros(16, np.uint8), np.ones(16, np.uint8), 4)
+    with pytest.raises(ValueError, match=r"puzzles\.csv: the answer of puzzle 14 is no solution"):
+        score([*puzzles, wrong])
+
+
+def test_a_size_that_the_model_cannot_take_is_said(
+    score: Scorer, make_checkpoint: Maker, puzzles: list[Puzzle]
+) -> None:
+    untied = make_checkpoint(symbols="untied")
+    sets = score([*puzzles, without_answer(puzzles[0])], checkpoint=untied)["sets"]
+    assert {name: entry["status"] for name, entry in sets.items()} == {
+        "4x4": "cannot_extrapolate",
+        "6x6": "cannot_extrapolate",
+        "9x9": "scored",
+    }
+    with pytest.raises(ValueError, match="nothing to score: untied symbols are learned for 11 planes"):
+        score([puzzle for puzzle in puzzles if puzzle.side == 4], checkpoint=untied)
+
+
+def test_memory_holds_a_batch_whatever_the_file(
+    monkeypatch: pytest.MonkeyPatch, checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path
+) -> None:
+    alive: weakref.WeakSet[Puzzle] = weakref.WeakSet()
+    most, num, small = 0, 600, [puzzle for puzzle in puzzles if puzzle.side == 4]
+
+    def read(path: Path) -> Iterator[Puzzle]:
+        nonlocal most
+        for index in range(num):
+            puzzle = replace(small[index % len(small)])
+            alive.add(puzzle)
+            most = max(most, len(alive))
+            yield puzzle
+
+    monkeypatch.setattr(module, "read_puzzles", read)
+    sets = score_file(checkpoint, tmp_path, steps=1, device=CPU, batch_size=1)["sets"]
+    assert sets["4x4"]["num_puzzles"] == num
+    assert most <= rows_at_once(4, 1) + 2 < num / 8
+
+
+@given(st.integers(1, 10**6))
+def test_depths_are_the_powers_of_two_and_the_last(steps: int) -> None:
+    depths = depths_up_to(steps)
+    assert depths == sorted(set(depths))
+    assert depths[0] == 1
+    assert depths[-1] == steps
+    assert all(depth.bit_count() == 1 for depth in depths[:-1])
+    assert 2 * depths[-2] >= steps if steps > 1 else depths == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (MODEL, b"cut", "damaged checkpoint: SafetensorError"),
+        (CONFIG, b"{", "damaged checkpoint: JSONDecodeError"),
+        (CONFIG, b"{}", "damaged checkpoint: KeyError: 'cell'"),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(
+    make_checkpoint: Maker, score: Scorer, puzzles: list[Puzzle], name: str, content: bytes, message: str
+) -> None:
+    damaged = make_checkpoint()
+    (damaged / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        score(puzzles, checkpoint=damaged)
+
+
+@pytest.fixture
+def command(checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path) -> list[str]:
+    """The arguments that score a file of all puzzles."""
+    write_csv(tmp_path / "puzzles.csv", puzzles)
+    return ["evaluate", "--checkpoint", str(checkpoint), "--puzzles", str(tmp_path / "puzzles.csv")]
+
+
+def test_the_command_prints_and_writes_the_scores(
+    command: list[str],
+    score: Scorer,
+    puzzles: list[Puzzle],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target = tmp_path / "new" / "scores.json"
+    assert main([*command, "--steps", "2", "--device", "cpu", "--json", str(target)]) == 0
+    printed = capsys.readouterr().out
+    scores = json.loads(target.read_text())
+    assert scores == score(puzzles)
+    assert [path.name for path in target.parent.iterdir()] == ["scores.json"]
+    gpa = scores["sets"]["9x9"]["steps"]["2"]["gpa"]
+    assert f"{100 * gpa:.2f} (" in printed
+    assert "\x1b" not in printed
+
+
+def test_the_command_says_what_it_left_out(
+    make_checkpoint: Maker, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[2] = str(make_checkpoint(symbols="untied"))
+    assert main([*command, "--steps", "1"]) == 0
+    assert "4x4: left out, the model cannot take it: untied symbols" in capsys.readouterr().out
+
+
+def test_a_failing_command_leaves_nothing(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    puzzles = tmp_path / "puzzles.csv"
+    puzzles.write_text(puzzles.read_text() + "x,12,,\n")
+    assert main([*command, "--json", str(tmp_path / "scores.json")]) == 1
+    error = capsys.readouterr().err
+    assert error == f"error: {puzzles}:16: 2 characters make no square grid: '12'\n"
+    assert not (tmp_path / "scores.json").exists()

@@ -1,0 +1,346 @@
+"""A stream of puzzles is answered in its order, each as if it were alone, and no answer called verified is wrong."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serrm.config import TrainCell
+from serrm.inference.load import LoadedModel
+from serrm.models.registry import build_model
+from serrm.puzzles.arc.canvas import decode
+from serrm.puzzles.maze.grid import parse_maze
+from serrm.puzzles.maze.paths import is_shortest_path
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side, is_solution
+from serrm.puzzles.sudoku.solve import count_solutions, is_satisfiable
+from serrm.puzzles.sudoku.text import format_grid, parse_grid
+from serrm.solving.answers import FORMATS, Answer, Status, summary
+from serrm.solving.puzzle_stream import read_lines
+from serrm.solving.questions import Entry, entries_of_value
+from serrm.solving.solve import SolveOptions, Solver
+from tests.oracle import make_oracle
+
+CLUES = {4: (6, 9), 6: (14, 20), 9: (40, 50)}
+CONTRADICTION = "11.............."  # a clash, seen at once
+DEAD_END = "123....4........"  # no digit is left for a cell
+HOPELESS = "......1..4533........5..5..3..4....."  # no solution either, which only search finds out
+Loader = Callable[..., LoadedModel]
+
+
+@pytest.fixture(scope="module")
+def load(make_cell: Callable[..., TrainCell]) -> Loader:
+    """A random model of a task, but for the given settings of its cell and its configuration."""
+
+    def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
+        model = {"layers": 1, "h_cycles": 1, "l_cycles": 1, **changes.pop("model", {})}
+        cell = make_cell(model=model, **changes)
+        built = build_model(
+            cell.model,
+            num_symbols,
+            torch.Generator().manual_seed(0),
+            num_task_types=3 * (cell.arrays.num_augmentations + 1),
+        ).eval()
+        return LoadedModel(built, cell, config or {"side": 9})
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def oracle(load: Loader) -> LoadedModel:
+    """Knows each Sudoku at the step that its clues say."""
+    loaded = load()
+    make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 5)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def puzzles() -> list[str]:
+    """Sudoku of three sizes, mixed."""
+    rng = np.random.default_rng(0)
+    grids = [p.question for side in CLUES for p in generate_puzzles(box_for_side(side), 8, rng, CLUES[side])]
+    return [format_grid(grids[index]) for index in rng.permutation(len(grids))]
+
+
+def run(loaded: LoadedModel, lines: list[str], **options: Any) -> list[Answer]:
+    entries = read_lines(lines, "input", loaded.cell.task)
+    return list(Solver(loaded, SolveOptions(**{"max_steps": 6, "batch_size": 3, **options})).solve(entries))
+
+
+def is_right(question: str, answer: str) -> bool:
+    values, found = parse_grid(question), parse_grid(answer)
+    keeps = all(given in (0, said) for given, said in zip(values, found, strict=True))
+    return keeps and is_solution(found, box_for_side(round(len(values) ** 0.5)))
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 40])
+def test_answers_come_in_order_whatever_the_sizes(
+    oracle: LoadedModel, puzzles: list[str], batch_size: int
+) -> None:
+    answers = run(oracle, puzzles, batch_size=batch_size)
+    assert [answer.question for answer in answers] == puzzles
+    assert [answer.place for answer in answers] == [f"input:{n + 1}" for n in range(len(puzzles))]
+    for answer in answers:
+        assert (answer.status, answer.by, answer.attempts) == (Status.VERIFIED, "network", 1)
+        assert is_right(answer.question, answer.answer)
+        tokens = parse_grid(answer.question).astype(int) + 1
+        assert answer.steps == 1 + int(tokens.sum()) % 5
+        assert answer.seconds > 0
+        assert answer.trace is None
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(
+        st.one_of(st.integers(0, 23), st.sampled_from(["bad", CONTRADICTION, "# note", ""])), max_size=20
+    ),
+    st.integers(1, 5),
+)
+def test_neighbours_change_no_answer(
+    oracle: LoadedModel, puzzles: list[str], chosen: list[int | str], batch_size: int
+) -> None:
+    lines = [puzzles[each] if isinstance(each, int) else each for each in chosen]
+    answers = run(oracle, lines, batch_size=batch_size)
+    expected = [run(oracle, [line]) for line in lines]
+    assert [(a.answer, a.status, a.steps, a.remark) for a in answers] == [
+        (a.answer, a.status, a.steps, a.remark) for alone in expected for a in alone
+    ]
+
+
+def test_a_real_model_answers_the_same_in_any_batch(load: Loader, puzzles: list[str]) -> None:
+    loaded = load()
+    one, other = (run(loaded, puzzles, batch_size=size, max_steps=3) for size in (1, 4))
+    assert [(a.answer, a.status) for a in one] == [(a.answer, a.status) for a in other]
+    assert {answer.status for answer in one} <= {Status.UNVERIFIED, Status.VERIFIED}
+
+
+def test_the_stream_is_read_no_further_than_the_window(oracle: LoadedModel, puzzles: list[str]) -> None:
+    num, num_read, num_given = 400, 0, 0
+    small = [puzzle for puzzle in puzzles if len(puzzle) == 16]
+
+    def lines() -> Iterator[str]:
+        nonlocal num_read
+        for number in range(num):
+            num_read += 1
+            # The first is never solved: all others wait for it.
+            yield HOPELESS if number == 0 else small[number % len(small)] if number % 3 else "bad"
+
+    window = 20
+    solver = Solver(oracle, SolveOptions(max_steps=20, batch_size=1, window=window))
+    for answer in solver.solve(read_lines(lines(), "input", "sudoku")):
+        num_given += 1
+        assert num_read <= num_given + window
+        assert len(solver.pending) + len(solver.done) <= window
+        assert answer.place == f"input:{num_given}"
+    assert num_given == num_read == num
+
+
+def test_nothing_is_read_before_it_is_asked_for(oracle: LoadedModel, puzzles: list[str]) -> None:
+    def lines() -> Iterator[str]:
+        yield from (["bad"] * 3)
+        raise AssertionError("read too far")
+
+    answers = Solver(oracle, SolveOptions()).solve(read_lines(lines(), "input", "sudoku"))
+    assert [next(answers).status for _ in range(3)] == [Status.MALFORMED] * 3
+
+
+def test_what_has_no_solution_is_said(load: Loader) -> None:
+    plain, exact = (
+        run(load(), [CONTRADICTION, DEAD_END, HOPELESS], is_exact=is_exact, max_steps=2)
+        for is_exact in (False, True)
+    )
+    assert [a.status for a in plain] == [Status.CONTRADICTORY] * 2 + [Status.UNVERIFIED]
+    assert [a.status for a in exact] == [Status.CONTRADICTORY] * 3
+    assert "twice" in plain[0].remark
+    assert "no place" in plain[1].remark
+    assert exact[2].by == "cp-sat"
+    assert all(not answer.answer and answer.remark for answer in exact)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(0, 3), st.booleans())
+def test_exact_answers_are_never_wrong(load: Loader, seed: int, num_changed: int, knows: bool) -> None:
+    loaded, rng = load(), np.random.default_rng(seed)
+    if knows:
+        make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 4)
+    side = (4, 6, 9)[seed % 3]
+    (puzzle,) = generate_puzzles(box_for_side(side), 1, rng, CLUES[side])
+    values = puzzle.question.copy()
+    for place in rng.choice(side**2, num_changed, replace=False):
+        values[place] = rng.integers(0, side + 1)
+    box, question = box_for_side(side), format_grid(values)
+    (answer,) = run(loaded, [question], is_exact=True, max_steps=2)
+    assert (answer.status == Status.VERIFIED) == is_satisfiable(values, box)
+    if answer.status == Status.VERIFIED:
+        assert is_right(question, answer.answer)
+        if answer.by == "cp-sat":
+            is_only = count_solutions(values, box) == 1
+            assert answer.remark == f"solved exactly: {'the only solution' if is_only else 'one of several'}"
+    else:
+        assert answer.status == Status.CONTRADICTORY
+
+
+def test_sure_cells_are_hints_and_wrong_ones_do_no_harm(
+    oracle: LoadedModel, puzzles: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from serrm.puzzles.sudoku import cpsat
+
+    given_hints: list[dict[int, int]] = []
+    iterate = cpsat.iterate_solutions
+
+    def watched(grid: Any, box: Any, hints: dict[int, int]) -> Any:
+        given_hints.append(hints)
+        return iterate(grid, box, hints)
+
+    monkeypatch.setattr(cpsat, "iterate_solutions", watched)
+    slow = next(p for p in puzzles if int((parse_grid(p).astype(int) + 1).sum()) % 5 == 4)
+    (answer,) = run(oracle, [slow], is_exact=True, max_steps=2)
+    assert answer.status == Status.VERIFIED and answer.by == "cp-sat"
+    # So far the oracle says 1 everywhere, and is sure of it.
+    blanks = np.flatnonzero(parse_grid(slow) == 0).tolist()
+    assert given_hints == [dict.fromkeys(blanks, 1)]
+    assert is_right(slow, answer.answer)
+
+
+def test_restarts_solve_what_one_attempt_does_not(load: Loader, puzzles: list[str]) -> None:
+    loaded = load()
+    own = float(loaded.model.initial[0, 0])
+    make_oracle(loaded.model, lambda question, first: 99 if abs(first - own) < 1e-3 else 2)
+    small = [puzzle for puzzle in puzzles if len(puzzle) == 36]
+    alone, more = run(loaded, small), run(loaded, small, restarts=2)
+    assert {answer.status for answer in alone} == {Status.UNVERIFIED}
+    assert {answer.status for answer in more} == {Status.VERIFIED}
+    assert all(is_right(a.question, a.answer) for a in more)
+    assert [(a.steps, a.attempts) for a in more] == [(8, 2)] * len(small)
+
+
+def test_equal_symbols_are_taken_in_their_order_and_told(load: Loader) -> None:
+    (answer,) = run(load(), ["12.............."], max_steps=2)
+    assert answer.status == Status.UNVERIFIED
+    assert "cannot tell 3, 4 apart" in answer.remark
+    (answer,) = run(load(model={"symbols": "untied"}, num_symbols=6), ["12.............."], max_steps=2)
+    assert answer.remark == ""
+
+
+def test_a_size_or_task_that_the_checkpoint_cannot_take(load: Loader, puzzles: list[str]) -> None:
+    maze = "S  #" + " # #" + "    " + "## G"
+    answers = run(load(model={"symbols": "untied"}), [puzzles[0], maze, "." * 81], max_steps=1)
+    by_size = {len(answer.question): answer for answer in answers}
+    assert "the checkpoint is of sudoku" in answers[1].remark
+    assert answers[1].status == Status.UNSUPPORTED
+    for length, answer in by_size.items():
+        if length != 81 and answer is not answers[1]:
+            assert answer.status == Status.UNSUPPORTED
+            assert "untied symbols are learned for 11 planes" in answer.remark
+    assert by_size[81].status == Status.UNVERIFIED
+
+
+def test_mazes(load: Loader) -> None:
+    loaded = load(num_symbols=6, task="maze", config={"side": 4})
+    maze, walled = "S  #" + " # #" + "    " + "## G", "S# #" + "## #" + "    " + "## G"
+    plain, exact = (run(loaded, [maze, walled], is_exact=is_exact, max_steps=2) for is_exact in (False, True))
+    for answers in (plain, exact):
+        assert answers[1].status == Status.CONTRADICTORY
+        assert answers[1].remark == "there is no way from S to G"
+    assert plain[0].status == Status.UNVERIFIED
+    assert len(plain[0].answer) == 16
+    assert exact[0].status == Status.VERIFIED
+    assert is_shortest_path(parse_maze(maze), parse_maze(exact[0].answer))
+
+
+def arc(names: list[str]) -> list[Entry]:
+    task = {"train": [], "test": [{"input": [[1, 2, 3], [0, 0, 4]]}]}
+    return [entry for name in names for entry in entries_of_value(task, name, name)]
+
+
+def test_arc_tasks_are_voted_on_by_their_variants(load: Loader) -> None:
+    config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
+    cell = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    loaded = load(num_symbols=12, config=config, **cell)
+    seen: list[tuple[Any, Any]] = []
+    rows = loaded.model.task_vectors
+
+    def watched(task_types: torch.Tensor) -> Any:
+        seen.append(tuple(task_types.tolist()))
+        return rows(task_types)
+
+    loaded.model.task_vectors = watched  # type: ignore[method-assign]
+    options = SolveOptions(max_steps=3, batch_size=64, has_trace=True)
+    known, unknown = Solver(loaded, options).solve(arc(["bb", "zz"]))
+    assert seen[-1] == tuple(range(8, 16)), "one row a variant of the second task"
+    assert (known.status, known.attempts, known.task) == (Status.UNVERIFIED, 8, "arc")
+    assert "of 8 variants agree" in known.remark
+    grid = np.array(json.loads(known.answer), dtype=np.uint8)
+    assert known.trace is not None
+    assert np.array_equal(
+        decode(known.trace.predictions[-1], 5), grid.reshape(grid.shape if grid.size else (0, 0))
+    )
+    assert unknown.status == Status.UNSUPPORTED
+    assert (
+        unknown.remark == "no task type for ARC task 'zz': the checkpoint knows the 3 that it was trained on"
+    )
+
+
+def test_arc_is_refused_plainly_where_nothing_is_known(load: Loader) -> None:
+    cell = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    for config, message in (
+        ({"side": 5}, "does not name the ARC tasks that it knows"),
+        ({"side": 2, "puzzles": ["aa", "bb", "cc"]}, "its canvas has a side of 2, the input one of 3"),
+    ):
+        (answer,) = Solver(load(num_symbols=12, config=config, **cell), SolveOptions()).solve(arc(["aa"]))
+        assert answer.status == Status.UNSUPPORTED
+        assert message in answer.remark
+
+
+def test_arc_images_are_undone(load: Loader) -> None:
+    """A model that repeats its input says the same in every variant."""
+    config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
+    cell = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 15}}
+    loaded = load(num_symbols=12, config=config, **cell)
+
+    def repeat(state: Any, tokens: torch.Tensor, task_vectors: Any = None) -> Any:
+        from serrm.models.recurrence import StepOutput
+
+        return StepOutput(state, 9.0 * torch.nn.functional.one_hot(tokens, 12).float(), None)
+
+    loaded.model.forward = repeat  # type: ignore[method-assign]
+    (answer,) = Solver(loaded, SolveOptions(max_steps=9, restarts=15)).solve(arc(["cc"]))
+    assert json.loads(answer.answer) == [[1, 2, 3], [0, 0, 4]]
+    assert answer.remark == "16 of 16 variants agree"
+    assert answer.steps == 16 * 5, "a first step, and four that change nothing"
+
+
+def test_patience_gives_up_early(oracle: LoadedModel) -> None:
+    (answer,) = run(oracle, [HOPELESS], max_steps=50, patience=3)
+    assert answer.steps == 4
+
+
+def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str]) -> None:
+    for answer in run(oracle, [*puzzles[:4], "bad"], has_trace=True)[:4]:
+        trace = answer.trace
+        assert trace is not None
+        assert len(trace.predictions) == answer.steps
+        assert format_grid(trace.question - np.uint8(1)) == answer.question
+        assert format_grid(trace.predictions[-1] - np.uint8(1)) == answer.answer
+
+
+@pytest.mark.parametrize("notation", FORMATS)
+def test_every_answer_is_one_line(oracle: LoadedModel, puzzles: list[str], notation: str) -> None:
+    answers = run(oracle, [*puzzles[:3], '"a\\nb"', "x\ty", CONTRADICTION, '{"question": "\\ud800"}'])
+    for answer in answers:
+        line = FORMATS[notation].line(answer)
+        assert len(line.splitlines()) == 1 or notation == "csv"
+        assert answer.status in line
+
+
+def test_the_summary_counts() -> None:
+    from collections import Counter
+
+    counts = Counter({Status.MALFORMED: 1, Status.VERIFIED: 2})
+    assert summary(counts, 7, 1.25) == "3 puzzles: 2 verified, 1 malformed; 7 steps, 1.2 s"
+    assert summary(Counter({Status.VERIFIED: 1}), 1, 0.0).startswith("1 puzzle: 1 verified; ")

@@ -1,0 +1,110 @@
+"""A data directory appears whole or not at all, and any change of it is noticed."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serrm.manifest import (
+    MANIFEST,
+    Origin,
+    check_manifest,
+    data_hash,
+    new_directory,
+    read_manifest,
+    write_manifest,
+)
+
+NAMES = st.sampled_from(["a.csv", "b.csv", "sub/a.csv", "sub/c d.json", "x/y/z"])
+TREES = st.dictionaries(NAMES, st.binary(max_size=20), max_size=5)
+
+
+def write_tree(directory: Path, tree: dict[str, bytes]) -> Path:
+    for name, content in tree.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+    return directory
+
+
+@settings(max_examples=50)
+@given(first=TREES, second=TREES)
+def test_data_hash_is_equal_exactly_for_equal_trees(
+    tmp_path_factory: pytest.TempPathFactory, first: dict[str, bytes], second: dict[str, bytes]
+) -> None:
+    one = write_tree(tmp_path_factory.mktemp("one"), first)
+    # The order in which files are made must not matter.
+    other = write_tree(tmp_path_factory.mktemp("other"), dict(reversed(second.items())))
+    assert (data_hash(one) == data_hash(other)) == (first == second)
+
+
+def test_new_directory_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
+    target = write_tree(tmp_path / "raw", {"old.csv": b"old"})
+    with new_directory(target) as directory:
+        write_tree(directory, {"new.csv": b"new"})
+        assert (target / "old.csv").exists()
+    assert [path.name for path in target.iterdir()] == ["new.csv"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_new_directory_leaves_nothing_behind_after_a_failure(tmp_path: Path, is_there: bool) -> None:
+    target = tmp_path / "raw"
+    if is_there:
+        write_tree(target, {"old.csv": b"old"})
+    with pytest.raises(ValueError, match="broken"), new_directory(target) as directory:
+        write_tree(directory, {"new.csv": b"new"})
+        raise ValueError("broken")
+    assert [path.name for path in tmp_path.rglob("*")] == (["raw", "old.csv"] if is_there else [])
+
+
+def test_new_directory_clears_what_a_killed_process_left(tmp_path: Path) -> None:
+    write_tree(tmp_path / ".raw.tmp", {"half.csv": b"half"})
+    with new_directory(tmp_path / "raw") as directory:
+        assert list(directory.iterdir()) == []
+
+
+def make_raw(directory: Path) -> Path:
+    write_tree(directory, {"a.csv": b"1,2", "sub/b.json": b"{}"})
+    write_manifest(directory, "hub", 3, {"a.csv": Origin("https://x", "c0"), "sub/b.json": Origin("made")})
+    return directory
+
+
+def test_manifest_says_what_there_is_and_where_it_comes_from(tmp_path: Path) -> None:
+    manifest = check_manifest(make_raw(tmp_path))
+    assert (manifest.kind, manifest.seed) == ("hub", 3)
+    records = [(record.name, record.num_bytes, record.origin, record.revision) for record in manifest.files]
+    assert records == [("a.csv", 3, "https://x", "c0"), ("sub/b.json", 2, "made", None)]
+    # sha256 of the two characters {}
+    assert manifest.files[1].sha256 == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+def test_manifest_has_an_origin_for_every_file(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"a.csv": b"1"})
+    with pytest.raises(AssertionError, match=r"a\.csv"):
+        write_manifest(tmp_path, "hub", 0, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda raw: (raw / "sub/b.json").unlink(), r"sub/b\.json: in manifest\.json, but missing"),
+        (lambda raw: (raw / "a.csv").write_bytes(b"1,3"), r"a\.csv: sha256 is"),
+        (lambda raw: (raw / "c.csv").write_bytes(b""), r"c\.csv: not in manifest\.json"),
+        (lambda raw: (raw / MANIFEST).unlink(), r"manifest\.json: no such file"),
+        (lambda raw: (raw / MANIFEST).write_text("{"), r"manifest\.json: not a manifest"),
+    ],
+)
+def test_a_changed_directory_is_refused_with_one_line_that_names_the_file(
+    tmp_path: Path, change: object, message: str
+) -> None:
+    make_raw(tmp_path)
+    assert callable(change)
+    change(tmp_path)
+    with pytest.raises(ValueError, match=message) as error:
+        check_manifest(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_reading_a_manifest_gives_what_was_written(tmp_path: Path) -> None:
+    assert read_manifest(make_raw(tmp_path)) == check_manifest(tmp_path)
