@@ -11,11 +11,11 @@ PACKAGE = ROOT / "src" / "serrm"
 STAGES = ROOT / "stages"
 MAX_STAGE_LINES, MAX_MODULE_LINES, MAX_FUNCTION_LINES = 45, 250, 40
 
-SUPPORT = {"manifest", "progress", "randomness"}  # what every room may lean on
+SUPPORT = {"files", "manifest", "progress", "randomness"}  # what every room may lean on
 # What the modules of each room (or file of the package itself) may import of the package, besides themselves.
 ALLOWED = {
     # the way of the data
-    "puzzles": set(),
+    "puzzles": {"files"},
     "sources": {"puzzles"} | SUPPORT,
     "datasets": {"puzzles", "sources"} | SUPPORT,
     "arrays": {"puzzles", "sources", "datasets"} | SUPPORT,
@@ -25,8 +25,8 @@ ALLOWED = {
     "training": {"arrays", "models", "kernels", "config"} | SUPPORT,
     "scoring": {"puzzles"},
     "inference": {"puzzles", "arrays", "models", "training", "scoring", "config"} | SUPPORT,
-    "drawing": {"puzzles"},
-    "reporting": {"puzzles", "drawing", "scoring"},
+    "drawing": {"files", "puzzles"},
+    "reporting": {"files", "puzzles", "drawing", "scoring"},
     "tracking": {"drawing", "reporting", "store", "training"} | SUPPORT,
     # beside it
     "solving": {"puzzles", "arrays", "datasets", "models", "training", "scoring", "inference"} | SUPPORT,
@@ -40,9 +40,9 @@ ALLOWED = {
     "config": {"arrays", "grid", "models", "sources", "training"},
     "resolve": {"arrays", "config", "datasets", "grid", "sources"},
     "grid_file": {"config", "reporting"},
-    "project": {"config"},
+    "project": {"config", "files"},
     "display": {"published"},
-    **{name: set() for name in ("extra", "manifest", "progress", "randomness", "store", "ui", "__init__")},
+    **{name: set() for name in ("extra", "files", "manifest", "progress", "randomness", "store", "ui", "__init__")},
     # `commands` and `cli` call all of the above.
 }
 COMMAND_LINE = {"commands", "cli"}

@@ -4,12 +4,13 @@ Beside `cli` and apart from it, so that a command in a module of its own need no
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
+
+from serrm.files import new_file
 
 PARAMS = "params.yaml"
 PIPELINE = "dvc.yaml"
@@ -40,9 +41,5 @@ def check_profile(profile: str, root: Path) -> None:
 
 def write_json(target: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON file that appears whole or not at all."""
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
+    with new_file(target) as partial:
         partial.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)

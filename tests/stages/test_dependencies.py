@@ -13,6 +13,7 @@ STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 MAY_STAY_OUT = {
     "src/serrm/tracking": "MLflow mirrors what a stage writes",
     "src/serrm/progress.py": "words on standard error",
+    "src/serrm/files.py": "how a file comes to appear, not what is in it",
     "src/serrm/config.py": "what settings resolve to is a dep: data/config",
     "stages/layout.py": "the same paths stand in dvc.yaml",
     "src/serrm/reporting/results.py": "what evaluate tells MLflow of its metrics",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from serrm.extra import need
+from serrm.files import new_file
 
 if TYPE_CHECKING:
     from serrm.solving.answers import Answer, Trace
@@ -153,13 +154,11 @@ def _opened(target: Path | None) -> Iterator[Write]:
         yield typer.echo
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output:
-            yield lambda line: output.write(f"{line}\n")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        new_file(target) as partial,
+        partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output,
+    ):
+        yield lambda line: output.write(f"{line}\n")
 
 
 def _with_progress(answers: Iterator["Answer"]) -> Iterable["Answer"]:

@@ -5,13 +5,13 @@ cell.)
 """
 
 import io
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from serrm.drawing.panels import Panel, question_panel, trace_panels
+from serrm.files import new_file
 from serrm.solving.answers import Trace
 
 if TYPE_CHECKING:
@@ -67,12 +67,8 @@ def write_picture(trace: Trace, path: Path, title: str = "") -> None:
         save_figure(draw_figure(rows_of(panels_of(trace)), title), path)
         return
     frames = [_frame(panel, title) for panel in panels_of(trace, most=None)]
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
+    with new_file(path) as partial:
         _save_frames(frames, partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 SUFFIXES = (".png", ".gif")

@@ -5,7 +5,6 @@ bytes. (After the paper's figures of its tasks.)
 """
 
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +30,7 @@ from serrm.drawing.layout import (
 from serrm.drawing.legend import sample
 from serrm.drawing.marks import MEANINGS, marks_of
 from serrm.drawing.panels import Panel
+from serrm.files import new_file
 
 LOOK: Final[dict[Any, Any]] = {"hatch.linewidth": 0.6, "svg.hashsalt": "serrm"}
 METADATA: Final[dict[str, dict[str, Any]]] = {
@@ -69,12 +69,8 @@ def save_figure(figure: Figure, path: Path) -> None:
         ValueError: another suffix.
     """
     content = figure_bytes(figure, path.suffix)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
+    with new_file(path) as partial:
         partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def figure_bytes(figure: Figure, suffix: str) -> bytes:

@@ -5,11 +5,12 @@ and value. (The files of the paper's Sudoku and maze experiments.)
 """
 
 import csv
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+from serrm.files import new_file
 
 CSV_COLUMNS = ["source", "question", "answer", "rating"]
 """The columns of Sudoku-Extreme and of Maze-Hard."""
@@ -44,16 +45,10 @@ def _read_rows(path: Path | str, delimiter: str) -> Iterator[tuple[int, list[str
 
 def write_table(path: Path | str, columns: list[str], rows: Iterable[list[str | int | None]]) -> None:
     """Write a comma-separated table; None is an empty cell. The file appears once whole."""
-    path = Path(path)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(rows)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with new_file(Path(path)) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
 def parse_rating(text: str) -> int | None:

@@ -1,23 +1,20 @@
 """Files of a report: written whole or not at all, never through a link into a cache; faults read as one line."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
+from serrm.files import new_file
+
 T = TypeVar("T")
 
 
 def write_whole(path: Path, content: str) -> None:
     """Write a text file under another name, then let it take its place."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    with new_file(path) as partial:
         partial.write_text(content, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:

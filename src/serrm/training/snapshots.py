@@ -4,6 +4,7 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
+from serrm.files import new_file
 from serrm.training.loop import Trainer
 
 SNAPSHOTS = "snapshots"  # the folder, in a checkpoint and beside those of an unfinished training
@@ -18,8 +19,7 @@ def snapshot_steps(trainer: Trainer) -> set[int]:
 def write_snapshot(folder: Path, trainer: Trainer, loss: float) -> None:
     """The trainer's averaged weights of now, with step, examples drawn and the last record's loss."""
     target = folder / f"step_{trainer.step:09d}.safetensors"
-    temporary = target.with_suffix(".part")
     weights = {name: value.contiguous() for name, value in trainer.averaged_weights().items()}
     facts = {"step": trainer.step, "samples": trainer.slots.position, "loss": loss}
-    save_file(weights, temporary, metadata={key: str(value) for key, value in facts.items()})
-    temporary.rename(target)
+    with new_file(target) as partial:
+        save_file(weights, partial, metadata={key: str(value) for key, value in facts.items()})
