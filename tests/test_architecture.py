@@ -42,7 +42,10 @@ ALLOWED = {
     "grid_file": {"config", "reporting"},
     "project": {"config", "files"},
     "display": {"published"},
-    **{name: set() for name in ("extra", "files", "manifest", "progress", "randomness", "store", "ui", "__init__")},
+    **{
+        name: set()
+        for name in ("extra", "files", "manifest", "progress", "randomness", "store", "ui", "__init__")
+    },
     # `commands` and `cli` call all of the above.
 }
 COMMAND_LINE = {"commands", "cli"}

@@ -1,5 +1,6 @@
 """Predictions at several depths come from one pass, in which the state goes on."""
 
+import shutil
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -125,20 +126,27 @@ def test_dropout_at_evaluation_is_a_fault_to_be_asked_for(checkpoint: Path, toke
 def test_what_is_no_checkpoint_is_refused_in_one_line(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no checkpoint here"):
         load_model(tmp_path, CPU)
-    for name, content in (("config.json", "{"), ("model.safetensors", "short")):
-        folder = tmp_path / name
-        folder.mkdir()
-        for file in ("config.json", "model.safetensors"):
-            (folder / file).write_bytes((checkpoint / file).read_bytes())
-        (folder / name).write_text(content)
-        with pytest.raises(ValueError, match=f"{folder}: damaged checkpoint") as caught:
+    for name in (
+        "config.json",
+        "model.safetensors",
+        "training_state.pt",
+        "snapshots/step_000000006.safetensors",
+    ):
+        folder = tmp_path / Path(name).stem
+        shutil.copytree(checkpoint, folder)
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (folder / name).write_bytes(content)
+        with pytest.raises(
+            ValueError, match=f"{folder} is damaged: {name} is not what was written"
+        ) as caught:
             load_model(folder, CPU)
         assert "\n" not in str(caught.value)
 
 
 def test_weights_of_another_model_are_refused(checkpoint: Path, tmp_path: Path) -> None:
-    config = (checkpoint / "config.json").read_text()
-    (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
-    (tmp_path / "config.json").write_text(config.replace('"width": 32', '"width": 64'))
-    with pytest.raises(ValueError, match=f"{tmp_path}: size mismatch"):
-        load_model(tmp_path, CPU)
+    config = ckpt.read_config(checkpoint)
+    config["cell"]["model"]["width"] = 64
+    ckpt.write_checkpoint(tmp_path / "other", ckpt.read_weights(checkpoint), None, config)
+    with pytest.raises(ValueError, match="other: size mismatch"):
+        load_model(tmp_path / "other", CPU)

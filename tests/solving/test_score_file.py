@@ -173,20 +173,13 @@ def test_depths_are_the_powers_of_two_and_the_last(steps: int) -> None:
     assert 2 * depths[-2] >= steps if steps > 1 else depths == [1]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (MODEL, b"cut", "damaged checkpoint: SafetensorError"),
-        (CONFIG, b"{", "damaged checkpoint: JSONDecodeError"),
-        (CONFIG, b"{}", "damaged checkpoint: KeyError: 'cell'"),
-    ],
-)
+@pytest.mark.parametrize("name", [MODEL, CONFIG])
 def test_a_damaged_checkpoint_is_refused(
-    make_checkpoint: Maker, score: Scorer, puzzles: list[Puzzle], name: str, content: bytes, message: str
+    make_checkpoint: Maker, score: Scorer, puzzles: list[Puzzle], name: str
 ) -> None:
     damaged = make_checkpoint()
-    (damaged / name).write_bytes(content)
-    with pytest.raises(ValueError, match=message):
+    (damaged / name).write_bytes(b"cut")
+    with pytest.raises(ValueError, match=f"checkpoint is damaged: {name} is not what was written"):
         score(puzzles, checkpoint=damaged)
 
 

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from serrm.config import TrainCell, parse
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.training.checkpoint import read_config, read_weights
+from serrm.training.checkpoint import check, read_config, read_weights
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     `has_dropout` keeps attention dropout active, a fault of the published code that can be switched on.
     ValueError if the directory is no checkpoint, is damaged, or its weights do not fit its settings.
     """
+    check(checkpoint)
     try:
         config = read_config(checkpoint)
         cell = parse(TrainCell, config["cell"], f"{checkpoint}: cell")

@@ -4,7 +4,6 @@ Only the weights travel, in float32: what they belong to is an entry of params.y
 compared with the model it describes. Names and shapes are the matter of `published/weights.py`.
 """
 
-import json
 import logging
 import os
 import pickle
@@ -15,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from serrm.config import TrainCell
+from serrm.files import new_file
 from serrm.inference.load import load_model
-from serrm.manifest import hash_file, new_directory
+from serrm.manifest import hash_file
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings, SequenceSettings
@@ -35,7 +34,7 @@ from serrm.published.weights import (
     to_published,
 )
 from serrm.puzzles.alphabet import alphabet
-from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions
+from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
 
 log = logging.getLogger(__name__)
 # Side of a task's grids as published.
@@ -83,9 +82,7 @@ def import_checkpoint(file: Path, cell: TrainCell, target: Path, *, replaces: bo
         "parameters": num_parameters(model),
         "parameters_with_task_types": num_parameters(model, has_task_types=True),
     }
-    with new_directory(target) as folder:
-        save_file({name: value.contiguous() for name, value in model.state_dict().items()}, folder / MODEL)
-        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+    write_checkpoint(target, model.state_dict(), None, config)
     return config
 
 
@@ -101,13 +98,9 @@ def export_checkpoint(checkpoint: Path, target: Path, *, replaces: bool = False)
     except ValueError as error:
         raise ValueError(f"{checkpoint}: {error}") from error
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:  # an open file, as a name would become part of the content
-            torch.save(weights, stream)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    # An open file, as a name would become part of the content.
+    with new_file(target) as partial, partial.open("wb") as stream:
+        torch.save(weights, stream)
     return {key: value.shape for key, value in weights.items()}
 
 

@@ -2,7 +2,7 @@
 
 `model.safetensors` holds the averaged weights, what one evaluates and ships; `training_state.pt` the raw weights,
 optimiser, average, slots and position of the sampler; `config.json` what they belong to; `SHA256SUMS` the hashes of all
-three, which are checked before a training goes on from them.
+files, which are checked whenever a checkpoint is read.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from serrm.manifest import hash_file, new_directory
+from serrm.manifest import file_names, hash_file, new_directory
 
 log = logging.getLogger(__name__)
 MODEL = "model.safetensors"
@@ -35,28 +35,31 @@ SOURCES = ("**/*.py", "models/*.json", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  
 def write_checkpoint(
     target: Path,
     weights: Mapping[str, Tensor],
-    state: Mapping[str, Any],
+    state: Mapping[str, Any] | None,
     config: Mapping[str, Any],
     snapshots: Path | None = None,
 ) -> None:
-    """Write the files, and a copy of the `snapshots`, under another name; then take target's place."""
-    with new_directory(target) as temporary:
-        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary / MODEL)
-        torch.save(dict(state), temporary / STATE)
-        (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
-        names = (MODEL, STATE, CONFIG)
-        for name in names:
-            _to_disk(temporary / name)
-        (temporary / SUMS).write_text("".join(f"{hash_file(temporary / name)}  {name}\n" for name in names))
-        _to_disk(temporary / SUMS)
+    """Write the files, and a copy of the `snapshots`, under another name; then take target's place.
+
+    Without a `state` no training goes on from it.
+    """
+    with new_directory(target) as folder:
+        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / MODEL)
+        if state is not None:
+            torch.save(dict(state), folder / STATE)
+        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
         if snapshots is not None:
-            shutil.copytree(snapshots, temporary / snapshots.name)
+            shutil.copytree(snapshots, folder / snapshots.name, ignore=shutil.ignore_patterns("*.partial"))
+        write_sums(folder)
 
 
-def _to_disk(path: Path) -> None:
-    """Wait until a file is on the disk itself, so that a power cut after the renaming finds it whole."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+def write_sums(folder: Path) -> None:
+    """Write the hashes of all files, and wait until they are on the disk itself: a power cut later finds them whole."""
+    names = [name for name in file_names(folder) if name != SUMS]
+    (folder / SUMS).write_text("".join(f"{hash_file(folder / name)}  {name}\n" for name in names))
+    for name in (*names, SUMS):
+        with (folder / name).open("rb") as file:
+            os.fsync(file.fileno())
 
 
 def damage(checkpoint: Path) -> str | None:
@@ -71,19 +74,29 @@ def damage(checkpoint: Path) -> str | None:
     return None if lines else f"{SUMS} is empty"
 
 
+def check(checkpoint: Path) -> None:
+    """ValueError if there is no checkpoint, or if a file of it is not as it was written."""
+    for name in (MODEL, CONFIG):
+        _found(checkpoint, name)
+    if wrong := damage(checkpoint):
+        raise ValueError(f"{checkpoint} is damaged: {wrong}")
+
+
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:
     """The averaged weights of a checkpoint. ValueError if there is none."""
-    if not (checkpoint / MODEL).is_file():
-        raise ValueError(f"{checkpoint}: no checkpoint here ({MODEL} is missing)")
-    return load_file(checkpoint / MODEL)
+    return load_file(_found(checkpoint, MODEL))
 
 
 def read_config(checkpoint: Path) -> dict[str, Any]:
     """What a checkpoint belongs to. ValueError if it is none."""
-    if not (checkpoint / CONFIG).is_file():
-        raise ValueError(f"{checkpoint}: no checkpoint here ({CONFIG} is missing)")
-    config: dict[str, Any] = json.loads((checkpoint / CONFIG).read_text())
+    config: dict[str, Any] = json.loads(_found(checkpoint, CONFIG).read_text())
     return config
+
+
+def _found(checkpoint: Path, name: str) -> Path:
+    if not (checkpoint / name).is_file():
+        raise ValueError(f"{checkpoint}: no checkpoint here ({name} is missing)")
+    return checkpoint / name
 
 
 def read_training_state(

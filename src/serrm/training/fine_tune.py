@@ -10,7 +10,7 @@ import torch
 
 from serrm.manifest import hash_file
 from serrm.models.recurrence import RecurrentModel
-from serrm.training.checkpoint import MODEL, read_config, read_weights
+from serrm.training.checkpoint import MODEL, check, read_config, read_weights
 
 
 def first_weights(model: RecurrentModel, origin: str | None, begun: Path | None) -> str | None:
@@ -30,6 +30,7 @@ def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
     Raises ValueError if there is no checkpoint, and naming the first weight that is missing, unknown or of another
     shape than this model's.
     """
+    check(checkpoint)
     theirs, ours = read_weights(checkpoint), model.state_dict()
     for name in sorted(theirs.keys() | ours.keys()):
         if name not in theirs:

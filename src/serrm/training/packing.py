@@ -16,7 +16,7 @@ from pydantic import PositiveInt
 
 from serrm.arrays.training_data import copy_training_data, training_hash
 from serrm.config import TrainCell
-from serrm.manifest import file_names, hash_file, new_directory
+from serrm.manifest import file_names, new_directory
 from serrm.models.recurrence import num_parameters
 from serrm.models.settings import Settings
 from serrm.training import checkpoint as ckpt
@@ -131,8 +131,7 @@ def pack(
             raise ValueError(f"{cell.name}: {size:,} bytes at the least, --max-total is {max_total:,}")
         for name in file_names(folder):
             _split(folder / name, max_file)
-        names = file_names(folder)
-        (folder / ckpt.SUMS).write_text("".join(f"{hash_file(folder / name)}  {name}\n" for name in names))
+        ckpt.write_sums(folder)
         if (folder / ckpt.SUMS).stat().st_size > (max_file or math.inf):
             raise ValueError(f"--max-file {max_file:,}: too small, the list of parts would be larger itself")
         sizes = [(folder / name).stat().st_size for name in file_names(folder)]
@@ -150,7 +149,10 @@ def _write_fixed(here: Places, there: Places, cell: TrainCell, identity: Packing
     if Path(origin).is_absolute() or ".." in Path(origin).parts:
         raise ValueError(f"train.init_from: {origin} lies outside the project and cannot be carried along")
     (there.root / origin).mkdir(parents=True)
-    shutil.copyfile(here.root / origin / ckpt.MODEL, there.root / origin / ckpt.MODEL)
+    ckpt.check(here.root / origin)
+    for name in (ckpt.MODEL, ckpt.CONFIG):
+        shutil.copyfile(here.root / origin / name, there.root / origin / name)
+    ckpt.write_sums(there.root / origin)
 
 
 def _write_training(
