@@ -3,7 +3,9 @@
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted
 from serrm.training.launch import run_in_processes
 from serrm.training.loop import Record
-from serrm.training.processes import Processes, joined
+from serrm.training.processes import Processes, joined, joined_by_torchrun
 from serrm.training.run import train
 from tests.compiling import DEVICES, apart
 
@@ -109,33 +111,47 @@ def test_a_batch_that_does_not_divide_is_refused(make_cell: MakeCell, arrays: Pa
     assert [Processes(rank, 3).own(6) for rank in range(3)] == [slice(0, 2), slice(2, 4), slice(4, 6)]
 
 
-def dies(processes: Processes, tell: Callable[[Any], None], requests: object) -> None:
-    """The second process is killed; the first waits for it."""
-    if not processes.is_first:
-        os.kill(os.getpid(), signal.SIGKILL)
-    processes.agree(True)
-
-
-def refuses(processes: Processes, tell: Callable[[Any], None], requests: object) -> None:
-    """One process is wrong, the other waits for it."""
-    if not processes.is_first:
-        raise ValueError("model.width: no")
-    tell("begun")
-    processes.agree(True)
+def work(what: str, tell: Callable[[Any], None]) -> str:
+    """One process is wrong or dies, the other waits for it; or both wait to be ended."""
+    with joined_by_torchrun("cpu") as processes:
+        tell("begun")
+        if what == "waits":
+            time.sleep(60)
+        if not processes.is_first:
+            if what == "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise ValueError("model.width: no")
+        processes.agree(True)
+    return "done"
 
 
 def test_a_process_that_dies_ends_the_others() -> None:
     with pytest.raises(
         ChildProcessError, match=r"^process 1 of 2 was killed by SIGKILL, so the others were ended"
     ):
-        run_in_processes(dies, 2, "cpu", lambda message: None)
+        run_in_processes(partial(work, "dies"), 2)
 
 
 def test_an_error_of_one_process_is_that_of_all() -> None:
     messages: list[Any] = []
     with pytest.raises(ValueError, match=r"^model\.width: no$"):
-        run_in_processes(refuses, 2, "cpu", messages.append)
+        run_in_processes(partial(work, "refuses"), 2, messages.append)
     assert messages == ["begun"]
+
+
+def test_work_that_heeds_no_signal_is_ended_by_it() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        run_in_processes(partial(work, "waits"), 2, lambda message: signal.raise_signal(signal.SIGINT))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_message_that_cannot_be_handed_on_stops_the_work() -> None:
+    def fail(message: Any) -> None:
+        raise ConnectionError("the server is gone")
+
+    with pytest.raises(ConnectionError, match="the server is gone"):
+        run_in_processes(partial(work, "waits"), 2, fail)
 
 
 def met(device: str, folder: Path) -> list[list[float]]:

@@ -91,29 +91,20 @@ def evaluate_together(
     The fault of dropout at evaluation draws its masks in the order of one process, which then works alone.
     """
     part = partial(_part, checkpoint, arrays, cell, execution)
-    if under_torchrun():
-        with joined_by_torchrun(execution.device) as processes:
-            return part(processes)
-    if execution.processes == 1 or cell.fidelity.dropout_at_evaluation:
-        return part(ALONE)
-    found: tuple[Scores, Gallery] = run_in_processes(
-        part, execution.processes, execution.device, lambda message: None, heeds_stops=False
-    )
+    if execution.processes == 1 or under_torchrun() or cell.fidelity.dropout_at_evaluation:
+        return part()
+    found: tuple[Scores, Gallery] = run_in_processes(part, execution.processes)
     return found
 
 
 def _part(
-    checkpoint: Path,
-    arrays: Path,
-    cell: EvaluateCell,
-    execution: Execution,
-    processes: Processes,
-    *_: object,
+    checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution, *_: object
 ) -> tuple[Scores, Gallery]:
-    device = prepare_device(execution, processes)
-    gallery = Gallery(cell.task, cell.evaluate.examples)
-    shared = ALONE if cell.fidelity.dropout_at_evaluation else processes
-    scores = evaluate(checkpoint, arrays, cell, device, gallery, shared, is_native=execution.native)
+    with joined_by_torchrun(execution.device) as processes:
+        device = prepare_device(execution, processes)
+        gallery = Gallery(cell.task, cell.evaluate.examples)
+        shared = ALONE if cell.fidelity.dropout_at_evaluation else processes
+        scores = evaluate(checkpoint, arrays, cell, device, gallery, shared, is_native=execution.native)
     return scores, gallery
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import logging
+import os
 import resource
 import shutil
 import sys
@@ -10,7 +11,7 @@ import torch
 
 from serrm.config import Execution
 from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16
-from serrm.training.processes import ALONE, Processes, under_torchrun
+from serrm.training.processes import ALONE, Processes
 from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.settings import TrainSettings
 
@@ -39,7 +40,7 @@ def prepare_device(execution: Execution, processes: Processes = ALONE) -> torch.
     """The device of the execution section for this process, its share of the CPU threads set, its memory kept."""
     keep_memory()
     threads = execution.threads
-    if threads is None and processes.num_here > 1 and not under_torchrun():
+    if threads is None and processes.num_here > 1 and "OMP_NUM_THREADS" not in os.environ:
         threads = torch.get_num_threads()
     if threads is not None:
         torch.set_num_threads(max(1, threads // processes.num_here))

@@ -1,210 +1,161 @@
-"""One piece of work in several processes of this machine, started and watched by this one, which does none of it.
+"""One piece of work in several processes of this machine: torchrun's agent starts them and ends them together.
 
-The watcher hands on what the first process tells (records, the result), lets all of them know of a stop request, and
-when one dies ends the others: whatever happens, no process is left behind and one line says what it was.
+This process does none of it. The work, what the first process tells on the way and the outcome of each lie in a
+folder: how it ended is what a process left there, not its exit code.
 """
 
+import json
 import logging
-import multiprocessing
 import os
+import pickle
 import signal
+import sys
 import tempfile
-import threading
-import traceback
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from multiprocessing.synchronize import Event
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from threading import Event, Thread
+from typing import Any
 
-from serrm.training.interrupt import Interrupted, StopRequests
-from serrm.training.processes import LostProcess, Processes, joined
+from serrm.training.interrupt import Interrupted
+from serrm.training.processes import LostProcess
 
 Tell = Callable[[Any], None]
-GRACE = 2.0  # seconds in which processes may still say why they ended, once one has
-POLL = 0.2  # seconds between looks at the stop requests
-STOPS = (signal.SIGINT, signal.SIGTERM)
-KINDS: dict[str, type[Exception]] = {
-    "Interrupted": Interrupted,
-    "LostProcess": LostProcess,
-    "ValueError": ValueError,
-    "OSError": OSError,
-}
+Work = Callable[[Tell], Any]
+WORK, TOLD, OUTCOME = "work", "told", "outcome"  # files of the folder
+POLL = 0.2  # seconds between looks at what the first process tells
+PATIENCE = 3600  # seconds in which a process may finish its step and write a checkpoint, once it is to stop
+KINDS = (
+    Interrupted,
+    LostProcess,
+    ValueError,
+    OSError,
+)  # what work may raise; the first that fits says how it is told
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # by the agent, which hands them on
 
 
-@runtime_checkable
-class Requests(Protocol):
-    """Where stop requests are noted."""
+def run_in_processes(work: Work, num: int, on_message: Tell = lambda message: None) -> Any:
+    """The result of `work` in the first of `num` processes; what it told, in JSON, was given to `on_message`.
 
-    @property
-    def received(self) -> str | None:
-        """The name of the signal, None if there was none."""
-
-
-Work = Callable[[Processes, Tell, Requests], Any]
-
-
-class Report(NamedTuple):
-    """What a process says to the watcher: a message of the first one, its result, or why it failed."""
-
-    kind: str  # message, result, failure, or one of KINDS
-    content: Any
-
-
-class Flag:
-    """The watcher's stop request, as its processes see it."""
-
-    def __init__(self, event: Event) -> None:
-        self.event = event
-
-    @property
-    def received(self) -> str | None:
-        """SIGTERM once the watcher has passed a stop request on."""
-        return "SIGTERM" if self.event.is_set() else None
-
-
-def run_in_processes(work: Work, num: int, device: str, on_message: Tell, *, heeds_stops: bool = True) -> Any:
-    """The result of `work` in the first of `num` processes; the messages it told were given to `on_message`.
-
-    Work that heeds stop requests is told of a signal and ends by itself, other work is ended. Raises what the work
-    raised: Interrupted, ValueError, OSError. A process that dies raises ChildProcessError, which names it. Work and
-    messages are pickled.
+    A signal is handed on to all of them. Raises what the work raised: Interrupted, ValueError, OSError; a process
+    that dies raises ChildProcessError, which names it. Work and result are pickled.
     """
-    context = multiprocessing.get_context("spawn")
-    stop, requests = context.Event(), StopRequests()
-    with tempfile.TemporaryDirectory() as folder, requests if heeds_stops else nullcontext():
-        address = (Path(folder) / "rendezvous").as_uri()
-        pipes = [context.Pipe(duplex=False) for _ in range(num)]
-        workers = [
-            context.Process(
-                target=_run, args=(work, Processes(rank, num, rank, num), address, device, end, stop)
-            )
-            for rank, (_, end) in enumerate(pipes)
-        ]
-        _start(workers)
-        for _, end in pipes:
-            end.close()
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import elastic_launch
+
+    _be_quiet()
+    before = {number: signal.getsignal(number) for number in HANDLED}
+    codes, received, ended = {}, None, Event()
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(1) as pool:
+        folder = Path(name)
+        (folder / WORK).write_bytes(pickle.dumps((sys.path, pickle.dumps(work))))
+        (folder / TOLD).touch()
+        told = pool.submit(_hand_on, folder / TOLD, on_message, ended)
         try:
-            return _watch(workers, [start for start, _ in pipes], requests, stop, on_message)
+            elastic_launch(_settings(num, name), sys.executable)("-m", __name__, name)
+        except ChildFailedError as error:
+            codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
+        except SignalException as error:
+            received = error.sigval
         finally:
-            for worker in workers:
-                worker.kill()
-                worker.join()
+            ended.set()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        told.result()
+        left = {int(path.suffix[1:]): pickle.loads(path.read_bytes()) for path in folder.glob(f"{OUTCOME}.*")}
+    if received is not None and not left:
+        signal.raise_signal(received)  # work that does not heed it was ended by it
+    return _result(left, codes, num)
 
 
-def _start(workers: Sequence[SpawnProcess]) -> None:
-    """Start them with stop requests held back: those of a terminal reach all, and only the watcher heeds them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-    try:
-        for worker in workers:
-            worker.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _settings(num: int, folder: str) -> Any:
+    """As `torchrun --standalone` has them: a rendezvous of this machine's own, no second try."""
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.launcher.api import LaunchConfig
+
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(PATIENCE))
+    return LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=num,
+        run_id=str(os.getpid()),
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        local_addr="localhost",
+        max_restarts=0,
+        logs_specs=DefaultLogsSpecs(log_dir=folder),
+    )
 
 
-def _watch(
-    workers: Sequence[SpawnProcess],
-    pipes: Sequence[Connection],
-    requests: StopRequests,
-    stop: Event,
-    on_message: Tell,
-) -> Any:
-    """Hand messages on until all have ended; the result of the first."""
-    results: dict[int, Any] = {}
-    reasons: dict[int, Report] = {}
-    while len(results) < len(workers):
-        wait([*(worker.sentinel for worker in workers if worker.is_alive()), *_open(pipes)], POLL)
-        if requests.received is not None:
-            stop.set()
-        has_ended = [
-            not worker.is_alive() for worker in workers
-        ]  # looked at before what it said last is read
-        for rank, report in _reports(pipes):
-            if report.kind == "message":
-                on_message(report.content)
-            elif report.kind == "result":
-                results[rank] = report.content
-            else:
-                reasons[rank] = report
-        if reasons or any(ended and rank not in results for rank, ended in enumerate(has_ended)):
-            _await(workers)
-            reasons |= {
-                rank: report for rank, report in _reports(pipes) if report.kind not in ("message", "result")
-            }
-            raise _cause([worker.exitcode for worker in workers], reasons)
-    return results[0]
+def _be_quiet() -> None:
+    """The agent's log, tables and tracebacks of what is told here in one line, goes nowhere."""
+    for name in ("torch.distributed", "torchelastic-events-null"):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [logging.NullHandler()], False
 
 
-def _open(pipes: Sequence[Connection]) -> list[Connection]:
-    return [pipe for pipe in pipes if not pipe.closed]
+def _hand_on(path: Path, on_message: Tell, ended: Event) -> None:
+    """Give each line of the file that the first process writes to `on_message`; if that fails, stop the work."""
+    with path.open() as lines:
+        is_last = False
+        while not is_last:
+            is_last = ended.wait(POLL)
+            try:
+                for line in iter(lines.readline, ""):
+                    on_message(json.loads(line))
+            except BaseException:
+                if not is_last:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                raise
 
 
-def _reports(pipes: Sequence[Connection]) -> list[tuple[int, Report]]:
-    """All that has been said and not yet read; the pipe of an ended process is closed."""
-    found = []
-    for rank, pipe in enumerate(pipes):
-        try:
-            while not pipe.closed and pipe.poll():
-                found.append((rank, pipe.recv()))
-        except (EOFError, ConnectionResetError):
-            pipe.close()
-    return found
-
-
-def _await(workers: Sequence[SpawnProcess]) -> None:
-    """Give all a moment to end by themselves, as they do when they notice that one is missing."""
-    for worker in workers:
-        worker.join(GRACE / len(workers))
-
-
-def _cause(codes: Sequence[int | None], reasons: dict[int, Report]) -> Exception:
-    """Why the work failed: what one of them said, a death before the complaints of those that noticed it."""
-    for report in reasons.values():
-        if report.kind in KINDS and report.kind != LostProcess.__name__:
-            return KINDS[report.kind](report.content)
-    for rank, code in enumerate(codes):
-        if code is not None and rank not in reasons and code != 0:
+def _result(left: Mapping[int, Any], codes: Mapping[int, int], num: int) -> Any:
+    """What the first process left; raises why the work failed, a death before the complaints of who noticed it."""
+    errors = [outcome for outcome in left.values() if isinstance(outcome, Exception)]
+    for error in errors:
+        if not isinstance(error, LostProcess):
+            raise error
+    for rank, code in codes.items():
+        if rank not in left:
             how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            return ChildProcessError(
-                f"process {rank} of {len(codes)} was {how}, so the others were ended; the same command goes on from "
+            raise ChildProcessError(
+                f"process {rank} of {num} was {how}, so the others were ended; the same command goes on from "
                 "the last checkpoint"
             )
-    for rank, report in reasons.items():
-        if report.kind == "failure":
-            return RuntimeError(f"process {rank} of {len(codes)} failed:\n{report.content}")
-    return LostProcess(
-        next((report.content for report in reasons.values()), "a process ended without a word")
-    )
+    if errors or 0 not in left:
+        raise errors[0] if errors else LostProcess("a process ended without a word")
+    return left[0]
 
 
-def _run(work: Work, processes: Processes, address: str, device: str, pipe: Connection, stop: Event) -> None:
-    """The main function of a process."""
-    for number in STOPS:
-        signal.signal(number, lambda *_: None)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-    threading.Thread(target=_end_with_the_watcher, daemon=True).start()
+def main(folder: Path) -> None:
+    """One of the processes: do the work and leave the outcome."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    tell = (
-        (lambda message: pipe.send(Report("message", message)))
-        if processes.is_first
-        else (lambda message: None)
-    )
-    try:
-        with joined(processes, address, device):
-            result = work(processes, tell, Flag(stop))
-        pipe.send(Report("result", result if processes.is_first else None))
-    except (Interrupted, ValueError, OSError) as error:
-        kind = next(name for name, known in KINDS.items() if isinstance(error, known))
-        pipe.send(Report(kind, str(error)))
-    except Exception:
-        pipe.send(Report("failure", traceback.format_exc()))
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    sys.path, pickled = pickle.loads((folder / WORK).read_bytes())
+    work: Work = pickle.loads(pickled)
+    rank = int(os.environ["RANK"])
+    with (folder / TOLD).open("a", buffering=1) as told:
+
+        def tell(message: Any) -> None:
+            if rank == 0:
+                told.write(json.dumps(message) + "\n")
+
+        try:
+            outcome = work(tell)
+        except KINDS as error:
+            outcome = next(kind for kind in KINDS if isinstance(error, kind))(str(error))
+    (folder / f"{OUTCOME}.{rank}").write_bytes(pickle.dumps(outcome))
+    sys.exit(isinstance(outcome, ValueError | OSError))
 
 
-def _end_with_the_watcher() -> None:
-    """End at once if the watcher is killed: nobody would hear of what is done."""
-    watcher = multiprocessing.parent_process()
-    assert watcher is not None
-    watcher.join()
-    os._exit(1)
+def _end_with(agent: int) -> None:
+    """Stop, as on a signal, if the agent is killed: nobody would hear of what is done."""
+    while os.getppid() == agent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

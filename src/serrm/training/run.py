@@ -27,7 +27,7 @@ from serrm.training.estimate import estimate
 from serrm.training.fine_tune import first_weights
 from serrm.training.finished import FINISHED, install
 from serrm.training.interrupt import Interrupted, StopRequests
-from serrm.training.launch import Requests, run_in_processes
+from serrm.training.launch import run_in_processes
 from serrm.training.loop import Trainer
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 from serrm.training.progress import Manner, Progress
@@ -54,10 +54,9 @@ def train(
     """
     part = partial(_train_part, cell, arrays, target, scratch, execution, time.monotonic())
     if execution.processes == 1 or under_torchrun():
-        with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
-            return part(processes, on_record, requests)
+        return part(on_record)
     Processes(num=execution.processes).own(cell.train.batch_size)
-    config: dict[str, Any] = run_in_processes(part, execution.processes, execution.device, on_record)
+    config: dict[str, Any] = run_in_processes(part, execution.processes, on_record)
     return config
 
 
@@ -68,26 +67,25 @@ def _train_part(
     scratch: Path,
     execution: Execution,
     began: float,
-    processes: Processes,
     on_record: Callable[[Record], None],
-    requests: Requests,
 ) -> dict[str, Any]:
-    """This process's part of the training; the first one writes."""
+    """This process's part of the training; the first one writes and tells records."""
     folder = scratch / cell.digest()
-    if processes.collect((folder / FINISHED).is_dir())[0]:
-        expected = ckpt.expected_of(cell, training_hash(arrays))
-        return install(folder, target, expected, on_record, processes)
-    run = TrainingRun(cell, arrays, folder, execution, processes)
-    if not run.train(on_record, requests, began):
-        raise Interrupted(
-            f"stopped at step {run.trainer.step} of {run.trainer.num_steps}; resume with the same command"
-        )
-    config, state = run.config(), run.state()
-    if processes.is_first:
-        weights = run.trainer.averaged_weights()
-        ckpt.write_checkpoint(target, weights, state, config, snapshots=run.folder / SNAPSHOTS)
-        shutil.rmtree(run.folder)
-    return config
+    with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
+        if processes.collect((folder / FINISHED).is_dir())[0]:
+            expected = ckpt.expected_of(cell, training_hash(arrays))
+            return install(folder, target, expected, on_record, processes)
+        run = TrainingRun(cell, arrays, folder, execution, processes)
+        if not run.train(on_record, requests, began):
+            raise Interrupted(
+                f"stopped at step {run.trainer.step} of {run.trainer.num_steps}; resume with the same command"
+            )
+        config, state = run.config(), run.state()
+        if processes.is_first:
+            weights = run.trainer.averaged_weights()
+            ckpt.write_checkpoint(target, weights, state, config, snapshots=run.folder / SNAPSHOTS)
+            shutil.rmtree(run.folder)
+        return config
 
 
 class TrainingRun:
@@ -116,7 +114,7 @@ class TrainingRun:
         if found is not None:
             self._resume(found)
 
-    def train(self, on_record: Callable[[Record], None], requests: Requests, began: float) -> bool:
+    def train(self, on_record: Callable[[Record], None], requests: StopRequests, began: float) -> bool:
         """Train until done, a stop request or the end of the time budget; always leaves a checkpoint.
 
         The budget counts from `began`, on the clock of time.monotonic: estimate and compiling are in it.
