@@ -20,12 +20,12 @@ from serrm.inference.adaptive import Job, Plan, first_of_largest, solve_adaptive
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict_logits
 from serrm.inference.verify import solves_sudoku
+from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.scoring.intervals import wilson
 from serrm.training.device import choose_device, supported
-from serrm.training.loop import DTYPES
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
 NUM_PARTS = 4

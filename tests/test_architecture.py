@@ -19,12 +19,12 @@ ALLOWED = {
     "sources": {"puzzles"} | SUPPORT,
     "datasets": {"puzzles", "sources"} | SUPPORT,
     "arrays": {"puzzles", "sources", "datasets"} | SUPPORT,
-    "models": {"puzzles", "kernels"} | SUPPORT,
-    "kernels": {"models"},
+    "models": {"puzzles"} | SUPPORT,
+    "kernels": {"files", "models"},
     # The settings of the execution section and of a cell are handed to a training as config's types.
     "training": {"arrays", "models", "kernels", "config"} | SUPPORT,
     "scoring": {"puzzles"},
-    "inference": {"puzzles", "arrays", "models", "training", "scoring", "config"} | SUPPORT,
+    "inference": {"puzzles", "arrays", "models", "kernels", "training", "scoring", "config"} | SUPPORT,
     "drawing": {"files", "puzzles"},
     "reporting": {"files", "puzzles", "drawing", "scoring"},
     "tracking": {"drawing", "reporting", "store", "training"} | SUPPORT,
@@ -32,7 +32,7 @@ ALLOWED = {
     "solving": {"puzzles", "arrays", "datasets", "models", "training", "scoring", "inference"} | SUPPORT,
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
     "asking": {"puzzles", "arrays", "datasets", "models", "scoring"} | SUPPORT,
-    "benchmarking": {"arrays", "models", "training"},
+    "benchmarking": {"arrays", "models", "kernels", "training"},
     "planning": {"puzzles", "sources", "datasets", "models", "training", "config", "grid_file", "resolve"}
     | SUPPORT,
     # what is composed, and the command line

@@ -14,7 +14,6 @@ from serrm.benchmarking.scaling import fit
 from serrm.benchmarking.timing import PRODUCT, Stopwatch, Timing
 from serrm.cli import app
 from serrm.commands.bench import replace_between
-from serrm.models.recurrence import RecurrentModel
 
 TINY = SMALL_SE_RRM.model_copy(update={"width": 16, "h_cycles": 1, "l_cycles": 1})
 CASE = Case("tiny", TINY, batch_size=2, side=4, num_symbols=6)
@@ -27,9 +26,8 @@ def taking(side: int, num_symbols: int, seconds: float) -> Measured:
 
 @pytest.mark.parametrize("kind", ["evaluation", "training"])
 def test_a_case_is_measured_beside_its_plain_form(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        RecurrentModel, "compile_networks", lambda self: None
-    )  # it would take longer than all tests
+    # It would take longer than all tests.
+    monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply: apply)
     before = torch.get_num_threads()
     row = measure(CASE, kind, Setup("cpu", "float32", before, turns=2))
     assert row.case == CASE and row.kind == kind and row.memory >= 0

@@ -14,6 +14,7 @@ from serrm.config import EvaluateCell, Execution, TrainCell
 from serrm.inference.adaptive import Job, Plan, solve_adaptively
 from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import filled_up, predict_logits
+from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
@@ -73,7 +74,7 @@ def both_forms(
     most = max(num_symbols for _, num_symbols in sizes)
     model = make_model(family, most, sizes[0][0], device)
     plain = [answered(model, 3, *size, 2) for size in sizes]
-    model.compile_networks()
+    accelerate(model, compiles=True)
     compiled = [answered(model, 3, *size, 2) for size in sizes]
     pairs = [pair for two in zip(plain, compiled, strict=True) for pair in zip(*two, strict=True)]
     return num_variants(), pairs
@@ -111,7 +112,7 @@ def variants_of_batches(device: str) -> dict[str, int]:
             model, other = (make_model(family, 6, 4, device) for _ in range(2))
             other.initial += 1
             for each in (model, other):
-                each.compile_networks()
+                accelerate(each, compiles=True)
                 for side in (4, 3):
                     answered(each, 5, side, 6, 2)
                     jobs = [
@@ -171,7 +172,8 @@ def as_if_compiled(model: RecurrentModel, monkeypatch: pytest.MonkeyPatch) -> li
     """The model fills its batches up, but nothing is compiled; the sizes of the batches it sees."""
     seen: list[int] = []
     model.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[1])))
-    monkeypatch.setattr(model, "runs_compiled", lambda dtype: True)
+    for module in ("predict", "adaptive"):
+        monkeypatch.setattr(f"serrm.inference.{module}.runs_compiled", lambda model, dtype: True)
     return seen
 
 

@@ -256,7 +256,7 @@ def test_native_kernels_score_only_where_they_may(
     checkpoint: Path, arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr("serrm.models.recurrence.fits", lambda *_: bool(asked.append(1)))
+    monkeypatch.setattr("serrm.kernels.accelerate.fits", lambda *_: bool(asked.append(1)))
     cell = make_cell_of(evaluate=settings(steps=(1,), equivariance_pairs=2))
     scores = []
     for is_native in (False, True):

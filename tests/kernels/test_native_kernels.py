@@ -13,6 +13,7 @@ from serrm.kernels.cpu import kernels
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork, fits
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
+from serrm.models.recurrence import Network
 
 pytestmark = pytest.mark.skipif(not has_kernels(), reason="this machine cannot run them")
 CPU = torch.device("cpu")
@@ -45,8 +46,8 @@ def plain(part: nn.Module, rotation: Rotation | None) -> Callable[[Tensor], Tens
 
 
 def native(part: Attention | SwiGLU, rotation: Rotation | None) -> Callable[[Tensor], Tensor]:
-    network = NativeNetwork([[part]], rotation)
-    return lambda x: network(x, torch.zeros_like(x))
+    network = NativeNetwork(Network([[part]]))
+    return lambda x: network(x, torch.zeros_like(x), rotation)
 
 
 def results(run: Callable[[Tensor], Tensor], part: nn.Module, x: Tensor, change: Tensor) -> list[Tensor]:
@@ -62,7 +63,7 @@ def relative(found: Tensor, expected: Tensor) -> float:
 
 def errors(part: nn.Module, rotation: Rotation | None, x: Tensor) -> list[tuple[float, float]]:
     """(native, PyTorch's own) relative errors in bfloat16 of the output and of every gradient."""
-    assert fits([[part]], x)
+    assert fits(Network([[part]]), x)
     change = numbers(*x.shape, seed=9)
     twin = copy.deepcopy(part)
     exact = results(plain(twin, rotation), twin, x.float(), change)
@@ -202,4 +203,4 @@ def test_dropout_follows_pytorchs_seed() -> None:
     ],
 )
 def test_what_the_kernels_cannot_do_is_left_to_pytorch(part: nn.Module, x: Tensor) -> None:
-    assert not fits([[part]], x)
+    assert not fits(Network([[part]]), x)

@@ -32,7 +32,6 @@ def test_numbers_are_those_of_the_model(name: str) -> None:
 
 def really_kept(settings: ModelSettings, side: int, precision: str) -> int:
     model = build_model(settings, NUM_SYMBOLS, torch.Generator().manual_seed(0), num_positions=side**2)
-    model.is_native = False
     train = TrainSettings(
         batch_size=2, steps=2, max_supervision_steps=4, halting=HALTING, learning_rate=1e-3, schedule="constant",
         warmup_steps=0, weight_decay=0.1, betas=(0.9, 0.95), ema=0.9, compile=False, snapshots=0, log_every=1,

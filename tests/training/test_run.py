@@ -268,7 +268,7 @@ def test_without_native_kernels_bfloat16_is_pytorchs(
 ) -> None:
     asked = []
     monkeypatch.setattr("serrm.training.device.has_fast_bfloat16", lambda device: True)
-    monkeypatch.setattr("serrm.models.recurrence.fits", lambda *_: bool(asked.append(1)))
+    monkeypatch.setattr("serrm.kernels.accelerate.fits", lambda *_: bool(asked.append(1)))
     cell = make_cell(train={"precision": "bfloat16"})
     plain = Execution(device="cpu", native=False)
     with pytest.raises(Interrupted):

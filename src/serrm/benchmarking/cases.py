@@ -8,10 +8,12 @@ import numpy as np
 import torch
 
 from serrm.arrays.stream import Examples
+from serrm.kernels.accelerate import accelerate
+from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import HrmSettings, ModelSettings, RandomHalting, SeRrmSettings, TrmSettings
-from serrm.training.loop import DTYPES, Trainer
+from serrm.training.loop import Trainer
 from serrm.training.settings import TaskTypeSettings, TrainSettings
 
 SE_RRM = SeRrmSettings(
@@ -94,7 +96,7 @@ def training_step(
         log_every=10**9,
     )  # fmt: skip
     model = build(case, device)
-    model.is_native = not is_plain
+    accelerate(model, is_native=not is_plain, compiles=not is_plain)
     trainer = Trainer(model, RandomStream(case.side, case.num_symbols), settings, seed=0)
     return partial(trainer.run, lambda record: None, lambda: True)
 
@@ -104,9 +106,7 @@ def evaluation_step(
 ) -> Callable[[], object]:
     """A supervision step without gradient, the state going on from step to step."""
     model = build(case, device).eval()
-    model.is_native = not is_plain
-    if not is_plain:
-        model.compile_networks()
+    accelerate(model, is_native=not is_plain, compiles=not is_plain)
     examples = RandomStream(case.side, case.num_symbols).gather(0, case.batch_size)
     tokens = torch.from_numpy(examples.questions).long().to(device)
     state = model.initial_state(case.batch_size, case.side**2, case.num_symbols, DTYPES[precision])

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from serrm.inference.predict import filled_up
 from serrm.inference.verify import Verify
+from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
 
 TIE = 1e-4  # logits no further apart than this are equal: two symbols that a question does not hold
@@ -150,7 +151,7 @@ class Pool:
     def _predicted(self) -> Float[Tensor, "B I K"]:
         """Logits after a step for all; where networks are compiled, every batch has the size of a full one."""
         num = len(self.slots)
-        rows = self.plan.batch_size if self.model.runs_compiled(self.plan.dtype) else num
+        rows = self.plan.batch_size if runs_compiled(self.model, self.plan.dtype) else num
         state = tuple(filled_up(part, rows) for part in self.state)
         task_vectors = self.model.task_vectors(filled_up(self.task_types, rows))
         output: StepOutput = self.model(state, filled_up(self.tokens, rows), task_vectors)

@@ -14,6 +14,7 @@ from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.studies import studies
+from serrm.kernels.accelerate import accelerate
 from serrm.training.device import prepare_device
 from serrm.training.launch import run_in_processes
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
@@ -48,7 +49,7 @@ def evaluate(
     """
     gallery = gallery or Gallery(cell.task, 0)
     loaded = load_model(checkpoint, device, has_dropout=cell.fidelity.dropout_at_evaluation)
-    loaded.model.is_native = is_native
+    accelerate(loaded.model, is_native=is_native)
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
     sets = EVALUATE[cell.task](loaded, arrays, cell, device, gallery, False, processes)
     return {

@@ -25,13 +25,14 @@ from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict_logits
+from serrm.kernels.accelerate import accelerate
+from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.progress import watch
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally
 from serrm.scoring.submission import check_submission, submission
 from serrm.training.device import supported
-from serrm.training.loop import DTYPES
 from serrm.training.processes import ALONE, Processes
 
 Answers = dict[int, ArcTally]  # by number of supervision steps
@@ -54,8 +55,7 @@ def evaluate_arc(
     """
     settings = cell.evaluate
     precision, compiles = supported(settings.precision, settings.compile, device)
-    if compiles:
-        loaded.model.compile_networks()
+    accelerate(loaded.model, compiles=compiles)
     num_variants = loaded.cell.arrays.num_augmentations + 1
     twice = loaded.cell.fidelity.identity_twice
     questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)

@@ -13,13 +13,14 @@ from serrm.config import EvaluateCell, EvaluateSettings
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict
+from serrm.kernels.accelerate import accelerate
+from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.progress import watch
 from serrm.puzzles.alphabet import alphabet
 from serrm.scoring.mazes import MazeTally
 from serrm.scoring.metrics import SudokuTally, added_up
 from serrm.training.device import supported
-from serrm.training.loop import DTYPES
 from serrm.training.processes import ALONE, Processes
 
 Grids = UInt8[np.ndarray, "N I"]
@@ -102,8 +103,7 @@ def score_batches(
     `watch` sees every prediction: number of the batch's first puzzle, depth, (questions, answers), predictions.
     """
     precision, compiles = supported(settings.precision, settings.compile, device)
-    if compiles:
-        loaded.model.compile_networks()
+    accelerate(loaded.model, compiles=compiles)
     tallies = {step: TALLIES[task]() for step in settings.steps}
     num_symbols, number = alphabet(task, side).num_symbols, 0
     rows = rows_at_once(side, settings.batch_size, num_symbols)

@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 
 from serrm.config import TrainCell, parse
+from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.training.checkpoint import check, read_config, read_weights
@@ -46,4 +47,5 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
         raise ValueError(f"{checkpoint}: {str(error).splitlines()[-1].strip()}") from error
+    accelerate(model)
     return LoadedModel(model.to(device).train(has_dropout), cell, config)

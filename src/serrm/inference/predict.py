@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 
 
@@ -40,7 +41,7 @@ def predict_logits(
     `rows` is the size of whole batches: where networks are compiled, a smaller one is filled up to it.
     """
     num = len(tokens)
-    if rows is not None and model.runs_compiled(dtype):
+    if rows is not None and runs_compiled(model, dtype):
         tokens = filled_up(tokens, rows)
         task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
     state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)

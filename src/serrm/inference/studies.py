@@ -21,10 +21,10 @@ from serrm.inference.frontier import RESTARTS, SYMMETRIC, adaptive_curve, breadt
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict
 from serrm.inference.verify import VERIFIERS
+from serrm.models.formulations import DTYPES
 from serrm.puzzles.alphabet import alphabet
 from serrm.randomness import Purpose, keyed_rng
 from serrm.training.device import supported
-from serrm.training.loop import DTYPES
 from serrm.training.processes import ALONE, Processes
 
 Tokens = UInt8[np.ndarray, "N I"]

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 TABLE = Path(__file__).with_name("attention.json")  # device -> dtype -> attended length -> formulation
 LONG = 64  # on a device that was not measured: from here on no matrix of all scores is stored
 
@@ -54,7 +55,7 @@ def _read_table() -> dict[tuple[str, torch.dtype], list[tuple[int, Mix]]]:
     """(length, formulation), ascending, by device and arithmetic; read once, not when a network is compiled."""
     table = json.loads(TABLE.read_text())
     return {
-        (device, getattr(torch, dtype)): [
+        (device, DTYPES[dtype]): [
             (length, FORMULATIONS[rows[str(length)]]) for length in sorted(map(int, rows))
         ]
         for device, dtypes in table.items()

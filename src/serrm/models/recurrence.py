@@ -6,24 +6,17 @@ differ in the schedule, not in the code that runs it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
-from serrm.kernels.cpu.network import NativeNetwork, fits
-from serrm.models.compiled import compile_in_place
 from serrm.models.layers import Rotation, rms_norm, truncated_normal
 
 State = tuple[Tensor, ...]
-Apply = Callable[[Tensor, Tensor], Tensor]  # (state, injection) -> new state
-
-
 Z_L, Z_H = 0, 1  # places of the two states of a model that has two; the readout reads the last
 
 
@@ -102,22 +95,6 @@ class Network(nn.Module):
                 x = sublayer(x)
         return x
 
-    def bound(self, rotation: Rotation | None, like: Tensor, *, is_native: bool = True) -> Apply:
-        """The network for one step on states such as `like`: by native kernels where they fit, else as it stands."""
-        if is_native and self.fits_kernels(like):
-            return NativeNetwork(self._sublayers(), rotation)
-        return partial(self, rotation=rotation)
-
-    def fits_kernels(self, like: Tensor) -> bool:
-        """Whether native kernels can run the network on states such as `like`; packs no weights to find out."""
-        return fits(self._sublayers(), like)
-
-    def _sublayers(self) -> list[list[nn.Module]]:
-        return [
-            [part.sublayer if isinstance(part, Residual) else part for part in layer.children()]
-            for layer in self.layers
-        ]
-
 
 class InputEmbedding(nn.Module, ABC):
     """How a model sees its input: the shape of its state, and the embedding E that every cycle adds."""
@@ -136,8 +113,6 @@ class InputEmbedding(nn.Module, ABC):
 class RecurrentModel(nn.Module):
     """A recurrent reasoning model: embedding, networks, schedule and readout around plain state tensors."""
 
-    is_compiled = False  # by compile_networks
-
     def __init__(
         self,
         *,
@@ -154,9 +129,6 @@ class RecurrentModel(nn.Module):
         self.networks = nn.ModuleDict(networks)
         self.readout = readout
         self.schedule = schedule
-        # How it is computed, not what: none changes numbers beyond rounding, nor is part of the state dict.
-        self.is_native = True  # native kernels where they fit; False: PyTorch's alone
-        self.recomputes = False  # keep the states between applications only, and compute what is inside twice
         # One fixed random D-vector a state, the same at every position (and symbol).
         self.initial: Tensor
         self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
@@ -184,49 +156,23 @@ class RecurrentModel(nn.Module):
     ) -> StepOutput:
         """One deep-supervision step on a batch; `task_vectors` are rows of the task-type table."""
         embedding, rotation = self.embedding(state[0], tokens, task_vectors)
-        networks = self._bound(rotation, state[0])
         updates, num_with = self.schedule.updates, self.schedule.num_with_gradient
         with torch.no_grad():
             for update in updates[:-num_with]:
-                state = _updated(networks, update, state, embedding)
+                state = self._updated(update, state, embedding, rotation)
         if torch.is_grad_enabled():
-            # Nobody reads this gradient, but with it all applications from here on are alike: one compiled variant.
+            # Nobody reads this gradient, but with it all applications from here on are alike.
             state = tuple(part.detach().requires_grad_() for part in state)
-        if self.recomputes and torch.is_grad_enabled():
-            networks = {
-                name: partial(checkpoint, network, use_reentrant=False) for name, network in networks.items()
-            }
         for update in updates[-num_with:]:
-            state = _updated(networks, update, state, embedding)
+            state = self._updated(update, state, embedding, rotation)
         logits, halting = self.readout(state[-1])
         return StepOutput(tuple(part.detach() for part in state), logits, halting)
 
-    def _bound(self, rotation: Rotation | None, like: Tensor) -> dict[str, Apply]:
-        bound = {}
-        for name, network in self.networks.items():
-            assert isinstance(network, Network)
-            bound[name] = network.bound(rotation, like, is_native=self.is_native)
-        return bound
-
-    def compile_networks(self) -> None:
-        """Compile the networks in place, for where no native kernels run; once is enough."""
-        if not self.is_compiled:
-            compile_in_place(self.networks.values())
-            self.is_compiled = True
-
-    def runs_compiled(self, dtype: torch.dtype) -> bool:
-        """Whether compiled networks do the work on states of this dtype; native kernels come before them."""
-        if not self.is_compiled:
-            return False
-        networks, like = self.networks.values(), self.initial.to(dtype)
-        are_native = (isinstance(net, Network) and net.fits_kernels(like) for net in networks)
-        return not (self.is_native and all(are_native))
-
-
-def _updated(networks: Mapping[str, Apply], update: Update, state: State, embedding: Tensor) -> State:
-    parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
-    new = networks[update.network](state[update.target], sum(parts[1:], parts[0]))
-    return (*state[: update.target], new, *state[update.target + 1 :])
+    def _updated(self, update: Update, state: State, embedding: Tensor, rotation: Rotation | None) -> State:
+        """The states after one update (equation 2)."""
+        parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
+        new = self.networks[update.network](state[update.target], sum(parts[1:], parts[0]), rotation)
+        return (*state[: update.target], new, *state[update.target + 1 :])
 
 
 def num_parameters(model: RecurrentModel, *, has_task_types: bool = False) -> int:

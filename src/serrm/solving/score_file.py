@@ -16,6 +16,7 @@ from serrm.datasets.sudoku import Numbered, check_puzzles
 from serrm.inference.evaluate_sets import add_batch, rows_at_once, scored
 from serrm.inference.load import load_model
 from serrm.inference.predict import refusal
+from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.progress import watch
 from serrm.puzzles.sudoku.grid import box_for_side
@@ -23,7 +24,6 @@ from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
 from serrm.puzzles.sudoku.solve import solve
 from serrm.scoring.metrics import SudokuTally
 from serrm.training.device import supported
-from serrm.training.loop import DTYPES
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles at once
 

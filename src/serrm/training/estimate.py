@@ -14,6 +14,7 @@ import psutil
 import torch
 from torch import Tensor
 
+from serrm.kernels.accelerate import accelerate, recomputes, runs_compiled
 from serrm.progress import duration
 from serrm.training.loop import Trainer
 from serrm.training.optimizer import AdamAtan2
@@ -86,10 +87,11 @@ def saved_bytes(trainer: Trainer, num: int) -> int:
 def _memory_on_host(trainer: Trainer) -> int:
     """What the processes of this machine hold already, what a step keeps, gradients and the optimiser's state."""
     model, size = trainer.model, _size(trainer)
-    before, model.recomputes = model.recomputes, False
+    before = recomputes(model)
+    accelerate(model, recomputes=False)
     with torch.compiler.set_stance("force_eager"):  # no compiling for these sizes
         one, two = saved_bytes(trainer, 1), saved_bytes(trainer, 2)
-    model.recomputes = before
+    accelerate(model, recomputes=before)
     a_puzzle, fixed = two - one, 2 * one - two
     if before:
         num_applications = model.schedule.num_with_gradient
@@ -158,7 +160,7 @@ def _sample(trainer: Trainer, num: int) -> Piece:
 
 def _compiles(trainer: Trainer) -> bool:
     """Whether a new size would be compiled first."""
-    return trainer.model.runs_compiled(trainer.slots.state[0].dtype)
+    return runs_compiled(trainer.model, trainer.slots.state[0].dtype)
 
 
 def _still_to_come(trainer: Trainer) -> int:

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
+from serrm.models.formulations import DTYPES
 from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.task_types import update_rows
@@ -25,7 +26,6 @@ from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, Slots, Worked, empty_slots, to_device
 from serrm.training.tally import Record, Tally
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 OF_SLOTS = ("tokens", "targets", "task_types")
 
 
@@ -65,8 +65,6 @@ class Trainer:
         )
         self.tally = Tally.zero(device)
         self._check_parts()
-        if self.settings.compile:
-            self.model.compile_networks()
 
     def _check_parts(self) -> None:
         """ValueError if the model lacks what the settings need, or the reverse."""

@@ -16,6 +16,7 @@ from typing import Any
 from serrm.arrays.ahead import ReadAhead
 from serrm.arrays.training_data import training_hash
 from serrm.config import Execution, TrainCell
+from serrm.kernels.accelerate import accelerate
 from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
 from serrm.progress import Bar
@@ -103,10 +104,12 @@ class TrainingRun:
         work = count_work(cell.model, stream.side**2, stream.num_symbols)
         self.operations_of_step = cell.train.batch_size * work.training(cell.train.halting)
         model = build_cell_model(cell, stream).to(self.device)
-        model.is_native, model.recomputes = execution.native, execution.recompute
         found = self._newest()
         self.initial_sha256 = first_weights(model, cell.train.init_from, found)
         settings = supported_settings(cell.train, self.device)
+        accelerate(
+            model, is_native=execution.native, compiles=settings.compile, recomputes=execution.recompute
+        )
         self.trainer = Trainer(
             model, stream, settings, cell.seed, cell.fidelity, processes, execution.micro_batch
         )

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import torch
 
+from serrm.files import new_file
+
 log = logging.getLogger(__name__)
 SOURCES = Path(__file__).parent
 COMPILERS = ("g++", "clang++", "c++")
@@ -88,11 +90,9 @@ def _cache_folder() -> Path:
 
 
 def _compile(compiler: str, target: Path) -> None:
-    """Compile under another name, then rename: several processes may do so at once."""
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        built = Path(folder) / target.name
+    """Several processes may do so at once: each compiles under a name of its own."""
+    with new_file(target) as built:
         command = [compiler, *FLAGS, str(SOURCES / "sublayers.cpp"), "-o", str(built)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoKernels(f"{compiler} failed: {done.stderr.strip().splitlines()[0]}")
-        built.rename(target)

@@ -3,7 +3,6 @@
 Numbers differ from the plain form in rounding only: a sublayer stays in float32 from its last product to its norm.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from serrm.kernels.cpu import kernels
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.kernels import AttentionCall, Packed
 from serrm.models.layers import Attention, Rotation, SwiGLU
+from serrm.models.recurrence import Network, Residual
 
 LANES = 16  # numbers that an instruction takes at once
 
@@ -27,8 +27,10 @@ class GatedSublayer:
     gate_up: Packed
     down: Packed
 
-    def __call__(self, x: BFloat16[Tensor, "*places D"]) -> BFloat16[Tensor, "*places D"]:
-        """The sublayer, differentiable where gradients are on."""
+    def __call__(
+        self, x: BFloat16[Tensor, "*places D"], rotation: Rotation | None
+    ) -> BFloat16[Tensor, "*places D"]:
+        """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
         y: Tensor
         if _needs_gradient(x, self.layer.gate_up):
             y = _Gated.apply(x, self.layer.gate_up, self.layer.down, self)  # type: ignore[no-untyped-call]
@@ -44,53 +46,64 @@ class AttentionSublayer:
     layer: Attention
     qkv: Packed
     out: Packed
-    rotation: Rotation | None
 
-    def __call__(self, x: BFloat16[Tensor, "*places D"]) -> BFloat16[Tensor, "*places D"]:
+    def __call__(
+        self, x: BFloat16[Tensor, "*places D"], rotation: Rotation | None
+    ) -> BFloat16[Tensor, "*places D"]:
         """The sublayer, differentiable where gradients are on."""
         y: Tensor
-        call = self._call(x)
+        call = self._call(x, rotation)
         if _needs_gradient(x, self.layer.qkv):
-            y = _Attention.apply(x, self.layer.qkv, self.layer.out, self, call)  # type: ignore[no-untyped-call]
+            weights = self.layer.qkv, self.layer.out
+            y = _Attention.apply(x, *weights, self, call, rotation)  # type: ignore[no-untyped-call]
         else:
             y, *_ = kernels.attention_forward(call, x, self.qkv, self.out, is_kept=False)
         return y
 
-    def _call(self, x: Tensor) -> AttentionCall:
+    def _call(self, x: Tensor, rotation: Rotation | None) -> AttentionCall:
         layer, axis = self.layer, x.ndim + self.layer.axis
         outer, inner = x.shape[:axis].numel(), x.shape[axis + 1 : -1].numel()
         sizes = (outer, x.shape[axis], inner, x.shape[-1], layer.num_heads, layer.head_dim)
-        tables = (None, None) if self.rotation is None else (table.data_ptr() for table in self.rotation)
+        tables = (None, None) if rotation is None else (table.data_ptr() for table in rotation)
         dropout = layer.dropout if layer.training else 0.0
         seed = int(torch.randint(2**62, ())) if dropout else 0
         return AttentionCall(*sizes, torch.get_num_threads(), *tables, dropout, seed)
 
 
 class NativeNetwork:
-    """`Network` for one step: its weights, packed when the step begins, and the rotation of its positions."""
+    """`Network` for one step: its weights are packed when the step begins."""
 
-    def __init__(self, layers: Sequence[Sequence[nn.Module]], rotation: Rotation | None) -> None:
-        self.sublayers = [
-            _packed(part, rotation if place == 0 else None)
-            for parts in layers
-            for place, part in enumerate(parts)
-        ]
+    def __init__(self, network: Network) -> None:
+        self.layers = [[_packed(part) for part in parts] for parts in _sublayers(network)]
 
     def __call__(
-        self, x: BFloat16[Tensor, "*places D"], injection: BFloat16[Tensor, "*places D"]
+        self,
+        x: BFloat16[Tensor, "*places D"],
+        injection: BFloat16[Tensor, "*places D"],
+        rotation: Rotation | None,
     ) -> BFloat16[Tensor, "*places D"]:
-        """One application: x + injection through every sublayer."""
+        """One application: x + injection through every sublayer, the first of a layer with the rotation."""
         x = (x + injection).contiguous()
-        for sublayer in self.sublayers:
-            x = sublayer(x)
+        for over_positions, *others in self.layers:
+            x = over_positions(x, rotation)
+            for sublayer in others:
+                x = sublayer(x, None)
         return x
 
 
-def fits(layers: Sequence[Sequence[nn.Module]], like: Tensor) -> bool:
-    """Whether the kernels can run these layers on a state such as `like`."""
+def fits(network: Network, like: Tensor) -> bool:
+    """Whether the kernels can run a network on a state such as `like`."""
     if like.dtype != torch.bfloat16 or like.device.type != "cpu":
         return False
-    return all(_fits(part) for parts in layers for part in parts) and has_kernels()
+    return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels()
+
+
+def _sublayers(network: Network) -> list[list[nn.Module]]:
+    """The parts of every layer without the residual and norm around them."""
+    return [
+        [part.sublayer if isinstance(part, Residual) else part for part in layer.children()]
+        for layer in network.layers
+    ]
 
 
 def _fits(part: nn.Module) -> bool:
@@ -103,7 +116,7 @@ def _fits(part: nn.Module) -> bool:
     return False
 
 
-def _packed(part: nn.Module, rotation: Rotation | None) -> Callable[[Tensor], Tensor]:
+def _packed(part: nn.Module) -> GatedSublayer | AttentionSublayer:
     """A sublayer ready to run."""
     has_backward = torch.is_grad_enabled()
     if isinstance(part, SwiGLU):
@@ -111,7 +124,7 @@ def _packed(part: nn.Module, rotation: Rotation | None) -> Callable[[Tensor], Te
         return GatedSublayer(part, gate_up, kernels.pack(part.down, has_backward=has_backward))
     assert isinstance(part, Attention), "only what fits is run here"
     qkv, out = (kernels.pack(weight, has_backward=has_backward) for weight in (part.qkv, part.out))
-    return AttentionSublayer(part, qkv, out, rotation)
+    return AttentionSublayer(part, qkv, out)
 
 
 def _needs_gradient(*tensors: Tensor) -> bool:
@@ -137,13 +150,19 @@ class _Gated(torch.autograd.Function):
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, qkv: Tensor, out: Tensor, sublayer: AttentionSublayer, call: AttentionCall
+        ctx: Any,
+        x: Tensor,
+        qkv: Tensor,
+        out: Tensor,
+        sublayer: AttentionSublayer,
+        call: AttentionCall,
+        rotation: Rotation | None,
     ) -> Tensor:
         packs = sublayer.qkv, sublayer.out
         y, *others = kernels.attention_forward(call, x, *packs, is_kept=True)
         ctx.save_for_backward(x, y, *others)
         ctx.call, ctx.packs, ctx.shapes = call, packs, (qkv.shape, out.shape)
-        ctx.rotation = sublayer.rotation  # the call points into it
+        ctx.rotation = rotation  # the call points into it
         return y
 
     @staticmethod
@@ -151,4 +170,4 @@ class _Attention(torch.autograd.Function):
         dy = grads[0].contiguous()
         qkv, out = ctx.packs
         gradients = kernels.attention_backward(ctx.call, ctx.saved_tensors, dy, qkv, out, ctx.shapes)
-        return *gradients, None, None
+        return *gradients, None, None, None

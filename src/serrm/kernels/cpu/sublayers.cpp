@@ -1,6 +1,6 @@
 // The sublayers of a block with residual and norm, y = norm(x + f(x)), forward and backward, for rows of bfloat16.
 //
-// Called from Python through a C interface (sublayers.py). Weights come packed (pack.h). Everything is split by rows or
+// Called from Python through a C interface (kernels.py). Weights come packed (pack.h). Everything is split by rows or
 // sequences and summed in a fixed order, so no number depends on the number of threads.
 #include "attention.h"
 #include "gradient.h"
