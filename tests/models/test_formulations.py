@@ -34,14 +34,6 @@ def test_formulations_agree_in_values_and_gradients(seed: int, batch: int, lengt
             torch.testing.assert_close(own, reference, rtol=1e-4, atol=1e-5)
 
 
-def test_the_table_names_formulations_for_growing_lengths() -> None:
-    table = json.loads(TABLE.read_text())
-    assert set(table["cpu"]) == {"float32", "bfloat16"}
-    for rows in table["cpu"].values():
-        lengths = [int(length) for length in rows]
-        assert lengths == sorted(lengths) and set(rows.values()) <= FORMULATIONS.keys()
-
-
 def test_a_length_gets_the_row_at_or_below_it() -> None:
     rows = json.loads(TABLE.read_text())["cpu"]["float32"]
     lengths = sorted(map(int, rows))

@@ -1,6 +1,5 @@
 """Halting rules: how often slots halt, and that a slot's chance depends on (seed, step, slot) alone."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,23 +58,11 @@ def test_a_slots_halting_is_a_function_of_seed_step_and_slot(
     )
 
 
-def test_steps_and_seeds_differ() -> None:
-    draws = {tuple(random_halting(seed, step, 64, 0.5)) for seed in range(5) for step in range(20)}
-    assert len(draws) == 100
-
-
 @given(seed=seeds, step=steps)
 def test_every_slot_halts_at_the_last_step(seed: int, step: int) -> None:
     slots = slots_after(1, 16, 3, 17)
     for settings, halting in ((RANDOM, None), (TRM, torch.full((4, 2), -9.0))):
         assert halts(settings, halting, slots, seed, step, 16)[[1, 3]].all()
-
-
-def test_random_halting_ignores_the_model() -> None:
-    slots, eager = slots_after(1, 2, 3, 4), torch.tensor([[9.0, -9.0]] * 4)
-    expected = torch.from_numpy(random_halting(3, 7, 4, 0.25))
-    assert torch.equal(halts(RANDOM, None, slots, 3, 7, 16), expected)
-    assert torch.equal(halts(RANDOM, eager, slots, 3, 7, 16), expected)
 
 
 def test_a_solved_puzzle_halts_with_a_probability_of_its_own() -> None:
@@ -159,8 +146,3 @@ def test_the_continue_target_is_the_next_steps_best_or_at_the_end_its_halt(model
     assert not target.requires_grad
     torch.testing.assert_close(target[:2], following[:2].amax(1).sigmoid())
     torch.testing.assert_close(target[2], following[2, 0].sigmoid())
-
-
-def test_q_learning_needs_halting_logits(make_settings: Callable[..., object]) -> None:
-    with pytest.raises(AssertionError, match="needs a model with halting logits"):
-        halts(TRM, None, slots_after(1), 0, 0, 16)

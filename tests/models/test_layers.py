@@ -82,19 +82,6 @@ def test_attention_along_either_axis_is_the_loop(axis: int, kind: str) -> None:
             torch.testing.assert_close(got[where].double(), expected, rtol=0, atol=1e-6)
 
 
-def test_dropout_acts_in_training_alone() -> None:
-    layer = Attention(6, num_heads=2, head_dim=4, axis=-2, dropout=0.5, generator=seeded(0))
-    x = torch.randn(3, 5, 6, generator=seeded(1))
-    torch.manual_seed(0)
-    layer.eval()
-    assert torch.equal(layer(x), layer(x))
-    layer.train()
-    assert not torch.equal(layer(x), layer(x))
-    # Dropped weights are made up for by the others, so that the mean stays.
-    mean = torch.stack([layer(x) for _ in range(3000)]).mean(0)
-    torch.testing.assert_close(mean, layer.eval()(x), rtol=0, atol=0.06)
-
-
 @given(seed=st.integers(0, 2**32), places=st.integers(1, 6), half=st.integers(1, 5))
 def test_rotation_is_multiplication_of_complex_numbers(seed: int, places: int, half: int) -> None:
     x = torch.randn(places, 2 * half, generator=seeded(seed))
@@ -112,22 +99,6 @@ def test_rope_angles_are_those_of_the_formula() -> None:
         frequencies = [1.0, 1 / 100]
         expected = [line * frequency for line in (place // 3, place % 3) for frequency in frequencies]
         assert row == pytest.approx(expected)
-
-
-@given(shift=st.integers(1, 2), seed=st.integers(0, 2**32))
-def test_scores_depend_on_the_distance_alone(shift: int, seed: int) -> None:
-    query, key = torch.randn(2, 1, 8, generator=seeded(seed))
-
-    def score(kind: str, num: int, at: int, of: int) -> float:
-        rotation = rotation_table(kind, num, 8, CPU)
-        assert rotation is not None
-        turned = [rotate(part.expand(num, 1, 8), rotation)[:, 0] for part in (query, key)]
-        return float(turned[0][at] @ turned[1][of])
-
-    assert score("rope", 9, 0, 3) == pytest.approx(score("rope", 9, shift, 3 + shift), abs=1e-4)
-    # On a grid of side 5: one row and two columns away, from wherever.
-    moved = 5 * shift + shift
-    assert score("rope2d", 25, 0, 7) == pytest.approx(score("rope2d", 25, moved, 7 + moved), abs=1e-4)
 
 
 def test_places_before_and_after_are_not_rotated() -> None:
@@ -164,19 +135,6 @@ def test_evenly_spaced_frequencies_tell_one_distance_from_all_others(distance: i
     scores = (rows[:, 0] - rows[distance, 0]).cos().sum(-1)
     assert torch.equal(scores.argmax(), torch.tensor(distance))
     assert scores[distance] == pytest.approx(8) and (scores[from_here != 0] < 0.001).all()
-
-
-@pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (49, 8), (81, 12)])
-def test_boxes_are_refused_where_there_are_none(positions: int, head_dim: int) -> None:
-    with pytest.raises(ValueError, match=f"got {positions} positions and {head_dim}|no box shape"):
-        box_angles(positions, head_dim)
-
-
-@pytest.mark.parametrize(("positions", "head_dim"), [(10, 8), (9, 6)])
-def test_rope2d_refuses_what_it_cannot_split(positions: int, head_dim: int) -> None:
-    for angles in (rope2d_angles, linear_angles):
-        with pytest.raises(ValueError, match=f"got {positions} positions and {head_dim}"):
-            angles(positions, head_dim)
 
 
 @given(seed=st.integers(0, 2**32), scale=st.floats(1e-3, 1e3))

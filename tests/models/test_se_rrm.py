@@ -96,15 +96,6 @@ def test_permuted_symbols_permute_the_logits(
             )
 
 
-@torch.no_grad()
-def test_untied_symbols_are_not_equivariant(make_settings: Maker) -> None:
-    model = build_model(make_settings(symbols="untied"), 6, seeded(0)).eval()
-    tokens, moved = draw_tokens(4), torch.tensor([0, 1, 3, 4, 5, 2])
-    state = model.initial_state(2, 16, 6)
-    one, other = model(state, tokens).logits, model(state, moved[tokens]).logits
-    assert (other[..., moved] - one).abs().max() > 0.1
-
-
 @pytest.mark.parametrize("registers", [0, 4])
 @torch.no_grad()
 def test_without_positions_permuted_positions_permute_the_logits(
@@ -209,19 +200,6 @@ def test_symbols_without_a_plane_are_never_predicted(make_settings: Maker) -> No
     assert logits[..., NUM_SPECIAL:].isfinite().all()
 
 
-@torch.no_grad()
-def test_registers_take_part_but_have_no_logits(make_settings: Maker) -> None:
-    for positions in ("rope", "rope2d", "none"):
-        model = build_model(make_settings(registers=4, positions=positions), 6, seeded(0)).eval()
-        state, tokens = model.initial_state(2, 16, 6), draw_tokens(4)
-        before = model(state, tokens).logits
-        assert before.shape == (2, 16, 6)
-        registers = model.embedding.registers
-        assert isinstance(registers, Tensor)
-        registers.mul_(-1)
-        assert not torch.allclose(model(state, tokens).logits, before)
-
-
 def test_untied_weights_refuse_another_alphabet(make_settings: Maker) -> None:
     untied = build_model(make_settings(symbols="untied"), 6)
     with pytest.raises(CannotExtrapolate, match="learned for 6 planes, the task has 11"):
@@ -240,22 +218,6 @@ def test_the_dtype_of_the_state_decides_the_arithmetic(make_settings: Maker) -> 
     assert narrow.logits.dtype == wide.logits.dtype == torch.float32
     assert all(p.dtype == torch.float32 for p in model.parameters())
     assert 0 < (narrow.logits - wide.logits).abs().max() < 0.3
-
-
-@torch.no_grad()
-def test_dropout_is_off_at_evaluation(make_settings: Maker) -> None:
-    model = build_model(make_settings(attention_dropout=0.5), 6, seeded(0)).eval()
-    state, tokens = model.initial_state(2, 16, 6), draw_tokens(4)
-    assert torch.equal(model(state, tokens).logits, model(state, tokens).logits)
-    model.train()
-    assert not torch.equal(model(state, tokens).logits, model(state, tokens).logits)
-
-
-def test_weights_follow_from_the_seed(make_settings: Maker) -> None:
-    settings = make_settings(registers=2)
-    one, same, other = (build_model(settings, 6, seeded(seed)).state_dict() for seed in (0, 0, 1))
-    assert all(torch.equal(value, same[name]) for name, value in one.items())
-    assert not any(torch.equal(value, other[name]) for name, value in one.items())
 
 
 def test_two_states_take_turns_as_in_trm(make_settings: Maker) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from serrm.models.layers import ANGLES
-from serrm.models.settings import HEAD_DIVISOR, GatedSettings, SeRrmSettings, TrmSettings
+from serrm.models.settings import GatedSettings, SeRrmSettings, TrmSettings
 
 TRM: dict[str, Any] = {"family": "trm", "layers": 1, "h_cycles": 1, "l_cycles": 1, "expansion": 1.0}
 TRM |= {"prefix": 2, "mixer": "attention", "attention_dropout": 0.0}
@@ -25,22 +24,11 @@ def test_a_head_that_does_not_split_is_a_settings_error(
         make_settings(positions=positions, head_dim=head_dim)
 
 
-def test_without_positions_a_head_may_have_any_size(make_settings: Callable[..., SeRrmSettings]) -> None:
-    assert make_settings(positions="none", head_dim=7).head_dim == 7
-
-
 @pytest.mark.parametrize("positions", ["rope2d", "rope2d_shifted"])
 def test_the_sequence_models_are_held_to_the_same(positions: str) -> None:
     with pytest.raises(ValidationError, match="needs heads divisible by 4, not of 6 features"):
         TrmSettings.model_validate({**TRM, "width": 12, "heads": 2, "positions": positions})
     assert TrmSettings.model_validate({**TRM, "width": 16, "heads": 2, "positions": positions}).heads == 2
-
-
-@pytest.mark.parametrize("kind", ANGLES)
-def test_the_divisor_is_what_the_angles_need(kind: str) -> None:
-    head_dim = HEAD_DIVISOR[kind]
-    angles = ANGLES[kind](81, 2 * head_dim)
-    assert angles.shape == (81, head_dim)
 
 
 @pytest.mark.parametrize(

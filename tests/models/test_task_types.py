@@ -43,17 +43,6 @@ def test_the_update_is_that_of_the_obvious_loop(
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-6)
 
 
-@given(seed=seeds, num_rows=st.integers(2, 12), **rates)
-def test_rows_outside_the_batch_stay_bit_for_bit(
-    seed: int, num_rows: int, lr: float, weight_decay: float
-) -> None:
-    table, task_types, gradients = draw(seed, num_rows, 4)
-    task_types = task_types % (num_rows - 1)  # never the last row
-    found = updated(table, task_types, gradients, lr, weight_decay)
-    others = [row for row in range(num_rows) if row not in task_types.tolist()]
-    assert others and torch.equal(found[others], table[others])
-
-
 @given(seed=seeds, batch_size=st.integers(1, 20), shuffle=st.randoms(use_true_random=False), **rates)
 def test_the_order_of_a_batch_does_not_matter(
     seed: int, batch_size: int, shuffle: Any, lr: float, weight_decay: float
@@ -64,17 +53,3 @@ def test_the_order_of_a_batch_does_not_matter(
     one = updated(table, task_types, gradients, lr, weight_decay)
     other = updated(table, task_types[order], gradients[order], lr, weight_decay)
     assert torch.equal(one, other)
-
-
-def test_gradients_of_a_row_are_summed_before_the_sign() -> None:
-    table, task_types = torch.ones(3, 3), torch.tensor([1, 1, 1])
-    gradients = torch.tensor([[1.0, 4.0, 3.0], [1.0, -1.0, -1.0], [1.0, -1.0, -2.0]])
-    found = updated(table, task_types, gradients, lr=0.25, weight_decay=0.0)
-    # A row that comes three times moves once; the size of a gradient counts in the sum alone; zero does not move.
-    assert found.tolist() == [[1, 1, 1], [0.75, 0.75, 1.0], [1, 1, 1]]
-
-
-def test_decay_is_decoupled_and_applied_once_a_row() -> None:
-    table = torch.full((2, 2), 2.0)
-    found = updated(table, torch.tensor([0, 0]), torch.zeros(2, 2), lr=0.5, weight_decay=0.5)
-    assert found.tolist() == [[1.5, 1.5], [2.0, 2.0]]

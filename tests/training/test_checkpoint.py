@@ -1,6 +1,5 @@
 """A checkpoint is there whole or not at all, and is refused by name of what does not fit."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
@@ -9,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from serrm.training import checkpoint as ckpt
 
@@ -18,12 +15,6 @@ CPU = torch.device("cpu")
 CONFIG: dict[str, Any] = {"cell": {"seed": 0, "train": {"steps": 5, "betas": [0.9, 0.95]}}, "data_hash": "ab"}
 STATE: dict[str, Any] = {"step": 3, "optimizer": {"state": {0: {"mean": torch.arange(3.0)}}}, "note": None}
 WEIGHTS = {"a": torch.arange(6.0).reshape(2, 3), "b.c": torch.full((2,), 0.1)}
-
-scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=3)
-plain = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
-trees = st.dictionaries(
-    st.sampled_from("abc"), plain | st.dictionaries(st.sampled_from("xyz"), plain), max_size=3
-)
 
 
 def write(target: Path, config: Mapping[str, Any] = CONFIG) -> Path:
@@ -50,11 +41,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [path.name for path in target.parent.iterdir()] == ["step_1"]
 
 
-def test_weights_may_be_views(tmp_path: Path) -> None:
-    ckpt.write_checkpoint(tmp_path / "a", {"v": torch.arange(6).reshape(2, 3).T}, STATE, CONFIG)
-    assert ckpt.read_weights(tmp_path / "a")["v"].tolist() == [[0, 3], [1, 4], [2, 5]]
-
-
 @pytest.mark.parametrize("fails", ["save_file", "torch.save", "shutil.copytree"])
 def test_a_failed_write_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
@@ -63,7 +49,7 @@ def test_a_failed_write_leaves_what_was_there(
     snapshots.mkdir()
     write(target, {**CONFIG, "data_hash": "old"})
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(f"serrm.training.checkpoint.{fails}", fail)
@@ -72,16 +58,6 @@ def test_a_failed_write_leaves_what_was_there(
             ckpt.write_checkpoint(other, WEIGHTS, STATE, CONFIG, snapshots=snapshots)
     assert ckpt.read_config(target)["data_hash"] == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"step_1", "snapshots"}
-
-
-def test_a_new_checkpoint_takes_the_place_of_the_old(tmp_path: Path) -> None:
-    snapshots = tmp_path / "snapshots"
-    snapshots.mkdir()
-    (snapshots / "step_1.safetensors").write_bytes(b"1")
-    write(tmp_path / "run", {**CONFIG, "data_hash": "old"})
-    ckpt.write_checkpoint(tmp_path / "run", WEIGHTS, STATE, CONFIG, snapshots=snapshots)
-    assert ckpt.read_config(tmp_path / "run") == CONFIG
-    assert (tmp_path / "run" / "snapshots" / "step_1.safetensors").read_bytes() == b"1"
 
 
 @pytest.mark.parametrize(
@@ -102,25 +78,6 @@ def test_another_configuration_is_refused_by_the_name_of_the_field(
     target = write(tmp_path / "step_1")
     with pytest.raises(ValueError, match=f"step_1: made with another {message}"):
         ckpt.read_training_state(target, {**CONFIG, **changes}, CPU)
-
-
-@given(tree=trees)
-def test_equal_trees_do_not_differ(tree: dict[str, Any]) -> None:
-    assert ckpt.first_difference(tree, json.loads(json.dumps(tree)), "x") is None
-
-
-@given(tree=trees, other=trees)
-def test_different_trees_differ_in_a_key_of_theirs(tree: dict[str, Any], other: dict[str, Any]) -> None:
-    def without_none(value: dict[str, Any]) -> dict[str, Any]:
-        inner = {k: without_none(v) if isinstance(v, dict) else v for k, v in value.items()}
-        return {k: v for k, v in inner.items() if v is not None and v != {}}
-
-    difference = ckpt.first_difference(tree, other, "x")
-    if difference is not None:
-        assert tree != other
-        assert difference.split(":")[0].split(".")[1] in tree.keys() | other.keys()
-    elif without_none(tree) != without_none(other):
-        pytest.fail(f"{tree} and {other} are told equal")
 
 
 def test_no_checkpoint_is_said_so(tmp_path: Path) -> None:
@@ -164,13 +121,3 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(
     with pytest.raises(ValueError, match=r"step_1 is damaged: .*; remove .* to begin anew$"):
         ckpt.latest_sound(tmp_path)
     assert older.exists()
-
-
-def test_without_a_checkpoint_there_is_none_to_be_damaged(tmp_path: Path) -> None:
-    assert ckpt.latest_sound(tmp_path) is None
-
-
-def test_what_a_checkpoint_says_of_its_code() -> None:
-    assert len(ckpt.code_hash()) == 64 and ckpt.code_hash() == ckpt.code_hash()
-    assert torch.__version__.startswith(ckpt.package_versions()["torch"])
-    assert ckpt.package_versions().keys() == {"python", "torch", "numpy", "serrm"}

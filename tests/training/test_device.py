@@ -102,14 +102,3 @@ def test_what_the_machine_cannot_do_falls_back_with_a_warning(
     got = supported_settings(settings, CPU)
     assert (got.precision, got.compile) == expected
     assert got.model_copy(update={"precision": "bfloat16", "compile": True}) == settings
-
-
-def test_float32_needs_nothing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    machine(monkeypatch, has_bfloat16=False, has_compiler=False)
-    assert supported("float32", False, CPU) == ("float32", False)
-    assert not caplog.records
-
-
-def test_a_gpu_needs_no_compiler_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine(monkeypatch, has_bfloat16=True, has_compiler=False)
-    assert supported("bfloat16", True, CUDA) == ("bfloat16", True)

@@ -43,20 +43,6 @@ def test_the_numbers_are_the_same_without_it(
         assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
-def test_it_leaves_the_trainer_and_the_generator_as_they_were(
-    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
-) -> None:
-    trainer = TrainingRun(make_cell(), arrays, tmp_path, PLAIN).trainer
-    trainer.run(lambda record: None, lambda: True)
-    tokens, (state,), generator = trainer.slots.tokens.clone(), trainer.slots.state, torch.get_rng_state()
-    before = state.clone()
-    found = needs.estimate(trainer)
-    assert found.seconds > 0 and found.memory > 10**8
-    assert torch.equal(trainer.slots.tokens, tokens) and torch.equal(trainer.slots.state[0], before)
-    assert torch.equal(torch.get_rng_state(), generator)
-    assert all(parameter.grad is None for parameter in trainer.parameters)
-
-
 def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
     make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
 ) -> None:
@@ -68,16 +54,6 @@ def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
 
     whole = kept()
     assert kept(micro_batch=64) < 0.5 * whole and kept(recompute=True) < 0.8 * whole
-
-
-def test_what_a_step_keeps_is_counted(
-    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
-) -> None:
-    trainer = TrainingRun(make_cell(), arrays, tmp_path, PLAIN).trainer
-    one, two, four = (needs.saved_bytes(trainer, num) for num in (1, 2, 4))
-    # Every further puzzle adds the same, at least its states: 4 applications' inputs of 16·6·32 numbers each.
-    assert four - two == 2 * (two - one)
-    assert two - one > 2 * 16 * 6 * 32 * 4
 
 
 def test_what_cannot_fit_is_refused_in_one_line(
@@ -100,11 +76,3 @@ def test_it_is_told_before_the_first_step(
     assert re.fullmatch(
         r"sudoku-tiny-s0 needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", line
     )
-
-
-def test_a_gpus_clock_starts_and_stops_when_it_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    events: list[str] = []
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: events.append("idle"))
-    monkeypatch.setattr("time.perf_counter", lambda: float(events.append("clock") is None))
-    needs._timed(lambda: events.append("work"), torch.device("cuda"))
-    assert events == ["idle", "clock", "work", "idle", "clock"]

@@ -48,13 +48,6 @@ def test_weights_and_average_begin_as_the_others_average(
     assert run.config()["initial_sha256"] == hash_file(first / ckpt.MODEL)
 
 
-def test_where_it_began_is_part_of_the_cell_and_of_its_scratch_folder(
-    make_cell: MakeCell, first: Path
-) -> None:
-    assert tuned(make_cell, first).digest() != make_cell().digest()
-    assert make_cell().train.init_from is None
-
-
 def test_stopped_it_goes_on_from_its_own_weights(
     make_cell: MakeCell, make_arrays: MakeArrays, first: Path, tmp_path: Path
 ) -> None:
@@ -91,13 +84,6 @@ def test_what_does_not_fit_is_refused_by_name(
 ) -> None:
     with pytest.raises(ValueError, match=f"^train.init_from: .*{message}"):
         TrainingRun(tuned(make_cell, first, model=model), make_arrays(side=4), tmp_path, PLAIN)
-
-
-def test_a_folder_without_a_checkpoint_is_refused(
-    make_cell: MakeCell, make_arrays: MakeArrays, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=r"no checkpoint here \(model\.safetensors is missing\)"):
-        TrainingRun(tuned(make_cell, tmp_path / "none"), make_arrays(side=4), tmp_path, PLAIN)
 
 
 def test_equivariant_weights_carry_over_to_another_size(

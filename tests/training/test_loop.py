@@ -12,8 +12,7 @@ from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import ExampleStream
 from serrm.config import TrainCell
 from serrm.models.registry import build_model
-from serrm.training.loop import Record, Tally, Trainer
-from serrm.training.slots import Slots
+from serrm.training.loop import Record, Trainer
 
 pytestmark = pytest.mark.numeric
 
@@ -47,36 +46,6 @@ def parameters(trainer: Trainer) -> dict[str, Tensor]:
     return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
 
 
-def test_eight_puzzles_are_learned_by_heart(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(
-        seed=2,
-        model={"h_cycles": 1, "planes": "usual"},
-        train={
-            "batch_size": 8,
-            "steps": 140,
-            "learning_rate": 5e-3,
-            "schedule": "cosine",
-            "warmup_steps": 10,
-            "weight_decay": 0,
-            "ema": 0.8,
-            "halting": {"kind": "random", "probability": 0.05},
-            "log_every": 20,
-        },
-        arrays={"num_augmentations": 0},
-    )
-    records = run(trainer)
-    assert [record["step"] for record in records] == list(range(20, 141, 20))
-    assert records[-1]["loss"] < 0.1 * records[0]["loss"]
-    assert records[-1]["train_fsr"] > 0.9
-    model, arrays = trainer.model, trainer.stream.arrays
-    model.load_state_dict(trainer.averaged_weights())
-    state = model.eval().initial_state(8, 16, 6)
-    tokens = torch.from_numpy(arrays.questions.astype("int64"))
-    for _ in range(4):
-        state, logits, _ = model(state, tokens)
-    assert torch.equal(logits.argmax(-1), torch.from_numpy(arrays.answers.astype("int64")))
-
-
 def test_the_same_seed_gives_the_same_curve(make_trainer: MakeTrainer, trm_changes: dict[str, Any]) -> None:
     for changes in ({"model": {"attention_dropout": 0.3}}, trm_changes):
         first = run(make_trainer(**changes))
@@ -103,15 +72,6 @@ def test_a_slot_is_refilled_and_its_neighbours_go_on(make_trainer: MakeTrainer) 
     assert torch.equal(slots.state[0][[1, 3]], fresh)
     assert slots.num_steps.tolist() == [1, 0, 1, 0]
     assert slots.position == position + 2 and not slots.is_halted.any()
-
-
-def test_no_halted_slot_draws_no_example(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer()
-    run(trainer, num_steps=1)
-    trainer.slots.is_halted.zero_()
-    before, position = trainer.slots.tokens.clone(), trainer.slots.position
-    trainer.slots.refill(trainer.stream, trainer.model, 6)
-    assert trainer.slots.position == position and torch.equal(trainer.slots.tokens, before)
 
 
 def test_every_slot_takes_the_next_example_when_it_halts(make_trainer: MakeTrainer) -> None:
@@ -156,13 +116,6 @@ def test_the_average_follows_the_weights(make_trainer: MakeTrainer) -> None:
     assert not any(torch.equal(found[name], v) for name, v in parameters(trainer).items() if v.numel())
 
 
-def test_no_average_gives_the_raw_weights(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(train={"ema": 0.0})
-    run(trainer, num_steps=2)
-    found = trainer.averaged_weights()
-    assert all(torch.equal(found[name], value) for name, value in parameters(trainer).items())
-
-
 def test_bfloat16_embeddings_are_a_fault_of_embeddings_alone(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(fidelity={"bfloat16_embeddings": True}, model={"registers": 2})
     run(trainer, num_steps=3)
@@ -196,15 +149,6 @@ def test_a_record_holds_means_since_the_last(make_trainer: MakeTrainer) -> None:
     )
 
 
-def test_the_last_step_has_a_record_whatever_the_interval(make_trainer: MakeTrainer) -> None:
-    assert [record["step"] for record in run(make_trainer(train={"steps": 5, "log_every": 3}))] == [3, 5]
-
-
-def test_an_empty_tally_divides_by_nothing() -> None:
-    record = Tally.zero(torch.device("cpu")).record(0, 0, 0.1)
-    assert record["loss"] == record["train_fsr"] == 0.0
-
-
 def test_epochs_are_turned_into_steps(make_cell: Callable[..., TrainCell]) -> None:
     settings = make_cell(train={"steps": None, "epochs": 10_000, "batch_size": 272}).train
     assert settings.num_steps(1000) == round(10_000 * 1000 / 272)
@@ -229,15 +173,3 @@ def test_a_model_and_settings_that_do_not_fit_are_refused(make_trainer: MakeTrai
         make_trainer(train={"halting": {"kind": "q_learning", "exploration": 0.1, "bootstrap": True}})
     with pytest.raises(ValueError, match="task_types: the model learns task types, give their learning_rate"):
         make_trainer(model={"task_types": "factored"})
-
-
-def test_state_dict_is_plain(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    trainer = make_trainer()
-    run(trainer, num_steps=2)
-    torch.save(trainer.state_dict(), tmp_path / "state.pt")
-    loaded = torch.load(tmp_path / "state.pt", weights_only=True)
-    assert loaded["step"] == 2
-    other = make_trainer(seed=5)
-    other.load_state_dict(loaded)
-    assert isinstance(other.slots, Slots)
-    assert run(other) != run(make_trainer(seed=5))

@@ -1,9 +1,7 @@
 """A training packed, taken further elsewhere and brought home: whole or not at all, and the same training."""
 
-import json
 import logging
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +19,8 @@ from serrm.training.away import train_packed
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
 from serrm.training.packing import PACKING, Packed, pack, places
 from serrm.training.run import train
-from serrm.training.unpacking import bring_home, read_packing, unpack
+from serrm.training.unpacking import bring_home, unpack
+from tests.training.test_run import assert_same
 
 MakeCell = Callable[..., TrainCell]
 MakeArrays = Callable[..., Path]
@@ -75,22 +74,6 @@ def state_of(checkpoint: Path) -> dict[str, Any]:
     state: dict[str, Any] = torch.load(checkpoint / ckpt.STATE, weights_only=True)
     state["progress"].pop("seconds")
     return state
-
-
-def assert_same(one: Any, other: Any) -> None:
-    """Plain values and tensors, equal bit for bit."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_same(one[key], other[key])
-    elif isinstance(one, list | tuple):
-        assert len(one) == len(other)
-        for ours, theirs in zip(one, other, strict=True):
-            assert_same(ours, theirs)
-    elif isinstance(one, torch.Tensor):
-        assert one.dtype == other.dtype and torch.equal(one, other)
-    else:
-        assert one == other
 
 
 @pytest.mark.parametrize("max_file", [None, 30_000])
@@ -151,40 +134,6 @@ def test_without_room_states_stay_behind_and_it_says_so(
     bring_home(tmp_path / "dir", home, cell)
     config = ckpt.read_config(at_home(home, cell))
     assert config["training"]["steps"] == 6
-
-
-def test_a_finished_training_without_room_keeps_weights_records_and_the_newest_snapshots(
-    cell: TrainCell, home: Path, tmp_path: Path
-) -> None:
-    straight = at_home(shutil.copytree(home, tmp_path / "other"), cell)
-    weights = (straight / ckpt.MODEL).stat().st_size
-    packed(home, cell, tmp_path / "dir", max_total=10**6)
-    identity = json.loads((tmp_path / "dir" / PACKING).read_text())
-    limit = 6 * weights  # room for neither the whole state nor, light, all three snapshots
-    identity["max_total"] = limit
-    (tmp_path / "dir" / PACKING).write_text(json.dumps(identity))
-    sums(tmp_path / "dir")
-    train_packed(tmp_path / "dir", None, "cpu")
-    assert total(tmp_path / "dir") <= limit
-    bring_home(tmp_path / "dir", home, cell)
-    result = at_home(home, cell)
-    assert_same(load_file(result / ckpt.MODEL), load_file(straight / ckpt.MODEL))
-    kept = [path.name for path in sorted((result / "snapshots").iterdir())]
-    everything = [path.name for path in sorted((straight / "snapshots").iterdir())]
-    assert len(kept) > 0 and kept == everything[-len(kept) :]
-    assert state_of(result).keys() == {"step", "progress"}
-
-
-def sums(folder: Path) -> None:
-    """SHA256SUMS of what is there now."""
-    lines = subprocess.run(
-        ["sha256sum", *(name for name in file_names(folder) if name != ckpt.SUMS)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    (folder / ckpt.SUMS).write_text(lines)
 
 
 def test_too_small_a_limit_is_refused_and_nothing_is_written(
@@ -319,15 +268,6 @@ def test_nothing_to_bring_home_is_said(cell: TrainCell, home: Path, tmp_path: Pa
     with pytest.raises(ValueError, match="not trained on yet"):
         bring_home(tmp_path / "dir", home, cell)
     assert not places(home, PROFILE, cell).scratch.exists()
-
-
-def test_parts_join_to_what_was_split(folder: Path, home: Path, cell: TrainCell, tmp_path: Path) -> None:
-    assert any(".part00002" in name for name in file_names(folder))
-    unpack(folder, tmp_path / "joined")
-    digest = places(home, PROFILE, cell).scratch.relative_to(home)
-    name = digest / "step_000000001" / ckpt.STATE
-    assert (tmp_path / "joined" / name).read_bytes() == (home / name).read_bytes()
-    assert read_packing(folder)[1] == cell
 
 
 def test_a_killed_run_goes_on_from_its_working_folder(folder: Path, cell: TrainCell) -> None:

@@ -81,15 +81,3 @@ def test_rebuilt_states_are_those_carried_within_rounding(
         ours, theirs = getattr(rebuilt.slots, name), getattr(whole.slots, name)
         assert ours.dtype == theirs.dtype and torch.equal(ours, theirs)
     assert all(torch.equal(*pair) for pair in zip(rebuilt.average, whole.average, strict=True))
-
-
-def test_lightening_twice_changes_nothing(
-    cell: TrainCell, make_arrays: Callable[..., Path], tmp_path: Path
-) -> None:
-    checkpoint = stopped(cell, make_arrays(side=4), tmp_path, 2)
-    state = torch.load(checkpoint / ckpt.STATE, weights_only=True)
-    once = lightened(state)
-    twice = lightened(once)
-    assert once.keys() == twice.keys() == state.keys() - {"average"}
-    assert once["slots"].keys() == twice["slots"].keys() == state["slots"].keys() - {"state"}
-    assert all(torch.equal(once["slots"][name], twice["slots"][name]) for name in ("tokens", "targets"))

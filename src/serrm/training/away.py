@@ -40,37 +40,32 @@ def train_packed(packed: Path, seconds: float | None, device: str) -> Packed:
     unpack(packed, work)
     spare = SPARE + 2 * (time.monotonic() - began)
     try:
-        _train(here, cell, device, seconds, spare)
+        _train(here, places(Path(), packing.profile, cell), cell, device, seconds, spare)
     except Interrupted as stop:
         done = _repack(here, cell, packed, packing)
         raise Interrupted(f"{stop}; {packed} holds {done.what}, {done.num_bytes:,} bytes") from stop
     return _repack(here, cell, packed, packing)
 
 
-def _train(here: Places, cell: TrainCell, device: str, seconds: float | None, spare: float) -> None:
+def _train(
+    here: Places, at: Places, cell: TrainCell, device: str, seconds: float | None, spare: float
+) -> None:
     """Train in the working folder, and lay the result where an unfinished training would lie."""
     left = None
     if seconds is not None:
         left = max(1e-3, seconds - spare - (time.time() - psutil.Process().create_time()))
     with chdir(here.root):  # init_from is relative to the project
-        at = here._replace(root=Path())
         train(cell, at.arrays, at.run, at.scratch.parent, Execution(device=device, max_seconds=left))
     here.scratch.mkdir(parents=True, exist_ok=True)
     if (here.run / SNAPSHOTS).is_dir():
         (here.run / SNAPSHOTS).replace(here.scratch / SNAPSHOTS)
+        ckpt.write_sums(here.run)
     here.run.replace(here.scratch / FINISHED)
 
 
 def _repack(here: Places, cell: TrainCell, packed: Path, packing: Packing) -> Packed:
-    done = pack(
-        here.root,
-        packing.profile,
-        cell,
-        packed,
-        max_file=packing.max_file,
-        max_total=packing.max_total,
-        has_snapshots=True,
-    )
+    limits = {"max_file": packing.max_file, "max_total": packing.max_total}
+    done = pack(here.root, packing.profile, cell, packed, **limits, has_snapshots=True)
     shutil.rmtree(here.root)
     return done
 

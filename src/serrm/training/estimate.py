@@ -17,7 +17,6 @@ from torch import Tensor
 from serrm.kernels.accelerate import accelerate, recomputes, runs_compiled
 from serrm.progress import duration
 from serrm.training.loop import Trainer
-from serrm.training.optimizer import AdamAtan2
 from serrm.training.slots import Piece, to_device
 
 TRIAL_SECONDS = 0.5  # on a CPU, one pass of the trial takes about so long at most
@@ -27,7 +26,7 @@ ADVICE = "lower execution.micro_batch or train.batch_size, or set execution.reco
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of all processes on this machine, or of one GPU: bytes at the most, and seconds a step."""
+    """Of all processes on this machine, or of one GPU: bytes at the most, and seconds a step without its update."""
 
     memory: int
     seconds: float
@@ -48,7 +47,7 @@ def estimate(trainer: Trainer) -> Estimate:
         with _without_traces(trainer):
             memory = _memory_on_host(trainer) if device.type == "cpu" else 0
             _refuse_beyond(memory, device)
-            seconds = _seconds(trainer) + _seconds_of_update(trainer.parameters)
+            seconds = _seconds(trainer)
             if device.type == "cuda":
                 memory = torch.cuda.max_memory_allocated(device) + _still_to_come(trainer)
                 _refuse_beyond(memory, device)
@@ -106,24 +105,13 @@ def _seconds(trainer: Trainer) -> float:
     """Seconds of the forward and backward passes of a step; compiles what will be compiled."""
     device, size = trainer.model.initial.device, _size(trainer)
     num = size
-    if device.type == "cpu" and not _compiles(trainer):
-        num = max(
-            1, min(size, int(TRIAL_SECONDS / _timed(lambda: trainer.work_on(_sample(trainer, 1)), device)))
-        )
+    if device.type == "cpu" and not runs_compiled(trainer.model, trainer.slots.state[0].dtype):
+        of_one = _timed(lambda: trainer.work_on(_sample(trainer, 1)), device)
+        num = max(1, min(size, int(TRIAL_SECONDS / of_one)))
     sample = _sample(trainer, num)
     trainer.work_on(sample)
     of_piece = _timed(lambda: trainer.work_on(sample), device) / num
     return of_piece * len(trainer.slots.tokens)
-
-
-def _seconds_of_update(parameters: list[Tensor]) -> float:
-    """Seconds of an optimiser step on copies of the weights."""
-    copies = [parameter.detach().clone() for parameter in parameters]
-    for copy in copies:
-        copy.grad = torch.zeros_like(copy)
-    optimizer = AdamAtan2(copies, 0.0)
-    optimizer.step()
-    return _timed(optimizer.step, copies[0].device)
 
 
 def _timed(work: Callable[[], object], device: torch.device) -> float:
@@ -156,11 +144,6 @@ def _sample(trainer: Trainer, num: int) -> Piece:
     return Piece(
         0, tokens, targets, task_types, tuple(part.contiguous() for part in state), torch.ones(num).long()
     )
-
-
-def _compiles(trainer: Trainer) -> bool:
-    """Whether a new size would be compiled first."""
-    return runs_compiled(trainer.model, trainer.slots.state[0].dtype)
 
 
 def _still_to_come(trainer: Trainer) -> int:

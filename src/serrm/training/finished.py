@@ -34,9 +34,7 @@ def install(
     The first process does it, the others wait. ValueError if the training is damaged, or made with settings or data
     other than those `expected`.
     """
-    config = None
-    if processes.is_first:
-        config = _installed(scratch, target, expected, on_record)
+    config = _installed(scratch, target, expected, on_record) if processes.is_first else None
     first: dict[str, Any] = processes.collect(config)[0]
     return first
 
@@ -55,6 +53,7 @@ def _installed(
         shutil.copytree(finished, folder, dirs_exist_ok=True)
         if (scratch / SNAPSHOTS).is_dir():
             shutil.copytree(scratch / SNAPSHOTS, folder / SNAPSHOTS, dirs_exist_ok=True)
+        ckpt.write_sums(folder)
     shutil.rmtree(scratch)
     log.info("%s was trained elsewhere (%s): in place", target.name, config["training"]["device"])
     return config

@@ -35,7 +35,6 @@ class Packing(Settings):
     """What a packed folder belongs to, and how large it may be."""
 
     profile: str
-    task: str
     name: str  # of the cell
     digest: str
     data_hash: str
@@ -48,30 +47,10 @@ class Places(NamedTuple):
     """Where a cell's files lie below a root: the repository's, or that of a packed folder."""
 
     root: Path
-    profile: str
-    task: str
-    name: str
-    digest: str
-
-    @property
-    def settings(self) -> Path:
-        """The resolved settings."""
-        return self.root / "data" / "config" / self.profile / "train" / f"{self.name}.json"
-
-    @property
-    def arrays(self) -> Path:
-        """What it is trained on."""
-        return self.root / "data" / "arrays" / self.profile / self.task
-
-    @property
-    def run(self) -> Path:
-        """The finished training."""
-        return self.root / "data" / "runs" / self.profile / self.name
-
-    @property
-    def scratch(self) -> Path:
-        """The unfinished training."""
-        return self.root / "data" / "scratch" / self.digest
+    settings: Path  # resolved
+    arrays: Path  # what it is trained on
+    run: Path  # the finished training
+    scratch: Path  # the unfinished one
 
 
 class Packed(NamedTuple):
@@ -84,7 +63,14 @@ class Packed(NamedTuple):
 
 def places(root: Path, profile: str, cell: TrainCell) -> Places:
     """Where a cell's files lie."""
-    return Places(root, profile, cell.task, cell.name, cell.digest())
+    data, name = root / "data", cell.name
+    return Places(
+        root,
+        data / "config" / profile / "train" / f"{name}.json",
+        data / "arrays" / profile / cell.task,
+        data / "runs" / profile / name,
+        data / "scratch" / cell.digest(),
+    )
 
 
 def newest(scratch: Path) -> Path | None:
@@ -111,9 +97,8 @@ def pack(
     here = places(root, profile, cell)
     identity = Packing(
         profile=profile,
-        task=cell.task,
         name=cell.name,
-        digest=here.digest,
+        digest=cell.digest(),
         data_hash=training_hash(here.arrays),
         code_hash=ckpt.code_hash(),
         max_file=max_file,
@@ -121,7 +106,7 @@ def pack(
     )
     found = newest(here.scratch)
     with new_directory(target) as folder:
-        there = here._replace(root=folder)
+        there = places(folder, profile, cell)
         _write_fixed(here, there, cell, identity, has_begun=found is not None)
         what = "from the first step"
         if found is not None:
@@ -164,14 +149,14 @@ def _write_training(
     what = f"finished at step {step}" if is_finished else f"step {step}"
     shutil.copytree(found, there.scratch / found.name, ignore=shutil.ignore_patterns(SNAPSHOTS))
     if has_snapshots and (here.scratch / SNAPSHOTS).is_dir():
-        unfinished = shutil.ignore_patterns("*.part")
+        unfinished = shutil.ignore_patterns("*.partial")
         shutil.copytree(here.scratch / SNAPSHOTS, there.scratch / SNAPSHOTS, ignore=unfinished)
     if _size(there.root, room) > limit:
         _rewrite(found, there.scratch / found.name, is_finished=is_finished)
         what += "" if is_finished else ", recurrent states left behind"
     for snapshot in sorted((there.scratch / SNAPSHOTS).glob("*.safetensors")):
         if _size(there.root, room) > limit:
-            log.warning("%s: no room for the snapshot %s, it is left behind", here.name, snapshot.name)
+            log.warning("%s: no room for the snapshot %s, it is left behind", identity.name, snapshot.name)
             snapshot.unlink()
     return what
 

@@ -21,11 +21,10 @@ from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
 from serrm.progress import Bar
 from serrm.training import checkpoint as ckpt
-from serrm.training.begin import build_cell_model, open_cell_stream
+from serrm.training.begin import build_cell_model, first_weights, open_cell_stream
 from serrm.training.device import peak_memory, prepare_device, supported_settings
 from serrm.training.divergence import check_loss, check_trainer
 from serrm.training.estimate import estimate
-from serrm.training.fine_tune import first_weights
 from serrm.training.finished import FINISHED, install
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.launch import run_in_processes

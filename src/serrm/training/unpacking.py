@@ -14,7 +14,7 @@ from serrm.config import TrainCell, parse, read_cell
 from serrm.manifest import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.finished import FINISHED
-from serrm.training.packing import PACKING, PART, Packing, Places, newest, places
+from serrm.training.packing import PACKING, PART, Packing, newest, places
 from serrm.training.snapshots import SNAPSHOTS
 
 PART_NAME = re.compile(rf"(.*){re.escape(PART)}(\d{{5}})")
@@ -27,12 +27,10 @@ def read_packing(packed: Path) -> tuple[Packing, TrainCell]:
     if wrong := ckpt.damage(packed):
         raise ValueError(f"{packed} is not as it was packed: {wrong}")
     packing = parse(Packing, json.loads((packed / PACKING).read_text()), PACKING)
-    where = Places(packed, packing.profile, packing.task, packing.name, packing.digest)
-    cell = read_cell(TrainCell, where.settings)
+    settings = packed / "data" / "config" / packing.profile / "train" / f"{packing.name}.json"
+    cell = read_cell(TrainCell, settings)
     if (cell.name, cell.digest()) != (packing.name, packing.digest):
-        raise ValueError(
-            f"{packed}: {where.settings.name} is not of the cell {packing.name} that {PACKING} names"
-        )
+        raise ValueError(f"{packed}: {settings.name} is not of the cell {packing.name} that {PACKING} names")
     return packing, cell
 
 
@@ -59,13 +57,13 @@ def bring_home(packed: Path, root: Path, cell: TrainCell) -> str:
     if difference := ckpt.first_difference(theirs.model_dump(mode="json"), expected["cell"], "cell"):
         raise ValueError(f"{packed}: packed with another {difference}")
     home = places(root, packing.profile, cell)
-    there = home._replace(root=packed)
     if home.arrays.is_dir() and (ours := training_hash(home.arrays)) != packing.data_hash:
         raise ValueError(f"{packed}: packed with other data: {packing.data_hash!r}, here {ours!r}")
     home.scratch.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.scratch.parent) as folder:
-        unpack(packed, Path(folder), there.scratch.relative_to(packed).as_posix())
-        return _take(home._replace(root=Path(folder)).scratch, home.scratch, packed)
+        there = places(Path(folder), packing.profile, cell).scratch
+        unpack(packed, Path(folder), there.relative_to(folder).as_posix())
+        return _take(there, home.scratch, packed)
 
 
 def _take(theirs: Path, ours: Path, packed: Path) -> str:

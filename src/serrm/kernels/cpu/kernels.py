@@ -60,23 +60,26 @@ def pack(weight: Weight, *, is_gated: bool = False, has_backward: bool) -> Packe
 
 
 def gated_forward(
-    x: State, gate_up: Packed, down: Packed, inner: int, *, is_kept: bool
+    call: GatedCall, x: State, gate_up: Packed, down: Packed, *, is_kept: bool
 ) -> tuple[State, Float32[Tensor, " rows"], BFloat16[Tensor, "rows twice_inner"] | None]:
     """norm(x + SwiGLU(x)), one over the root mean squares, and gates and ups if they are to be kept."""
-    call = _gated_call(x, inner)
     y, scale = torch.empty_like(x), torch.empty(call.rows)
-    kept = torch.empty(call.rows, 2 * inner, dtype=BF16) if is_kept else None
+    kept = torch.empty(call.rows, 2 * call.inner, dtype=BF16) if is_kept else None
     tensors = (x, gate_up.forward, down.forward, y, scale, kept)
     library().gated_forward(ctypes.byref(call), *map(_at, tensors))
     return y, scale, kept
 
 
 def gated_backward(
-    saved: Sequence[Tensor], dy: State, gate_up: Packed, down: Packed, shapes: Sequence[torch.Size]
+    call: GatedCall,
+    saved: Sequence[Tensor],
+    dy: State,
+    gate_up: Packed,
+    down: Packed,
+    shapes: Sequence[torch.Size],
 ) -> Gradients:
     """Gradients of `gated_forward` from x, y, scale, kept and that of y."""
     x, _, _, kept = saved
-    call = _gated_call(x, kept.shape[1] // 2)
     dz, dx, changes = torch.empty_like(x), torch.empty_like(x), torch.empty_like(kept)
     hidden = torch.empty(call.rows, call.inner, dtype=BF16)
     d_gate_up, d_down = (torch.empty(shape) for shape in shapes)
@@ -120,11 +123,6 @@ def attention_backward(
         ctypes.byref(call), *before, ctypes.c_int64(_chunk(call)), _at(d_qkv), _at(d_out)
     )
     return dx, d_qkv, d_out
-
-
-def _gated_call(x: State, inner: int) -> GatedCall:
-    width = x.shape[-1]
-    return GatedCall(x.numel() // width, width, inner, torch.get_num_threads())
 
 
 def _chunk(call: AttentionCall) -> int:

@@ -3,7 +3,7 @@
 Numbers differ from the plain form in rounding only: a sublayer stays in float32 from its last product to its norm.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,69 +12,65 @@ from torch import Tensor, nn
 
 from serrm.kernels.cpu import kernels
 from serrm.kernels.cpu.build import has_kernels
-from serrm.kernels.cpu.kernels import AttentionCall, Packed
+from serrm.kernels.cpu.kernels import AttentionCall, GatedCall, Packed
 from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
 
 LANES = 16  # numbers that an instruction takes at once
+FORWARD: dict[type, Callable[..., tuple[Tensor | None, ...]]] = {
+    AttentionCall: kernels.attention_forward,
+    GatedCall: kernels.gated_forward,
+}
+BACKWARD: dict[type, Callable[..., kernels.Gradients]] = {
+    AttentionCall: kernels.attention_backward,
+    GatedCall: kernels.gated_backward,
+}
 
 
-@dataclass
-class GatedSublayer:
-    """norm(x + SwiGLU(x)), its weights packed."""
+class Sublayer:
+    """norm(x + f(x)) of one layer f, attention or SwiGLU, its two weights packed."""
 
-    layer: SwiGLU
-    gate_up: Packed
-    down: Packed
+    def __init__(self, layer: nn.Module) -> None:
+        assert isinstance(layer, Attention | SwiGLU), "only what fits is run here"
+        is_gated = isinstance(layer, SwiGLU)
+        self.layer = layer
+        self.weights = (layer.gate_up, layer.down) if isinstance(layer, SwiGLU) else (layer.qkv, layer.out)
+        has_backward = torch.is_grad_enabled()
+        self.packs = (
+            kernels.pack(self.weights[0], is_gated=is_gated, has_backward=has_backward),
+            kernels.pack(self.weights[1], has_backward=has_backward),
+        )
 
     def __call__(
         self, x: BFloat16[Tensor, "*places D"], rotation: Rotation | None
     ) -> BFloat16[Tensor, "*places D"]:
         """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
-        y: Tensor
-        if _needs_gradient(x, self.layer.gate_up):
-            y = _Gated.apply(x, self.layer.gate_up, self.layer.down, self)  # type: ignore[no-untyped-call]
+        call, y = self._call(x, rotation), None
+        if torch.is_grad_enabled() and (x.requires_grad or self.weights[0].requires_grad):
+            y = _Sublayer.apply(x, *self.weights, self.packs, call, rotation)  # type: ignore[no-untyped-call]
         else:
-            y, *_ = kernels.gated_forward(x, self.gate_up, self.down, self.layer.down.shape[1], is_kept=False)
+            y, *_ = FORWARD[type(call)](call, x, *self.packs, is_kept=False)
+        assert y is not None
         return y
 
-
-@dataclass
-class AttentionSublayer:
-    """norm(x + attention(x)) along one axis, its weights packed."""
-
-    layer: Attention
-    qkv: Packed
-    out: Packed
-
-    def __call__(
-        self, x: BFloat16[Tensor, "*places D"], rotation: Rotation | None
-    ) -> BFloat16[Tensor, "*places D"]:
-        """The sublayer, differentiable where gradients are on."""
-        y: Tensor
-        call = self._call(x, rotation)
-        if _needs_gradient(x, self.layer.qkv):
-            weights = self.layer.qkv, self.layer.out
-            y = _Attention.apply(x, *weights, self, call, rotation)  # type: ignore[no-untyped-call]
-        else:
-            y, *_ = kernels.attention_forward(call, x, self.qkv, self.out, is_kept=False)
-        return y
-
-    def _call(self, x: Tensor, rotation: Rotation | None) -> AttentionCall:
-        layer, axis = self.layer, x.ndim + self.layer.axis
+    def _call(self, x: Tensor, rotation: Rotation | None) -> AttentionCall | GatedCall:
+        layer, threads = self.layer, torch.get_num_threads()
+        if isinstance(layer, SwiGLU):
+            return GatedCall(x.numel() // x.shape[-1], x.shape[-1], layer.down.shape[1], threads)
+        axis = x.ndim + layer.axis
         outer, inner = x.shape[:axis].numel(), x.shape[axis + 1 : -1].numel()
         sizes = (outer, x.shape[axis], inner, x.shape[-1], layer.num_heads, layer.head_dim)
         tables = (None, None) if rotation is None else (table.data_ptr() for table in rotation)
         dropout = layer.dropout if layer.training else 0.0
         seed = int(torch.randint(2**62, ())) if dropout else 0
-        return AttentionCall(*sizes, torch.get_num_threads(), *tables, dropout, seed)
+        return AttentionCall(*sizes, threads, *tables, dropout, seed)
 
 
 class NativeNetwork:
     """`Network` for one step: its weights are packed when the step begins."""
 
     def __init__(self, network: Network) -> None:
-        self.layers = [[_packed(part) for part in parts] for parts in _sublayers(network)]
+        self.layers = [[Sublayer(part) for part in parts] for parts in _sublayers(network)]
 
     def __call__(
         self,
@@ -116,58 +112,25 @@ def _fits(part: nn.Module) -> bool:
     return False
 
 
-def _packed(part: nn.Module) -> GatedSublayer | AttentionSublayer:
-    """A sublayer ready to run."""
-    has_backward = torch.is_grad_enabled()
-    if isinstance(part, SwiGLU):
-        gate_up = kernels.pack(part.gate_up, is_gated=True, has_backward=has_backward)
-        return GatedSublayer(part, gate_up, kernels.pack(part.down, has_backward=has_backward))
-    assert isinstance(part, Attention), "only what fits is run here"
-    qkv, out = (kernels.pack(weight, has_backward=has_backward) for weight in (part.qkv, part.out))
-    return AttentionSublayer(part, qkv, out)
-
-
-def _needs_gradient(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-
-
-class _Gated(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, gate_up: Tensor, down: Tensor, sublayer: GatedSublayer) -> Tensor:
-        packs = sublayer.gate_up, sublayer.down
-        y, scale, kept = kernels.gated_forward(x, *packs, down.shape[1], is_kept=True)
-        ctx.save_for_backward(x, y, scale, kept)
-        ctx.packs, ctx.shapes = packs, (gate_up.shape, down.shape)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        dy = grads[0].contiguous()
-        gate_up, down = ctx.packs
-        return *kernels.gated_backward(ctx.saved_tensors, dy, gate_up, down, ctx.shapes), None
-
-
-class _Attention(torch.autograd.Function):
+class _Sublayer(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
         x: Tensor,
-        qkv: Tensor,
-        out: Tensor,
-        sublayer: AttentionSublayer,
-        call: AttentionCall,
+        first: Tensor,
+        second: Tensor,
+        packs: tuple[Packed, Packed],
+        call: AttentionCall | GatedCall,
         rotation: Rotation | None,
-    ) -> Tensor:
-        packs = sublayer.qkv, sublayer.out
-        y, *others = kernels.attention_forward(call, x, *packs, is_kept=True)
+    ) -> Tensor | None:
+        y, *others = FORWARD[type(call)](call, x, *packs, is_kept=True)
         ctx.save_for_backward(x, y, *others)
-        ctx.call, ctx.packs, ctx.shapes = call, packs, (qkv.shape, out.shape)
+        ctx.call, ctx.packs, ctx.shapes = call, packs, (first.shape, second.shape)
         ctx.rotation = rotation  # the call points into it
         return y
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         dy = grads[0].contiguous()
-        qkv, out = ctx.packs
-        gradients = kernels.attention_backward(ctx.call, ctx.saved_tensors, dy, qkv, out, ctx.shapes)
+        gradients = BACKWARD[type(ctx.call)](ctx.call, ctx.saved_tensors, dy, *ctx.packs, ctx.shapes)
         return *gradients, None, None, None
