@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from serrm.config import TrainCell, read_params
-from serrm.planning.miniature import has_compiling, miniature, mirrored, selected
+from serrm.planning.miniature import compiling, miniature, mirrored, selected
 from serrm.resolve import resolve
 
 PARAMS = read_params(Path(__file__).parents[2] / "params.yaml")
@@ -88,8 +88,9 @@ def test_float32_takes_precision_and_nothing_else(profile: str) -> None:
 
 
 def test_compiling_is_kept() -> None:
-    assert has_compiling(miniature(selected(PARAMS, "paper"), in_float32=True))
-    assert not has_compiling(selected(PARAMS, "ci"))
+    found = compiling(miniature(selected(PARAMS, "paper", ["maze-trm-s0"]), in_float32=True))
+    assert found == {("train", "maze-trm-s0"), ("evaluate", "maze-trm-s0")}
+    assert not compiling(selected(PARAMS, "ci"))
 
 
 def test_a_mirror_takes_the_place_of_the_publishers(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def rehearse(
     from serrm.config import Execution, parse, pipeline_commands
     from serrm.grid_file import grid_sections
     from serrm.planning.folder import PLACE, project
-    from serrm.planning.miniature import has_compiling, miniature, mirrored, selected
+    from serrm.planning.miniature import compiling, miniature, mirrored, selected
     from serrm.planning.pipeline import jobs
     from serrm.planning.pool import num_processes, run_all
     from serrm.planning.workload import workload
@@ -49,38 +49,35 @@ def rehearse(
     if profile is not None:
         check_profile(profile, root)
     params = selected(params, profile or str(params["profile"]), only or ())
-    stages, compiles = workload(params, params["profile"]), has_compiling(params)
+    stages, compiled = workload(params, params["profile"]), compiling(params)
     execution = parse(Execution, params["execution"], "execution")
     is_on_cpu = choose_device(execution.device).type == "cpu"
     sourced = params if mirror is None else mirrored(params, mirror.resolve())
-    small = miniature(sourced, in_float32=compiles and is_on_cpu)
+    small = miniature(sourced, in_float32=bool(compiled) and is_on_cpu)
     todo = jobs(pipeline_commands(root / PIPELINE), grid_sections(small))
+    lengths = {(each.name, each.of): each.operations for each in workload(small, small["profile"])}
     with project(root / STAGES, small, root / PLACE, PARAMS, is_kept=is_kept) as folder:
-        results = run_all(todo, num_processes(), folder)
+        results = run_all(todo, num_processes(), folder, lengths, compiled)
         if is_kept:
             typer.echo(f"kept: {folder}")
-    is_ok = _tell(results, compiles)
+    is_ok = _tell(results, has_graphs=bool(compiled))
     _tell_needs(str(params["profile"]), stages, execution, tflops)
     if not is_ok:
         raise typer.Exit(1)
 
 
-def _tell(results: "list[Result]", compiles: bool) -> bool:
+def _tell(results: "list[Result]", *, has_graphs: bool) -> bool:
     """Print how every stage went; whether all is well."""
     from serrm.display import console
     from serrm.planning.report import results_table
 
     console().print(results_table(results))
-    failed = [result for result in results if result.error is not None]
-    num_traced = sum(result.traced for result in results)
-    num_compiled = sum(result.compiled for result in results)
-    typer.echo(f"{len(results)} stages, {len(failed)} failed or not run")
-    if compiles:
-        typer.echo(f"compiled: {num_compiled} graphs, used {num_traced} times")
-    has_no_graph = compiles and num_traced == 0
-    if has_no_graph:
-        typer.echo("error: the profile compiles, and nothing was compiled", err=True)
-    return not (failed or has_no_graph)
+    num_failed = sum(result.error is not None for result in results)
+    typer.echo(f"{len(results)} stages, {num_failed} failed or not run")
+    if has_graphs:
+        num_graphs, num_calls = sum(each.compiled for each in results), sum(each.calls for each in results)
+        typer.echo(f"compiled: {num_graphs} graphs, called {num_calls:,} times")
+    return not num_failed
 
 
 def _tell_needs(profile: str, stages: "list[Stage]", execution: "Execution", tflops: float | None) -> None:

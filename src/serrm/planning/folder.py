@@ -1,6 +1,8 @@
 """The folder of a rehearsal: a project of its own, so that nothing of the user's is touched."""
 
 import shutil
+import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +21,9 @@ def project(
 ) -> Iterator[Path]:
     """A new folder below `place` with the parameters in a file called `name`, their grid and a copy of the stages.
 
-    It is gone afterwards unless it is to be kept.
+    It is gone afterwards, also after SIGTERM, unless it is to be kept.
     """
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     place.mkdir(parents=True, exist_ok=True)
     folder = Path(mkdtemp(prefix=f"{params['profile']}-", dir=place))
     try:
@@ -34,3 +37,4 @@ def project(
     finally:
         if not is_kept:
             shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(signal.SIGTERM, before)

@@ -65,11 +65,15 @@ def selected(params: Tree, profile: str, patterns: Sequence[str] = ()) -> dict[s
     return {**params, "profile": profile, "profiles": {**params["profiles"], profile: section}}
 
 
-def has_compiling(params: Tree) -> bool:
-    """Whether a cell of the active profile asks for compiled networks."""
-    files = resolve(params, params["profile"]).values()
-    asked = [each.train.compile for each in files if isinstance(each, TrainCell)]
-    return any(asked + [each.evaluate.compile for each in files if isinstance(each, EvaluateCell)])
+def compiling(params: Tree) -> set[tuple[str, str]]:
+    """The (stage, cell) of the active profile that ask for compiled networks."""
+    found = set()
+    for name, each in resolve(params, params["profile"]).items():
+        stage, _, cell = name.partition("/")
+        is_training = isinstance(each, TrainCell) and each.train.compile
+        if is_training or (isinstance(each, EvaluateCell) and each.evaluate.compile):
+            found.add((stage, cell))
+    return found
 
 
 def mirrored(params: Tree, mirror: Path) -> dict[str, Any]:

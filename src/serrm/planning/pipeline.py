@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,12 @@ class Job:
         cell = f"{item.get('task')}-{item.get('model')}-s{item.get('seed')}"
         return cell if "model" in item else str(item.get("task", item["profile"]))
 
+    @property
+    def cell(self) -> tuple[str, str, int] | None:
+        """(task, model, seed) of a cell's job."""
+        item = self.item
+        return (item["task"], item["model"], item["seed"]) if "model" in item else None
+
 
 def jobs(commands: Mapping[str, tuple[str, str]], sections: Sections) -> list[Job]:
     """Every job in the order of the stages. ValueError for a command that runs no stage.
@@ -42,6 +48,17 @@ def jobs(commands: Mapping[str, tuple[str, str]], sections: Sections) -> list[Jo
             after = tuple(number for number, job in earlier if _agree(job.item, item))
             found.append(Job(stage, item, _arguments(stage, command, item), after))
     return found
+
+
+def path_lengths(jobs: Sequence[Job], own: Mapping[tuple[str, str], int]) -> list[int]:
+    """For each job what it and the longest row of jobs behind it take; `own` is by (stage, of)."""
+    lengths = [own.get((job.stage, job.of), 0) for job in jobs]
+    longest_behind = [0] * len(jobs)
+    for number in reversed(range(len(jobs))):
+        lengths[number] += longest_behind[number]
+        for before in jobs[number].after:
+            longest_behind[before] = max(longest_behind[before], lengths[number])
+    return lengths
 
 
 def _arguments(stage: str, command: str, item: Mapping[str, Any]) -> tuple[str, ...]:

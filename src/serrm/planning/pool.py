@@ -1,31 +1,38 @@
-"""Runs jobs in a few processes, each as soon as those before it are done; what follows a failed one is not run."""
+"""Runs jobs in a few processes, each as soon as those before it are done, that before the longest row of others first.
+
+What follows a failed job is not run, but for jobs of the whole profile, which go on with the cells that are left.
+"""
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 
-from serrm.planning.pipeline import Job
+from serrm.grid import Grid
+from serrm.planning.pipeline import Job, path_lengths
 from serrm.progress import Bar
+from serrm.resolve import write
 
 WORKER = "serrm.planning.worker"
 MOST_PROCESSES = 4
+NOT_COMPILED = "is to run compiled, and no compiled graph ran"
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a job ended: the first line of its error or None, seconds, graphs traced, graphs compiled anew."""
+    """How a job ended: the first line of its error or None, seconds, graphs compiled, calls of compiled graphs."""
 
     job: Job
     error: str | None
     seconds: float = 0.0
-    traced: int = 0
     compiled: int = 0
+    calls: int = 0
 
 
 class Worker:
@@ -35,26 +42,29 @@ class Worker:
         self.folder, self.environment = folder, dict(environment)
         self.process = self._start()
 
-    def run(self, job: Job) -> Result:
-        """Run one job; what it printed is in logs/."""
+    def run(self, job: Job, *, compiles: bool = False) -> Result:
+        """Run one job; what it printed is in logs/. One that is to run compiled graphs and runs none has failed."""
         if self.process.poll() is not None:
             self.stop()
             self.process = self._start()
         log = self.folder / "logs" / f"{job.stage}-{job.of}.log"
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
-        stdin.write(json.dumps({"arguments": job.arguments, "log": str(log)}) + "\n")
+        stdin.write(json.dumps({"arguments": job.arguments, "log": str(log), "compiles": compiles}) + "\n")
         stdin.flush()
         answer = stdout.readline()
         if not answer:
             return Result(job, f"the process ended with exit code {self.process.wait()}")
         found = json.loads(answer)
         error = found.pop("error")
+        if compiles and error is None and not found["calls"]:
+            error = NOT_COMPILED
         return Result(job, error and (said(log) or error), **found)
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
-        self.process.kill()
+        """End the process and its compilers, whatever they do."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
@@ -70,6 +80,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                start_new_session=True,
             )
 
 
@@ -85,19 +96,29 @@ def num_processes() -> int:
     return min(MOST_PROCESSES, os.cpu_count() or 1)
 
 
-def run_all(jobs: Sequence[Job], num: int, folder: Path) -> list[Result]:
-    """Run every job in a folder by so many processes, but for those after one that failed; results in their order."""
+def run_all(
+    jobs: Sequence[Job],
+    num: int,
+    folder: Path,
+    lengths: Mapping[tuple[str, str], int],
+    compiling: Collection[tuple[str, str]],
+) -> list[Result]:
+    """Run jobs in a folder by so many processes; results in their order.
+
+    `lengths` says how long jobs are to one another, `compiling` which have to run compiled graphs, by (stage, of).
+    """
     hands = [Worker(folder, environment_of(folder)) for _ in range(min(num, len(jobs)))]
     idle: Queue[Worker] = Queue()
     for worker in hands:
         idle.put(worker)
+    behind = path_lengths(jobs, lengths)
     results: dict[int, Result] = {}
     running: dict[Future[Result], int] = {}
 
     def run(job: Job) -> Result:
         worker = idle.get()
         try:
-            return worker.run(job)
+            return worker.run(job, compiles=(job.stage, job.of) in compiling)
         finally:
             idle.put(worker)
 
@@ -106,9 +127,8 @@ def run_all(jobs: Sequence[Job], num: int, folder: Path) -> list[Result]:
         with Bar("rehearsal", len(jobs), unit="stage") as bar:
             while len(results) < len(jobs):
                 num_before = len(results)
-                for number in _ready(jobs, results, set(running.values())):
-                    if (failed := _failed(jobs[number], results)) is not None:
-                        reason = f"not run, after {failed.job.stage} of {failed.job.of}"
+                for number in sorted(_ready(jobs, results, running.values()), key=lambda each: -behind[each]):
+                    if (reason := _why_not(jobs[number], jobs, results, folder)) is not None:
                         results[number] = Result(jobs[number], reason)
                     elif len(running) < len(hands):
                         running[pool.submit(run, jobs[number])] = number
@@ -122,8 +142,8 @@ def run_all(jobs: Sequence[Job], num: int, folder: Path) -> list[Result]:
     return [results[number] for number in range(len(jobs))]
 
 
-def _ready(jobs: Sequence[Job], results: Mapping[int, Result], running: set[int]) -> list[int]:
-    taken = running | results.keys()
+def _ready(jobs: Sequence[Job], results: Mapping[int, Result], running: Collection[int]) -> list[int]:
+    taken = {*running, *results}
     return [
         number
         for number, job in enumerate(jobs)
@@ -131,10 +151,18 @@ def _ready(jobs: Sequence[Job], results: Mapping[int, Result], running: set[int]
     ]
 
 
-def _failed(job: Job, results: Mapping[int, Result]) -> Result | None:
-    """The first job before it that failed itself."""
-    before = [results[number] for number in job.after]
-    return next((each for each in before if each.error is not None), None)
+def _why_not(job: Job, jobs: Sequence[Job], results: Mapping[int, Result], folder: Path) -> str | None:
+    """Why a job is not run, or None. One of the whole profile is given the cells that are left, if there are any."""
+    failed = [results[number] for number in job.after if results[number].error is not None]
+    if not failed:
+        return None
+    lost = {each.job.cell for each in failed}
+    left = list(dict.fromkeys(each.cell for each in jobs if each.cell and each.cell not in lost))
+    if "task" in job.item or not left:
+        return f"not run, after {failed[0].job.stage} of {failed[0].job.of}"
+    blocks = [{"tasks": [task], "models": [model], "seeds": [seed]} for task, model, seed in left]
+    write({job.stage: Grid.model_validate(blocks)}, folder / "data" / "config" / job.of)
+    return None
 
 
 def environment_of(folder: Path) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A process that runs stages one after the other, each as `python -m stages …` would, for imports take seconds.
 
-It reads a line of JSON a stage, the arguments and the file that takes the stage's output, and answers with one.
+It reads a line of JSON a stage, the arguments, the file that takes the stage's output and whether compiled graphs are
+to be counted, and answers with one.
 """
 
 import gc
@@ -9,7 +10,9 @@ import os
 import runpy
 import sys
 import time
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 MOST_VARIANTS = 32  # compiled ones, after which the process forgets them: half of what one process may have
 
@@ -17,28 +20,22 @@ MOST_VARIANTS = 32  # compiled ones, after which the process forgets them: half 
 def main() -> None:
     """Serve until the input ends; what stages print goes to their files."""
     answers = os.fdopen(os.dup(1), "w")
-    before, num_kept = (0, 0), 0
     for line in sys.stdin:
         order = json.loads(line)
         _redirect(Path(order["log"]))
+        calls, before = count_calls() if order["compiles"] else [0], num_compiled()
+        calls[0] = 0
         start = time.perf_counter()
         error = run(order["arguments"])
         seconds = time.perf_counter() - start
         sys.stdout.flush()
         sys.stderr.flush()
-        after = num_graphs()
-        traced, compiled = (now - then for now, then in zip(after, before, strict=True))
-        before = after
-        answers.write(
-            json.dumps({"error": error, "seconds": seconds, "traced": traced, "compiled": compiled}) + "\n"
-        )
+        found = {"seconds": seconds, "compiled": num_compiled() - before, "calls": calls[0]}
+        answers.write(json.dumps({"error": error, **found}) + "\n")
         answers.flush()
         gc.unfreeze()  # a stage freezes what is there when it ends, for its process is about to end
         gc.collect()
-        num_kept += traced
-        if num_kept > MOST_VARIANTS:
-            _forget_variants()
-            num_kept = 0
+        _forget_variants()
 
 
 def run(arguments: list[str]) -> str | None:
@@ -56,19 +53,43 @@ def run(arguments: list[str]) -> str | None:
     return None
 
 
-def num_graphs() -> tuple[int, int]:
-    """Graphs traced in this process, and those compiled here rather than read from the cache on disk."""
-    if "torch._dynamo.utils" not in sys.modules:
-        return 0, 0
+def num_compiled() -> int:
+    """Graphs compiled in this process rather than read from the cache on disk."""
+    return _counters()["inductor"]["fxgraph_cache_miss"] if _has_compiled() else 0
+
+
+@cache
+def count_calls() -> list[int]:
+    """Have calls of compiled graphs counted from here on, in the list's only entry."""
+    from torch._inductor.output_code import CompiledFxGraph
+
+    calls, plain = [0], CompiledFxGraph.__call__
+
+    def counted(graph: CompiledFxGraph, inputs: Any) -> Any:
+        calls[0] += 1
+        return plain(graph, inputs)
+
+    CompiledFxGraph.__call__ = counted  # type: ignore[method-assign]
+    return calls
+
+
+def _has_compiled() -> bool:
+    return "torch._dynamo.utils" in sys.modules
+
+
+def _counters() -> Any:
     from torch._dynamo.utils import counters
 
-    return counters["stats"]["unique_graphs"], counters["inductor"]["fxgraph_cache_miss"]
+    return counters
 
 
 def _forget_variants() -> None:
-    import torch._dynamo
+    """Keep a process of many cells within the limit that is meant for one."""
+    if _has_compiled() and _counters()["stats"]["unique_graphs"] > MOST_VARIANTS:
+        import torch._dynamo
 
-    torch._dynamo.reset()
+        torch._dynamo.reset()
+        _counters().clear()
 
 
 def _redirect(log: Path) -> None:
