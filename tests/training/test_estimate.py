@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from serrm.config import Execution, TrainCell
+from serrm.models.sizes import PROCESS_BYTES, Manner, Share, training_bytes
 from serrm.training import checkpoint as ckpt
 from serrm.training import estimate as needs
 from serrm.training.run import TrainingRun, train
@@ -46,14 +47,23 @@ def test_the_numbers_are_the_same_without_it(
 def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
     make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
 ) -> None:
-    def kept(**execution: Any) -> int:
-        run = TrainingRun(
-            make_cell(train={"batch_size": 4096}), arrays, tmp_path, Execution(device="cpu", **execution)
-        )
-        return needs._memory_on_host(run.trainer)
+    cell = make_cell(train={"batch_size": 4096})
 
-    whole = kept()
-    assert kept(micro_batch=64) < 0.5 * whole and kept(recompute=True) < 0.8 * whole
+    def needed(**execution: Any) -> int:
+        run = TrainingRun(cell, arrays, tmp_path, Execution(device="cpu", **execution))
+        return needs.memory_of(run.trainer, cell.model) - PROCESS_BYTES
+
+    whole = needed()
+    assert needed(micro_batch=64) < 0.5 * whole and needed(recompute=True) < 0.8 * whole
+
+
+def test_a_training_needs_what_the_forecast_says(
+    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell(train={"batch_size": 64, "precision": "float32"})
+    found = needs.memory_of(TrainingRun(cell, arrays, tmp_path, PLAIN).trainer, cell.model)
+    share = Share(num_slots=64, at_once=64, num_task_types=0)
+    assert found == training_bytes(cell.model, 16, 6, Manner(4), share)
 
 
 def test_what_cannot_fit_is_refused_in_one_line(

@@ -14,9 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from serrm.models.sizes import LONG
+
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 TABLE = Path(__file__).with_name("attention.json")  # device -> dtype -> attended length -> formulation
-LONG = 64  # on a device that was not measured: from here on no matrix of all scores is stored
 
 # What fused attention may run on: the first of these that takes the dtype and size. cuDNN's, which PyTorch prefers on
 # some GPUs, is none of them: its sums have no fixed order, and dropout draws other masks for another backend.

@@ -1,7 +1,7 @@
-"""How large a model is, by closed formulas from its settings: learned numbers, states, what a backward pass keeps.
+"""How large a model is, by closed formulas from its settings: learned numbers, states, the memory of a training.
 
-Without torch, as `operations` is. What is kept differs with the way a network is computed and with PyTorch's version:
-those formulas are for planning, and the trial before a training (`training.estimate`) measures.
+Without torch, as `operations` is. What is kept for the backward pass differs with the way a network is computed and
+with PyTorch's version: those formulas are for planning.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,9 @@ from serrm.models.settings import (
     SeRrmSettings,
     TrmSettings,
 )
+
+PROCESS_BYTES = 600 * 2**20  # what a process with PyTorch holds before it has a model
+LONG = 64  # attention over an axis of this length or more is fused, unless measured otherwise, and keeps no scores
 
 
 def num_weights(settings: ModelSettings, num_positions: int, num_symbols: int) -> int:
@@ -57,24 +60,45 @@ def num_state_numbers(settings: ModelSettings, num_positions: int, num_symbols: 
 
 @dataclass(frozen=True)
 class Manner:
-    """How a network is computed: bytes of a number in its states, and whether by the native kernels."""
+    """How a network is computed: bytes of a number in its states, by the native kernels or not, inner parts twice."""
 
     num_bytes: int
     is_native: bool = False
+    recomputes: bool = False
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of a training, one process's part: its slots, how many go through the model at once, rows of task types."""
+
+    num_slots: int
+    at_once: int
+    num_task_types: int
+
+
+def training_bytes(
+    settings: ModelSettings, num_positions: int, num_symbols: int, manner: Manner, share: Share
+) -> int:
+    """Memory of a process that trains: weights, average, gradients, two moments, task types, states, what is kept."""
+    weights = num_weights(settings, num_positions, num_symbols)
+    table = num_task_numbers(settings, share.num_task_types, num_symbols)
+    states = share.num_slots * num_state_numbers(settings, num_positions, num_symbols)
+    kept = share.at_once * kept_bytes(settings, num_positions, num_symbols, manner)
+    return PROCESS_BYTES + 4 * (5 * weights + table) + manner.num_bytes * states + kept
 
 
 def kept_bytes(settings: ModelSettings, num_positions: int, num_symbols: int, manner: Manner) -> int:
     """What the forward pass of a puzzle keeps for the backward pass: of every application that carries gradient.
 
-    The norms work in float32, so PyTorch keeps their input in it; attention in the plain form keeps its scores.
+    The norms work in float32, so PyTorch keeps their input in it; attention over a short axis keeps its scores.
     """
-    of_layer = sum(_sublayers(settings, num_positions, num_symbols, manner))
-    state = num_state_numbers(settings, num_positions, num_symbols)
+    inner = settings.layers * sum(_sublayers(settings, num_positions, num_symbols, manner))
+    state = manner.num_bytes * num_state_numbers(settings, num_positions, num_symbols)
     if isinstance(settings, SeRrmSettings):
         num, states = settings.l_cycles + (settings.states == "two"), 2 if settings.states == "two" else 1
     else:
         num, states = 2 if isinstance(settings, HrmSettings) else settings.l_cycles + 1, 2
-    return num * (settings.layers * of_layer + manner.num_bytes * state // states)
+    return (1 if manner.recomputes else num) * inner + num * state // states
 
 
 def _sublayers(settings: ModelSettings, positions: int, symbols: int, manner: Manner) -> Iterator[int]:
@@ -113,7 +137,7 @@ def _of_gates(rows: int, inner: int, manner: Manner) -> int:
 def _of_attention(
     rows: int, length: int, heads: int, head_dim: int, manner: Manner, has_dropout: bool
 ) -> int:
-    """Queries, keys, values and what the heads gave; PyTorch also keeps the scores, and those that dropout leaves."""
-    scores = 0 if manner.is_native else heads * length * rows
+    """Queries, keys, values and what the heads gave; on short axes PyTorch's scores too, and what dropout leaves."""
+    scores = 0 if manner.is_native or length >= LONG else heads * length * rows
     dropped = scores * (manner.num_bytes + 1) if has_dropout else 0
     return manner.num_bytes * (4 * rows * heads * head_dim + scores) + dropped

@@ -9,13 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from serrm.config import EvaluateCell, TrainCell
-from serrm.models.sizes import Manner, kept_bytes, num_state_numbers, num_task_numbers, num_weights
+from serrm.models.sizes import (
+    PROCESS_BYTES,
+    Manner,
+    Share,
+    num_state_numbers,
+    num_task_numbers,
+    num_weights,
+    training_bytes,
+)
 from serrm.planning.operations import evaluation_operations, num_votes, training_operations
 from serrm.planning.puzzles import Counts, count_puzzles
 from serrm.puzzles.alphabet import alphabet
 from serrm.resolve import as_text, resolve
 
-PROCESS_BYTES = 600 * 2**20  # what a process with PyTorch holds before it has a model
 RAW_BYTES = 25  # of a puzzle in a raw file or a set, besides its cells
 DATA_STAGES = ("download", "augment", "arrays")
 ARRAYS = "build_arrays"
@@ -67,17 +74,19 @@ def workload(params: Mapping[str, Any], profile: str, *, is_native: bool = False
 
 def _train(name: str, cell: TrainCell, counts: Counts, is_native: bool) -> Stage:
     positions, symbols = counts.side**2, alphabet(cell.task, counts.side).num_symbols
-    weights = num_weights(cell.model, positions, symbols)
-    table = num_task_numbers(cell.model, counts.num_puzzles * max(1, num_votes(cell)), symbols)
-    num_bytes = 4 if cell.train.precision == "float32" else 2
+    num_task_types = counts.num_puzzles * max(1, num_votes(cell))
+    num_slots, num_bytes = cell.train.batch_size, 4 if cell.train.precision == "float32" else 2
     manner = Manner(num_bytes, is_native and num_bytes == 2)
-    kept = cell.train.batch_size * kept_bytes(cell.model, positions, symbols, manner)
-    numbers = cell.train.batch_size * num_state_numbers(cell.model, positions, symbols)
-    states, product = numbers * num_bytes, (numbers // cell.model.width, cell.model.width)
-    # Weights, their average, gradients and the optimiser's two moments; a checkpoint has all but the gradients.
-    memory = PROCESS_BYTES + 4 * (5 * weights + table) + kept + states
-    saved = 4 * (4 * weights + table) + states
-    disk = saved + (1 + cell.train.snapshots) * 4 * (weights + table)
+    share = Share(num_slots, num_slots, num_task_types)
+    memory = training_bytes(cell.model, positions, symbols, manner, share)
+    weights = num_weights(cell.model, positions, symbols)
+    table = num_task_numbers(cell.model, num_task_types, symbols)
+    numbers = num_slots * num_state_numbers(cell.model, positions, symbols)
+    product = (numbers // cell.model.width, cell.model.width)
+    # A checkpoint has weights, their average and the optimiser's two moments.
+    disk = (
+        4 * (4 * weights + table) + numbers * num_bytes + (1 + cell.train.snapshots) * 4 * (weights + table)
+    )
     operations = training_operations(cell, counts)
     return Stage("train", cell.name, cell.task, name, as_text(cell), operations, memory, disk, product)
 

@@ -1,7 +1,7 @@
-"""What a training will need, told before its first step: memory by what one puzzle adds, time by a short trial.
+"""What a training will need, told before its first step: memory by the formulas of forecasts, time by a short trial.
 
 The trial works on examples of its own and leaves gradients only, which are dropped: the numbers of the training are
-the same with and without it. A training that cannot fit is refused here.
+the same with and without it. It compiles what will be compiled. A training that cannot fit is refused here.
 """
 
 import time
@@ -12,9 +12,10 @@ from pathlib import Path
 
 import psutil
 import torch
-from torch import Tensor
 
-from serrm.kernels.accelerate import accelerate, recomputes, runs_compiled
+from serrm.kernels.accelerate import recomputes, runs_compiled, runs_native
+from serrm.models.settings import ModelSettings
+from serrm.models.sizes import Manner, Share, training_bytes
 from serrm.progress import duration
 from serrm.training.loop import Trainer
 from serrm.training.slots import Piece, to_device
@@ -37,25 +38,32 @@ class Estimate:
         return f"needs about {a_step}: {duration(num_steps * self.seconds)} for {num_steps:,} steps"
 
 
-def estimate(trainer: Trainer) -> Estimate:
-    """Measure by a trial. ValueError if the memory of the machine or the GPU does not suffice.
+def estimate(trainer: Trainer, settings: ModelSettings) -> Estimate:
+    """What the training of a model with these settings needs. ValueError if the machine or the GPU has too little.
 
     All processes have to ask for it together.
     """
-    device = trainer.model.initial.device
+    device, processes = trainer.model.initial.device, trainer.processes
+    memory = memory_of(trainer, settings) * (processes.num_here if device.type == "cpu" else 1)
+    total = total_memory(device)
+    # What a GPU's kernels keep differs with the compiler: there only the trial can tell.
+    if device.type == "cpu" and memory > total:
+        raise ValueError(f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}: {ADVICE}")
     try:
         with _without_traces(trainer):
-            memory = _memory_on_host(trainer) if device.type == "cpu" else 0
-            _refuse_beyond(memory, device)
             seconds = _seconds(trainer)
-            if device.type == "cuda":
-                memory = torch.cuda.max_memory_allocated(device) + _still_to_come(trainer)
-                _refuse_beyond(memory, device)
     except torch.cuda.OutOfMemoryError as error:
-        raise ValueError(
-            f"does not fit into the {gigabytes(total_memory(device))} of {device}: {ADVICE}"
-        ) from error
-    return Estimate(memory, max(trainer.processes.collect(seconds)))
+        raise ValueError(f"does not fit into the {gigabytes(total)} of {device}: {ADVICE}") from error
+    return Estimate(memory, max(processes.collect(seconds)))
+
+
+def memory_of(trainer: Trainer, settings: ModelSettings) -> int:
+    """Bytes of one process."""
+    model, slots = trainer.model, trainer.slots
+    dtype, table = slots.state[0].dtype, model.task_types
+    share = Share(len(slots.tokens), _at_once(trainer), 0 if table is None else len(table))
+    manner = Manner(dtype.itemsize, runs_native(model, dtype), recomputes(model))
+    return training_bytes(settings, trainer.stream.side**2, trainer.num_symbols, manner, share)
 
 
 def total_memory(device: torch.device) -> int:
@@ -69,49 +77,19 @@ def total_memory(device: torch.device) -> int:
     return min(found)
 
 
-def saved_bytes(trainer: Trainer, num: int) -> int:
-    """Bytes that a supervision step of `num` puzzles keeps for its backward pass, weights in other types included."""
-    sizes: dict[int, int] = {}
-
-    def note(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        sizes[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        trainer.work_on(_sample(trainer, num))
-    return sum(sizes.values())
-
-
-def _memory_on_host(trainer: Trainer) -> int:
-    """What the processes of this machine hold already, what a step keeps, gradients and the optimiser's state."""
-    model, size = trainer.model, _size(trainer)
-    before = recomputes(model)
-    accelerate(model, recomputes=False)
-    with torch.compiler.set_stance("force_eager"):  # no compiling for these sizes
-        one, two = saved_bytes(trainer, 1), saved_bytes(trainer, 2)
-    accelerate(model, recomputes=before)
-    a_puzzle, fixed = two - one, 2 * one - two
-    if before:
-        num_applications = model.schedule.num_with_gradient
-        state = sum(part.numel() * part.element_size() for part in _sample(trainer, 1).state)
-        a_puzzle = a_puzzle // num_applications + num_applications * state
-    own = psutil.Process().memory_info().rss + fixed + size * a_puzzle + _still_to_come(trainer)
-    of_all: list[int] = trainer.processes.collect(own)
-    return sum(of_all) * trainer.processes.num_here // trainer.processes.num
-
-
 def _seconds(trainer: Trainer) -> float:
-    """Seconds of the forward and backward passes of a step; compiles what will be compiled."""
-    device, size = trainer.model.initial.device, _size(trainer)
-    num = size
-    if device.type == "cpu" and not runs_compiled(trainer.model, trainer.slots.state[0].dtype):
-        of_one = _timed(lambda: trainer.work_on(_sample(trainer, 1)), device)
-        num = max(1, min(size, int(TRIAL_SECONDS / of_one)))
-    sample = _sample(trainer, num)
+    """Seconds of the forward and backward passes of a step, on a CPU found out with as few puzzles as do."""
+    model, num = trainer.model, _at_once(trainer)
+    device = model.initial.device
+
+    def timed(sample: Piece) -> float:
+        return _timed(lambda: trainer.work_on(sample), device)
+
+    if device.type == "cpu" and not runs_compiled(model, trainer.slots.state[0].dtype):
+        num = max(1, min(num, int(TRIAL_SECONDS / timed(sample_of(trainer, 1)))))
+    sample = sample_of(trainer, num)
     trainer.work_on(sample)
-    of_piece = _timed(lambda: trainer.work_on(sample), device) / num
-    return of_piece * len(trainer.slots.tokens)
+    return timed(sample) / num * len(trainer.slots.tokens)
 
 
 def _timed(work: Callable[[], object], device: torch.device) -> float:
@@ -128,34 +106,20 @@ def _wait_for(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _size(trainer: Trainer) -> int:
+def _at_once(trainer: Trainer) -> int:
     """Slots that go through the model at once."""
     return min(len(trainer.slots.tokens), trainer.micro_batch or len(trainer.slots.tokens))
 
 
-def _sample(trainer: Trainer, num: int) -> Piece:
+def sample_of(trainer: Trainer, num: int) -> Piece:
     """The first examples of the stream, on fresh states."""
-    stream, model, slots = trainer.stream, trainer.model, trainer.slots
-    examples = stream.gather(0, num)
+    model, slots = trainer.model, trainer.slots
+    examples = trainer.stream.gather(0, num)
     tokens, targets, task_types = (
         to_device(torch.from_numpy(part), slots.tokens.device).long() for part in examples
     )
     state = model.initial_state(num, tokens.shape[1], trainer.num_symbols, slots.state[0].dtype)
-    return Piece(
-        0, tokens, targets, task_types, tuple(part.contiguous() for part in state), torch.ones(num).long()
-    )
-
-
-def _still_to_come(trainer: Trainer) -> int:
-    """Bytes of the optimiser's state, if it has none yet, and of the gradients."""
-    weights = sum(parameter.numel() * parameter.element_size() for parameter in trainer.parameters)
-    return weights * (1 if trainer.optimizer.state else 3)
-
-
-def _refuse_beyond(memory: int, device: torch.device) -> None:
-    if memory > (total := total_memory(device)):
-        where = "this machine" if device.type == "cpu" else str(device)
-        raise ValueError(f"needs about {gigabytes(memory)}, {where} has {gigabytes(total)}: {ADVICE}")
+    return Piece(0, tokens, targets, task_types, state, torch.ones(num).long())
 
 
 @contextmanager

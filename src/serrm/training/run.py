@@ -196,7 +196,8 @@ class TrainingRun:
     def _tell_needs(self) -> None:
         """Log what the training will need, or refuse it."""
         if num_steps := self.trainer.num_steps - self.trainer.step:
-            log.info("%s %s", self.cell.name, estimate(self.trainer).words(num_steps))
+            needs = estimate(self.trainer, self.cell.model)
+            log.info("%s %s", self.cell.name, needs.words(num_steps))
 
     def _save(self) -> None:
         """Write a checkpoint if it would be a good one, and wait for one another until it is written."""
