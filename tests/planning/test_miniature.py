@@ -14,7 +14,8 @@ from serrm.resolve import resolve
 PARAMS = read_params(Path(__file__).parents[2] / "params.yaml")
 PROFILES = list(PARAMS["profiles"])
 SMALL = {
-    *("width", "head_dim", "symbol_head_dim", "layers", "h_cycles", "l_cycles", "heads", "symbol_heads"),
+    *("width", "head_dim", "symbol_head_dim", "swiglu_multiple"),
+    *("layers", "h_cycles", "l_cycles", "heads", "symbol_heads"),
     *("batch_size", "snapshots", "log_every", "epochs", "steps"),
     *("num_train", "num_test", "num_16x16", "num_25x25", "4x4", "16x16", "25x25"),
     *("curve_puzzles", "equivariance_pairs", "demonstration_pairs"),

@@ -15,7 +15,7 @@ from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
 
 Tree = Mapping[str, Any]
 # One width for all, so that variants of the same structure are the same compiled graphs.
-SIZES = {"width": 16, "head_dim": 8, "symbol_head_dim": 8}
+SIZES = {"width": 16, "head_dim": 8, "symbol_head_dim": 8, "swiglu_multiple": 16}
 AT_MOST = {"layers": 1, "h_cycles": 2, "l_cycles": 2, "heads": 1, "symbol_heads": 1}
 TRAIN_AT_MOST = {"batch_size": 2, "snapshots": 1, "log_every": 1}
 NUM_STEPS = 3  # of a training
@@ -144,7 +144,9 @@ def _variant(entry: Tree, precision: Tree) -> dict[str, Any]:
 
 
 def _model(values: Tree) -> dict[str, Any]:
-    return {key: SIZES.get(key, _least(value, AT_MOST.get(key))) for key, value in values.items()}
+    # The gates' default multiple is wider than the model here; a base says it for its variants.
+    own = {"swiglu_multiple": 0, **values} if "family" in values else values
+    return {key: SIZES.get(key, _least(value, AT_MOST.get(key))) for key, value in own.items()}
 
 
 def _train(values: Tree, precision: Tree) -> dict[str, Any]:
@@ -160,12 +162,10 @@ def _data(task: str, section: Tree) -> dict[str, Any]:
         key: _least(value, SOURCE_AT_MOST.get(key)) for key, value in section["download"]["source"].items()
     }
     augment = section["augment"]
-    num_test = NUM_OTHER if task.startswith("arc") else NUM_TEST
+    most = {"num_train": NUM_TRAIN, "num_test": NUM_OTHER if task.startswith("arc") else NUM_TEST}
     few = {
-        "num_train": min(augment["num_train"] or NUM_TRAIN, source.get("num_train", NUM_TRAIN)),
-        "num_test": min(augment["num_test"] or num_test, source.get("num_test", num_test)),
+        key: min(each for each in (augment[key], source.get(key), num) if each) for key, num in most.items()
     }
-    few = {"num_train": min(few["num_train"], NUM_TRAIN), "num_test": min(few["num_test"], num_test)}
     sizes = {"num_test_sizes": dict.fromkeys(augment.get("num_test_sizes", {}), NUM_OTHER)}
     return {
         **section,
