@@ -13,7 +13,7 @@ from torch import Tensor
 from serrm.config import EvaluateCell, Execution, TrainCell
 from serrm.inference.adaptive import Job, Plan, solve_adaptively
 from serrm.inference.evaluate import evaluate
-from serrm.inference.predict import filled_up, predict_logits
+from serrm.inference.predict import filled_up, predict_logits, refusal
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -166,6 +166,15 @@ def test_an_evaluation_compiles_one_variant_a_size(
     known = sides if family == "se_rrm" else (4,)  # the others have no weights for larger alphabets
     assert sizes == [f"{side}x{side}" for side in known]
     assert num_graphs == len(sizes)
+
+
+def test_a_size_without_weights_is_refused_before_anything_is_compiled() -> None:
+    settings: ModelSettings = TypeAdapter(ModelSettings).validate_python(
+        {**MODELS["trm"], "mixer": "mlp", "positions": "none"}
+    )
+    model = build_model(settings, 6, num_positions=16).eval()
+    model.compile_networks()
+    assert refusal(model, 3, 6) == "the MLP mixes 16 positions, the puzzle has 9"
 
 
 def as_if_compiled(model: RecurrentModel, monkeypatch: pytest.MonkeyPatch) -> list[int]:

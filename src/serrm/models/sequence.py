@@ -27,13 +27,17 @@ HALT_BIAS = -5.0
 
 
 class TokenSequence(InputEmbedding):
-    """Task prefix and token embeddings, both times √D: `B (P+I) D`."""
+    """Task prefix and token embeddings, both times √D: `B (P+I) D`; `only` is the I that an MLP has weights for."""
 
     def __init__(
-        self, settings: SequenceSettings, num_symbols: int, generator: torch.Generator | None = None
+        self,
+        settings: SequenceSettings,
+        num_symbols: int,
+        generator: torch.Generator | None = None,
+        only: int | None = None,
     ) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings, self.only = settings, only
         width = settings.width
         std = 1 / math.sqrt(width)
         self.tokens = nn.Parameter(truncated_normal(num_symbols, width, std=std, generator=generator))
@@ -44,6 +48,8 @@ class TokenSequence(InputEmbedding):
             raise CannotExtrapolate(
                 f"symbol embeddings are learned for {len(self.tokens)} tokens, the task has {num_symbols}"
             )
+        if num_positions != (self.only or num_positions):
+            raise CannotExtrapolate(f"the MLP mixes {self.only} positions, the puzzle has {num_positions}")
         return num_puzzles, self.settings.prefix + num_positions, self.settings.width
 
     def forward(
@@ -98,16 +104,13 @@ class SequenceReadout(nn.Module):
 class OverPlaces(nn.Module):
     """A sublayer applied to the transposed tensor, its norm included: how TRM's MLP mixes positions."""
 
-    def __init__(self, sublayer: nn.Module, num_places: int) -> None:
+    def __init__(self, sublayer: nn.Module) -> None:
         super().__init__()
         self.sublayer = sublayer
-        self.num_places = num_places
 
     def forward(
         self, x: Float[Tensor, "B places D"], rotation: Rotation | None = None
     ) -> Float[Tensor, "B places D"]:
-        if x.shape[1] != self.num_places:
-            raise CannotExtrapolate(f"the MLP mixes {self.num_places} positions, the puzzle has {x.shape[1]}")
         mixed: Tensor = self.sublayer(x.transpose(1, 2)).transpose(1, 2)
         return mixed
 

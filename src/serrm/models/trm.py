@@ -23,12 +23,13 @@ def build_trm(
 ) -> RecurrentModel:
     """A TRM for an alphabet of `num_symbols` (pad included); the MLP form takes grids of `num_positions` only."""
     places = settings.prefix + num_positions
+    only = num_positions if settings.mixer == "mlp" else None
     mixers = {
         "attention": attention_over_positions(settings, generator),
-        "mlp": lambda: OverPlaces(Residual(SwiGLU(places, settings.gates(places), generator)), places),
+        "mlp": lambda: OverPlaces(Residual(SwiGLU(places, settings.gates(places), generator))),
     }
     return RecurrentModel(
-        embedding=TokenSequence(settings, num_symbols, generator),
+        embedding=TokenSequence(settings, num_symbols, generator, only),
         networks={"block": sequence_network(settings, mixers[settings.mixer], generator)},
         schedule=two_state_schedule(settings.h_cycles, settings.l_cycles),
         readout=SequenceReadout(settings, num_symbols, generator),
