@@ -33,7 +33,8 @@ ALLOWED = {
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
     "asking": {"puzzles", "arrays", "datasets", "models", "scoring"} | SUPPORT,
     "benchmarking": {"arrays", "models", "kernels", "training"},
-    "planning": {"puzzles", "sources", "datasets", "models", "training", "config", "grid_file", "resolve"}
+    "planning": {"puzzles", "sources", "datasets", "models", "training", "config", "resolve"}
+    | {"grid", "grid_file"}
     | SUPPORT,
     # what is composed, and the command line
     "grid": {"models"},
