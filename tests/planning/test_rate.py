@@ -41,9 +41,11 @@ def test_numbers_with_prefix(number: float, said: str) -> None:
     assert with_prefix(number) == said
 
 
-def test_a_rate_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("num_rows", [64, 10**10])
+def test_a_rate_is_measured(num_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate, "MEASURE_SECONDS", 0.01)
-    found = measured_rate((64, 32), Execution(device="cpu"))
+    monkeypatch.setattr(rate, "LEAST_OPERATIONS", 4e6)
+    found = measured_rate((num_rows, 32), Execution(device="cpu"))
     assert found.operations > 0 and found.precision in ("float32", "bfloat16")
 
 

@@ -15,6 +15,7 @@ from serrm.progress import duration
 
 MEASURE_SECONDS = 1.0
 LEAST_OPERATIONS = 4e9  # of the product: long enough for two threads to meet on a busy machine
+MOST_ROWS = 2**14  # more are no faster, and those of a whole batch at the paper's size do not fit into memory
 # Of the rate of plain products: our native kernels; PyTorch's operations on a CPU, and on a GPU (a guess).
 SHARES = {"native": 0.58, "cpu": 0.55, "cuda": 0.35}
 # Of a stage besides its arithmetic: DVC, imports, MLflow, the trial before a training, reading and writing.
@@ -41,7 +42,7 @@ def measured_rate(product: tuple[int, int], execution: Execution) -> Rate:
     way = "native" if is_short and device.type == "cpu" and execution.native else device.type
     dtype = torch.bfloat16 if is_short else torch.float32
     width = product[1]
-    rows = max(product[0], int(LEAST_OPERATIONS / (12 * width**2)))
+    rows = max(min(product[0], MOST_ROWS), int(LEAST_OPERATIONS / (12 * width**2)))
     left, right, made = (
         torch.ones(shape, device=device, dtype=dtype)
         for shape in ((rows, width), (6 * width, width), (rows, 6 * width))
