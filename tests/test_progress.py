@@ -91,7 +91,15 @@ def test_items_pass_through_as_they_come(
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(4.2, "4 s"), (89, "89 s"), (90, "2 min"), (720, "12 min"), (9600, "2 h 40 min"), (3599, "1 h 0 min")],
+    [
+        (4.2, "4 s"),
+        (89, "89 s"),
+        (90, "2 min"),
+        (720, "12 min"),
+        (9600, "2 h 40 min"),
+        (3599, "1 h 0 min"),
+        (31 * 86400, "31 days"),
+    ],
 )
 def test_durations_in_words(seconds: float, words: str) -> None:
     assert duration(float(seconds)) == words

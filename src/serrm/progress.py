@@ -85,8 +85,10 @@ def watch(
 
 
 def duration(seconds: float) -> str:
-    """ "50 s", "12 min" or "2 h 40 min"."""
+    """ "50 s", "12 min", "2 h 40 min" or "31 days"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+    if hours >= 100:
+        return f"{hours / 24:,.0f} days"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
