@@ -173,7 +173,7 @@ def test_a_size_without_weights_is_refused_before_anything_is_compiled() -> None
         {**MODELS["trm"], "mixer": "mlp", "positions": "none"}
     )
     model = build_model(settings, 6, num_positions=16).eval()
-    model.compile_networks()
+    accelerate(model, compiles=True)
     assert refusal(model, 3, 6) == "the MLP mixes 16 positions, the puzzle has 9"
 
 

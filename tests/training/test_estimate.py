@@ -86,3 +86,16 @@ def test_it_is_told_before_the_first_step(
     assert re.fullmatch(
         r"sudoku-tiny-s0 needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", line
     )
+
+
+def test_a_gpus_clock_starts_and_stops_when_it_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: events.append("idle"))
+
+    def clock() -> float:
+        events.append("clock")
+        return 0.0
+
+    monkeypatch.setattr("time.perf_counter", clock)
+    needs._timed(lambda: events.append("work"), torch.device("cuda"))
+    assert events == ["idle", "clock", "work", "idle", "clock"]

@@ -69,7 +69,7 @@ def count_calls() -> list[int]:
         calls[0] += 1
         return plain(graph, inputs)
 
-    CompiledFxGraph.__call__ = counted  # type: ignore[method-assign]
+    CompiledFxGraph.__call__ = counted  # type: ignore[method-assign, assignment]
     return calls
 
 
