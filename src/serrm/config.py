@@ -47,6 +47,7 @@ class EvaluateSettings(Settings):
     batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
     precision: Literal["float32", "bfloat16"]
     compile: bool
+    deep_puzzles: PositiveInt | None = None  # of each set, scored at more steps than 16; null: all of it
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
     examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
     task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
@@ -57,6 +58,13 @@ class EvaluateSettings(Settings):
     equivariance_pairs: NonNegativeInt = (
         0  # Sudoku: puzzles compared with their images under a digit permutation
     )
+
+
+class ScoringFidelity(Fidelity):
+    """The faults that a training knows, and those of the ARC-AGI vote, which change no training."""
+
+    aggregated_voting: bool = False  # the votes of a training's snapshots are pooled with its own
+    ties_by_halting: bool = False  # equal votes of HRM and TRM are ordered by the mean of σ(q_halt)
 
 
 class TrainCell(Settings):
@@ -87,7 +95,7 @@ class EvaluateCell(Settings):
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings
-    fidelity: Fidelity
+    fidelity: ScoringFidelity
     deviations: tuple[str, ...]  # sentences: where the cell differs from the paper's recipe
     source: str
 

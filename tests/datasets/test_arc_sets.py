@@ -15,8 +15,9 @@ from jaxtyping import UInt8
 from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, hold_out, schema, write_arc_sets
 from serrm.manifest import Origin, data_hash, file_names, write_manifest
 from serrm.puzzles.arc.audit import canonical_forms
-from serrm.puzzles.arc.grid import ArcPuzzle, Grid, NamedPairs, Pair, PairName, Scored, named_pairs
+from serrm.puzzles.arc.grid import ArcPuzzle, Audit, Grid, NamedPairs, Pair, PairName, Scored, named_pairs
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
+from serrm.resolve import PAPER_EXAMPLES
 from serrm.sources.arc_layout import Version, read_raw
 from serrm.sources.arc_settings import PackagedArcSource
 from serrm.sources.fetch import fetch
@@ -35,10 +36,11 @@ def write(
     num_test: int | None = None,
     seed: int = 0,
     scored: Scored = "evaluation",
+    audit: Audit = "drop",
 ) -> tuple[list[Row], dict[str, Any]]:
     """The rows and the audit of a set."""
     numbers: dict[str, Any] = {"num_train": num_train, "num_test": num_test, "seed": seed}
-    write_arc_sets(raw, target, version=version, canvas=canvas, scored=scored, **numbers)
+    write_arc_sets(raw, target, version=version, canvas=canvas, scored=scored, audit=audit, **numbers)
     assert sorted(path.name for path in target.iterdir()) == [AUDIT, PAIRS]
     table = pq.read_table(target / PAIRS)
     assert table.schema == schema()
@@ -269,6 +271,24 @@ def test_no_image_of_a_test_pair_is_trained_on_and_nothing_else_is_dropped(tmp_p
         assert row["is_trained"] == (not is_forbidden)
     assert audit["num_dropped_pairs"] >= 4
     assert audit["num_dropped_pairs"] == len([row for row in rows if not row["is_trained"]]) - len(tests)
+
+
+def test_images_of_test_pairs_may_be_reported_only(tmp_path: Path) -> None:
+    make_raw(tmp_path / "raw", 12, seed=2, side=2)
+    audits: tuple[Audit, ...] = ("report", "drop")
+    kept, dropped = (write(tmp_path / "raw", tmp_path / audit, audit=audit) for audit in audits)
+    assert [row["is_trained"] for row in kept[0]] == [not name_of(row).is_evaluated for row in kept[0]]
+    assert kept[1]["leaks"] == dropped[1]["leaks"] != []
+    assert (kept[1]["num_dropped_pairs"], kept[1]["puzzles_without_trained_pairs"]) == (0, [])
+
+
+def test_reported_only_the_published_pairs_are_those_the_papers_steps_are_counted_by(
+    packaged: Path, tmp_path: Path
+) -> None:
+    audit = write(packaged, tmp_path / "set", audit="report")[1]
+    concept_arc = 427 + 480  # which is not packaged
+    assert audit["num_trained_pairs"] + concept_arc == PAPER_EXAMPLES["arc_agi_1"]
+    assert audit["puzzles_without_trained_pairs"] == [] and len(audit["leaks"]) >= 15
 
 
 def test_an_evaluation_puzzle_may_lose_all_its_demonstrations(tmp_path: Path) -> None:

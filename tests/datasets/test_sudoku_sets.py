@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from jaxtyping import UInt8
 
 from serrm.datasets import sudoku as puzzle_sets
+from serrm.datasets import sudoku_raw
 from serrm.datasets.sudoku import draw, fingerprints, read_puzzle_set, set_file, write_puzzle_sets
 from serrm.manifest import Origin, data_hash, file_names, write_manifest
+from serrm.puzzles.arc.grid import Scored
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
@@ -95,10 +98,11 @@ def write(
     num_test: int | None = None,
     num_test_sizes: Mapping[str, int | None] | None = None,
     seed: int = 0,
+    scored: Scored = "evaluation",
 ) -> Path:
-    write_puzzle_sets(
-        raw, target, num_train=num_train, num_test=num_test, num_test_sizes=num_test_sizes or {}, seed=seed
-    )
+    sizes = num_test_sizes or {}
+    numbers: dict[str, Any] = {"num_train": num_train, "num_test": num_test, "num_test_sizes": sizes}
+    write_puzzle_sets(raw, target, seed=seed, scored=scored, **numbers)
     return target
 
 
@@ -186,6 +190,37 @@ def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tm
 
 
 PUZZLE = make_puzzle(4, np.random.default_rng(0))
+
+
+def beside_the_1k(raw: Path) -> Path:
+    """The raw directory as if its 9×9 puzzles were the 1,000 training puzzles and others to test on."""
+    (raw / "sudoku-9x9").rename(raw / "sudoku-extreme-1k")
+    return seal(raw)
+
+
+def test_rows_to_choose_on_are_never_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the 1,000 training puzzles the first of the test file are held out, and the others are the score."""
+    for module in (puzzle_sets, sudoku_raw):
+        monkeypatch.setattr(module, "NUM_HELD_OUT", 2)
+    raw = beside_the_1k(fill_raw(tmp_path / "raw"))
+    chosen = write(raw, tmp_path / "chosen", num_test_sizes=ALL_SIZES, scored="held_out")
+    assert sorted(path.name for path in chosen.iterdir()) == ["test_held_out.parquet", "train.parquet"]
+    scored = write(raw, tmp_path / "scored")
+    assert ids(chosen / "test_held_out.parquet") == [0, 1]
+    assert ids(scored / "test_9x9.parquet") == list(range(2, NUM_TEST))
+    assert ids(chosen / "train.parquet") == ids(scored / "train.parquet") == list(range(NUM_TRAIN))
+
+
+def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path, tmp_path: Path) -> None:
+    drawn = write(shared_raw, tmp_path / "few", num_train=2, num_test=2, scored="held_out")
+    trained, chosen = (set(ids(drawn / name)) for name in ("train.parquet", "test_held_out.parquet"))
+    assert len(trained) == len(chosen) == 2 and not trained & chosen
+    scored = write(shared_raw, tmp_path / "scored", num_train=2)
+    assert set(ids(scored / "train.parquet")) == trained, "choosing changes no training set"
+    assert ids(scored / "test_9x9.parquet") == list(range(NUM_TEST))
+    with pytest.raises(ValueError, match=r"held_out: 512 puzzles asked for, only \d+ there"):
+        write(shared_raw, tmp_path / "none", num_train=2, scored="held_out")
+    assert not (tmp_path / "none").exists()
 
 
 @given(total=st.integers(1, 60), data=st.data(), seed=st.integers(0, 2**32))

@@ -132,6 +132,18 @@ def test_scores_do_not_depend_on_the_batches(checkpoint: Path, arrays: Path) -> 
     assert results[0] == results[1] == results[2]
 
 
+def test_deeper_steps_may_be_of_the_first_puzzles_alone(checkpoint: Path, arrays: Path) -> None:
+    puzzles, loaded = open_arrays(arrays, "4x4"), load_model(checkpoint, CPU)
+    whole = score_set(loaded, puzzles, settings(steps=(2, 16, 20)), CPU)
+    few = score_set(loaded, puzzles.first(3), settings(steps=(20,)), CPU)["steps"]["20"]
+    found = score_set(loaded, puzzles, settings(steps=(2, 16, 20), deep_puzzles=3), CPU)
+    deep = found["steps"].pop("20")
+    assert deep == {**few, "num_puzzles": 3}
+    assert whole.pop("num_puzzles") == found.pop("num_puzzles") == 5
+    del whole["steps"]["20"]
+    assert found == whole, "the usual steps are of all puzzles"
+
+
 def test_puzzles_are_streamed(checkpoint: Path, arrays: Path) -> None:
     puzzles = open_arrays(arrays, "9x9")
     loaded = oracle(checkpoint, puzzles)

@@ -10,7 +10,7 @@ import torch
 
 from serrm.config import EvaluateCell, Execution, TrainCell
 from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.studies import studies, trained_size
+from serrm.inference.studies import of_trained_size, studies
 from serrm.training.run import train
 
 CPU = torch.device("cpu")
@@ -76,7 +76,7 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     permutation = np.array(example["permutation"])
     assert permutation[:2].tolist() == [0, 1] and sorted(permutation) == list(range(6))
     assert permutation[example["question"]].tolist() == example["permuted_question"]
-    puzzles = trained_size(loaded, arrays)
+    puzzles = of_trained_size(loaded, arrays)
     assert puzzles is not None and puzzles.questions[0].tolist() == example["question"]
 
 

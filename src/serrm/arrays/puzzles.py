@@ -20,6 +20,7 @@ from serrm.randomness import Purpose, keyed_rng
 
 METADATA = "metadata.json"
 TRAIN = "train"
+HELD_OUT = "held_out"  # puzzles to choose settings on, of the size trained on
 AUGMENTATIONS = "augmentations.npy"  # of the training set, where stored
 Tokens = UInt8[np.ndarray, "N I"]
 Numbers = Int[np.ndarray, " N"]
@@ -53,7 +54,12 @@ class PuzzleArrays:
 
     def first(self, num: int) -> "PuzzleArrays":
         """The first `num` puzzles."""
-        return replace(self, questions=self.questions[:num], answers=self.answers[:num])
+        return self.part(0, num)
+
+    def part(self, start: int, stop: int | None = None) -> "PuzzleArrays":
+        """The puzzles from one number to before another."""
+        rows = slice(start, stop)
+        return replace(self, questions=self.questions[rows], answers=self.answers[rows])
 
 
 def draw_augmentation(seed: int, puzzle: int, member: int, box: Box) -> UInt8[np.ndarray, " P"]:
@@ -98,6 +104,12 @@ def evaluation_sets(arrays: Path) -> list[str]:
     sets = read_metadata(arrays)["sets"]
     assert isinstance(sets, dict)
     return sorted((name for name in sets if name != TRAIN), key=lambda name: int(sets[name]["side"]))
+
+
+def trained_size(arrays: Path, side: int) -> str | None:
+    """The evaluation set of the size trained on: puzzles held out, or by its size. None where there is neither."""
+    names = evaluation_sets(arrays)
+    return next((name for name in (HELD_OUT, f"{side}x{side}") if name in names), None)
 
 
 def augment(

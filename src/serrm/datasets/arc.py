@@ -20,7 +20,16 @@ import numpy as np
 from serrm.datasets.arc_audit import audit_overlap, audit_pairs, count_puzzles
 from serrm.manifest import check_manifest, new_directory
 from serrm.puzzles.arc.audit import Forms, canonical_forms
-from serrm.puzzles.arc.grid import MAX_SIDE, SCORED, ArcPuzzle, NamedPairs, PairName, Scored, named_pairs
+from serrm.puzzles.arc.grid import (
+    MAX_SIDE,
+    SCORED,
+    ArcPuzzle,
+    Audit,
+    NamedPairs,
+    PairName,
+    Scored,
+    named_pairs,
+)
 from serrm.randomness import Purpose, keyed_rng
 from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 
@@ -40,6 +49,7 @@ def write_arc_sets(
     num_test: int | None,
     seed: int,
     scored: Scored = "evaluation",
+    audit: Audit = "drop",
 ) -> None:
     """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
 
@@ -51,6 +61,7 @@ def write_arc_sets(
         num_test: evaluation puzzles drawn; None takes all. Or training puzzles held out.
         seed: of the two draws; a larger draw of one seed holds a smaller one.
         scored: whether evaluation puzzles are scored, or training puzzles held out.
+        audit: whether images of scored pairs are kept from training, or reported only.
 
     Raises:
         ValueError: the raw files are not those of the manifest, a file is malformed, there are fewer puzzles
@@ -67,8 +78,8 @@ def write_arc_sets(
         used = hold_out(fitting, num_test, seed, close_to_evaluation(forms.values()))
     pairs = named_pairs(draw_puzzles(used, num_train, num_test, seed))
     held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
-    trained, findings = audit_pairs(pairs, forms[version] | canonical_forms(held_out))
-    audit = {
+    trained, findings = audit_pairs(pairs, forms[version] | canonical_forms(held_out), drops=audit == "drop")
+    report = {
         "version": version,
         "canvas": canvas,
         "seed": seed,
@@ -79,8 +90,10 @@ def write_arc_sets(
     }
     with new_directory(target) as directory:
         write_pairs(directory / PAIRS, pairs, trained)
-        (directory / AUDIT).write_text(json.dumps(audit, indent=2) + "\n", encoding="utf-8")
-    logger.info("%s: puzzles %s, dropped pairs %d", target, audit["num_puzzles"], audit["num_dropped_pairs"])
+        (directory / AUDIT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    logger.info(
+        "%s: puzzles %s, dropped pairs %d", target, report["num_puzzles"], report["num_dropped_pairs"]
+    )
 
 
 def largest_side(puzzle: ArcPuzzle) -> int:

@@ -28,7 +28,7 @@ from serrm.puzzles.arc.grid import COLLECTIONS, NamedPairs, PairName
 Entries = dict[str, Any]  # of audit.json
 
 
-def audit_pairs(pairs: NamedPairs, forms: Forms) -> tuple[set[PairName], Entries]:
+def audit_pairs(pairs: NamedPairs, forms: Forms, *, drops: bool = True) -> tuple[set[PairName], Entries]:
     """The pairs to train on, and the findings.
 
     Those are all but the pairs to be scored and their images. Pairs that only have a question in common with
@@ -36,12 +36,13 @@ def audit_pairs(pairs: NamedPairs, forms: Forms) -> tuple[set[PairName], Entries
 
     Args:
         forms: the canonical forms of these pairs and maybe of others.
+        drops: whether the images are kept from training, or reported only.
     """
     tests, others = split_scored({name: forms[name] for name in pairs})
     leaks = find_matches(tests, others)
-    dropped = {leak.trained for leak in leaks}
+    dropped = {leak.trained for leak in leaks if drops}
     trained = {name: form for name, form in others.items() if name not in dropped}
-    assert not find_matches(tests, trained), "an image of a pair to be scored is trained on"
+    assert not drops or not find_matches(tests, trained), "an image of a pair to be scored is trained on"
     asked, known = split_scored(canonical_forms(pairs, question))
     equal_questions = find_matches(asked, {name: known[name] for name in trained})
     return set(trained), {

@@ -2,7 +2,7 @@
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from serrm.puzzles.arc.grid import Scored
+from serrm.puzzles.arc.grid import Audit, Scored
 from serrm.sources.sudoku_settings import Closed
 
 
@@ -12,6 +12,7 @@ class SubsetSettings(Closed):
     num_train: PositiveInt | None
     num_test: PositiveInt | None  # of the size trained on
     num_test_sizes: dict[str, PositiveInt | None]  # of the other sizes
+    scored: Scored = "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
     seed: NonNegativeInt
 
 
@@ -30,6 +31,7 @@ class ArcSubsetSettings(Closed):
     num_train: PositiveInt | None  # training and concept puzzles
     num_test: PositiveInt | None  # puzzles to score
     scored: Scored = "evaluation"  # which; held_out: so many training puzzles instead, to choose settings on
+    audit: Audit = "drop"  # pairs that are images of a scored one; report: they are trained on, as published
     seed: NonNegativeInt
 
     @model_validator(mode="after")

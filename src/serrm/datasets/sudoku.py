@@ -9,32 +9,31 @@ Paper: section "Sudoku", data: 1,000 training puzzles; test sets of four sizes.
 import heapq
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import UInt8, UInt64
 
+from serrm.datasets.sudoku_raw import Numbered, read_held_out, read_scored, read_training
 from serrm.manifest import check_manifest, new_directory
 from serrm.progress import watch
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
-from serrm.puzzles.sudoku.parse import Puzzle, read_csv, read_json, read_tsv
-from serrm.puzzles.sudoku.solve import solve
+from serrm.puzzles.sudoku.parse import Puzzle
 from serrm.puzzles.sudoku.text import format_grid
 from serrm.randomness import Purpose, keyed_rng
-from serrm.sources.sudoku_layout import FILE_4X4, FILE_16X16, TEST_9X9, TRAIN_9X9, files_25x25, folder_9x9
+from serrm.sources.sudoku_layout import NUM_HELD_OUT
 
 logger = logging.getLogger(__name__)
 
 TRAIN = "train"
+HELD_OUT: Final = "held_out"  # 9×9 puzzles to choose settings on, which are never scored otherwise
+STREAMS = {TRAIN: 0, HELD_OUT: 1}  # of random numbers; a test set's is its side
 OTHER_SIZES = ("4x4", "16x16", "25x25")
 # Rows of a row group; the rule check needs some 6 kB a 9×9 row.
 ROW_GROUP = 4096
 
-# A puzzle and its number: its row in the raw file from 0, or its file's place among the sorted file names.
-Numbered = tuple[int, Puzzle]
 T = TypeVar("T")
 Grids = UInt8[np.ndarray, "N I"]
 
@@ -47,6 +46,7 @@ def write_puzzle_sets(
     num_test: int | None,
     num_test_sizes: Mapping[str, int | None],
     seed: int,
+    scored: Literal["evaluation", "held_out"] = "evaluation",
 ) -> None:
     """Write the training set and the test sets of a raw directory to the directory `target`.
 
@@ -56,6 +56,7 @@ def write_puzzle_sets(
         num_test: puzzles drawn for the 9×9 test; None takes all.
         num_test_sizes: the other test sets to write, of 4x4, 16x16, 25x25, with the puzzles drawn for each.
         seed: of the subsets; a subset depends on it and on the raw file alone.
+        scored: held_out writes 9×9 puzzles to choose settings on in place of all test sets; None takes 512.
 
     Raises:
         ValueError: the raw files are not those of the manifest, a row is malformed, an answer is wrong, a
@@ -66,56 +67,36 @@ def write_puzzle_sets(
         if size not in OTHER_SIZES:
             raise ValueError(f"num_test_sizes: {size!r} is not one of {', '.join(OTHER_SIZES)}")
     check_manifest(raw)
+    tests = (
+        {HELD_OUT: num_test or NUM_HELD_OUT} if scored == HELD_OUT else {"9x9": num_test, **num_test_sizes}
+    )
     with new_directory(target) as directory:
-        for size, num in {TRAIN: num_train, "9x9": num_test, **num_test_sizes}.items():
-            side = 9 if size == TRAIN else int(size.partition("x")[0])
+        for size, num in {TRAIN: num_train, **tests}.items():
+            side = 9 if size in STREAMS else int(size.partition("x")[0])
             # Every set has its own stream, so that no set's size moves another's draw.
-            rng = keyed_rng(seed, Purpose.SUBSET, 0 if size == TRAIN else side)
-            puzzles = watch(_read_set(raw, size), f"{size} puzzles")
+            rng = keyed_rng(seed, Purpose.SUBSET, STREAMS.get(size, side))
+            puzzles = watch(_read(raw, size, directory), f"{size} puzzles")
             drawn = draw(puzzles, num, rng, size)
             num_written = write_puzzle_set(directory / set_file(size), drawn, side, size)
             logger.info("%s: %d puzzles", set_file(size), num_written)
-        refuse_leaks(directory / set_file(TRAIN), directory / set_file("9x9"))
+        refuse_leaks(directory / set_file(TRAIN), directory / set_file(next(iter(tests))))
+
+
+def _read(raw: Path, size: str, written: Path) -> Iterator[Numbered]:
+    """The raw puzzles that a set is drawn from; those held out are none of the training set already written."""
+    if size == TRAIN:
+        return read_training(raw)
+    if size != HELD_OUT:
+        return read_scored(raw, size)
+    import pyarrow.parquet as pq
+
+    ids = pq.read_table(written / set_file(TRAIN), columns=["id"])["id"].to_pylist()
+    return read_held_out(raw, set(ids))
 
 
 def set_file(size: str) -> str:
-    """The file name of a set: "train", or the test set of size 4x4, 9x9, 16x16 or 25x25."""
+    """The file name of a set: "train", "held_out", or the test set of size 4x4, 9x9, 16x16 or 25x25."""
     return f"{TRAIN}.parquet" if size == TRAIN else f"test_{size}.parquet"
-
-
-def _read_set(raw: Path, size: str) -> Iterator[Numbered]:
-    match size:
-        case "25x25":
-            return read_solvable(files_25x25(raw))
-        case "4x4":
-            return enumerate(read_tsv(_existing(raw / FILE_4X4)))
-        case "16x16":
-            return enumerate(read_csv(_existing(raw / FILE_16X16)))
-        case _:
-            file_name = TRAIN_9X9 if size == TRAIN else TEST_9X9
-            return enumerate(read_csv(_existing(folder_9x9(raw) / file_name)))
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    return path
-
-
-def read_solvable(files: list[Path]) -> Iterator[Numbered]:
-    """The puzzles of JSON files, solved; those without a solution are dropped, and their number logged.
-
-    The published 25×25 puzzles come without solutions, and 58 of the 100 have none.
-    """
-    num_dropped = 0
-    for number, path in enumerate(files):
-        for puzzle in read_json(path):
-            answer = solve(puzzle.question, box_for_side(puzzle.side))
-            if answer is None:
-                num_dropped += 1
-            else:
-                yield number, replace(puzzle, answer=answer)
-    logger.info("%d of %d puzzles without a solution dropped", num_dropped, len(files))
 
 
 def draw(

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays
-from serrm.config import EvaluateCell, EvaluateSettings
+from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays, trained_size
+from serrm.config import HEADLINE_STEPS, EvaluateCell, EvaluateSettings
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import predict
@@ -39,10 +39,9 @@ def evaluate_sets(
     processes: Processes = ALONE,
 ) -> dict[str, Any]:
     """Scores of every test set by name; for a learning curve of the size trained on alone, its first puzzles."""
-    side, num = loaded.config["side"], cell.evaluate.curve_puzzles
-    names = evaluation_sets(arrays)
+    num, names = cell.evaluate.curve_puzzles, evaluation_sets(arrays)
     if is_curve:
-        names = [name for name in names if name == f"{side}x{side}"]
+        names = [name for name in names if name == trained_size(arrays, loaded.config["side"])]
     opened = (open_arrays(arrays, name) for name in names)
     chosen = (puzzles.first(num) if is_curve else puzzles for puzzles in opened)
     return {
@@ -76,8 +75,12 @@ def score_set(
 
     own: dict[int, Tally] | str
     try:
-        batches = _batches(puzzles, size, processes)
-        own = score_batches(loaded, batches, puzzles.side, settings, device, puzzles.task, watch)
+        own = {}
+        for num, (part, of_part) in enumerate(parts_of(puzzles, settings)):
+            batches = _batches(part, size, processes)
+            told = None if num else watch
+            found = score_batches(loaded, batches, part.side, of_part, device, part.task, told)
+            own |= {step: added_up([own[step], new] if num else [new]) for step, new in found.items()}
     except CannotExtrapolate as error:
         own = str(error)
     gallery.share(puzzles.name, processes)
@@ -87,6 +90,17 @@ def score_set(
             return {"status": "cannot_extrapolate", "reason": found}
     tallies = [found for found in of_all if not isinstance(found, str)]
     return scored({step: added_up([each[step] for each in tallies]) for step in settings.steps})
+
+
+def parts_of(
+    puzzles: PuzzleArrays, settings: EvaluateSettings
+) -> list[tuple[PuzzleArrays, EvaluateSettings]]:
+    """The set with its settings; where fewer puzzles go deeper, those, and the others at the usual steps."""
+    num, usual = settings.deep_puzzles, tuple(step for step in settings.steps if step <= HEADLINE_STEPS)
+    if num is None or num >= len(puzzles) or usual == settings.steps:
+        return [(puzzles, settings)]
+    rest = (puzzles.part(num), settings.model_copy(update={"steps": usual}))
+    return [(puzzles.first(num), settings), *([rest] if usual else [])]
 
 
 def score_batches(
@@ -136,13 +150,17 @@ def add_batch(
 
 
 def scored(tallies: Mapping[int, Tally]) -> dict[str, Any]:
-    """The entry of a scored set in a metric file."""
-    some = next(iter(tallies.values()))
+    """The entry of a scored set in a metric file; a step says of how many puzzles it is if those are fewer."""
+    most = max(tallies.values(), key=lambda tally: tally.num_puzzles)
+    scores = {str(step): tally.scores() for step, tally in tallies.items()}
+    for step, tally in tallies.items():
+        if tally.num_puzzles < most.num_puzzles:
+            scores[str(step)]["num_puzzles"] = float(tally.num_puzzles)
     return {
         "status": "scored",
-        "num_puzzles": some.num_puzzles,
-        "num_blank": some.num_blank,
-        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+        "num_puzzles": most.num_puzzles,
+        "num_blank": most.num_blank,
+        "steps": scores,
     }
 
 

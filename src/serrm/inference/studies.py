@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays
+from serrm.arrays.puzzles import PuzzleArrays, open_arrays, trained_size
 from serrm.config import HEADLINE_STEPS, EvaluateCell
 from serrm.inference.adaptive import Plan
 from serrm.inference.evaluate_sets import rows_at_once
@@ -41,7 +41,7 @@ def studies(
 
     Several processes take whole studies in turns.
     """
-    puzzles = trained_size(loaded, arrays)
+    puzzles = of_trained_size(loaded, arrays)
     if puzzles is None:
         return {}
     precision, _ = supported(cell.evaluate.precision, False, device)
@@ -60,10 +60,10 @@ def studies(
     return found
 
 
-def trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
+def of_trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
     """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
-    name = f"{loaded.config['side']}x{loaded.config['side']}"
-    return open_arrays(arrays, name) if name in evaluation_sets(arrays) else None
+    name = trained_size(arrays, loaded.config["side"])
+    return None if name is None else open_arrays(arrays, name)
 
 
 def effort(

@@ -21,12 +21,14 @@ def training_operations(cell: TrainCell, counts: Counts) -> int:
     return num_steps * cell.train.batch_size * work.training(cell.train.halting)
 
 
-def evaluation_operations(cell: TrainCell, settings: EvaluateSettings, counts: Counts) -> int:
-    """Of every set at the deepest step, the learning curve, the studies of effort and the pairs of equivariance."""
+def evaluation_operations(
+    cell: TrainCell, settings: EvaluateSettings, counts: Counts, *, pools_snapshots: bool = False
+) -> int:
+    """Of every set at its deepest steps, the learning curve, the studies of effort and the pairs of equivariance."""
     votes = num_votes(cell)
-    deepest = max(settings.steps) * len(settings.task_types if votes else ("right",))
+    kinds = len(settings.task_types) * (cell.train.snapshots if pools_snapshots else 1) if votes else 1
     of_sets = sum(
-        deepest * num * (votes or 1) * _a_step(cell, side)
+        kinds * _set_steps(settings, num) * (votes or 1) * _a_step(cell, side)
         for side, num in counts.tests.items()
         if can_take(cell, counts.side, side)
     )
@@ -58,6 +60,13 @@ def can_take(cell: TrainCell, side: int, other: int) -> bool:
 
 def _a_step(cell: TrainCell, side: int) -> int:
     return count_work(cell.model, side**2, alphabet(cell.task, side).num_symbols).evaluation
+
+
+def _set_steps(settings: EvaluateSettings, num: int) -> int:
+    """Supervision steps of a set of `num` puzzles, of which fewer may go deeper."""
+    deepest, num_deep = max(settings.steps), min(settings.deep_puzzles or num, num)
+    usual = max((step for step in settings.steps if step <= HEADLINE_STEPS), default=0)
+    return num_deep * deepest + (num - num_deep) * (usual if settings.deep_puzzles else deepest)
 
 
 def _effort_steps(task: str, settings: EvaluateSettings, num: int) -> int:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from serrm.datasets.settings import ArcSubsetSettings, MazeSubsetSettings, SubsetSettings
+from serrm.sources.sudoku_layout import NUM_HELD_OUT
 from serrm.sources.sudoku_settings import GeneratedSource, MirrorSource
 
-EXTREME_1K = 1_000
+EXTREME_1K = (1_000, 9_488)  # and the rest of the test puzzles beside them
 SUDOKU_EXTREME = (3_831_994, 422_786)  # training and test puzzles
 NUM_4X4, NUM_25X25 = 288, 42  # published; of the 100 of 25×25 only these have a solution
 MAZE_HARD = (1_000, 1_000)
@@ -39,7 +40,9 @@ def _sudoku(source: Any, subset: SubsetSettings) -> Counts:
     if isinstance(source, GeneratedSource):
         train, test, others["25x25"] = source.num_train, source.num_test, source.num_25x25
     elif isinstance(source, MirrorSource) and source.folder_9x9.endswith("1k"):
-        train = EXTREME_1K
+        train, test = EXTREME_1K
+    if subset.scored == "held_out":
+        return Counts(9, subset.num_train or train, {9: subset.num_test or NUM_HELD_OUT})
     tests = {9: subset.num_test or test} | {
         int(name.partition("x")[0]): num or others[name] for name, num in subset.num_test_sizes.items()
     }
@@ -76,6 +79,6 @@ COUNTS: dict[str, Callable[[Any, Any], Counts]] = {
     "sudoku": _sudoku,
     "maze": _maze,
     "arc_agi_1": ArcSet(560, 400, 3988, 419, 1363),
-    "arc_agi_2": ArcSet(1160, 120, 5573, 167, 359),
+    "arc_agi_2": ArcSet(1160, 120, 5573, 172, 358),
 }
 """By task: (source, subset) → counts."""

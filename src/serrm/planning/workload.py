@@ -67,7 +67,10 @@ def workload(params: Mapping[str, Any], profile: str, *, is_native: bool = False
         elif isinstance(settings, EvaluateCell):
             cell = files[f"train/{of}"]
             assert isinstance(cell, TrainCell)
-            operations = evaluation_operations(cell, settings.evaluate, counts[settings.task])
+            pools = settings.fidelity.aggregated_voting
+            operations = evaluation_operations(
+                cell, settings.evaluate, counts[settings.task], pools_snapshots=pools
+            )
             stages.append(Stage("evaluate", of, cell.task, name, as_text(settings), operations))
     return stages
 

@@ -72,7 +72,7 @@ def our_reading(evaluations: Sequence[Evaluation], column: PaperColumn) -> Readi
         hi=_percent(max(score[f"{column.metric}_hi"] for score in scores)),
         sd=_percent(stdev(values)) if len(values) > 1 else None,
         num_seeds=len(values),
-        num_puzzles=(asked or scored)[0].num_puzzles,
+        num_puzzles=int(scores[0].get("num_puzzles", (asked or scored)[0].num_puzzles)),
     )
 
 

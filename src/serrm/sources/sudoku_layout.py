@@ -17,6 +17,9 @@ FOLDERS_9X9 = (FOLDER_EXTREME, FOLDER_EXTREME_1K, FOLDER_GENERATED)
 TRAIN_9X9 = "train.csv"
 TEST_9X9 = "test.csv"
 
+# Of the test puzzles beside the 1,000, the first are for choosing settings, the others for the score.
+NUM_HELD_OUT = 512
+
 FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
 FILE_16X16 = "sudoku-16x16/puzzles.csv"
 FOLDER_25X25 = "sudoku-25x25"

@@ -28,6 +28,7 @@ COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
 Scored = Literal["evaluation", "held_out"]
 SCORED: tuple[Scored, ...] = ("evaluation", "held_out")
 """The collections whose test pairs are scored; a set has puzzles of one of them."""
+Audit = Literal["drop", "report"]  # what becomes of trained pairs that are images of scored ones
 Role = Literal["demonstration", "test"]
 
 
