@@ -39,7 +39,8 @@ ALLOWED = {
     # what is composed, and the command line
     "grid": {"models"},
     "config": {"arrays", "grid", "models", "sources", "training"},
-    "resolve": {"arrays", "config", "datasets", "grid", "sources"},
+    "resolve": {"arrays", "config", "datasets", "describe", "grid", "sources", "training"},
+    "describe": {"config", "models", "sources"},
     "grid_file": {"config", "reporting"},
     "project": {"config", "files"},
     "display": {"published"},

@@ -126,7 +126,7 @@ def test_a_missing_key_is_named_unless_it_has_a_default(params: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        ("profile", "cuda", "params: profile: 'cuda' is none of ci, laptop, cpu, gpu, paper$"),
+        ("profile", "cuda", "params: profile: 'cuda' is none of ci, laptop, cpu, published, gpu, paper$"),
         ("profiles.my profile", {}, r"params.profiles.my profile.*pattern.* \(got 'my profile'\)"),
         ("profiles.mine", {"data": {}, "evaluate": {}}, "params.profiles.mine.grid: Field required"),
         ("profiles.ci.grid", [], r"params.profiles.ci.grid: .*at least 1 item"),

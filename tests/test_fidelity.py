@@ -4,18 +4,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
+from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.build_arc import build_arc_arrays
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import ExampleStream
 from serrm.config import EvaluateCell, Execution, TrainCell, read_params
+from serrm.datasets.arc import PAIRS, write_pairs
 from serrm.inference.evaluate import evaluate
-from serrm.inference.load import load_model
+from serrm.inference.evaluate_arc import votes
+from serrm.inference.gallery import Gallery
+from serrm.inference.load import LoadedModel, load_model, load_snapshot
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
+from serrm.puzzles.arc.grid import ArcPuzzle, Pair, named_pairs
 from serrm.resolve import train_cell
+from serrm.scoring.arc import ArcTally
 from serrm.training.loop import Trainer
 from serrm.training.run import train
 
@@ -179,6 +188,73 @@ def test_the_switch_shifts_rope2d_behind_a_prefix_alone(family: str, positions: 
             "model": {**PARAMS["model"], "mine": variant},
         }
         assert train_cell(params, "paper", "sudoku", "mine", 0).model.positions == found
+
+
+# --- aggregated_voting, ties_by_halting
+
+
+@pytest.fixture(scope="module")
+def voters(
+    make_cell: Callable[..., TrainCell], trm_changes: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., tuple[LoadedModel, ArcEvaluation]]:
+    """A TRM with two snapshots, both of random weights, and what it is asked."""
+    folder = tmp_path_factory.mktemp("votes")
+    rng = np.random.default_rng(0)
+    grids = [rng.integers(0, 10, (2, 2), dtype=np.uint8) for _ in range(6)]
+    puzzles = [
+        ArcPuzzle("a", "training", (Pair(*grids[:2]),), ()),
+        ArcPuzzle("b", "evaluation", (Pair(*grids[2:4]),), (Pair(*grids[4:]),)),
+    ]
+    named = named_pairs(puzzles)
+    write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
+    build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=8, seed=0, side=3)
+    cell = make_cell(task="arc_agi_1", **{**trm_changes, "arrays": {"num_augmentations": 7}})
+    models = [
+        build_model(cell.model, 12, torch.Generator().manual_seed(n), num_positions=9, num_task_types=16)
+        for n in range(2)
+    ]
+    paths = tuple(folder / f"step_{n}.safetensors" for n in range(2))
+    for model, path in zip(models, paths, strict=True):
+        save_file(model.state_dict(), path, {"step": "1"})
+    questions = open_arc_evaluation(folder / "arrays", 8)
+    return lambda num=2: (LoadedModel(models[-1].eval(), cell, {"side": 3}, paths[:num]), questions)
+
+
+def voting_cell(**fidelity: bool) -> EvaluateCell:
+    evaluate = {"steps": (2,), "batch_size": 3, "precision": "float32", "compile": False, "curve_puzzles": 0}
+    facts = {"task": "arc_agi_1", "variant": "tiny", "seed": 0, "deviations": [], "source": "made here"}
+    return EvaluateCell.model_validate({**facts, "evaluate": evaluate, "fidelity": fidelity})
+
+
+def tally_of(loaded: LoadedModel, questions: ArcEvaluation, **fidelity: bool) -> ArcTally:
+    cell, gallery = voting_cell(**fidelity), Gallery("arc_agi_1", 0)
+    return votes(loaded, questions, cell, torch.float32, "right", gallery)[2]
+
+
+def test_votes_of_snapshots_are_pooled_only_if_asked(voters: Callable[..., Any]) -> None:
+    loaded, questions = voters()
+    last = tally_of(loaded, questions)
+    pooled = tally_of(loaded, questions, aggregated_voting=True)
+    load_snapshot(loaded.model, loaded.snapshots[0])
+    first = tally_of(loaded, questions)
+    load_snapshot(loaded.model, loaded.snapshots[1])
+    assert tally_of(loaded, questions).pools == last.pools, "the checkpoint is its last snapshot"
+    assert pooled.pools != last.pools and sum(pool.num_votes for pool in pooled.pools["b", 0].values()) == 16
+    first.include(last)
+    assert pooled.pools == first.pools
+
+
+def test_without_snapshots_there_is_nothing_to_pool(voters: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="aggregated_voting: the checkpoint has no snapshots"):
+        tally_of(*voters(0), aggregated_voting=True)
+
+
+def test_ties_are_ordered_by_the_halting_logit_only_if_asked(voters: Callable[..., Any]) -> None:
+    loaded, questions = voters()
+    halting = torch.sigmoid(torch.tensor(-5.0)).item()  # of a Q head that is as it was made
+    for is_on in (False, True):
+        ranking = tally_of(loaded, questions, ties_by_halting=is_on).ranking("b", 0)
+        assert all((candidate.confidence == pytest.approx(halting)) == is_on for candidate in ranking)
 
 
 def test_every_fault_is_off_unless_asked_for() -> None:

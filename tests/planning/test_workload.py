@@ -77,8 +77,11 @@ def really_evaluated(trained: tuple[TrainCell, Path], arrays: Path, settings: Ev
     return counted(lambda: evaluate(checkpoint, arrays, asked, torch.device("cpu")))
 
 
-def test_an_evaluation_does_what_is_forecast(trained: tuple[TrainCell, Path], arrays: Path) -> None:
-    settings = evaluate_settings()
+@pytest.mark.parametrize("deep", [{}, {"steps": [3, 17], "deep_puzzles": 2}])
+def test_an_evaluation_does_what_is_forecast(
+    trained: tuple[TrainCell, Path], arrays: Path, deep: dict[str, Any]
+) -> None:
+    settings = evaluate_settings(**deep)
     assert really_evaluated(trained, arrays, settings) == evaluation_operations(trained[0], settings, COUNTS)
 
 
@@ -112,7 +115,12 @@ def test_every_profile_has_a_workload(profile: str) -> None:
 
 def arc_evaluation(task_types: list[str]) -> Stage:
     section = PARAMS["profiles"]["paper"]
-    arc = {**section["evaluate"]["arc_agi"], "task_types": task_types, "demonstration_pairs": 0}
+    arc = {
+        **section["evaluate"]["arc_agi"],
+        "task_types": task_types,
+        "demonstration_pairs": 0,
+        "curve_puzzles": 0,
+    }
     changed = {**section, "evaluate": {**section["evaluate"], "arc_agi": arc}}
     stages = workload({**PARAMS, "profiles": {**PARAMS["profiles"], "paper": changed}}, "paper")
     return next(stage for stage in stages if (stage.name, stage.of) == ("evaluate", "arc_agi_1-trm-s0"))

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
 
 from serrm.config import HEADLINE_STEPS, EvaluateCell, Execution
 from serrm.inference.evaluate_arc import evaluate_arc
 from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
-from serrm.inference.load import LoadedModel, load_model
+from serrm.inference.load import LoadedModel, load_model, load_snapshot
 from serrm.inference.studies import studies
 from serrm.kernels.accelerate import accelerate
 from serrm.training.device import prepare_device
@@ -57,7 +56,7 @@ def evaluate(
         "deviations": list(cell.deviations),
         "sets": sets,
         **studies(loaded, arrays, cell, device, processes),
-        "learning_curve": list(learning_curve(checkpoint, loaded, arrays, cell, device, processes)),
+        "learning_curve": list(learning_curve(loaded, arrays, cell, device, processes)),
     }
 
 
@@ -110,7 +109,6 @@ def _part(
 
 
 def learning_curve(
-    checkpoint: Path,
     loaded: LoadedModel,
     arrays: Path,
     cell: EvaluateCell,
@@ -121,11 +119,10 @@ def learning_curve(
     if cell.evaluate.curve_puzzles == 0:
         return
     settings = cell.evaluate.model_copy(update={"steps": (HEADLINE_STEPS,), "task_types": ("right",)})
-    headline = cell.model_copy(update={"evaluate": settings})
-    for path in sorted((checkpoint / "snapshots").glob("*.safetensors")):
-        with safe_open(path, "pt") as file:
-            facts = file.metadata()
-            loaded.model.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
+    fidelity = cell.fidelity.model_copy(update={"aggregated_voting": False})
+    headline = cell.model_copy(update={"evaluate": settings, "fidelity": fidelity})
+    for path in loaded.snapshots:
+        facts = load_snapshot(loaded.model, path)
         sets = EVALUATE[cell.task](loaded, arrays, headline, device, Gallery(cell.task, 0), True, processes)
         for scored in sets.values():
             yield {

@@ -2,8 +2,8 @@
 
 Beside the score with each puzzle's own task type stand, where the settings ask for them, those with a blank one (all
 zeros) and with that of another puzzle: what the model knows of a puzzle beyond the table's row. With its own type also
-stands how many of the puzzles' demonstration pairs are reproduced. One checkpoint, one score. Paper: section
-"ARC-AGI", table 3.
+stands how many of the puzzles' demonstration pairs are reproduced. One checkpoint, one score, but for a switch that
+pools snapshots. Paper: section "ARC-AGI", table 3.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,11 @@ from serrm.config import EvaluateCell, TaskType
 from serrm.inference.demonstrations import score_demonstrations
 from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.gallery import Gallery
-from serrm.inference.load import LoadedModel
-from serrm.inference.predict import predict_logits
+from serrm.inference.load import LoadedModel, load_snapshot
+from serrm.inference.predict import predict_outputs
 from serrm.kernels.accelerate import accelerate
 from serrm.models.formulations import DTYPES
+from serrm.models.halting import HALT
 from serrm.models.recurrence import RecurrentModel
 from serrm.progress import watch
 from serrm.randomness import Purpose, keyed_rng
@@ -64,7 +65,7 @@ def evaluate_arc(
     sets = {}
     for kind in settings.task_types:
         name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
-        own = vote(loaded.model, questions, cell, DTYPES[precision], kind, gallery, processes)
+        own = votes(loaded, questions, cell, DTYPES[precision], kind, gallery, processes)
         tallies = _included(processes.collect(own))
         gallery.share(questions.set_name, processes)
         if kind == "right":
@@ -91,6 +92,32 @@ def first_inputs(questions: ArcEvaluation, num: int) -> ArcEvaluation:
     return replace(questions, arrays=replace(arrays, **{part: getattr(arrays, part)[:num] for part in parts}))
 
 
+def votes(
+    loaded: LoadedModel,
+    questions: ArcEvaluation,
+    cell: EvaluateCell,
+    dtype: torch.dtype,
+    kind: TaskType,
+    gallery: Gallery,
+    processes: Processes = ALONE,
+) -> Answers:
+    """The votes of the checkpoint, or of all its snapshots where that published fault is asked for.
+
+    ValueError if it is, and there are none.
+    """
+    asked = (questions, cell, dtype, kind)
+    if not cell.fidelity.aggregated_voting:
+        return vote(loaded.model, *asked, gallery, processes)
+    if not loaded.snapshots:
+        raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes to pool")
+    of_all = []
+    for path in loaded.snapshots:
+        load_snapshot(loaded.model, path)
+        shown = gallery if path == loaded.snapshots[-1] else Gallery(cell.task, 0)
+        of_all.append(vote(loaded.model, *asked, shown, processes))
+    return _included(of_all)
+
+
 def vote(
     model: RecurrentModel,
     questions: ArcEvaluation,
@@ -108,18 +135,22 @@ def vote(
         batch = questions.gather(start, min(size, questions.num_examples - start))
         tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
         vectors = task_vectors(model, batch.task_types, kind, keyed_rng(cell.seed, Purpose.TASK_TYPE, start))
-        for step, logits in predict_logits(
+        for step, output in predict_outputs(
             model, tokens, questions.num_symbols, tuple(tallies), dtype, vectors, size
         ):
+            logits = output.logits[: len(tokens)]
             predicted = logits.argmax(-1).cpu().numpy().astype(np.uint8)
-            add_votes(tallies[step], questions, start, predicted, confidences(logits).tolist())
+            certain = confidences(logits)
+            if cell.fidelity.ties_by_halting and output.halting is not None:
+                certain = output.halting[: len(tokens), HALT].float().sigmoid()
+            add_votes(tallies[step], questions, start, predicted, certain.tolist())
             if kind == "right":
                 show(gallery, questions, start, batch, step, predicted)
     return tallies
 
 
 def _included(of_all: Sequence[Answers]) -> Answers:
-    """The votes of all processes."""
+    """The votes of all processes, or snapshots."""
     first, *others = of_all
     for other in others:
         for step, tally in first.items():

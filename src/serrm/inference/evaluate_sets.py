@@ -74,13 +74,16 @@ def score_set(
             gallery.add(puzzles.name, puzzles.side, *shown)
 
     own: dict[int, Tally] | str
+    counted: dict[int, Tally] = {}
     try:
-        own = {}
         for num, (part, of_part) in enumerate(parts_of(puzzles, settings)):
             batches = _batches(part, size, processes)
             told = None if num else watch
-            found = score_batches(loaded, batches, part.side, of_part, device, part.task, told)
-            own |= {step: added_up([own[step], new] if num else [new]) for step, new in found.items()}
+            tallied = score_batches(loaded, batches, part.side, of_part, device, part.task, told)
+            counted |= {
+                step: added_up([counted[step], new] if num else [new]) for step, new in tallied.items()
+            }
+        own = counted
     except CannotExtrapolate as error:
         own = str(error)
     gallery.share(puzzles.name, processes)

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from serrm.config import TrainCell, parse
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.training.checkpoint import check, read_config, read_weights
+from serrm.training.snapshots import SNAPSHOTS
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class LoadedModel:
     model: RecurrentModel
     cell: TrainCell
     config: dict[str, Any]
+    snapshots: tuple[
+        Path, ...
+    ] = ()  # averaged weights along the way, the last those of the checkpoint itself
 
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
@@ -48,4 +52,13 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     except RuntimeError as error:
         raise ValueError(f"{checkpoint}: {str(error).splitlines()[-1].strip()}") from error
     accelerate(model)
-    return LoadedModel(model.to(device).train(has_dropout), cell, config)
+    snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
+    return LoadedModel(model.to(device).train(has_dropout), cell, config, snapshots)
+
+
+def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:
+    """Give the model the weights of a snapshot; returns its step, samples and loss as they are written."""
+    with safe_open(path, "pt") as file:
+        model.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
+        facts: dict[str, str] = file.metadata()
+    return facts

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from serrm.kernels.accelerate import runs_compiled
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
 
 
 def predict(
@@ -36,11 +36,24 @@ def predict_logits(
     task_vectors: Float[Tensor, "B W"] | None = None,
     rows: int | None = None,
 ) -> Iterator[tuple[int, Float[Tensor, "B I K"]]]:
-    """(step, logits) after each of the supervision steps asked for, ascending.
+    """(step, logits) after each of the supervision steps asked for, ascending; `rows` as in `predict_outputs`."""
+    for step, output in predict_outputs(model, tokens, num_symbols, steps, dtype, task_vectors, rows):
+        yield step, output.logits[: len(tokens)]
+
+
+def predict_outputs(
+    model: RecurrentModel,
+    tokens: Int[Tensor, "B I"],
+    num_symbols: int,
+    steps: Sequence[int],
+    dtype: torch.dtype = torch.float32,
+    task_vectors: Float[Tensor, "B W"] | None = None,
+    rows: int | None = None,
+) -> Iterator[tuple[int, StepOutput]]:
+    """(step, output) after each of the supervision steps asked for, ascending; rows behind the batch's are of no use.
 
     `rows` is the size of whole batches: where networks are compiled, a smaller one is filled up to it.
     """
-    num = len(tokens)
     if rows is not None and runs_compiled(model, dtype):
         tokens = filled_up(tokens, rows)
         task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
@@ -50,7 +63,7 @@ def predict_logits(
             output = model(state, tokens, task_vectors)
         state = output.state
         if step in steps:
-            yield step, output.logits[:num]
+            yield step, output
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from serrm.datasets.sudoku import Numbered, check_puzzles
+from serrm.datasets.sudoku import check_puzzles
+from serrm.datasets.sudoku_raw import Numbered
 from serrm.inference.evaluate_sets import add_batch, rows_at_once, scored
 from serrm.inference.load import load_model
 from serrm.inference.predict import refusal

@@ -42,11 +42,10 @@ ARC_AGI_1 = GitHubTasks(
     revision="aa922be204204ec148a1137fe6ed4d34ddde812b",
     num_files={"data/training/*.json": 400, "data/evaluation/*.json": 400},
 )
-# Six evaluation puzzles differ from those of Kaggle's competition of 2025, which the other sources have: they
-# have 167 test pairs here and 172 there.
+# The state that Kaggle's competition of 2025, and so the other sources have: 172 test pairs. Later ones have 167.
 ARC_AGI_2 = GitHubTasks(
     repository="arcprize/ARC-AGI-2",
-    revision="f3283f727488ad98fe575ea6a5ac981e4a188e49",
+    revision="fa619669137e7afb3c2f945ff3d479f76a722093",
     num_files={"data/training/*.json": 1000, "data/evaluation/*.json": 120},
 )
 # 16 concepts with 10 puzzles each, numbered. Each concept also has a "minimal" one, with which the authors

@@ -52,8 +52,8 @@ class TrainSettings(Settings):
         return self
 
     def num_steps(self, num_puzzles: int) -> int:
-        """Optimiser steps on `num_puzzles` training puzzles."""
+        """Optimiser steps on `num_puzzles` training puzzles; a part of a step is dropped, as in the published code."""
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None
-        return max(1, round(self.epochs * num_puzzles / self.batch_size))
+        return max(1, int(self.epochs * num_puzzles / self.batch_size))
