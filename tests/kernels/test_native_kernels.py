@@ -106,13 +106,13 @@ def test_kernels_are_on_average_no_less_accurate_than_pytorch(kind: str, length:
     width=st.sampled_from([16, 48, 64, 112]),
     heads=st.integers(1, 3),
     head_dim=st.sampled_from([16, 32, 48, 64]),
-    is_rotated=st.booleans(),
+    scale=st.sampled_from([None, 1.0, 0.63, 1.26]),
 )
 def test_attention_agrees_with_pytorchs(
-    outer: int, length: int, inner: int, width: int, heads: int, head_dim: int, is_rotated: bool
+    outer: int, length: int, inner: int, width: int, heads: int, head_dim: int, scale: float | None
 ) -> None:
     layer = Attention(width, heads, head_dim, axis=-3, generator=seeded(length))
-    rotation = rotation_table("rope", length, head_dim, CPU) if is_rotated else None
+    rotation = None if scale is None else rotation_table("rope", length, head_dim, CPU, score_scale=scale)
     check_against_plain(layer, rotation, numbers(outer, length, inner, width, seed=outer))
 
 

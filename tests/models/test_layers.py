@@ -19,6 +19,7 @@ from serrm.models.layers import (
     linear,
     linear_angles,
     linear_weight,
+    place_angles,
     rms_norm,
     rope2d_angles,
     rope_angles,
@@ -111,6 +112,16 @@ def test_places_before_and_after_are_not_rotated() -> None:
         assert torch.equal(whole[11:], torch.full((3, 4), still))
 
 
+@given(scale=st.floats(0.1, 3), seed=st.integers(0, 2**32))
+def test_a_scaled_table_scales_the_scores(scale: float, seed: int) -> None:
+    x = torch.randn(2, 9, 16, generator=seeded(seed))
+    plain, scaled = (rotation_table("rope2d", 9, 8, CPU, score_scale=by) for by in (1.0, scale))
+    layer = Attention(16, 2, 8, axis=-2, generator=seeded(seed + 1))
+    found = layer(x, scaled)
+    layer.qkv.data[:16] *= scale
+    torch.testing.assert_close(found, layer(x, plain), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("side", [4, 6, 9, 16])
 def test_angles_with_boxes_tell_rows_columns_and_boxes(side: int) -> None:
     rows, columns, box_rows, box_columns = box_angles(side * side, 32).view(side, side, 4, 4).unbind(2)
@@ -124,6 +135,31 @@ def test_angles_with_boxes_tell_rows_columns_and_boxes(side: int) -> None:
         assert [
             torch.equal(box_columns[0, line], box_columns[0, other]) for other in range(side)
         ] == same_stack
+
+
+@pytest.mark.parametrize("head_dim", [16, 32])
+@pytest.mark.parametrize("side", [4, 6, 9, 16, 25])
+def test_what_two_cells_share_decides_their_likeness_in_grids_of_every_size(side: int, head_dim: int) -> None:
+    num = head_dim // 8
+    angles = place_angles(side * side, head_dim)
+    likeness = (angles[:, None] - angles).cos().unflatten(-1, (4, num)).sum(-1)
+    cells, box = range(side * side), box_for_side(side)
+    for one, other in [(0, 0), *zip(cells, reversed(cells), strict=True), *((5, cell) for cell in cells)]:
+        places = [
+            (line // size, line % size)
+            for line, size in zip(
+                (*divmod(one, side), *divmod(other, side)), 2 * (box.rows, box.cols), strict=True
+            )
+        ]
+        shared = [mine == its for at in (0, 1) for mine, its in zip(places[at], places[at + 2], strict=True)]
+        assert likeness[one, other].tolist() == pytest.approx(
+            [num if is_shared else -0.5 for is_shared in shared], abs=1e-4
+        )
+
+
+def test_more_places_in_a_box_than_the_frequencies_tell_apart_are_refused() -> None:
+    with pytest.raises(ValueError, match="heads of 16 features tell 5 places of a box apart, not 7"):
+        place_angles(14 * 14, 16)
 
 
 @pytest.mark.parametrize("distance", [0, 1, 3])

@@ -127,6 +127,7 @@ def test_a_second_task_of_a_table_is_told_where_it_differs(full_settings):
         ("layers", "model", {"family": "hrm", "layers": 4}, "8"),
         ("prefix", "model", {}, "—"),
         ("positions", "model", {"positions": "rope2d_boxes"}, "RoPE2D with boxes"),
+        ("standard_length", "model", {"standard_length": 81}, "81"),
         ("positions", "model", {"positions": "something_new"}, "something_new"),
     ],
 )

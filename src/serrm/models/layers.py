@@ -9,11 +9,11 @@ from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from serrm.models.formulations import formulation
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.grid import Box, box_for_side
 
 ROPE_THETA = 10_000.0
 # RoPE2D with boxes: radians a row or column (1, 0.4, …) and a box (1.2, 0.4, …; no two of five boxes look alike).
@@ -166,14 +166,7 @@ def box_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
     Distances in rows and columns do not say whether two cells share a box; the paper's models must learn that.
     Raises ValueError if there are no boxes or the head cannot be split in eight.
     """
-    side = math.isqrt(num_positions)
-    if side * side != num_positions or head_dim % 8:
-        raise ValueError(
-            "RoPE2D with boxes needs a square grid and a head divisible by 8, "
-            f"got {num_positions} positions and {head_dim}"
-        )
-    box = box_for_side(side)
-    row, column = torch.arange(num_positions) // side, torch.arange(num_positions) % side
+    box, row, column = _boxes(num_positions, head_dim)
     powers = -torch.arange(head_dim // 8).float()
     by_cell, by_box = CELL_RATIO**powers, BOX_FREQUENCY * BOX_RATIO**powers
     lines = [torch.outer(index.float(), by_cell) for index in (row, column)]
@@ -181,11 +174,42 @@ def box_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
     return torch.cat([*lines, *boxes], dim=-1)
 
 
+def place_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+    """Angles of RoPE2D with boxes whose rows and columns are those within a box; an extension for Sudoku.
+
+    n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
+    box: their cosines sum to n where two cells agree and to -1/2 at any distance, so that cells which share nothing
+    are as unlike in a small grid as in a large one. Raises ValueError as `box_angles`, and for more than 2n+1 places.
+    """
+    box, row, column = _boxes(num_positions, head_dim)
+    num_places = 2 * (head_dim // 8) + 1
+    if box.cols > num_places:
+        raise ValueError(
+            f"heads of {head_dim} features tell {num_places} places of a box apart, not {box.cols}"
+        )
+    frequencies = 2 * math.pi * torch.arange(1, head_dim // 8 + 1).float() / num_places
+    places = (row // box.rows, row % box.rows, column // box.cols, column % box.cols)
+    return torch.cat([torch.outer(index.float(), frequencies) for index in places], dim=-1)
+
+
+def _boxes(num_positions: int, head_dim: int) -> tuple[Box, Int[Tensor, " S"], Int[Tensor, " S"]]:
+    """The box of a Sudoku, and each cell's row and column."""
+    side = math.isqrt(num_positions)
+    if side * side != num_positions or head_dim % 8:
+        raise ValueError(
+            "RoPE2D with boxes needs a square grid and a head divisible by 8, "
+            f"got {num_positions} positions and {head_dim}"
+        )
+    cell = torch.arange(num_positions)
+    return box_for_side(side), cell // side, cell % side
+
+
 ANGLES = {
     "rope": rope_angles,
     "rope2d": rope2d_angles,
     "rope2d_linear": linear_angles,
     "rope2d_boxes": box_angles,
+    "rope2d_in_boxes": place_angles,
 }
 
 
@@ -198,16 +222,19 @@ def rotation_table(
     *,
     num_before: int = 0,
     num_after: int = 0,
+    score_scale: float = 1.0,
 ) -> Rotation | None:
     """(cos, sin) for the positions of a kind in ANGLES, with unrotated places before and after.
 
+    Both are multiplied by the root of `score_scale`, and with them the queries and keys they turn: so are the scores.
     None for the kind "none". Kept from call to call, so that no step waits for the copy to the device.
     """
     if kind == "none":
         return None
     with torch.inference_mode(False):
         padded = F.pad(ANGLES[kind](num_positions, head_dim), (0, 0, num_before, num_after)).to(device)
-        return padded.cos(), padded.sin()
+        scale = math.sqrt(score_scale)
+        return scale * padded.cos(), scale * padded.sin()
 
 
 def _frequencies(dim: int) -> Float[Tensor, " half"]:

@@ -86,7 +86,12 @@ class SymbolPlanes(InputEmbedding):
         """Rotary table of the grid; registers follow it and are not rotated."""
         settings = self.settings
         return rotation_table(
-            settings.positions, num_positions, settings.head_dim, device, num_after=settings.registers
+            settings.positions,
+            num_positions,
+            settings.head_dim,
+            device,
+            num_after=settings.registers,
+            score_scale=settings.score_scale(num_positions),
         )
 
     def _by_plane(self, vectors: Float[Tensor, "V ..."], planes: int) -> Float[Tensor, "K ..."]:

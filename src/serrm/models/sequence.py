@@ -6,6 +6,7 @@ prefix position, to the two halting logits.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -74,11 +75,13 @@ class TokenSequence(InputEmbedding):
         """
         settings = self.settings
         prefix, head_dim = settings.prefix, settings.width // settings.heads
+        scale = settings.score_scale(num_positions)
+        table = partial(rotation_table, head_dim=head_dim, device=device, score_scale=scale)
         if settings.positions in ("rope", "none"):
-            return rotation_table(settings.positions, prefix + num_positions, head_dim, device)
+            return table(settings.positions, prefix + num_positions)
         if settings.positions == "rope2d_shifted":
-            return rotation_table("rope2d", num_positions, head_dim, device, num_after=prefix)
-        return rotation_table(settings.positions, num_positions, head_dim, device, num_before=prefix)
+            return table("rope2d", num_positions, num_after=prefix)
+        return table(settings.positions, num_positions, num_before=prefix)
 
 
 class SequenceReadout(nn.Module):

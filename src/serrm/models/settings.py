@@ -3,12 +3,21 @@
 A variant is one entry under `model:` in params.yaml; these classes refuse keys they do not know.
 """
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 # What the features of a head must be divisible by: pairs of them turn, for one, two or four coordinates.
-HEAD_DIVISOR = {"none": 1, "rope": 2, "rope2d": 4, "rope2d_linear": 4, "rope2d_shifted": 4, "rope2d_boxes": 8}
+HEAD_DIVISOR = {
+    "none": 1,
+    "rope": 2,
+    "rope2d": 4,
+    "rope2d_linear": 4,
+    "rope2d_shifted": 4,
+    "rope2d_boxes": 8,
+    "rope2d_in_boxes": 16,
+}
 NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
 
 
@@ -50,7 +59,24 @@ class GatedSettings(Settings):
         return -(-round(self.expansion * width * 2 / 3) // self.swiglu_multiple) * self.swiglu_multiple
 
 
-class SeRrmSettings(GatedSettings):
+class BlockSettings(GatedSettings):
+    """What the blocks of all models have."""
+
+    standard_length: int | None = Field(
+        default=None, ge=2
+    )  # I that no score is scaled for; ours, None: whatever I
+
+    def score_scale(self, num_positions: int) -> float:
+        """What scores over positions are multiplied by: log I over that of the standard length.
+
+        What a softmax gives to one of I places falls as I grows, unless scores grow as log I.
+        """
+        return (
+            1.0 if self.standard_length is None else math.log(num_positions) / math.log(self.standard_length)
+        )
+
+
+class SeRrmSettings(BlockSettings):
     """SE-RRM: symbol-equivariant recurrent reasoning model (paper, section 2.3)."""
 
     family: Literal["se_rrm"]
@@ -63,8 +89,8 @@ class SeRrmSettings(GatedSettings):
     head_dim: PositiveInt
     symbol_heads: PositiveInt  # heads of the attention over symbols
     symbol_head_dim: PositiveInt
-    # How attention knows where a cell stands; the last two of RoPE2D are ours (serrm.models.layers).
-    positions: Literal["rope", "rope2d", "rope2d_linear", "rope2d_boxes", "none"]
+    # How attention knows where a cell stands; the last three are ours (serrm.models.layers).
+    positions: Literal["rope", "rope2d", "rope2d_linear", "rope2d_boxes", "rope2d_in_boxes", "none"]
     registers: int = Field(ge=0)  # extra positions that are cut before the output
     symbols: Literal["tied", "untied"]  # tied is symbol-equivariant
     planes: Literal["all", "usual"]  # usual: no planes for the special symbols
@@ -77,11 +103,11 @@ class SeRrmSettings(GatedSettings):
 
     @model_validator(mode="after")
     def _has_heads_to_rotate(self) -> "SeRrmSettings":
-        _check_head(self.positions, self.head_dim)
+        _check_head(self.positions, self.head_dim, self.standard_length)
         return self
 
 
-class SequenceSettings(GatedSettings):
+class SequenceSettings(BlockSettings):
     """What HRM and TRM share: one feature vector a position, behind a prefix that holds the task type."""
 
     width: PositiveInt  # D, features of a position
@@ -89,7 +115,9 @@ class SequenceSettings(GatedSettings):
     h_cycles: PositiveInt
     l_cycles: PositiveInt
     heads: PositiveInt  # attention heads of D/heads features
-    positions: Literal["rope", "rope2d", "rope2d_shifted", "rope2d_linear", "rope2d_boxes", "none"]
+    positions: Literal[
+        "rope", "rope2d", "rope2d_shifted", "rope2d_linear", "rope2d_boxes", "rope2d_in_boxes", "none"
+    ]
     prefix: PositiveInt  # P, positions before the grid
     attention_dropout: float = Field(ge=0, lt=1)
 
@@ -97,7 +125,7 @@ class SequenceSettings(GatedSettings):
     def _has_whole_heads(self) -> "SequenceSettings":
         if self.width % (2 * self.heads):
             raise ValueError(f"width {self.width} does not split into {self.heads} heads of even size")
-        _check_head(self.positions, self.width // self.heads)
+        _check_head(self.positions, self.width // self.heads, self.standard_length)
         return self
 
 
@@ -117,7 +145,11 @@ class HrmSettings(SequenceSettings):
 ModelSettings = Annotated[SeRrmSettings | TrmSettings | HrmSettings, Field(discriminator="family")]
 
 
-def _check_head(positions: str, head_dim: int) -> None:
+def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
+    if positions == "none" and standard_length is not None:
+        raise ValueError(
+            f"standard_length: {standard_length} needs positions, not none: it goes with their rotation"
+        )
     divisor = HEAD_DIVISOR[positions]
     if head_dim % divisor:
         raise ValueError(

@@ -14,6 +14,7 @@ POSITIONS: Final = {
     "rope2d": "RoPE2D",
     "rope2d_shifted": "RoPE2D, shifted",
     "rope2d_boxes": "RoPE2D with boxes",
+    "rope2d_in_boxes": "RoPE2D of boxes and places in them",
     "rope2d_linear": "RoPE2D with evenly spaced frequencies",
     "none": "none",
 }
@@ -79,6 +80,7 @@ VALUES: Final[dict[str, Callable[[Settings], str]]] = {
     "hidden_size": lambda cell: str(cell["model"]["width"]),
     "layers": _layers,
     "positions": lambda cell: POSITIONS.get(cell["model"]["positions"], cell["model"]["positions"]),
+    "standard_length": lambda cell: str(cell["model"].get("standard_length") or DASH),
     "heads": _heads,
     "symbols": _of_family("symbols"),
     "planes": _of_family("planes"),
@@ -97,6 +99,7 @@ VALUES: Final[dict[str, Callable[[Settings], str]]] = {
 NAMES: Final = {
     "task_type_lr": "Learning rate for puzzle embeddings",
     "task_type_weight_decay": "Weight decay for puzzle embeddings",
+    "standard_length": "Positions without scaled scores",
     "heads": "Attention heads",
     "symbols": "Symbol embeddings",
     "planes": "Symbol planes",
