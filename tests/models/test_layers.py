@@ -112,10 +112,10 @@ def test_places_before_and_after_are_not_rotated() -> None:
         assert torch.equal(whole[11:], torch.full((3, 4), still))
 
 
-@given(scale=st.floats(0.1, 3), seed=st.integers(0, 2**32))
-def test_a_scaled_table_scales_the_scores(scale: float, seed: int) -> None:
+@given(kind=st.sampled_from(["rope2d", "none"]), scale=st.floats(0.1, 3), seed=st.integers(0, 2**32))
+def test_a_scaled_table_scales_the_scores(kind: str, scale: float, seed: int) -> None:
     x = torch.randn(2, 9, 16, generator=seeded(seed))
-    plain, scaled = (rotation_table("rope2d", 9, 8, CPU, score_scale=by) for by in (1.0, scale))
+    plain, scaled = (rotation_table(kind, 9, 8, CPU, score_scale=by) for by in (1.0, scale))
     layer = Attention(16, 2, 8, axis=-2, generator=seeded(seed + 1))
     found = layer(x, scaled)
     layer.qkv.data[:16] *= scale

@@ -31,8 +31,7 @@ def test_a_standard_length_scales_scores_of_other_lengths(
     scales = [make_settings(standard_length=81).score_scale(num) for num in (16, 81, 256)]
     assert scales == pytest.approx([4 * math.log(2) / math.log(81), 1.0, 8 * math.log(2) / math.log(81)])
     assert make_settings().score_scale(16) == 1.0
-    with pytest.raises(ValidationError, match="standard_length: 81 needs positions, not none"):
-        make_settings(standard_length=81, positions="none")
+    assert make_settings(standard_length=81, positions="none").score_scale(256) == scales[2]
     with pytest.raises(ValidationError, match="standard_length"):
         make_settings(standard_length=1)
 

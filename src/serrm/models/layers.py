@@ -205,6 +205,7 @@ def _boxes(num_positions: int, head_dim: int) -> tuple[Box, Int[Tensor, " S"], I
 
 
 ANGLES = {
+    "none": lambda num_positions, head_dim: torch.zeros(num_positions, head_dim // 2),
     "rope": rope_angles,
     "rope2d": rope2d_angles,
     "rope2d_linear": linear_angles,
@@ -227,12 +228,13 @@ def rotation_table(
     """(cos, sin) for the positions of a kind in ANGLES, with unrotated places before and after.
 
     Both are multiplied by the root of `score_scale`, and with them the queries and keys they turn: so are the scores.
-    None for the kind "none". Kept from call to call, so that no step waits for the copy to the device.
+    For the kind "none" nothing turns, and there is no table unless scores are scaled. Kept from call to call, so that no step waits for the copy to the device.
     """
-    if kind == "none":
+    if kind == "none" and score_scale == 1.0:
         return None
     with torch.inference_mode(False):
-        padded = F.pad(ANGLES[kind](num_positions, head_dim), (0, 0, num_before, num_after)).to(device)
+        angles = ANGLES[kind](num_positions, head_dim)
+        padded = F.pad(angles, (0, 0, num_before, num_after)).to(device)
         scale = math.sqrt(score_scale)
         return scale * padded.cos(), scale * padded.sin()
 

@@ -146,11 +146,8 @@ ModelSettings = Annotated[SeRrmSettings | TrmSettings | HrmSettings, Field(discr
 
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
-    if positions == "none" and standard_length is not None:
-        raise ValueError(
-            f"standard_length: {standard_length} needs positions, not none: it goes with their rotation"
-        )
-    divisor = HEAD_DIVISOR[positions]
+    # Scores are scaled by a rotary table, though one that turns nothing.
+    divisor = 2 if positions == "none" and standard_length is not None else HEAD_DIVISOR[positions]
     if head_dim % divisor:
         raise ValueError(
             f"positions: {positions} needs heads divisible by {divisor}, not of {head_dim} features"
