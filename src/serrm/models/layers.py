@@ -228,7 +228,8 @@ def rotation_table(
     """(cos, sin) for the positions of a kind in ANGLES, with unrotated places before and after.
 
     Both are multiplied by the root of `score_scale`, and with them the queries and keys they turn: so are the scores.
-    For the kind "none" nothing turns, and there is no table unless scores are scaled. Kept from call to call, so that no step waits for the copy to the device.
+    For the kind "none" nothing turns, and there is no table unless scores are scaled.
+    Kept from call to call, so that no step waits for the copy to the device.
     """
     if kind == "none" and score_scale == 1.0:
         return None
