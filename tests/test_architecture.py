@@ -27,9 +27,20 @@ ALLOWED = {
     "inference": {"puzzles", "arrays", "models", "kernels", "training", "scoring", "config"} | SUPPORT,
     "drawing": {"files", "puzzles"},
     "reporting": {"files", "puzzles", "drawing", "scoring"},
-    "tracking": {"drawing", "reporting", "store", "training"} | SUPPORT,
+    "tracking": {"drawing", "reporting", "solving", "store", "training"} | SUPPORT,
     # beside it
-    "solving": {"puzzles", "arrays", "datasets", "models", "training", "scoring", "inference"} | SUPPORT,
+    "solving": {
+        "puzzles",
+        "arrays",
+        "datasets",
+        "models",
+        "training",
+        "scoring",
+        "inference",
+        "config",
+        "extra",
+    }
+    | SUPPORT,
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
     "asking": {"puzzles", "arrays", "datasets", "models", "scoring"} | SUPPORT,
     "benchmarking": {"arrays", "models", "kernels", "training"},
@@ -44,10 +55,8 @@ ALLOWED = {
     "grid_file": {"config", "reporting"},
     "project": {"config", "files"},
     "display": {"published"},
-    **{
-        name: set()
-        for name in ("extra", "files", "manifest", "progress", "randomness", "store", "ui", "__init__")
-    },
+    **{name: set() for name in ("extra", "files", "manifest", "progress", "randomness", "store", "ui")},
+    "__init__": {"solving"},  # when it is asked for
     # `commands` and `cli` call all of the above.
 }
 COMMAND_LINE = {"commands", "cli"}

@@ -21,11 +21,12 @@ OUTSIDE = (
     "serrm.tracking",
     "serrm.reporting",
     "serrm.drawing",
+    "serrm.solving.hub",
     "serrm.sources",
     "serrm.asking",
     "serrm.puzzles.sudoku.pysudoku_grids",
 )
-# Refuses the packages of the extra, then imports the core, trains on prepared arrays, and solves with what it trained.
+# Refuses the packages of the extra; runs the README's Python, imports the core, trains, solves with what it trained.
 SCRIPT = """
 import json, logging, pkgutil, sys
 from importlib import import_module
@@ -36,8 +37,9 @@ class Refusal:
         if name.partition(".")[0] in PACKAGES:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-PACKAGES, OUTSIDE, cell, arrays, folder = json.loads(sys.stdin.read())
+PACKAGES, OUTSIDE, cell, arrays, folder, readme = json.loads(sys.stdin.read())
 sys.meta_path.insert(0, Refusal())
+exec(readme)
 
 import serrm
 for module in pkgutil.walk_packages(serrm.__path__, "serrm.", onerror=lambda name: None):
@@ -60,11 +62,14 @@ def test_the_core_trains_and_solves_without_the_extra(
 ) -> None:
 
     cell = make_cell(train={"steps": 2}).model_dump(mode="json")
-    given = json.dumps([sorted(PIPELINE), OUTSIDE, cell, str(make_arrays()), str(tmp_path)])
+    readme = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
+    given = json.dumps([sorted(PIPELINE), OUTSIDE, cell, str(make_arrays()), str(tmp_path), readme])
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT], input=given, capture_output=True, text=True, cwd=ROOT, check=False
     )
-    assert run.stdout.startswith("1234341221434321\t"), run.stderr
+    solved, trained = run.stdout.splitlines()[:2]
+    assert len(readme.splitlines()) <= 5 and solved.endswith(" verified")
+    assert trained.startswith("1234341221434321\t"), run.stderr
     assert "pip install 'serrm[pipeline]'" in run.stderr.splitlines()[-1]
     assert (run.returncode, "Traceback" in run.stderr) == (1, False)
 

@@ -53,7 +53,7 @@ def checkpoint(cell: TrainCell, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def oracle(cell: TrainCell, monkeypatch: pytest.MonkeyPatch) -> LoadedModel:
     """The command finds a model that solves every Sudoku at its third step."""
     loaded = LoadedModel(make_oracle(build_model(cell.model, 11), lambda question, _: 3), cell, {"side": 9})
-    monkeypatch.setattr("serrm.inference.load.load_model", lambda folder, device: loaded)
+    monkeypatch.setattr("serrm.solving.model.load_model", lambda folder, device: loaded)
     return loaded
 
 
@@ -255,12 +255,11 @@ def test_without_puzzles_a_terminal_is_no_input(
 def test_the_packaged_checkpoint_is_the_default(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("serrm.commands.solve.files", lambda package: tmp_path)
-    assert main(["solve", EASY]) == 2
+    monkeypatch.setattr("serrm.solving.model.PACKAGED", tmp_path)
+    assert main(["solve", EASY]) == 1
     error = capsys.readouterr().err
-    assert "none came with this installation" in error and error.count("\n") == 1
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "sudoku").symlink_to(checkpoint)
+    assert "none of the packaged checkpoints (there are none)" in error and error.count("\n") == 1
+    (tmp_path / "sudoku").symlink_to(checkpoint)
     assert main(["solve", EASY, "--max-steps", "1"]) in (0, 1)
     assert capsys.readouterr().out.count("\t") >= 3
 

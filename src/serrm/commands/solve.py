@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Write = Callable[[str], Any]
 WINDOW, TRACED_WINDOW = 8192, 64  # puzzles on their way; those traced keep all their predictions
-BATCH_SIZES = {"cpu": 8, "cuda": 512}  # 9×9 Sudoku at once
 
 
 class Notation(StrEnum):
@@ -89,28 +87,27 @@ def solve(
 
     Exit code 1 if some puzzle has no verified answer. Of equally likely symbols the first is taken.
     """
-    arguments, folder = puzzles or _piped(), checkpoint or packaged_checkpoint()
+    arguments = puzzles or _piped()
     _check(picture, is_exact)
-    from serrm.inference.load import load_model
+    from serrm.solving.model import load
     from serrm.solving.puzzle_stream import read_arguments
     from serrm.solving.solve import SolveOptions, Solver
-    from serrm.training.device import choose_device, keep_memory
+    from serrm.training.device import keep_memory
 
     keep_memory()
-    place, has_trace = choose_device(device), is_traced or picture is not None
-    loaded = load_model(folder, place)
+    model, has_trace = load(checkpoint or "sudoku", device=device), is_traced or picture is not None
     options = SolveOptions(
         max_steps=max_steps,
         restarts=restarts,
-        batch_size=batch_size or BATCH_SIZES.get(place.type, BATCH_SIZES["cpu"]),
+        batch_size=batch_size,
         patience=patience,
         is_exact=is_exact,
         has_trace=has_trace,
         seed=seed,
         window=TRACED_WINDOW if has_trace else WINDOW,
     )
-    entries = read_arguments(arguments, _standard_input(), loaded.cell.task)
-    if not _written(Solver(loaded, options).solve(entries), target, notation, is_traced, picture):
+    entries = read_arguments(arguments, _standard_input(), model.cell.task)
+    if not _written(Solver(model, options).solve(entries), target, notation, is_traced, picture):
         raise typer.Exit(1)
 
 
@@ -120,16 +117,6 @@ def _check(picture: Path | None, is_exact: bool) -> None:
         raise typer.BadParameter(f"{str(picture)!r} is neither .png nor .gif", param_hint="--trace-file")
     for package in ["matplotlib"] * (picture is not None) + ["ortools"] * is_exact:
         need(package)
-
-
-def packaged_checkpoint() -> Path:
-    """The checkpoint that came with the package. A usage error where there is none."""
-    folder = Path(str(files("serrm") / "checkpoints" / "sudoku"))
-    if not folder.is_dir():
-        raise typer.BadParameter(
-            f"give one, for none came with this installation ({folder} is missing)", param_hint="--checkpoint"
-        )
-    return folder
 
 
 def _piped() -> list[str]:

@@ -7,6 +7,7 @@ are those of the questions.)
 import csv
 import io
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from enum import StrEnum
 
 import numpy as np
 from jaxtyping import UInt8
+
+from serrm.puzzles.maze.grid import parse_maze
+from serrm.puzzles.sudoku.text import parse_grid
 
 NETWORK = "network"  # what found an answer, unless it is named otherwise
 
@@ -67,6 +71,14 @@ class Answer:
     seconds: float = 0.0
     remark: str = ""
     trace: Trace | None = None
+
+    @property
+    def grid(self) -> UInt8[np.ndarray, "R C"]:
+        """The answer as an array: a Sudoku's values 1…n, a maze's tokens, an ARC grid's colours; 0 × 0 without one."""
+        if not self.answer or self.task.startswith("arc"):
+            return np.array(json.loads(self.answer or "[[]]"), dtype=np.uint8)
+        cells = parse_maze(self.answer) if self.task == "maze" else parse_grid(self.answer)
+        return cells.reshape(math.isqrt(len(cells)), -1)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ puzzle becomes an entry that says why. (The paper's tasks, in their published no
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,22 @@ class Entry:
     text: str
     question: Question | None
     error: str = ""
+
+
+def entries_of(puzzles: Any, place: str = "puzzle") -> Iterator[Entry]:
+    """The puzzles of Python values: texts, arrays `n n` or `B n n`, decoded JSON, or iterables of these."""
+    if hasattr(puzzles, "tolist"):  # of NumPy or torch
+        puzzles = puzzles.tolist()
+    match puzzles:
+        case str():
+            yield from entries_of_text(puzzles, place)
+        case dict() | [[int(), *_], *_]:
+            yield from entries_of_value(puzzles, place)
+        case Iterable():
+            for number, each in enumerate(puzzles, start=1):
+                yield from entries_of(each, f"{place} {number}")
+        case _:
+            yield from entries_of_value(puzzles, place)
 
 
 def entries_of_text(text: str, place: str, name: str = "") -> Iterator[Entry]:

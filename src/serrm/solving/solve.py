@@ -21,6 +21,8 @@ from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
 from serrm.solving.questions import ARC, Entry, Question
 from serrm.solving.subjects import SUBJECTS, Subject, num_symbols
 
+BATCH_SIZES = {"cpu": 8, "cuda": 512}
+
 
 @dataclass(frozen=True)
 class SolveOptions:
@@ -31,7 +33,7 @@ class SolveOptions:
 
     max_steps: int = 128
     restarts: int = 0
-    batch_size: int = 32  # 9×9 Sudoku at once; larger grids fewer, smaller ones more
+    batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: as BATCH_SIZES says
     patience: int | None = None
     is_exact: bool = False
     has_trace: bool = False
@@ -53,6 +55,8 @@ class Solver:
 
     def __init__(self, loaded: LoadedModel, options: SolveOptions) -> None:
         self.loaded, self.options = loaded, options
+        self.device = loaded.model.initial.device
+        self.batch_size = options.batch_size or BATCH_SIZES[self.device.type]
         self.task = ARC if loaded.cell.task.startswith(ARC) else loaded.cell.task
         self.groups: dict[tuple[str, int], Group] = {}
         self.pending: dict[int, tuple[Entry, Question, Group]] = {}
@@ -108,8 +112,9 @@ class Solver:
         try:
             found = group.searcher.step()
         except torch.OutOfMemoryError as error:
-            device, size = self.loaded.model.initial.device, self.options.batch_size
-            raise ValueError(f"{device} has too little memory for a batch of {size}") from error
+            raise ValueError(
+                f"{self.device} has too little memory for a batch of {self.batch_size}"
+            ) from error
         for each in found:
             entry, question, _ = self.pending.pop(each.key)
             self.done[each.key] = self._answer(entry, question, group.subject, each)
@@ -149,7 +154,7 @@ class Solver:
         side, symbols, rule = subject.side, num_symbols(subject), VERIFIERS.get(question.task)
         plan = Plan(
             max_steps=options.max_steps,
-            batch_size=rows_at_once(side, options.batch_size, symbols),
+            batch_size=rows_at_once(side, self.batch_size, symbols),
             verify=rule,
             patience=PATIENCE if rule is None and options.patience is None else options.patience,
             keeps_history=options.has_trace,

@@ -53,6 +53,14 @@ def write_checkpoint(
         write_sums(folder)
 
 
+def copy_for_prediction(checkpoint: Path, target: Path) -> None:
+    """Make a checkpoint of another one's averaged weights and settings, from which no training goes on."""
+    with new_directory(target) as folder:
+        for name in (MODEL, CONFIG):
+            shutil.copyfile(checkpoint / name, folder / name)
+        write_sums(folder)
+
+
 def write_sums(folder: Path) -> None:
     """Write the hashes of all files, and wait until they are on the disk itself: a power cut later finds them whole."""
     names = [name for name in file_names(folder) if name != SUMS]

@@ -1,0 +1,139 @@
+"""The Python API: a model that answers puzzles, by its folder, its name in the package, or its name on the Hub.
+
+`serrm.load` and `serrm.Model` are what `import serrm` offers. `serrm solve`, MLflow's models and the Hub use the same
+object, and it is a `LoadedModel`, as the stages evaluate them.
+"""
+
+import math
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from serrm.extra import need
+from serrm.inference.load import LoadedModel, load_model
+from serrm.inference.predict import predict_logits
+from serrm.puzzles.alphabet import alphabet
+from serrm.solving.answers import Answer
+from serrm.solving.card import CARD, model_card
+from serrm.solving.questions import entries_of
+from serrm.solving.solve import SolveOptions, Solver
+from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
+from serrm.training.device import choose_device
+
+PACKAGED = Path(str(files("serrm") / "checkpoints"))
+SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
+
+
+class Model(LoadedModel):
+    """A checkpoint at work: `model` is the network, `cell` its settings, `config` all that its config.json says."""
+
+    def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
+        """The answer to every puzzle, in order; `answer.status` says what is known of it, and no answer called
+        verified is wrong.
+
+        Args:
+            puzzles: one, or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
+                0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, of which every
+                test input is answered.
+            options: fields of `SolveOptions`, such as `max_steps`, `restarts`, `is_exact`, `has_trace`.
+
+        Raises:
+            ValueError: the device has too little memory for the batch. A malformed puzzle is an answer that says so.
+        """
+        return list(Solver(self, SolveOptions(**options)).solve(entries_of(puzzles)))
+
+    def predict(
+        self,
+        tokens: Integer[Tensor, "B I"],
+        steps: int | Sequence[int] = 16,
+        task_types: Integer[Tensor, " B"] | None = None,
+    ) -> dict[int, Float[Tensor, "B I K"]]:
+        """Logits after each number of supervision steps asked for, of one pass over the deepest.
+
+        Args:
+            tokens: grids of I cells, row by row, in the alphabet of the task: of Sudoku 1 is a blank, 2…n+1 the digits.
+            steps: one or several.
+            task_types: rows of the task-type table, of which ARC has one for every variant of a task; by default 0.
+
+        Raises:
+            ValueError: a token that the task does not have, no step, or a size that the model cannot take.
+        """
+        asked, device = {steps} if isinstance(steps, int) else set(steps), self.model.initial.device
+        num_symbols = alphabet(self.cell.task, math.isqrt(tokens.shape[1])).num_symbols
+        if not asked or min(asked) < 1:
+            raise ValueError(f"supervision steps are counted from 1, and are not {steps}")
+        if wrong := [token for token in tokens.unique().tolist() if not 0 <= token < num_symbols]:
+            raise ValueError(f"token {wrong[0]} is none of the {num_symbols} of this task and size")
+        types = torch.zeros(len(tokens), dtype=torch.long) if task_types is None else task_types
+        vectors = self.model.task_vectors(types.to(device).long())
+        shown = tokens.to(device).long()
+        return dict(predict_logits(self.model, shown, num_symbols, sorted(asked), task_vectors=vectors))
+
+    def save_pretrained(self, folder: str | Path, name: str = "") -> None:
+        """Write weights, settings, their sums and a model card as a folder that appears whole; `name` heads the card.
+
+        Raises ValueError rather than replace a folder that holds anything else.
+        """
+        target = Path(folder)
+        if target.exists() and (other := sorted({path.name for path in target.iterdir()} - SHIPPED)):
+            raise ValueError(
+                f"{target}: holds {other[0]}, which is no part of a saved model: choose a new folder"
+            )
+        write_checkpoint(target, self.model.state_dict(), None, self.config)
+        (target / CARD).write_text(model_card(self.cell, self.config, name or target.name), encoding="utf-8")
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """Save to a repository of the Hub; returns the address of the commit.
+
+        `options` are those of huggingface_hub's mixin, such as `private`, `token`, `branch`, `commit_message`.
+        """
+        need("huggingface_hub")
+        from serrm.solving.hub import push
+
+        with TemporaryDirectory() as place:
+            self.save_pretrained(Path(place) / "model", repo_id)
+            return push(Path(place) / "model", repo_id, **options)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, device: str = "auto", **options: Any) -> "Model":
+        """The packaged model of that name, else the one of a folder, else of the Hub as `owner/name`.
+
+        A `Path` is always a folder. `options` are those of huggingface_hub's mixin, such as `revision`, `token`.
+
+        Raises ValueError if the name is none of these, or the checkpoint damaged.
+        """
+        folder = Path(name)
+        if isinstance(name, str) and name in packaged():
+            folder = PACKAGED / name
+        elif isinstance(name, str) and not folder.is_dir():
+            folder = _from_hub(name, options)
+        loaded = load_model(folder, choose_device(device))
+        return cls(loaded.model, loaded.cell, loaded.config)
+
+
+def load(name: str | Path = "sudoku", *, device: str = "auto", **options: Any) -> Model:
+    """`Model.from_pretrained`, by default of the packaged Sudoku model."""
+    return Model.from_pretrained(name, device=device, **options)
+
+
+def packaged() -> list[str]:
+    """The names of the checkpoints that came with the package."""
+    return sorted(path.parent.name for path in PACKAGED.glob(f"*/{CONFIG}"))
+
+
+def _from_hub(name: str, options: dict[str, Any]) -> Path:
+    if name.count("/") != 1 or name[0] in "./":
+        known = ", ".join(packaged()) or "there are none"
+        raise ValueError(
+            f"{name!r}: no folder, none of the packaged checkpoints ({known}), nor a name on the Hub (owner/name)"
+        )
+    need("huggingface_hub")
+    from serrm.solving.hub import pull
+
+    return pull(name, **options)

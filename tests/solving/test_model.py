@@ -1,0 +1,177 @@
+"""The Python API: what is loaded solves, predicts, and comes back from a folder or the Hub with the same logits."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import serrm
+from serrm import extra
+from serrm.config import TrainCell
+from serrm.inference.load import load_model
+from serrm.models.registry import build_model
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side, is_solution
+from serrm.puzzles.sudoku.text import format_grid
+from serrm.solving.answers import Status
+
+CPU = torch.device("cpu")
+MAZE = "S  #" + " # #" + "    " + "## G"
+
+
+@pytest.fixture(scope="module")
+def model() -> serrm.Model:
+    return serrm.load(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def questions() -> np.ndarray:
+    puzzles = generate_puzzles(box_for_side(9), 3, np.random.default_rng(77), (40, 45))
+    return np.stack([each.question.reshape(9, 9) for each in puzzles])
+
+
+@pytest.fixture(scope="module")
+def untrained(make_cell: Callable[..., TrainCell]) -> Callable[..., serrm.Model]:
+    """A random model of a task."""
+
+    def make(task: str, num_symbols: int, **config: Any) -> serrm.Model:
+        cell = make_cell(task=task, model={"layers": 1, "h_cycles": 1, "l_cycles": 1, "symbols": "untied"})
+        built = build_model(
+            cell.model, num_symbols, torch.Generator().manual_seed(0), num_task_types=4
+        ).eval()
+        facts = {"cell": cell.model_dump(mode="json"), "num_symbols": num_symbols, "side": 4}
+        return serrm.Model(built, cell, facts | config)
+
+    return make
+
+
+def logits(model: serrm.Model, questions: np.ndarray) -> Tensor:
+    return model.predict(torch.from_numpy(questions.reshape(len(questions), -1) + 1), 3)[3]
+
+
+def test_puzzles_come_as_text_arrays_tensors_or_lists(model: serrm.Model, questions: np.ndarray) -> None:
+    texts = [format_grid(question.reshape(-1)) for question in questions]
+    answers = model.solve(texts, max_steps=32)
+    assert [answer.status for answer in answers] == [Status.VERIFIED] * 3
+    for answer, question in zip(answers, questions, strict=True):
+        assert is_solution(answer.grid.reshape(-1), box_for_side(9))
+        assert ((answer.grid == question) | (question == 0)).all()
+    for same in (questions, torch.from_numpy(questions), list(questions), questions.tolist(), iter(texts)):
+        assert [answer.answer for answer in model.solve(same, max_steps=32)] == [
+            each.answer for each in answers
+        ]
+    for one in (texts[0], questions[0], questions[0].tolist()):
+        assert [answer.answer for answer in model.solve(one, max_steps=32)] == [answers[0].answer]
+
+
+def test_what_is_no_puzzle_is_an_answer_that_says_so(model: serrm.Model) -> None:
+    bad, of_maze, number = model.solve(["12", MAZE, 7], max_steps=1)
+    assert (bad.status, of_maze.status, number.status) == ("malformed", "unsupported", "malformed")
+    assert bad.place == "puzzle 1" and bad.grid.size == 0
+
+
+def test_mazes_and_arc_tasks_have_grids_too(untrained: Callable[..., serrm.Model]) -> None:
+    (maze,) = untrained("maze", 6).solve(MAZE, max_steps=1)
+    assert maze.task == "maze" and maze.grid.shape == (4, 4)
+    arc = untrained("arc_agi_1", 12, puzzles=["aa"], side=4)
+    task = {"name": "aa", "train": [], "test": [{"input": [[1, 2]]}, {"input": [[3]]}]}
+    first, second = arc.solve(task, max_steps=1)
+    assert (first.task, first.place, second.place) == ("arc", "puzzle test 1", "puzzle test 2")
+    assert first.grid.ndim == 2
+
+
+def test_logits_are_those_that_the_stages_evaluate(model: serrm.Model, questions: np.ndarray) -> None:
+    tokens = torch.from_numpy(questions.reshape(3, -1) + 1)
+    found = model.predict(tokens, (1, 3))
+    assert list(found) == [1, 3] and found[3].shape == (3, 81, 11)
+    assert torch.equal(found[3], logits(model, questions))
+    for wrong, steps in ((tokens + 10, 1), (tokens, 0), (tokens, ())):
+        with pytest.raises(ValueError, match=r"token 1\d is none of the 11|counted from 1"):
+            model.predict(wrong, steps)
+
+
+def test_saved_and_loaded_it_gives_identical_logits(
+    model: serrm.Model, questions: np.ndarray, tmp_path: Path
+) -> None:
+    model.save_pretrained(tmp_path / "saved")
+    again = serrm.Model.from_pretrained(tmp_path / "saved", device="cpu")
+    assert torch.equal(logits(again, questions), logits(model, questions))
+    staged = load_model(tmp_path / "saved", CPU)
+    assert (staged.cell, staged.config) == (model.cell, model.config)
+    again.save_pretrained(str(tmp_path / "saved"))  # over itself
+    card = (tmp_path / "saved" / "README.md").read_text()
+    assert "| parameters | 163,968, task types included |" in card and "1,000 puzzles" in card
+    (tmp_path / "saved" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds notes\.txt"):
+        model.save_pretrained(tmp_path / "saved")
+
+
+def test_what_has_few_facts_has_a_card(untrained: Callable[..., serrm.Model], tmp_path: Path) -> None:
+    untrained("maze", 6).save_pretrained(tmp_path / "maze")
+    assert "| task | maze, grids of side 4, 6 symbols |" in (tmp_path / "maze" / "README.md").read_text()
+
+
+def test_the_hub_gives_back_what_was_pushed(
+    model: serrm.Model, questions: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Api:
+        """Of a Hub that is a folder."""
+
+        def __init__(self, token: str | None) -> None:
+            assert token == "secret"
+
+        def create_repo(self, repo_id: str, **options: Any) -> Any:
+            return type("Url", (), {"repo_id": repo_id})
+
+        def upload_folder(self, repo_id: str, folder_path: Path, **options: Any) -> str:
+            shutil.copytree(folder_path, tmp_path / repo_id)
+            return f"https://hub/{repo_id}"
+
+    monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Api)
+    monkeypatch.setattr("serrm.solving.hub.snapshot_download", lambda name, **options: tmp_path / name)
+    monkeypatch.setattr(
+        "huggingface_hub.hub_mixin.hf_hub_download",
+        lambda repo_id, filename, **_: tmp_path / repo_id / filename,
+    )
+    assert model.push_to_hub("me/sudoku", token="secret") == "https://hub/me/sudoku"
+    header = (tmp_path / "me" / "sudoku" / "README.md").read_text()
+    assert "tags: [serrm, se_rrm, sudoku," in header and 'serrm.load("me/sudoku")' in header
+    again = serrm.load("me/sudoku", device="cpu", revision="main")
+    assert torch.equal(logits(again, questions), logits(model, questions))
+
+
+def test_a_name_that_is_nothing_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sudokus", "a/b/c", "/nowhere"):
+        with pytest.raises(ValueError, match=r"packaged checkpoints \(sudoku\)"):
+            serrm.load(name)
+    with pytest.raises(ValueError, match="no checkpoint here"):
+        serrm.load(tmp_path)
+    monkeypatch.setattr(extra, "find_spec", lambda package: None)
+    with pytest.raises(ValueError, match="needs huggingface_hub"):
+        serrm.load("me/sudoku")
+
+
+def test_import_serrm_is_light_and_solving_imports_the_core_alone() -> None:
+    """What `serrm solve` waits for beside torch: no package of the extra, none of torch's compilers."""
+    program = """
+import sys, json, serrm
+light = "torch" in sys.modules or "numpy" in sys.modules
+from serrm.cli import main
+main(["solve", "--max-steps", "1", "1" * 81])
+print(json.dumps([light, sorted(sys.modules)]))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    is_heavy, names = json.loads(run.stdout.splitlines()[-1])
+    assert not is_heavy
+    heavy = extra.PIPELINE | {"pandas", "sympy", "torch._inductor", "torch._dynamo"}
+    assert not heavy & set(names)
+    with pytest.raises(AttributeError, match="no attribute 'solve'"):
+        serrm.solve  # noqa: B018
