@@ -153,7 +153,7 @@ def check_everything(client: MlflowClient, profile: str) -> None:
     models = mlflow.search_logged_models(
         [run.info.experiment_id], filter_string=f"source_run_id = '{run.info.run_id}'", output_format="list"
     )
-    assert len(models) == 1
+    assert len(models) == 1 and models[0].status == "READY"
     artifacts = {each.path for each in client.list_artifacts(run.info.run_id)}
     assert artifacts >= {"metrics.json", "examples"}
     assert [each.path for each in client.list_artifacts(run.info.run_id, "examples")] == ["examples/00.svg"]

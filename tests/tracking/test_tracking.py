@@ -215,9 +215,11 @@ def test_a_training_is_described(root: Path, client: MlflowClient, pointer: Path
         "code_hash": "c" * 64,
         "training": training,
     }
+    (checkpoint / "config.json").write_text(json.dumps(config))
     with cell_run(root, "ci", "cell", pointer, params={}) as run:
         run.log_training(config, "cell", checkpoint, Path("data/arrays/ci/sudoku"))
     found = stored(client, run)
+    assert found.info.end_time - found.info.start_time == 1500
     assert found.data.metrics["model/parameters_with_task_types"] == 1016
     assert found.data.metrics["train/puzzle_steps_per_second"] == 16.0
     assert found.data.metrics["train/peak_memory_bytes"] == 10**8

@@ -1,5 +1,6 @@
-"""`serrm track sync`: what the files say of every run, told to MLflow again."""
+"""`serrm track`: what the files say of every run, told to MLflow again; a cell's model given a name in its registry."""
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,14 @@ if TYPE_CHECKING:
     from serrm.reporting.results import Evaluation
     from serrm.tracking.sync import Settings
 
-track = typer.Typer(help="MLflow: make the runs again from the files.", no_args_is_help=True)
+track = typer.Typer(
+    help="MLflow: make the runs again from the files, give a model a name.", no_args_is_help=True
+)
 
 
 @track.callback()
 def about() -> None:
-    """MLflow: make the runs again from the files."""
+    """MLflow: make the runs again from the files, give a model a name."""
 
 
 @track.command()
@@ -23,15 +26,12 @@ def sync(
     profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: all that have results."),
 ) -> None:
     """Bring MLflow up to what checkpoints, training logs, metrics and reports say; twice adds nothing."""
-    import logging
-
     from serrm.project import check_profile, find_root
     from serrm.store import tracking_uri
     from serrm.tracking.files import cells_with_files, profiles_with_files
     from serrm.tracking.sync import sync as sync_profile
 
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    _quieten()
     root = find_root(Path.cwd()).resolve()
     if profile is not None:
         check_profile(profile, root)
@@ -44,6 +44,32 @@ def sync(
             without = f"; without {', '.join(synced.missing)}" if synced.missing else ""
             typer.echo(f"{each} {synced.name}: {synced.outcome}{without}")
     typer.echo(f"in {tracking_uri(root)}")
+
+
+@track.command()
+def register(
+    cell: str = typer.Argument(..., metavar="CELL", help="Of a finished training, such as sudoku-se_rrm-s0."),
+    profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: the active one."),
+    name: str | None = typer.Option(None, help="Of the registered model. Default: the cell's."),
+    alias: str | None = typer.Option(
+        None, help="That is to mean this training. Default: the profile's name."
+    ),
+) -> None:
+    """Give the model of a cell a name and an alias in MLflow's registry; what others load it by."""
+    from serrm.project import check_profile, find_root, project_params
+    from serrm.tracking.registry import register as register_cell
+
+    _quieten()
+    root = find_root(Path.cwd()).resolve()
+    profile = profile or str(project_params(root)["profile"])
+    check_profile(profile, root)
+    typer.echo(register_cell(root, profile, cell, name or cell, alias or profile))
+
+
+def _quieten() -> None:
+    """MLflow's own words are none of ours."""
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _settings(root: Path) -> "Settings":

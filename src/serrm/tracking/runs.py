@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import mlflow
 from mlflow.entities import Dataset, DatasetInput, Metric, RunStatus, RunTag
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 
-from serrm.manifest import hash_file
 from serrm.reporting.results import Evaluation
+from serrm.tracking.models import log_model
 from serrm.tracking.store import CURRENT, TRAINING, connect, experiments, known_run, new_run, tagged_runs
 from serrm.tracking.words import cell_tags, description, headline, training_digest
 from serrm.training.interrupt import Interrupted
@@ -31,6 +30,10 @@ class CellRun:
     profile: str
     run_id: str
     experiment: str
+    start: int  # in milliseconds since 1970
+    end: int | None = (
+        None  # of its training, which is what its duration tells; now, while that is not finished
+    )
     logged: frozenset[str] = frozenset()  # metrics that the run had when it was opened
     known: dict[str, set[tuple[int, float]]] = field(default_factory=dict)  # (step, value) by metric
     pending: list[Metric] = field(default_factory=list)
@@ -39,7 +42,8 @@ class CellRun:
     def open(cls, client: MlflowClient, profile: str, run_id: str) -> "CellRun":
         """A run of the store, with the names of what has been logged to it."""
         run = client.get_run(run_id)
-        return cls(client, profile, run_id, str(run.info.experiment_id), frozenset(run.data.metrics))
+        info, logged = run.info, frozenset(run.data.metrics)
+        return cls(client, profile, run_id, str(info.experiment_id), info.start_time, info.end_time, logged)
 
     def history(self, name: str) -> set[tuple[int, float]]:
         """What the run had of a metric when it was opened, as (step, value); asked for once."""
@@ -86,7 +90,8 @@ class CellRun:
             }
         )
         self.log_dataset(arrays.name, config["data_hash"], arrays.as_posix())
-        self.log_checkpoint(name, checkpoint, hash_file(checkpoint / "model.safetensors"))
+        log_model(self.client, self.run_id, name, checkpoint)
+        self.end = self.start + int(1000 * facts["seconds"])
         self.become_current(name)
 
     def log_told(self, evaluation: Evaluation) -> None:
@@ -147,20 +152,6 @@ class CellRun:
         """Set tags; the run's description is the tag mlflow.note.content."""
         self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
 
-    def log_checkpoint(self, name: str, path: Path, digest: str) -> None:
-        """Register the checkpoint by where DVC keeps it, without copying it; once."""
-        known = mlflow.search_logged_models(
-            [self.experiment], filter_string=f"source_run_id = '{self.run_id}'", output_format="list"
-        )
-        if any(model.tags.get("sha256") == digest for model in known):
-            return
-        mlflow.create_external_model(
-            name=name,
-            source_run_id=self.run_id,
-            tags={"dvc_path": path.as_posix(), "sha256": digest},
-            experiment_id=self.experiment,
-        )
-
     def log_dataset(self, name: str, digest: str, source: str) -> None:
         """Record the training data as the run's input."""
         data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=json.dumps({"path": source}))
@@ -192,6 +183,7 @@ def cell_run(
         pointer.write_text(json.dumps({"run_id": run_id}) + "\n")
     client.update_run(run_id, RunStatus.to_string(RunStatus.RUNNING))
     run = CellRun.open(client, profile, run_id)
+    run.end = run.end if params is None else None
     status = RunStatus.FAILED
     try:
         yield run
@@ -201,7 +193,7 @@ def cell_run(
         raise
     finally:
         run.flush()
-        client.set_terminated(run_id, RunStatus.to_string(status))
+        client.set_terminated(run_id, RunStatus.to_string(status), run.end)
 
 
 def find_run(client: MlflowClient, profile: str, pointer: Path, training: str | None) -> str | None:
