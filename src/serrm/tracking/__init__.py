@@ -7,4 +7,6 @@ from the pipeline's files (`sync`).
 
 import os
 
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before anything imports mlflow
+# Before anything imports mlflow.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
