@@ -14,7 +14,7 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     """Build every table and figure of a profile, and the page that holds them."""
     from serrm.config import TrainCell, read_cell, read_params
     from serrm.grid import Grid
-    from serrm.reporting.hyperparameters import CellSettings
+    from serrm.reporting.settings import CellSettings
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
     from serrm.resolve import train_cell
@@ -27,7 +27,7 @@ def tabulate(profile: str = typer.Option(...)) -> None:
         name = f"{task}-{model}-s{seed}.json"
         here[task, model] = read_cell(TrainCell, layout.config / "train" / name).model_dump(mode="json")
         at_paper_scale[task, model] = train_cell(params, "paper", task, model, seed).model_dump(mode="json")
-    places = Places.under(layout.reports, layout.predictions)
+    places = Places(layout.reports, layout.predictions)
     build(profile, cells, CellSettings(here, at_paper_scale), places, provenance())
     mirror_report(ROOT, profile)
 

@@ -1,17 +1,11 @@
-"""Small puzzles of each task with an answer, as tokens; a figure's pixels."""
+"""Small puzzles of each task with an answer, as tokens."""
 
-import io
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from PIL import Image
 
-from serrm.drawing.figure import figure_bytes
 from serrm.puzzles.arc.canvas import encode
 from serrm.puzzles.maze.grid import parse_maze
 
@@ -68,24 +62,3 @@ def maze(puzzles: dict[str, Puzzle]) -> Puzzle:
 @pytest.fixture
 def arc(puzzles: dict[str, Puzzle]) -> Puzzle:
     return puzzles["arc_agi_1"]
-
-
-Look = Callable[[Axes, float, float], str]
-
-
-@pytest.fixture
-def looked_at() -> Callable[[Figure], Look]:
-    """A function from a figure to one that says the colour in its PNG at (row, column) of some axes."""
-
-    def look_at(figure: Figure) -> Look:
-        image = Image.open(io.BytesIO(figure_bytes(figure, ".png"))).convert("RGB")
-
-        def colour(axes: Axes, row: float, column: float) -> str:
-            x, y = axes.transData.transform((column, row))
-            pixel = image.getpixel((int(x), image.height - 1 - int(y)))
-            assert isinstance(pixel, tuple)
-            return f"#{bytes(pixel).hex().upper()}"
-
-        return colour
-
-    return look_at

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.files import kind_of, read_examples, read_scene
+from serrm.drawing.files import kind_of, read_scene
 from serrm.drawing.panels import Panel
 from serrm.drawing.scenes import Item, Scene, Wanted, columns_of, rows_of
 from serrm.puzzles.arc.canvas import decode
-from serrm.puzzles.maze.grid import format_maze, parse_maze
+from serrm.puzzles.maze.grid import format_maze
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.text import parse_grid
 
@@ -118,14 +118,6 @@ def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
     assert titles == ["x_challenges.json: abc", "x_challenges.json: abc", "abc", "both.json: abc"]
 
 
-def test_challenges_without_solutions_have_no_answers(write: Any) -> None:
-    path = write("x_challenges.json", {"abc": CHALLENGE})
-    scene = read_scene(path, Wanted())
-    assert [item.answer for item in scene.items] == [None, None]
-    with pytest.raises(ValueError, match=r"x_challenges\.json: has no answers to abc"):
-        read_scene(path, Wanted(has_answer=True))
-
-
 def test_attempts_come_from_a_submission(write: Any) -> None:
     path = write("abc.json", PUZZLE)
     attempts = [{"attempt_1": [[1]], "attempt_2": [[2, 2]]}, {"attempt_1": [[9]], "attempt_2": [[0]]}]
@@ -165,13 +157,6 @@ def test_predictions_of_every_notation(write: Any, content: str) -> None:
     assert np.array_equal(item.predictions["prediction"], parse_grid(PREDICTED) + 1)
 
 
-def test_predicted_mazes_keep_their_spaces(write: Any) -> None:
-    path = write("a.csv", f"{HEADER}m,{MAZE},{MAZE_ANSWER},4\n")
-    predicted = " oo o#oo "
-    (item,) = read_scene(path, Wanted(prediction=write("answers", predicted + "\n"))).items
-    assert np.array_equal(item.predictions["prediction"], parse_maze(predicted))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -200,21 +185,6 @@ def example(**changes: Any) -> dict[str, Any]:
         "predictions": predictions,
         "is_right": True,
     } | changes
-
-
-def test_examples_have_a_trace(write: Any) -> None:
-    content = {"task": "sudoku", "examples": [example(name="p6"), example()]}
-    path = write("sudoku-trm-s0/examples.json", content)
-    scenes = read_examples(path)
-    assert [scene.title for scene in scenes] == ["sudoku-trm-s0: 4x4, p6", "sudoku-trm-s0: 4x4, p7"]
-    assert read_examples(write("sudoku-hrm-s1.json", content))[0].title == "sudoku-hrm-s1: 4x4, p6"
-    for source in (path, path.parent):
-        scene = read_scene(source, Wanted(2))
-        assert (scene.task, scene.side, scene.title) == ("sudoku", 4, scenes[1].title)
-        (item,) = scene.items
-        assert sorted(item.trace) == [1, 2, 16]
-        assert item.answer is not None
-        assert np.array_equal(item.trace[16], item.answer)
 
 
 @pytest.mark.parametrize(
@@ -257,12 +227,6 @@ def test_what_is_not_there_is_said_with_the_file(
     with pytest.raises(ValueError, match=rf"{path}(:\d+)?: {message}") as raised:
         read_scene(path, wanted)
     assert "\n" not in str(raised.value)
-
-
-def test_examples_have_their_own_predictions(write: Any) -> None:
-    path = write("a.json", {"task": "sudoku", "examples": [example()]})
-    with pytest.raises(ValueError, match=r"a\.json: holds predictions"):
-        read_scene(path, Wanted(prediction=path))
 
 
 def captions(rows: list[list[Panel | None]]) -> list[list[str | None]]:

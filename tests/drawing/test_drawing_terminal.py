@@ -1,7 +1,6 @@
 """Drawings in a terminal: digits in order, official colours, marks; as wide as there is room, plain if need be."""
 
 import io
-import itertools
 from typing import Any
 
 import numpy as np
@@ -86,39 +85,6 @@ def test_a_plain_sudoku_marks_what_is_wrong_and_what_changed(sudoku: Any) -> Non
     assert lines[-1] == "* wrong    ' changed since the panel before"
 
 
-def test_a_coloured_sudoku_has_a_ground_where_wrong_and_a_line_where_changed(sudoku: Any) -> None:
-    prediction = sudoku.answer.copy()
-    prediction[1] = 5
-    panel = prediction_panel(*sudoku.basis, prediction, answer=sudoku.answer, before=sudoku.answer)
-    lines = coloured([[panel]])
-    cells = {
-        (row, column): lines[2 + row + row // 2][1 + 2 * column + 2 * (column // 2)]
-        for row, column in itertools.product(range(4), repeat=2)
-    }
-    for (row, column), (character, _, ground, is_underlined) in cells.items():
-        is_wrong = (row, column) == (0, 1)
-        assert character == str(prediction[4 * row + column] - 1)
-        assert bool(ground) == is_underlined == is_wrong
-    given_colours = {cells[row, column][1] for row, column in np.argwhere(panel.is_given).tolist()}
-    assert given_colours == {""}
-    assert cells[1, 3][1] not in ("", cells[0, 1][1])
-
-
-def test_a_plain_maze_is_the_file_s_characters(maze: Any) -> None:
-    text = plain([[question_panel(*maze.basis), answer_panel(*maze.basis, maze.answer)]])
-    rows = grid_of(text, 4)
-    gap = len("question") + 4
-    assert [row[:4] for row in rows] == ["S # ", "  # ", "#  #", "   G"]
-    assert [row[gap : gap + 4] for row in rows] == ["So# ", " o# ", "#oo#", "  oG"]
-
-
-def test_a_plain_maze_has_other_characters_where_it_is_wrong(maze: Any) -> None:
-    prediction = parse_maze(" o# " + "oo# " + "#  #" + "  oG")
-    text = plain([[prediction_panel(*maze.basis, prediction, answer=maze.answer)]])
-    assert grid_of(text, 4) == ["!o# ", "xo# ", "#..#", "  oG"]
-    assert "x not on the answer's path    . on the answer's path only    ! not as given" in text
-
-
 def test_a_coloured_maze_has_a_line_through_its_path(maze: Any) -> None:
     lines = coloured([[answer_panel(*maze.basis, maze.answer)]])[2:6]
     rows = ["".join(character for character, *_ in line) for line in lines]
@@ -177,23 +143,6 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert num_captions == 5
 
 
-def test_panels_stand_side_by_side_where_there_is_room(sudoku: Any) -> None:
-    panels: list[Panel | None] = [question_panel(*sudoku.basis), None, question_panel(*sudoku.basis)]
-    wide, narrow = (plain([panels], width=width).splitlines() for width in (40, 20))
-    assert wide[0].split() == ["question", "question"]
-    assert [line for line in narrow if "question" in line] == ["question", "question"]
-
-
-def test_a_grid_too_wide_for_the_terminal_is_drawn_in_half_the_width(arc: Any) -> None:
-    lines = coloured([[answer_panel(*arc.basis, arc.answer)]], width=9)[2:4]
-    rows = [[ARC_COLOURS[token - 2] for token in row] for row in arc.answer.reshape(7, 7)[:3, :5].tolist()]
-    assert [[cell[:2] for cell in line] for line in lines] == [
-        [("▀", colour) for colour in rows[0]],
-        [("▀", colour) for colour in rows[2]],
-    ]
-    assert [ground for _, _, ground, _ in lines[0]] == rows[1]
-
-
 def test_ascii_is_enough(puzzles: dict[str, Any]) -> None:
     for puzzle in puzzles.values():
         panels: list[Panel | None] = [
@@ -209,9 +158,3 @@ def test_ascii_is_enough(puzzles: dict[str, Any]) -> None:
         )
         stream.flush()
     assert "+" in plain([[question_panel(*puzzles["sudoku"].basis)]], encoding="ascii")
-
-
-def test_markup_in_a_caption_is_text(sudoku: Any) -> None:
-    text = plain([[question_panel(*sudoku.basis, "[bold]a[/bold]")]], "[red]t[/]")
-    assert "[bold]a[/bold]" in text
-    assert text.startswith("[red]t[/]\n")

@@ -4,7 +4,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -12,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from serrm.drawing.marks import MEANINGS, marked, marks_of
 from serrm.drawing.panels import (
     answer_panel,
-    check_tokens,
     prediction_panel,
     question_panel,
     trace_panels,
@@ -54,16 +52,6 @@ def test_an_arc_panel_is_the_grid_read_off_and_its_neighbours(data: st.DataObjec
     is_same = ours.shape == right.shape and bool((ours == right).all())
     assert (panel.remark == "right") == is_same
     assert not panel.is_given.any()
-
-
-@given(st.data())
-def test_a_whole_canvas_is_right_where_the_answer_is_padding(data: st.DataObject) -> None:
-    task, side = "arc_agi_1", SIDES["arc_agi_1"]
-    answer, prediction = data.draw(grids(task)), data.draw(grids(task))
-    panel = prediction_panel(task, side, answer, prediction, answer=answer, shows_canvas=True)
-    is_wrong = (prediction != answer) & (answer != 0)
-    assert np.array_equal(panel.cells, prediction.reshape(side, side))
-    assert np.array_equal(panel.is_wrong, is_wrong.reshape(side, side))
 
 
 @given(st.data())
@@ -138,33 +126,3 @@ def test_remarks_on_a_maze_tell_other_paths_from_none() -> None:
     assert prediction_panel("maze", 6, question, other).remark == "a shortest path"
     assert question_panel("maze", 6, question).remark == "6×6"
     assert answer_panel("maze", 6, question, answer).remark == "a path of 10 steps"
-
-
-def test_remarks_on_arc_say_sizes(arc: Any) -> None:
-    assert question_panel(*arc.basis).remark == "2×2"
-    assert answer_panel(*arc.basis, arc.answer).remark == "3×5"
-    assert prediction_panel(*arc.basis, arc.question).remark == "2×2"
-    assert prediction_panel(*arc.basis, arc.question, answer=arc.answer).remark == "2×2, not 3×5"
-    nothing = np.zeros_like(arc.answer)
-    panel = prediction_panel(*arc.basis, nothing, answer=arc.answer)
-    assert (panel.remark, panel.cells.size) == ("0×0, not 3×5", 0)
-
-
-@pytest.mark.parametrize(
-    ("task", "side", "tokens", "message"),
-    [
-        ("chess", 2, [1] * 4, "task 'chess' is none of sudoku, maze, arc_agi_1, arc_agi_2"),
-        ("maze", 3, [1] * 8, "8 tokens are no 3×3 grid"),
-        ("sudoku", 7, [1] * 49, "no box shape for a grid of side 7"),
-        ("sudoku", 4, [6] * 16, "token 6 is none of the 6 of sudoku with side 4"),
-        ("arc_agi_2", 2, [1, 2, 3, 12], "token 12 is none of the 12 of arc_agi_2 with side 2"),
-    ],
-)
-def test_what_is_no_grid_of_the_task_is_refused(
-    task: str, side: int, tokens: list[int], message: str
-) -> None:
-    grid = np.array(tokens, dtype=np.uint8)
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        check_tokens(task, side, grid)
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        question_panel(task, side, grid)

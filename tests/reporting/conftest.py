@@ -9,8 +9,9 @@ from matplotlib.mathtext import MathTextParser
 
 from serrm.puzzles.arc.canvas import encode
 from serrm.puzzles.maze.grid import parse_maze
-from serrm.reporting.hyperparameters import CellSettings
+from serrm.reporting.report import build_report
 from serrm.reporting.results import load_results
+from serrm.reporting.settings import CellSettings
 from serrm.reporting.tabulate import Places, tabulate
 from serrm.scoring.intervals import wilson
 
@@ -289,6 +290,18 @@ def load(tmp_path):
     return read
 
 
+@pytest.fixture
+def report(load):
+    """Metric files as a report."""
+    return lambda files: build_report("test", *load(files))
+
+
+@pytest.fixture
+def small_files():
+    """A copy that a test may change."""
+    return json.loads(json.dumps(FILES))
+
+
 @pytest.fixture(scope="session")
 def full_report(tmp_path_factory):
     """reports/<profile> of the full profile after the stage; not to be changed."""
@@ -296,11 +309,7 @@ def full_report(tmp_path_factory):
     write_metrics(FULL_FILES, folder / "metrics")
     write_examples(folder / "examples")
     tabulate(
-        "test",
-        cells_of(FULL_FILES),
-        settings_for(FULL_FILES),
-        Places.under(folder, folder / "examples"),
-        MADE,
+        "test", cells_of(FULL_FILES), settings_for(FULL_FILES), Places(folder, folder / "examples"), MADE
     )
     return folder
 
@@ -313,7 +322,7 @@ def small_report(tmp_path_factory):
     write_metrics(files, folder / "metrics")
     (folder / "elsewhere.html").write_text("kept")
     (folder / "report.html").symlink_to(folder / "elsewhere.html")
-    tabulate("test", cells_of(files), settings_for(files), Places.under(folder, folder / "examples"), MADE)
+    tabulate("test", cells_of(files), settings_for(files), Places(folder, folder / "examples"), MADE)
     return folder
 
 
@@ -339,19 +348,5 @@ def settings():
 
 
 @pytest.fixture
-def full_cells():
-    return cells_of(FULL_FILES)
-
-
-@pytest.fixture
 def full_settings():
     return settings_for(FULL_FILES)
-
-
-@pytest.fixture
-def reports(tmp_path):
-    """reports/<profile> with the metrics and examples of all tasks."""
-    folder = tmp_path / "reports"
-    write_metrics(FULL_FILES, folder / "metrics")
-    write_examples(folder / "examples")
-    return folder

@@ -10,24 +10,6 @@ from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
 from serrm.reporting.figures.equivariance import equivariance_figure
 from serrm.reporting.figures.sizes import sizes_figure
 from serrm.reporting.figures.style import svg_text
-from serrm.reporting.paper import load_paper
-from serrm.reporting.results import load_results
-from serrm.reporting.tables import build_table
-
-
-@pytest.fixture
-def results(cells, metrics):
-    return load_results(cells, metrics)
-
-
-@pytest.fixture
-def full_results(full_cells, reports):
-    return load_results(full_cells, reports / "metrics")
-
-
-@pytest.fixture
-def depth(results):
-    return depth_figure(build_table("2", load_paper().score_tables["2"], results), "test")
 
 
 def lines_of(axes):
@@ -38,8 +20,18 @@ def texts_of(svg):
     return [text for text in ElementTree.fromstring(svg).itertext() if text.strip()]
 
 
-def test_depth_figure_has_our_curves_and_the_papers(depth):
-    (axes,) = depth.axes
+@pytest.fixture
+def small(report, small_files):
+    return report(small_files)
+
+
+@pytest.fixture
+def full(report, full_files):
+    return report(full_files)
+
+
+def test_depth_figure_has_our_curves_and_the_papers(small):
+    (axes,) = depth_figure(small).axes
     curves = lines_of(axes)
     theirs = {f"{name}, paper" for name in ("HRM", "TRM", "SE-RRM")}
     assert set(curves) == {"TRM, ours", "SE-RRM, ours", "se_rrm_wide, ours", *theirs}
@@ -48,16 +40,16 @@ def test_depth_figure_has_our_curves_and_the_papers(depth):
     assert curves["TRM, paper"].get_linestyle() == "--"
 
 
-def test_learning_curves_draw_every_seed_and_name_each_model_once(results):
-    figure = learning_curves_figure(results, "test")
+def test_learning_curves_draw_every_seed_and_name_each_model_once(small):
+    figure = learning_curves_figure(small)
     fsr, _ = figure.axes
     assert [line.get_label() for line in fsr.get_lines()] == ["SE-RRM", "SE-RRM", "TRM", "se_rrm_wide"]
     assert fsr.get_lines()[0].get_xdata().tolist() == [9600, 19_200, 28_800]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["SE-RRM", "TRM", "se_rrm_wide"]
 
 
-def test_learning_curves_have_a_panel_for_each_task(full_results):
-    figure = learning_curves_figure(full_results, "test")
+def test_learning_curves_have_a_panel_for_each_task(full):
+    figure = learning_curves_figure(full)
     panels = [(axes.get_title(loc="left"), axes.get_ylabel()) for axes in figure.axes]
     assert panels == [
         ("Sudoku", "Fully solved rate (%)"),
@@ -68,8 +60,8 @@ def test_learning_curves_have_a_panel_for_each_task(full_results):
     assert lines_of(figure.axes[3])["SE-RRM"].get_ydata() == pytest.approx([6, 15, 30])
 
 
-def test_compute_counts_puzzle_steps_and_shows_adaptive_depth(full_results, full_settings):
-    figure = compute_figure(full_results, full_settings.here, "test")
+def test_compute_counts_puzzle_steps_and_shows_adaptive_depth(full):
+    figure = compute_figure(full)
     training, inference, *_ = figure.axes
     # 300 steps of 32 slots.
     assert lines_of(training)["SE-RRM"].get_xdata().tolist() == [9600, 19_200, 28_800]
@@ -80,8 +72,8 @@ def test_compute_counts_puzzle_steps_and_shows_adaptive_depth(full_results, full
     assert len(figure.axes) == 6
 
 
-def test_sizes_show_where_a_model_cannot_go(results):
-    figure = sizes_figure(build_table("1", load_paper().score_tables["1"], results), "test")
+def test_sizes_show_where_a_model_cannot_go(small):
+    figure = sizes_figure(small)
     fsr, gpa = figure.axes
     crosses = [line for line in fsr.get_lines() if line.get_marker() == "x"]
     assert len(crosses) == 2  # TRM on 16×16 and 25×25; HRM was not run
@@ -89,16 +81,16 @@ def test_sizes_show_where_a_model_cannot_go(results):
     assert {"SE-RRM, ours", "SE-RRM, paper", "TRM, ours"} <= set(lines_of(gpa))
 
 
-def test_throughput_has_a_bar_a_model_and_none_without_speeds(full_results, results, load, full_files):
-    (axes,) = throughput_figure(full_results).axes
+def test_throughput_has_a_bar_a_model_and_none_without_speeds(report, full, full_files):
+    (axes,) = throughput_figure(full).axes
     assert [bar.get_width() for bar in axes.patches] == [161] * 8
     for file in full_files:
         del file["training"]["puzzles_per_second"]
-    assert throughput_figure(load(full_files)[0]) is None
+    assert throughput_figure(report(full_files)) is None
 
 
-def test_architecture_is_drawn_from_the_settings(full_results, full_settings):
-    texts = texts_of(architecture_figure(full_results, full_settings))
+def test_architecture_is_drawn_from_the_settings(full):
+    texts = texts_of(architecture_figure(full))
     for words in (
         "E: 81 × 9 × 64",
         "E: (16 + 81) × 64",
@@ -115,30 +107,28 @@ def test_architecture_is_drawn_from_the_settings(full_results, full_settings):
 @pytest.mark.parametrize(
     ("registers", "planes", "shape"), [(4, "all", "(81 + 4) × 11 × 64"), (0, "usual", "81 × 9 × 64")]
 )
-def test_shapes_count_registers_and_planes(full_results, full_settings, registers, planes, shape):
-    cell = full_settings.here["sudoku", "se_rrm"]
+def test_shapes_count_registers_and_planes(full, registers, planes, shape):
+    cell = full.settings.here["sudoku", "se_rrm"]
     changed = {**cell, "model": {**cell["model"], "registers": registers, "planes": planes}}
-    assert sketch(full_results["sudoku", "se_rrm"][0], changed).anatomy.shape == shape
+    assert sketch(full.results["sudoku", "se_rrm"][0], changed).shape == shape
 
 
-def test_a_size_that_no_set_names_stays_a_letter(full_results, full_settings):
-    run = full_results["arc_agi_1", "se_rrm"][0]
-    assert sketch(run, full_settings.here["arc_agi_1", "trm"]).anatomy.answer == "I × 12 logits"
+def test_a_size_that_no_set_names_stays_a_letter(full):
+    run = full.results["arc_agi_1", "se_rrm"][0]
+    assert sketch(run, full.settings.here["arc_agi_1", "trm"]).answer == "I × 12 logits"
 
 
-def test_equivariance_shows_four_grids_a_model_and_counts(full_results, results):
-    svg = equivariance_figure(full_results)
+def test_equivariance_shows_four_grids_a_model_and_counts(full, small):
+    svg = equivariance_figure(full)
     texts = texts_of(svg)
     assert texts.count("f(πx)") == 2
     assert "π: 1→4  4→1" in texts
     assert "40 of 40 predictions the same, logits at most 3.6e-05 apart" in texts
     # One cell of TRM's is wrong, none of SE-RRM's.
     assert svg.count('fill="#F7BCAF"') == 1
-    assert equivariance_figure(results) is None
+    assert equivariance_figure(small) is None
 
 
-def test_equal_figures_are_equal_texts(depth, full_results, full_settings):
-    assert svg_text(depth) == svg_text(depth)
-    assert ElementTree.fromstring(svg_text(depth)).tag.endswith("svg")
-    first, second = (svg_text(compute_figure(full_results, full_settings.here, "test")) for _ in range(2))
-    assert first == second
+def test_equal_figures_are_equal_texts(full):
+    first, second = (svg_text(compute_figure(full)) for _ in range(2))
+    assert first == second and ElementTree.fromstring(first).tag.endswith("svg")

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.reporting.cells import Comparison, Reading
-from serrm.reporting.latex import escape, to_latex
 from serrm.reporting.paper import load_paper
-from serrm.reporting.render import to_csv, to_markdown
 from serrm.reporting.results import load_results
 from serrm.reporting.tables import build_table
+from serrm.reporting.writers import escape, to_csv, to_latex, to_markdown
 
 
 @pytest.fixture
@@ -28,11 +27,11 @@ def table(results):
 
 
 def rows_of(table):
-    return {row.name: row.cells for row in table.rows}
+    return {row.name: row.cells for row in table.models}
 
 
 def test_rows_are_the_papers_then_the_other_variants(table):
-    assert [row.name for row in table.rows] == ["HRM", "TRM", "SE-RRM", "GPT-OSS-20B", "se_rrm_wide"]
+    assert [row.name for row in table.models] == ["HRM", "TRM", "SE-RRM", "GPT-OSS-20B", "se_rrm_wide"]
 
 
 def test_what_was_not_run_is_said_and_never_a_number(table):
@@ -53,11 +52,6 @@ def test_seeds_become_mean_and_standard_deviation(table):
     assert (str(ours.value), str(ours.sd), ours.num_seeds, ours.num_puzzles) == ("63.00", "4.24", 2, 500)
     # The interval spans 60% and 66% of 500, each with its own.
     assert ours.lo < 60 < 66 < ours.hi
-
-
-def test_a_variant_unknown_to_the_paper_has_dashes_there(table):
-    assert {cell.paper.words for cell in rows_of(table)["se_rrm_wide"]} == {"—"}
-    assert str(rows_of(table)["se_rrm_wide"][2].ours.value) == "88.00"
 
 
 def test_parted_intervals_are_marked(table):
@@ -87,12 +81,6 @@ def test_notes_say_what_ours_were_measured_on(table):
     assert any(note.startswith("se_rrm_wide (seed 0): se_rrm with 171,264 parameters") for note in notes)
 
 
-def test_notes_are_called_from_the_table(table):
-    markdown = to_markdown(table).split("\n- ", 1)[0]
-    called = set(re.findall(r"<sup>(\w)</sup>", markdown))
-    assert called == {note.mark for note in table.notes if note.mark}
-
-
 def test_an_optional_row_appears_where_it_was_run(metrics, cells):
     source = json.loads((metrics / "sudoku-trm-s0.json").read_text(encoding="utf-8"))
     (metrics / "sudoku-trm_mlp-s0.json").write_text(
@@ -106,8 +94,8 @@ def test_an_optional_row_appears_where_it_was_run(metrics, cells):
 
 
 @pytest.fixture
-def full_results(full_cells, reports):
-    return load_results(full_cells, reports / "metrics")
+def full_results(load, full_files):
+    return load(full_files)[0]
 
 
 def test_a_set_of_another_size_stands_in_where_it_is_the_only_one(full_results):
@@ -137,25 +125,6 @@ def test_extensions_show_what_the_paper_does_not_print(full_results):
     assert [str(own.ours.value), str(blank.ours.value), random.ours.words] == ["25.05", "5.01", "not run"]
 
 
-def test_a_table_knows_whether_anything_of_it_was_run(full_results, results):
-    assert build_table("A5", PRINTED["A5"], full_results).was_run
-    assert not build_table("A5", PRINTED["A5"], results).was_run
-
-
-def test_extensions_are_headed_as_such(full_results):
-    text = to_markdown(build_table("3-mazes", PRINTED["3-mazes"], full_results))
-    assert text.startswith("### Table 3, extended: Mazes")
-
-
-def test_steps_that_were_not_evaluated_are_not_run(results):
-    table = build_table("2", load_paper().score_tables["2"], results)
-    se_rrm = rows_of(table)["SE-RRM"]
-    assert [cell.ours.words for cell in se_rrm] == ["", *["not run"] * 3, "", *["not run"] * 3]
-    assert [str(cell.paper.value) for cell in se_rrm][:2] == ["16.05", "62.06"]
-    # The paper prints no intervals here, so nothing can part.
-    assert {cell.side for row in table.rows for cell in row.cells} == {""}
-
-
 PRINTED = load_paper().score_tables | load_paper().extension_tables
 
 
@@ -164,10 +133,10 @@ def test_every_table_of_the_paper_can_be_written(number, results, check_latex):
     table = build_table(number, PRINTED[number], results)
     lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
-    assert len(lines) == 2 + sum(3 if row.has_others else 2 for row in table.rows)
+    assert len(lines) == 2 + sum(3 if row.has_others else 2 for row in table.models)
     cells = list(csv.DictReader(io.StringIO(to_csv(table))))
     assert len(cells) == len(table.rows) * len(table.columns)
-    check_latex(to_latex(table), len(table.attributes) + 2 + len(table.columns))
+    check_latex(to_latex(table), len(table.stub) + len(table.columns))
 
 
 @given(st.text())
@@ -176,22 +145,6 @@ def test_any_text_is_escaped_for_latex(text):
     bare = re.sub(r"\\(textbackslash|textasciitilde|textasciicircum)\{\}|\$[^$]*\$|\\[&%$#_{}]", "", escaped)
     assert not set(bare) & set("\\&%$#_{}~^")
     assert all(ord(character) < 0x180 for character in escaped)
-
-
-def test_csv_holds_plain_numbers(table):
-    cells = list(csv.DictReader(io.StringIO(to_csv(table))))
-    found = {(cell["model"], cell["group"], cell["column"]): cell for cell in cells}
-    cell = found["SE-RRM", "9×9", "FSR"]
-    assert (cell["ours"], cell["ours_sd"], cell["ours_seeds"], cell["ours_puzzles"]) == (
-        "63.00",
-        "4.24",
-        "2",
-        "500",
-    )
-    assert (cell["paper"], cell["paper_lo"], cell["paper_hi"]) == ("93.73", "93.66", "93.81")
-    assert cell["ours_lies"] == "below"
-    missing = found["HRM", "9×9", "FSR"]
-    assert (missing["ours"], missing["ours_words"]) == ("", "not run")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """The stage's entry: all files, the same bytes each time; and the headline."""
 
-from dataclasses import replace
+import shutil
 from itertools import product
 
 import pytest
 
-from serrm.reporting.headline import headline
-from serrm.reporting.hyperparameters import CellSettings
+from serrm.reporting.settings import CellSettings
 from serrm.reporting.tabulate import Places, tabulate
 
 TABLES = {
@@ -22,15 +21,17 @@ def written(root):
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
-def test_all_files_are_written_and_equal_each_time(full_report, tmp_path, full_cells, full_settings):
+def test_all_files_are_written_and_equal_each_time(full_report, tmp_path, full_files, full_settings):
     first = written(full_report)
     assert set(first) == {
         "report.html",
         *(f"tables/{name}.{suffix}" for name, suffix in product(TABLES, ("md", "csv", "tex"))),
         *(f"figures/{name}.svg" for name in FIGURES),
     }
-    places = replace(Places.under(tmp_path, full_report / "examples"), metrics=full_report / "metrics")
-    tabulate("test", full_cells, full_settings, places, {"date": "1 January 2026", "commit": "abc"})
+    shutil.copytree(full_report / "metrics", tmp_path / "metrics")
+    cells = [(file["task"], file["model"], file["seed"]) for file in full_files]
+    places = Places(tmp_path, full_report / "examples")
+    tabulate("test", cells, full_settings, places, {"date": "1 January 2026", "commit": "abc"})
     assert written(tmp_path) == first
 
 
@@ -65,22 +66,11 @@ def test_a_new_variant_appears_without_touching_code(small_report):
 
 def test_files_of_another_profile_are_refused(metrics, cells, settings):
     with pytest.raises(ValueError, match="sudoku-se_rrm is of profile test, not paper"):
-        tabulate("paper", cells, settings, Places.under(metrics.parent, metrics.parent), {})
+        tabulate("paper", cells, settings, Places(metrics.parent, metrics.parent), {})
     with pytest.raises(ValueError, match="no resolved settings of sudoku-se_rrm"):
-        tabulate("test", cells, CellSettings(), Places.under(metrics.parent, metrics.parent), {})
+        tabulate("test", cells, CellSettings(), Places(metrics.parent, metrics.parent), {})
 
 
 def test_a_profile_without_cells_is_refused(tmp_path):
     with pytest.raises(ValueError, match="profile test has no cells"):
-        tabulate("test", [], CellSettings(), Places.under(tmp_path, tmp_path), {})
-
-
-def test_headline_shows_what_ran_beside_the_paper(metrics, cells, tmp_path):
-    text = headline("test", cells, metrics, [tmp_path / "tables"])
-    assert "63.00 ± 4.24" in text
-    assert "93.73" in text
-    assert "cannot extrapolate" in text
-    assert "HRM" not in text
-    assert text.rstrip().endswith(str(tmp_path / "tables"))
-    assert "\x1b" not in text
-    assert "\x1b" in headline("test", cells, metrics, [], is_terminal=True)
+        tabulate("test", [], CellSettings(), Places(tmp_path, tmp_path), {})

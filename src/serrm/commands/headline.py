@@ -9,13 +9,12 @@ import typer
 
 from serrm.project import check_profile, find_root, project_params
 
-SNAPSHOT = "docs/snapshot-{}.json"
 PAGE = typer.Option(
     None,
     "--write",
     exists=True,
     dir_okay=False,
-    help=f"Also put the scores between the markers of this page, and into {SNAPSHOT.format('PROFILE')}.",
+    help="Also put the scores between the markers of this page.",
 )
 
 
@@ -25,7 +24,9 @@ def headline(
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
     from serrm.config import grid_of
+    from serrm.reporting.files import write_whole
     from serrm.reporting.headline import headline as headline_text
+    from serrm.reporting.headline import replace_table
 
     root = find_root(Path.cwd())
     params = project_params(root)
@@ -45,20 +46,7 @@ def headline(
     typer.echo(text)
     typer.echo("  MLflow runs: make ui")
     if page is not None:
-        _write_headline(profile, cells, reports / "metrics", page, root)
-
-
-def _write_headline(
-    profile: str, cells: list[tuple[str, str, int]], metrics: Path, page: Path, root: Path
-) -> None:
-    """The table of a page and the snapshot of the numbers in it."""
-    from serrm.reporting.files import write_whole
-    from serrm.reporting.snapshot import replace_table, snapshot_json, take_snapshot
-
-    snapshot = take_snapshot(profile, cells, metrics, os.path.relpath(page, root))
-    text = replace_table(page.read_text(encoding="utf-8"), snapshot)
-    target = root / SNAPSHOT.format(profile)
-    target.parent.mkdir(exist_ok=True)
-    write_whole(target, snapshot_json(snapshot))
-    write_whole(page, text)
-    typer.echo(f"  {page} and {os.path.relpath(target)} hold the same numbers")
+        written = page.read_text(encoding="utf-8")
+        target = os.path.relpath(page, root)
+        write_whole(page, replace_table(written, profile, cells, reports / "metrics", target))
+        typer.echo(f"  {page} holds the same numbers")

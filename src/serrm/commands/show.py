@@ -78,7 +78,14 @@ def _print(rows: "list[Row]", title: str) -> None:
 
 
 def _save(rows: "list[Row]", title: str, target: Path) -> None:
-    from serrm.drawing.figure import draw_figure, save_figure
+    from serrm.drawing.picture import picture_svg
+    from serrm.reporting.files import write_whole
 
+    svg = picture_svg(rows, title)
     target.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(draw_figure(rows, title), target)
+    if target.suffix == ".svg":
+        write_whole(target, svg)
+        return
+    from serrm.drawing.raster import png
+
+    write_whole(target, png(svg))

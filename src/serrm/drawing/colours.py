@@ -6,9 +6,6 @@ rests on its colour alone where it may stand on a coloured cell. (The paper's fi
 
 from typing import Final
 
-import numpy as np
-from jaxtyping import UInt8
-
 ARC_COLOURS: Final = (
     "#000000",
     "#0074D9",
@@ -43,9 +40,3 @@ def rgb(colour: str) -> tuple[int, int, int]:
     """Red, green and blue, 0 to 255 each, of a colour written #RRGGBB."""
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return red, green, blue
-
-
-def painted(cells: UInt8[np.ndarray, "R C"], palette: tuple[str, ...]) -> UInt8[np.ndarray, "R C 3"]:
-    """The colour palette[v] of every cell with the value v."""
-    image: UInt8[np.ndarray, "R C 3"] = np.array([rgb(colour) for colour in palette], dtype=np.uint8)[cells]
-    return image

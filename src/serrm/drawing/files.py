@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from serrm.drawing.arc_files import READERS as ARC_READERS
 from serrm.drawing.arc_files import read_arc
-from serrm.drawing.panels import Tokens, check_tokens
+from serrm.drawing.panels import Tokens, as_tokens, check_tokens
 from serrm.drawing.predictions import read_grid, take
 from serrm.drawing.scenes import Item, Scene, Wanted
 from serrm.drawing.symbols import BLANK
@@ -40,6 +40,7 @@ class Example(BaseModel):
     question: list[Token]
     answer: list[Token]
     predictions: dict[int, list[Token]]
+    is_right: bool = False
 
 
 class Examples(BaseModel):
@@ -62,11 +63,15 @@ def read_scene(path: Path, wanted: Wanted) -> Scene:
 
 def read_examples(path: Path) -> list[Scene]:
     """All scenes of an examples.json, each with a trace. ValueError, with the file, where it is malformed."""
-    content = load_json(Examples.model_validate_json, path)
+    content = load_examples(path)
     return [
-        _example(path, content.task, number, example)
-        for number, example in enumerate(content.examples, start=1)
+        _example(path, content.task, number, each) for number, each in enumerate(content.examples, start=1)
     ]
+
+
+def load_examples(path: Path) -> Examples:
+    """An examples.json as it is, but for the form of its grids unchecked."""
+    return load_json(Examples.model_validate_json, path)
 
 
 def kind_of(path: Path) -> str:
@@ -101,11 +106,8 @@ def _kind_of_json(path: Path) -> str:
 def _read_sudoku(path: Path, wanted: Wanted) -> Scene:
     _refuse_name(path, wanted)
     puzzle = take(path, read_puzzles(path), wanted.number, "puzzle")
-    item = Item(
-        puzzle.question + np.uint8(BLANK),
-        None if puzzle.answer is None else puzzle.answer + np.uint8(BLANK),
-        _predictions("sudoku", puzzle.side, wanted),
-    )
+    answer = None if puzzle.answer is None else puzzle.answer + np.uint8(BLANK)
+    item = Item(puzzle.question + np.uint8(BLANK), answer, _predictions("sudoku", puzzle.side, wanted))
     if wanted.has_answer and puzzle.answer is None:
         solution = solve(puzzle.question, box_for_side(puzzle.side))
         if solution is None:
@@ -129,8 +131,8 @@ def _read_example(path: Path, wanted: Wanted) -> Scene:
 
 
 def _example(path: Path, task: str, number: int, example: Example) -> Scene:
-    question, answer = _tokens(example.question), _tokens(example.answer)
-    trace = {steps: _tokens(grid) for steps, grid in example.predictions.items()}
+    question, answer = as_tokens(example.question), as_tokens(example.answer)
+    trace = {steps: as_tokens(grid) for steps, grid in example.predictions.items()}
     try:
         for grid in (question, answer, *trace.values()):
             check_tokens(task, example.side, grid)
@@ -138,10 +140,6 @@ def _example(path: Path, task: str, number: int, example: Example) -> Scene:
         raise ValueError(f"{path}: example {number}: {error}") from None
     title = f"{path.parent.name if path.name == EXAMPLES else path.stem}: {example.set}, {example.name}"
     return Scene(task, example.side, title, (Item(question, answer, trace=trace),))
-
-
-def _tokens(values: list[int]) -> Tokens:
-    return np.array(values, dtype=np.uint8)
 
 
 def _predictions(task: str, side: int, wanted: Wanted) -> dict[str, Tokens]:

@@ -1,13 +1,13 @@
 """What a picture shows, whatever draws it: grids of tokens, and which of their cells are given, wrong, changed.
 
-First step of every drawing: the tokens of a question, its answer and predictions become panels. `figure` and
+First step of every drawing: the tokens of a question, its answer and predictions become panels. `grids` and
 `terminal` take it from there; neither compares anything. Tasks and tokens are those of the paper's three
 families of puzzles (`serrm.puzzles.alphabet`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -87,16 +87,9 @@ def answer_panel(
 
 
 def prediction_panel(
-    task: str,
-    side: int,
-    question: Tokens,
-    prediction: Tokens,
-    caption: str = "prediction",
-    *,
-    answer: Tokens | None = None,
-    before: Tokens | None = None,
-    shows_canvas: bool = False,
-) -> Panel:
+    task: str, side: int, question: Tokens, prediction: Tokens, caption: str = "prediction", *,
+    answer: Tokens | None = None, before: Tokens | None = None, shows_canvas: bool = False,
+) -> Panel:  # fmt: skip
     """What a model makes of a question, I = side² tokens each.
 
     With the answer, cells that differ are wrong, but for those that it leaves as padding, and the remark says how
@@ -116,39 +109,29 @@ def prediction_panel(
 
 
 def trace_panels(
-    task: str,
-    side: int,
-    question: Tokens,
-    predictions: Mapping[int, Tokens],
-    answer: Tokens | None = None,
-    *,
+    task: str, side: int, question: Tokens, predictions: Mapping[int, Tokens], answer: Tokens | None = None, *,
     shows_canvas: bool = False,
-) -> list[Panel]:
+) -> list[Panel]:  # fmt: skip
     """Predictions by the number of supervision steps they were made after, fewest first, I = side² tokens each.
 
     From the second on, cells that changed since the panel before are marked.
     """
     panels, before = [], None
-    for num_steps in sorted(predictions):
-        prediction = predictions[num_steps]
-        panel = prediction_panel(
-            task,
-            side,
-            question,
-            prediction,
-            after_steps(num_steps),
-            answer=answer,
-            before=before,
-            shows_canvas=shows_canvas,
-        )
-        panels.append(panel)
-        before = prediction
+    for steps in sorted(predictions):
+        marks: Any = {"answer": answer, "before": before, "shows_canvas": shows_canvas}
+        before = predictions[steps]
+        panels.append(prediction_panel(task, side, question, before, after_steps(steps), **marks))
     return panels
 
 
 def after_steps(num_steps: int) -> str:
     """The caption of a prediction."""
     return f"after {num_steps} step{'' if num_steps == 1 else 's'}"
+
+
+def as_tokens(values: Sequence[int]) -> Tokens:
+    """Tokens from a file."""
+    return np.array(values, dtype=np.uint8)
 
 
 def check_tokens(task: str, side: int, tokens: Tokens) -> None:

@@ -1,64 +1,61 @@
-"""Panels in a terminal: coloured cells where there are colours, and characters that say the same where not.
+"""Panels in a terminal, for `serrm show` and `serrm solve`: coloured cells, or characters that say the same.
 
-For `serrm show`. Panels stand side by side as far as the width allows and below each other from there on; a line
-below explains the marks that occur. (After the paper's figures of its tasks.)
+Panels stand side by side as far as the width allows and below each other from there on; a line below explains the marks
+that occur.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from jaxtyping import UInt8
 from rich.console import Console, ConsoleOptions
 from rich.style import Style
 from rich.text import Text
 
-from serrm.drawing.blocks import (
-    BOLD,
-    CHANGED,
-    FILLED_DIGIT,
-    HATCH,
-    WRONG_DIGIT,
-    Manner,
-    arc_block,
-    maze_block,
-    sudoku_block,
-)
-from serrm.drawing.colours import CHANGED_TINT, FILLED, PAPER, WRONG, WRONG_TINT
-from serrm.drawing.marks import MEANINGS, marks_of
+from serrm.drawing import colours
+from serrm.drawing.marks import MEANINGS, links, marked, marks_of
 from serrm.drawing.panels import ARC_TASKS, Panel
+from serrm.drawing.symbols import sudoku_symbol
+from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, PADDING
+from serrm.puzzles.maze import grid as maze
+from serrm.puzzles.sudoku.grid import box_for_side
 
 GAP: Final = 4
+FILLED_DIGIT: Final = Style(color="#1F8FD1")  # readable on black and on white
+WRONG_DIGIT: Final = Style(color="#FFFFFF", bgcolor="#B5301A")
+HATCH: Final = Style(color="#888888")
 DIM: Final = Style(dim=True)
-BLOCKS: Final[dict[str, Callable[[Panel, Manner], list[Text]]]] = {
-    "sudoku": sudoku_block,
-    "maze": maze_block,
-    **dict.fromkeys(ARC_TASKS, arc_block),
-}
+CHANGED: Final = Style(underline=True)
+BOLD: Final = Style(bold=True)
+# By the neighbours that a path cell is joined with: 1 above, 2 right, 4 below, 8 left.
+PATH_LINES: Final = "•╹╺┗╻┃┏┣╸┛━┻┓┫┳╋"
+MAZE_CHARACTERS: Final = "?# SGo"
+ARC_CHARACTERS: Final = ".|0123456789"
+ASCII: Final = str.maketrans(PATH_LINES, "o" * len(PATH_LINES)) | str.maketrans("━◦▝▒░×│─┼", "-.'|.x|-+")
 
-_ON_PAPER: Final = Style(color=FILLED, bgcolor=PAPER)
-SAMPLES: Final[dict[str, dict[str, tuple[str, Style]]]] = {
+_ON_PAPER: Final = Style(color=colours.FILLED, bgcolor=colours.PAPER)
+Samples = dict[str, tuple[str, Style]]
+COLOURED: Final[dict[str, Samples]] = {
     "sudoku": {
-        "given": ("5", BOLD),
-        "filled": ("5", FILLED_DIGIT),
-        "wrong": ("5", WRONG_DIGIT),
-        "changed": ("5", CHANGED),
+        "given": ("5", BOLD), "filled": ("5", FILLED_DIGIT), "wrong": ("5", WRONG_DIGIT), "changed": ("5", CHANGED),
     },
     "maze": {
         "path": ("━━", _ON_PAPER),
-        "stray": ("━━", Style(color=WRONG, bgcolor=PAPER)),
+        "stray": ("━━", Style(color=colours.WRONG, bgcolor=colours.PAPER)),
         "missed": ("◦ ", _ON_PAPER),
-        "overwritten": ("  ", Style(bgcolor=WRONG_TINT)),
-        "changed": ("  ", Style(bgcolor=CHANGED_TINT)),
+        "overwritten": ("  ", Style(bgcolor=colours.WRONG_TINT)),
+        "changed": ("  ", Style(bgcolor=colours.CHANGED_TINT)),
     },
     "arc": {"wrong": ("><", BOLD), "changed": (" ▝", BOLD), "end": ("▒▒", HATCH), "padding": ("░░", HATCH)},
-}
-PLAIN_SAMPLES: Final[dict[str, dict[str, tuple[str, Style]]]] = {
+}  # fmt: skip
+PLAIN: Final[dict[str, Samples]] = {
     "sudoku": {"wrong": ("*", BOLD), "changed": ("'", BOLD)},
     "maze": {"stray": ("x", BOLD), "missed": (".", BOLD), "overwritten": ("!", BOLD)},
     "arc": {"wrong": ("*", BOLD), "changed": ("'", BOLD), "end": ("|", BOLD), "padding": (".", BOLD)},
 }
 """How a mark looks with colours and without, where some need none."""
-ASCII: Final = str.maketrans("━◦▝▒░×", "-.'|.x")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,28 +69,137 @@ class Drawing:
     title: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """The lines, for what the terminal can do."""
-        manner = Manner(has_colours=console.color_system is not None, is_ascii=options.ascii_only)
+        """The lines, for what the terminal can do: colours or not, more than ASCII or not."""
+        for line in self._lines(console.color_system is not None, options.max_width):
+            if options.ascii_only:
+                line.plain = line.plain.translate(ASCII).encode("ascii", "replace").decode("ascii")
+            line.no_wrap, line.overflow = (
+                True,
+                "crop",
+            )  # ends where the terminal does, and does not go on in the next
+            yield line
+
+    def _lines(self, has_colours: bool, width: int) -> Iterator[Text]:
         panels = [panel for row in self.rows for panel in row if panel is not None]
         if self.title:
-            yield _cut(_said(self.title, BOLD, manner))
+            yield Text(self.title, BOLD)
         for row in self.rows:
-            present = [panel for panel in row if panel is not None]
-            blocks = [_framed(panel, manner, options.max_width) for panel in present]
-            for number, group in enumerate(_groups(blocks, options.max_width)):
+            blocks = [_block(panel, has_colours, width) for panel in row if panel is not None]
+            for number, group in enumerate(_groups(blocks, width)):
                 if self.title or number or row is not self.rows[0]:
                     yield Text()
                 yield from _beside(group)
-        if legend := _legend(panels, manner):
+        if legend := _legend(panels, COLOURED if has_colours else PLAIN):
             yield from (Text(), legend)
 
 
-def _framed(panel: Panel, manner: Manner, width: int) -> list[Text]:
-    """Caption, remark and grid, in half the width where a cell of two characters makes it too wide."""
-    grid = BLOCKS[panel.task](panel, manner)
-    if _width(grid) > width and not manner.is_ascii:
-        grid = BLOCKS[panel.task](panel, replace(manner, is_small=True))
-    return [_said(panel.caption, BOLD, manner), _said(panel.remark, DIM, manner), *grid]
+def _block(panel: Panel, has_colours: bool, width: int) -> list[Text]:
+    """Caption, remark and grid of a panel; a maze that is too wide in colours has a character a cell."""
+    grid = GRIDS[panel.task](panel, has_colours)
+    if panel.task == "maze" and _width(grid) > width:
+        grid = GRIDS[panel.task](panel, False)
+    return [Text(panel.caption, BOLD), Text(panel.remark, DIM), *grid]
+
+
+def _sudoku(panel: Panel, has_colours: bool) -> list[Text]:
+    """n + the lines between boxes; a cell is its digit and, without colours, its mark."""
+    box = box_for_side(panel.num_rows)
+    rule = Text("┼".join(["─" * (2 * box.cols + 1)] * box.rows), DIM)
+    lines = []
+    for row in range(panel.num_rows):
+        if row and row % box.rows == 0:
+            lines.append(rule.copy())
+        line = Text()
+        for column in range(panel.num_columns):
+            if column % box.cols == 0:
+                line.append("│ " if column else " ", DIM)
+            line.append_text(_sudoku_cell(panel, (row, column), has_colours))
+        lines.append(line)
+    return lines
+
+
+def _sudoku_cell(panel: Panel, place: tuple[int, int], has_colours: bool) -> Text:
+    symbol = sudoku_symbol(int(panel.cells[place])) or "."
+    if not has_colours:
+        return Text(symbol + _mark(panel, place))
+    style = BOLD if panel.is_given[place] else DIM if symbol == "." else FILLED_DIGIT
+    style += WRONG_DIGIT if panel.is_wrong[place] else Style()
+    return Text.assemble((symbol, style + CHANGED if panel.is_changed[place] else style), " ")
+
+
+def _mark(panel: Panel, place: tuple[int, int]) -> str:
+    return "*" if panel.is_wrong[place] else "'" if panel.is_changed[place] else " "
+
+
+def _maze(panel: Panel, has_colours: bool) -> list[Text]:
+    """Walls, ends, and the path as a line; without colours the characters of a maze file, and marks."""
+    masks, arms = marked(panel), _arms(panel)
+    if has_colours:
+        return _by_cells(
+            panel, lambda place: _maze_cell(panel, place, int(arms[place]), bool(masks["missed"][place]))
+        )
+    characters = np.array(list(MAZE_CHARACTERS))[panel.cells]
+    for name, character in (("overwritten", "!"), ("stray", "x"), ("missed", ".")):
+        characters[masks[name]] = character
+    return [Text("".join(row)) for row in characters]
+
+
+def _maze_cell(panel: Panel, place: tuple[int, int], arms: int, is_missed: bool) -> Text:
+    token, is_wrong = int(panel.cells[place]), bool(panel.is_wrong[place])
+    ground = colours.CHANGED_TINT if panel.is_changed[place] else colours.PAPER
+    if is_wrong and panel.is_given[place]:
+        ground = colours.WRONG_TINT
+    elif token == maze.WALL:
+        ground = colours.WALL
+    line = Style(color=colours.WRONG if is_wrong and token == maze.PATH else colours.FILLED, bgcolor=ground)
+    right = "━" if arms & 2 else " "
+    if token in (maze.START, maze.GOAL):
+        own = colours.START if token == maze.START else colours.GOAL
+        return Text.assemble(
+            (MAZE_CHARACTERS[token], Style(color=colours.PAPER, bgcolor=own, bold=True)), (right, line)
+        )
+    return Text(PATH_LINES[arms] + right if token == maze.PATH else "◦ " if is_missed else "  ", line)
+
+
+def _arms(panel: Panel) -> UInt8[np.ndarray, "_ _"]:
+    """For each cell the neighbours that the path joins it with, as in PATH_LINES."""
+    arms = np.zeros(panel.cells.shape, dtype=np.uint8)
+    for first, second in links(panel.cells):
+        if second != first:
+            is_level = second[0] == first[0]
+            arms[first] |= 2 if is_level else 4
+            arms[second] |= 8 if is_level else 1
+    return arms
+
+
+def _arc(panel: Panel, has_colours: bool) -> list[Text]:
+    """Coloured cells; without colours the digit of each and its mark."""
+    if has_colours:
+        return _by_cells(panel, lambda place: _arc_cell(panel, place))
+    return _by_cells(panel, lambda place: Text(ARC_CHARACTERS[panel.cells[place]] + _mark(panel, place)))
+
+
+def _arc_cell(panel: Panel, place: tuple[int, int]) -> Text:
+    token, is_wrong = int(panel.cells[place]), bool(panel.is_wrong[place])
+    text = (">" if is_wrong else " ") + ("▝" if panel.is_changed[place] else "<" if is_wrong else " ")
+    if token in (PADDING, END_OF_GRID):
+        return Text(text.replace(" ", "░▒"[token]), HATCH)
+    ground = colours.ARC_COLOURS[token - FIRST_COLOUR]
+    red, green, blue = colours.rgb(ground)
+    ink = "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 127 else "#FFFFFF"
+    return Text(text, Style(color=ink, bgcolor=ground, bold=True))
+
+
+def _by_cells(panel: Panel, cell: Callable[[tuple[int, int]], Text]) -> list[Text]:
+    rows, columns = range(panel.num_rows), range(panel.num_columns)
+    return [Text().join(cell((row, column)) for column in columns) for row in rows]
+
+
+GRIDS: Final[dict[str, Callable[[Panel, bool], list[Text]]]] = {
+    "sudoku": _sudoku,
+    "maze": _maze,
+    **dict.fromkeys(ARC_TASKS, _arc),
+}
 
 
 def _width(block: Sequence[Text]) -> int:
@@ -120,30 +226,11 @@ def _beside(blocks: Sequence[list[Text]]) -> Iterator[Text]:
                 line.append(" " * (end - line.cell_len))
                 line.append_text(block[number])
             end += _width(block) + GAP
-        yield _cut(line)
+        yield line
 
 
-def _legend(panels: Sequence[Panel], manner: Manner) -> Text:
+def _legend(panels: Sequence[Panel], samples: dict[str, Samples]) -> Text:
     """What the marks mean that need to be explained; nothing without any."""
-    kind = "arc" if panels[0].task in ARC_TASKS else panels[0].task
-    samples = SAMPLES[kind] if manner.has_colours else PLAIN_SAMPLES[kind]
-    line = Text()
-    for name in marks_of(panels):
-        if name in samples:
-            line.append("    " if line else "")
-            line.append_text(_said(*samples[name], manner))
-            line.append(f" {MEANINGS[name]}")
-    return line
-
-
-def _said(text: str, style: Style, manner: Manner) -> Text:
-    """A text in characters that the terminal has."""
-    if manner.is_ascii:
-        text = text.translate(ASCII).encode("ascii", "replace").decode("ascii")
-    return Text(text, style)
-
-
-def _cut(line: Text) -> Text:
-    """A line that ends where the terminal does, and does not go on in the next one."""
-    line.no_wrap, line.overflow = True, "crop"
-    return line
+    kind = samples["arc" if panels[0].task in ARC_TASKS else panels[0].task]
+    told = [Text.assemble(kind[name], f" {MEANINGS[name]}") for name in marks_of(panels) if name in kind]
+    return Text("    ").join(told)

@@ -12,7 +12,7 @@ from serrm.reporting.results import AskedSet, Evaluation, RefusedSet, ScoredSet
 NOT_RUN = "not run"
 CANNOT_EXTRAPOLATE = "cannot extrapolate"
 NO_ANSWER, NOT_COMPUTED = "no answer", "not computed"  # of a language model: footnotes d and c of table 1
-DASH = "—"
+DASH, QUOTED = "—", "†"
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,23 @@ class Reading:
     is_quoted: bool = False
     marks: tuple[str, ...] = ()
 
+    @property
+    def all_marks(self) -> tuple[str, ...]:
+        """The marks, and that of what is quoted."""
+        return (*self.marks, QUOTED) if self.is_quoted else self.marks
+
+    @property
+    def ends(self) -> str:
+        """The interval in words, such as "55.23–67.09"; empty where there is none."""
+        return "" if self.lo is None else f"{self.lo}–{self.hi}"
+
+    def __str__(self) -> str:
+        """Without marks: "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)"."""
+        if self.value is None:
+            return self.words
+        spread = "" if self.sd is None else f" ± {self.sd}"
+        return f"{self.value}{spread}{f' ({self.ends})' if self.ends else ''}"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -51,6 +68,11 @@ class Comparison:
         if self.ours.lo > self.paper.hi:
             return "above"
         return "below" if self.ours.hi < self.paper.lo else ""
+
+
+def percent(rate: float, low: float, high: float) -> str:
+    """A fraction with its interval in words."""
+    return f"{100 * rate:.2f} ({100 * low:.2f}–{100 * high:.2f})"
 
 
 def our_reading(evaluations: Sequence[Evaluation], column: PaperColumn) -> Reading:
@@ -94,20 +116,12 @@ def others_reading(others: ThirdParty | None) -> str:
 
 def paper_reading(cell: PaperCell | None, column: PaperColumn) -> Reading:
     """What the paper prints for a column; a dash where it prints nothing."""
-    if cell is None:
-        return Reading(words=DASH)
+    if cell is None or not cell.printed:
+        return Reading(words=DASH, marks=cell.marks if cell else ())
     value, lo, hi = cell.numbers
-    if value is None:
-        return Reading(words=DASH, marks=cell.marks)
-    return Reading(
-        value=value,
-        lo=lo,
-        hi=hi,
-        num_puzzles=cell.num or column.num,
-        interval=None if lo is None else cell.interval or column.interval,
-        is_quoted=cell.quoted,
-        marks=cell.marks,
-    )
+    num, interval = cell.num or column.num, None if lo is None else cell.interval or column.interval
+    sides = (value, lo, hi, None, 1, num, interval)
+    return Reading("", *sides, cell.quoted, cell.marks)
 
 
 def _percent(fraction: float) -> Decimal:

@@ -9,7 +9,7 @@ from typing import Final
 
 from serrm.reporting.files import write_whole
 from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, set_name, task_name
-from serrm.reporting.results import Evaluation, Results, ScoredSet
+from serrm.reporting.results import Evaluation, Results, ScoredSet, all_runs
 
 DEPTH: Final = ("panel", "model", "steps", "solved", "gpa")
 LEARNING: Final = ("panel", "model", "step", "samples", "loss", "solved", "gpa")
@@ -22,7 +22,7 @@ def write_curves(results: Results, folder: Path) -> None:
     `solved` is the score that the paper gives first: FSR, for ARC-AGI pass@2. A panel is a task or one of its sets.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    runs = [run for seeds in results.values() for run in seeds]
+    runs = all_runs(results)
     several = len({run.seed for run in runs}) > 1
     depth = [point for run in runs for point in _depth(run, _model(run, several))]
     learning = [point for run in runs for point in _learning(run, _model(run, several))]
@@ -36,10 +36,9 @@ def write_curves(results: Results, folder: Path) -> None:
 
 def write_scores(results: Results, path: Path) -> None:
     """Write one JSON of what one compares first: each cell's rates after the last step, by set, in percent."""
-    scores: dict[str, dict[str, dict[str, float]]] = {}
-    for run in (run for seeds in results.values() for run in seeds):
-        parts = {name: part for name, part in run.sets.items() if isinstance(part, ScoredSet)}
-        scores[run.name] = {name: _last_rates(part) for name, part in parts.items()}
+    scores = {
+        run.name: {name: _last_rates(part) for name, part in run.scored.items()} for run in all_runs(results)
+    }
     write_whole(path, json.dumps(scores, indent=2) + "\n")
 
 
@@ -54,11 +53,9 @@ def _model(run: Evaluation, has_seeds: bool) -> str:
 
 
 def _depth(run: Evaluation, model: str) -> Iterator[Point]:
-    for name, part in run.sets.items():
-        if isinstance(part, ScoredSet):
-            for steps, scores in part.steps.items():
-                panel = f"{task_name(run.task)} {set_name(name)}"
-                yield {"panel": panel, "model": model, "steps": steps, **_rates(run, scores)}
+    for name, part in run.scored.items():
+        panel = {"panel": f"{task_name(run.task)} {set_name(name)}", "model": model}
+        yield from ({**panel, "steps": steps, **_rates(run, scores)} for steps, scores in part.steps.items())
 
 
 def _learning(run: Evaluation, model: str) -> Iterator[Point]:

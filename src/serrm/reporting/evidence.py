@@ -6,16 +6,16 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from serrm.reporting.cells import Reading, our_reading
-from serrm.reporting.hyperparameters import CellSettings
 from serrm.reporting.names import model_name
 from serrm.reporting.paper import PaperColumn
-from serrm.reporting.render import plain
-from serrm.reporting.results import Evaluation, Results, ScoredSet
+from serrm.reporting.results import Evaluation, Results
+from serrm.reporting.settings import CellSettings
 
-PAPER_SETS = {"sudoku": "9x9", "maze": "30x30", "arc_agi_1": "evaluation", "arc_agi_2": "evaluation"}
-HEADLINE_STEPS = 16
+PAPER_SETS: Final = {"sudoku": "9x9", "maze": "30x30"}  # of ARC-AGI "evaluation"
+HEADLINE_STEPS: Final = 16
 SE_RRM: Final = "se_rrm"
 BASELINES: Final = ("trm", "hrm")
+NOTHING_SOLVED: Final = "Nothing was solved, which compares nothing."
 
 
 class Finding(NamedTuple):
@@ -32,33 +32,20 @@ def missing(what: str) -> Finding:
 
 @dataclass(frozen=True)
 class Score:
-    """One of our scores in percent, of a model that was run and can take the set."""
+    """One of our scores in percent, with its interval, of a model that was run and can take the set."""
 
     variant: str
     reading: Reading
-
-    @property
-    def value(self) -> Decimal:
-        """In percent."""
-        assert self.reading.value is not None
-        return self.reading.value
+    value: Decimal
+    low: Decimal
+    high: Decimal
 
     def is_ahead_of(self, other: "Score") -> bool:
         """Whether the interval lies wholly above the other's."""
-        return self._ends[0] > other._ends[1]
-
-    @property
-    def _ends(self) -> tuple[Decimal, Decimal]:
-        assert self.reading.lo is not None and self.reading.hi is not None
-        return self.reading.lo, self.reading.hi
-
-    @property
-    def low(self) -> Decimal:
-        """The lower end of the interval."""
-        return self._ends[0]
+        return self.low > other.high
 
     def __str__(self) -> str:
-        return f"{model_name(self.variant)} {plain(self.reading)}"
+        return f"{model_name(self.variant)} {self.reading}"
 
 
 @dataclass(frozen=True)
@@ -68,21 +55,29 @@ class Evidence:
     results: Results
     settings: CellSettings
 
+    @property
+    def tasks(self) -> list[str]:
+        """Those that were run."""
+        return list(dict.fromkeys(task for task, _ in self.results))
+
     def score(
         self, task: str, variant: str, metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
     ) -> Score | None:
         """A model's score; None where it was not run or cannot take the set."""
+        name = of_set or PAPER_SETS.get(task, "evaluation")
         column = PaperColumn(
             group="",
             name="",
             task=task,
-            set=of_set or PAPER_SETS[task],
+            set=name,
             takes_other_sizes=task == "maze",
             metric=metric,
             steps=steps,
         )
         reading = our_reading(self.results.get((task, variant), []), column)
-        return None if reading.value is None else Score(variant, reading)
+        if reading.value is None or reading.lo is None or reading.hi is None:
+            return None
+        return Score(variant, reading, reading.value, reading.lo, reading.hi)
 
     def scores(
         self, task: str, variants: Iterable[str], metric: str, of_set: str | None = None
@@ -91,18 +86,20 @@ class Evidence:
         found = (self.score(task, variant, metric, of_set) for variant in variants)
         return [score for score in found if score is not None]
 
+    def first_runs(self, task: str, variants: Iterable[str]) -> list[Evaluation]:
+        """The first seed of those of the variants that were run on a task."""
+        return [seeds[0] for variant in variants if (seeds := self.results.get((task, variant)))]
+
     def runs(self, variant: str) -> list[Evaluation]:
         """All evaluations of a variant, whatever the task."""
         return [run for (_, name), seeds in self.results.items() if name == variant for run in seeds]
 
-    def depths(self, task: str, variant: str) -> list[int]:
-        """The numbers of supervision steps at which a variant was scored on the paper's set."""
-        runs = self.results.get((task, variant), [])
-        parts = (run.sets.get(PAPER_SETS[task]) for run in runs)
-        depths = {depth for part in parts if isinstance(part, ScoredSet) for depth in part.steps}
-        return sorted(depths)
+    def depths(self, variant: str) -> list[int]:
+        """The numbers of supervision steps at which a variant was scored on 9×9 Sudoku."""
+        parts = [run.scored.get("9x9") for run in self.results.get(("sudoku", variant), [])]
+        return sorted({depth for part in parts if part for depth in part.steps})
 
 
-def said(scores: Iterable[Score | None]) -> str:
+def said(scores: Iterable[Score]) -> str:
     """Scores as a list in words."""
-    return "; ".join(str(score) for score in scores if score is not None)
+    return "; ".join(map(str, scores))

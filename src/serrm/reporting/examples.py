@@ -3,48 +3,20 @@
 Evaluation keeps a few puzzles of each set, in one file a cell: <task>-<variant>-s<seed>/examples.json.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from jaxtyping import UInt8
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict
 
-from serrm.drawing.panels import answer_panel, question_panel, trace_panels
-from serrm.reporting.efforts import trained_set
-from serrm.reporting.files import read_parsed
-from serrm.reporting.grids import grid_svg, verdict_svg
+from serrm.drawing.files import EXAMPLES, Example, load_examples
+from serrm.drawing.grids import grid_svg, verdict_svg
+from serrm.drawing.panels import answer_panel, as_tokens, question_panel, trace_panels
 from serrm.reporting.inline import themed
 from serrm.reporting.names import HEADLINE, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Results
 
-EXAMPLES = "examples.json"
 MOST_SIDE = 30  # of a grid on the page
-
-
-class Example(BaseModel):
-    """A puzzle with one model's predictions by number of supervision steps; side² tokens a grid."""
-
-    model_config = ConfigDict(frozen=True)
-
-    set: str
-    side: int
-    name: str
-    question: tuple[int, ...]
-    answer: tuple[int, ...]
-    predictions: dict[int, tuple[int, ...]]
-    is_right: bool
-
-
-class Examples(BaseModel):
-    """The file of one cell."""
-
-    model_config = ConfigDict(frozen=True)
-
-    task: str
-    examples: tuple[Example, ...]
 
 
 @dataclass(frozen=True)
@@ -69,45 +41,33 @@ class Shown:
     frames: tuple[Frame, ...]
 
 
-def read_examples(path: Path) -> Examples:
-    """The examples of one cell. ValueError, in one line with the file, where it is malformed."""
-    return read_parsed(path, Examples.model_validate_json)
-
-
 def shown_examples(results: Results, folder: Path) -> list[Shown]:
     """Pictures of some examples of the first seed of every model that has any.
 
     Of the set trained for, the first puzzle that was solved and the first that was not; of other sets the first one.
-    Those of a task's best model on the set trained for are first.
+    Those of a task's best model on the set trained for are first. ValueError, with the file, where one is malformed.
     """
-    found: dict[str, list[tuple[str, Examples]]] = {}
-    for (task, variant), seeds in results.items():
-        path = folder / seeds[0].name / EXAMPLES
+    found: dict[str, list[tuple[Evaluation, list[Example]]]] = {}
+    for (task, _), (run, *_) in results.items():
+        path = folder / run.name / EXAMPLES
         if path.is_file():
-            found.setdefault(task, []).append((variant, read_examples(path)))
+            found.setdefault(task, []).append((run, load_examples(path).examples))
     shown = []
-    for task, files in found.items():
-        best = max((variant for variant, _ in files), key=lambda variant: _score(results[task, variant][0]))
-        for variant, content in sorted(files, key=lambda file: file[0] != best):
-            main = main_set(content.examples)
-            for example in _chosen(content.examples, main):
-                shown.append(_show(task, variant, example, variant == best and example.set == main))
+    for files in found.values():
+        best = max((run for run, _ in files), key=_score)
+        for run, examples in sorted(files, key=lambda file: file[0] is not best):
+            names = [example.set for example in examples]
+            main = "9x9" if "9x9" in names else next(iter(names), "")  # the set trained for
+            shown += [_show(run, each, run is best and each.set == main) for each in _chosen(examples, main)]
     return shown
 
 
-def main_set(examples: Sequence[Example]) -> str:
-    """The set trained for: 9×9 of Sudoku, else the first."""
-    names = [example.set for example in examples]
-    return "9x9" if "9x9" in names else next(iter(names), "")
-
-
 def _score(run: Evaluation) -> float:
-    scored = trained_set(run)
-    deepest = {} if scored is None else scored.steps[max(scored.steps)]
-    return deepest.get(HEADLINE.get(run.task, "fsr"), 0.0)
+    steps = run.trained_steps
+    return steps[max(steps)].get(HEADLINE.get(run.task, "fsr"), 0.0) if steps else 0.0
 
 
-def _chosen(examples: Sequence[Example], main: str) -> Iterable[Example]:
+def _chosen(examples: Sequence[Example], main: str) -> Iterator[Example]:
     names = dict.fromkeys(example.set for example in examples if example.side <= MOST_SIDE)
     for name in sorted(names, key=lambda name: name != main):
         members = [example for example in examples if example.set == name]
@@ -116,26 +76,22 @@ def _chosen(examples: Sequence[Example], main: str) -> Iterable[Example]:
         yield from (right + wrong if name == main else members[:1])
 
 
-def _show(task: str, variant: str, example: Example, is_first: bool) -> Shown:
-    question, answer = _tokens(example.question), _tokens(example.answer)
-    predictions = {steps: _tokens(grid) for steps, grid in example.predictions.items()}
-    name = model_name(variant)
+def _show(run: Evaluation, example: Example, is_first: bool) -> Shown:
+    task, side, question = run.task, example.side, as_tokens(example.question)
+    answer = as_tokens(example.answer)
+    predictions = {steps: as_tokens(grid) for steps, grid in example.predictions.items()}
+    name = model_name(run.model)
     place = task_name(task) if example.set == "evaluation" else f"{set_name(example.set)} {task_name(task)}"
-    panels = trace_panels(task, example.side, question, predictions, answer)
     frames = []
+    panels = trace_panels(task, side, question, predictions, answer)
     for steps, panel in zip(sorted(predictions), panels, strict=True):
+        # The page has tints for changes in a Sudoku only.
+        panel = replace(panel, is_changed=panel.is_changed & (task == "sudoku"))
         title = f"Prediction of {name} {panel.caption}: {panel.remark or 'not judged'}"
         pictures = themed(grid_svg(panel, title)), themed(verdict_svg(panel, title))
         frames.append(Frame(steps, *pictures, panel.remark))
+    asked = themed(grid_svg(question_panel(task, side, question), "The question"))
+    right = themed(grid_svg(answer_panel(task, side, question, answer), "The answer"))
     return Shown(
-        heading=f"{name} on {place}, {example.name}",
-        is_right=example.is_right,
-        is_first=is_first,
-        question=themed(grid_svg(question_panel(task, example.side, question), "The question")),
-        answer=themed(grid_svg(answer_panel(task, example.side, question, answer), "The answer")),
-        frames=tuple(frames),
+        f"{name} on {place}, {example.name}", example.is_right, is_first, asked, right, tuple(frames)
     )
-
-
-def _tokens(values: Sequence[int]) -> UInt8[np.ndarray, " I"]:
-    return np.array(values, dtype=np.uint8)

@@ -11,10 +11,10 @@ from serrm.files import new_file
 T = TypeVar("T")
 
 
-def write_whole(path: Path, content: str) -> None:
-    """Write a text file under another name, then let it take its place."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file under another name, then let it take its place."""
     with new_file(path) as partial:
-        partial.write_text(content, encoding="utf-8")
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:

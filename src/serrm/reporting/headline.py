@@ -1,25 +1,34 @@
-"""The short table that closes a reproduction: FSR and GPA by grid size, ours and the paper's (table 1)."""
+"""The scores that one looks at first: table 1 on the terminal, tables 1 and 3 in one table of the README."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
+from typing import Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as Grid
 
-from serrm.reporting.cells import NOT_RUN, Comparison, Reading
-from serrm.reporting.notes import SIDES
-from serrm.reporting.paper import load_paper
-from serrm.reporting.render import ARROWS, plain
-from serrm.reporting.results import load_language_models, load_results
-from serrm.reporting.tables import Row, Table, build_table
+from serrm.reporting.cells import NOT_RUN, QUOTED, Comparison, Reading, part_of
+from serrm.reporting.files import between_markers
+from serrm.reporting.names import HEADLINE, duration, model_name, set_name, task_name
+from serrm.reporting.notes import ARROWS, SIDES
+from serrm.reporting.paper import PaperColumn, load_paper
+from serrm.reporting.results import Evaluation, Results, all_runs, load_language_models, load_results
+from serrm.reporting.tables import Row, build_table
+from serrm.reporting.writers import escape_markdown, markdown_line
+
+TABLES: Final = ("1", "3")
+BEGIN: Final = "<!-- serrm headline {}: begin -->"
+END: Final = "<!-- serrm headline {}: end -->"
+Cells = Sequence[tuple[str, str, int]]
 
 
 def headline(
     profile: str,
-    cells: Sequence[tuple[str, str, int]],
+    cells: Cells,
     metrics: Path,
     places: Sequence[Path],
     is_terminal: bool = False,
@@ -27,53 +36,95 @@ def headline(
 ) -> str:
     """Table 1 at 16 steps for the models that a profile ran, and the places where the rest lies.
 
-    Plain text unless `is_terminal`, which adds the terminal's colours.
-
-    Raises:
-        ValueError: a metric file of the profile's cells is missing or malformed.
+    Plain text unless `is_terminal`, which adds the terminal's colours. ValueError if a metric file of the profile's
+    cells is missing or malformed.
     """
     results = load_results(cells, metrics) | load_language_models(metrics)
     table = build_table("1", load_paper().score_tables["1"], results)
-    text = io.StringIO()
-    console = Console(
-        file=text, force_terminal=is_terminal, width=width, highlight=False, no_color=not is_terminal
-    )
-    console.print(_grid(profile, table))
+    title = f"Sudoku, profile {profile}, 16 supervision steps: percent (95% interval)"
+    grid = Grid(title=title, caption=SIDES, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
+    for name in ("model", "grid", "FSR ours", "paper", "GPA ours", "paper"):
+        grid.add_column(name, justify="left" if name in ("model", "grid") else "right", no_wrap=True)
+    for row in table.models:
+        if any(cell.ours.words != NOT_RUN for cell in row.cells):
+            _add_model(grid, row, [column.group for column in table.columns])
+    text, look = io.StringIO(), {"force_terminal": is_terminal, "no_color": not is_terminal}
+    console = Console(file=text, width=width, highlight=False, **look)
+    console.print(grid)
     for place in places:
         console.print(f"  {place}", markup=False, soft_wrap=True)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
-
-
-def _grid(profile: str, table: Table) -> Grid:
-    grid = Grid(
-        title=f"Sudoku, profile {profile}, 16 supervision steps: percent (95% interval)",
-        caption=SIDES,
-        title_justify="left",
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    for name in ("model", "grid"):
-        grid.add_column(name, no_wrap=True)
-    for name in ("FSR ours", "paper", "GPA ours", "paper"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    for row in table.rows:
-        if any(cell.ours.words != NOT_RUN for cell in row.cells):
-            _add_model(grid, row, [column.group for column in table.columns])
-    return grid
 
 
 def _add_model(grid: Grid, row: Row, groups: Sequence[str]) -> None:
     """One line a grid size; its FSR and GPA are neighbours in the table."""
     by_size = groupby(zip(groups, row.cells, strict=True), lambda pair: pair[0])
     for place, (group, pairs) in enumerate(by_size):
-        readings = [text for _, cell in pairs for text in (_ours(cell), _paper(cell.paper))]
-        grid.add_row(row.name if place == 0 else "", group, *readings)
+        texts = [text for _, cell in pairs for text in (_ours(cell), str(cell.paper).split(" (")[0])]
+        grid.add_row(row.name if place == 0 else "", group, *texts)
     grid.add_section()
 
 
+def replace_table(page: str, profile: str, cells: Cells, metrics: Path, target: str) -> str:
+    """A page with a profile's table between its two markers; `target` is the page's name in the project.
+
+    ValueError if the markers are not there once, in their order, or a metric file is missing or malformed.
+    """
+    begin, end = (marker.format(profile) for marker in (BEGIN, END))
+    return between_markers(page, begin, end, page_table(profile, cells, load_results(cells, metrics), target))
+
+
+def page_table(profile: str, cells: Cells, results: Results, target: str) -> str:
+    """Our score and the paper's of all that its tables 1 and 3 give first and the profile ran: two lines a model."""
+    first, variants = cells[0][0], list(dict.fromkeys(variant for _, variant, _ in cells))
+    header = ["", ""]
+    names = {variant: f"**{escape_markdown(model_name(variant))}**" for variant in variants}
+    lines = {variant: ([names[variant], "ours"], ["", "paper"]) for variant in variants}
+    for number in TABLES:
+        paper = load_paper().score_tables[number]
+        rows = {row.variant: row for row in build_table(number, paper, results).models}
+        for place, column in enumerate(paper.columns.values()):
+            if column.metric == HEADLINE[column.task] and (runs := _runs_of(column, results)):
+                compared = [rows[variant].cells[place] for variant in variants]
+                header.append(_heading(column, runs, compared))
+                for variant, cell in zip(variants, compared, strict=True):
+                    lines[variant][0].append(escape_markdown(_ours(cell)))
+                    lines[variant][1].append(escape_markdown(str(cell.paper)) + QUOTED * cell.paper.is_quoted)
+    header += [f"parameters ({task_name(first)})", "trained for"]
+    written = [markdown_line(header), markdown_line(["---"] * len(header))]
+    for variant, (ours, theirs) in lines.items():
+        runs = results[first, variant]
+        seconds = round(fmean(run.training.seconds for run in runs), 1)
+        written.append(markdown_line([*ours, f"{runs[0].model_info.parameters:,}", duration(seconds)]))
+        written.append(markdown_line([*theirs, "", ""]))
+    caption = (
+        "Puzzles solved exactly (on ARC-AGI, by one of two answers), in percent of n with 95% intervals, after 16 "
+        f"supervision steps. {SIDES} {QUOTED}: quoted by the paper, not run there. Profile `{profile}`, "
+        f"written by `serrm headline --profile {profile} --write {target}`."
+    )
+    return "\n".join([*written, "", caption])
+
+
+def _runs_of(column: PaperColumn, results: Results) -> list[Evaluation]:
+    runs = [run for run in all_runs(results) if run.task == column.task]
+    return [run for run in runs if part_of(run, column)[1] is not None]
+
+
+def _heading(column: PaperColumn, runs: Sequence[Evaluation], cells: Sequence[Comparison]) -> str:
+    """Task and size, with the paper's where ours is another, and how many puzzles either side has."""
+    name = task_name(column.task)
+    if column.set[:1].isdigit():
+        sizes = {part_of(run, column)[0] for run in runs}
+        other = "" if sizes == {column.set} else f" (paper: {set_name(column.set)})"
+        name = f"{name} {', '.join(map(set_name, sorted(sizes)))}{other}"
+    ours, paper = _numbers(cell.ours for cell in cells), _numbers(cell.paper for cell in cells)
+    counts = [f"n {ours}"] * bool(ours) + [f"paper {paper}"] * bool(paper)
+    return f"{escape_markdown(name)}, {'; '.join(counts)}"
+
+
+def _numbers(readings: Iterable[Reading]) -> str:
+    return " or ".join(f"{number:,}" for number in sorted({each.num_puzzles or 0 for each in readings} - {0}))
+
+
 def _ours(cell: Comparison) -> str:
-    return f"{plain(cell.ours)} {ARROWS[cell.side]}".rstrip()
-
-
-def _paper(reading: Reading) -> str:
-    return reading.words if reading.value is None else str(reading.value)
+    return f"{cell.ours} {ARROWS[cell.side]}".rstrip()

@@ -11,6 +11,7 @@ from xml.sax.saxutils import unescape
 from markupsafe import Markup
 
 from serrm.drawing import colours
+from serrm.drawing.grids import RIGHT_TINT
 
 # What the page's style sheet gives a light and a dark value, by colour. Those of ARC-AGI stay what they are.
 VARIABLES: Final = {
@@ -24,7 +25,7 @@ VARIABLES: Final = {
     colours.PAPER: "surface",
     colours.WALL: "wall",
     colours.WRONG_TINT: "wrong-tint",
-    "#A9D1EA": "right-tint",
+    RIGHT_TINT: "right-tint",
     colours.FILLED: "blue",
     colours.WRONG: "orange",
     colours.START: "green",

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from serrm.reporting.cells import Comparison, part_of
+from serrm.reporting.cells import QUOTED, Comparison, part_of
 from serrm.reporting.names import duration, set_name, task_name
 from serrm.reporting.paper import PaperRow, ScoreTable
 from serrm.reporting.results import Evaluation, RefusedSet, Results
 
-ABOVE, BELOW, QUOTED = "↑", "↓", "†"
-
-SIDES = f"{ABOVE} {BELOW}: our interval lies wholly above or below the paper's."
+ARROWS = {"": "", "above": "↑", "below": "↓"}
+SIDES = f"{ARROWS['above']} {ARROWS['below']}: our interval lies wholly above or below the paper's."
 
 
 @dataclass(frozen=True)

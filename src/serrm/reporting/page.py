@@ -5,26 +5,25 @@ what changes from run to run, such as the commit and the date, is passed in.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from serrm.reporting.cells import Reading
-from serrm.reporting.claims import Claim, tally
+from serrm.reporting.claims import tally
 from serrm.reporting.examples import Shown
 from serrm.reporting.inline import inline_svg
 from serrm.reporting.names import HEADLINE, METRIC_NAMES, duration, model_name, set_name, task_name
-from serrm.reporting.notes import run_notes
-from serrm.reporting.paper import Paper, load_paper
-from serrm.reporting.plain import PlainTable
-from serrm.reporting.render import ARROWS, heading, plain
-from serrm.reporting.results import Evaluation, Results
-from serrm.reporting.tables import Column, Table
+from serrm.reporting.notes import ARROWS, run_notes
+from serrm.reporting.paper import load_paper
+from serrm.reporting.report import Report
+from serrm.reporting.results import Evaluation, Results, all_runs
 
-TEMPLATE = "report.html.j2"
+TEMPLATE: Final = "report.html.j2"
 # What each figure shows, for those who cannot see it; the numbers are in the table or the runs that it names.
-FIGURES = {
+FIGURES: Final = {
     "depth": "Fully solved rate on 9×9 Sudoku against the number of supervision steps, ours with 95% intervals and "
     "the paper's; the numbers are those of table 2",
     "sizes": "Fully solved rate and grid-point accuracy by size of the Sudoku grid, ours and the paper's; the numbers "
@@ -35,7 +34,7 @@ FIGURES = {
     "architecture": "Architecture of each model that was run, with the shapes, layers and cycles of its settings",
     "equivariance": "Puzzles and the same with permuted symbols, with each model's predictions for both",
 }
-SECTIONS = {
+SECTIONS: Final = {
     "sudoku": ("Sudoku", ("1", "2", "2-effort")),
     "arc-maze": ("ARC-AGI and mazes", ("3", "3-arc", "3-demonstrations", "3-task_types", "3-mazes")),
     "ablations": ("Ablations", ("A5", "A6", "A7")),
@@ -43,38 +42,27 @@ SECTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Report:
-    """All that the page shows; tables by number, figures as SVG documents by name.
-
-    `provenance` has labels and values for the colophon, such as the commit and the date.
-    """
-
-    profile: str
-    results: Results
-    tables: Mapping[str, Table | PlainTable]
-    figures: Mapping[str, str]
-    claims: Sequence[Claim]
-    examples: Sequence[Shown] = ()
-    provenance: Mapping[str, str] = field(default_factory=dict)
-
-
-def render_page(report: Report) -> str:
-    """The page as HTML."""
-    loader = PackageLoader("serrm.reporting")
-    page = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    page.filters |= {"interval": _interval, "grouped": _grouped, "by_group": _by_group, "heading": _heading}
-    figures = {
-        name: inline_svg(svg, f"f{number}", FIGURES[name])
-        for number, (name, svg) in enumerate(report.figures.items())
+def render_page(
+    report: Report, figures: Mapping[str, str], examples: Sequence[Shown], provenance: Mapping[str, str]
+) -> str:
+    """The page as HTML: figures by name as SVG documents, labels and values for the colophon such as the commit."""
+    look = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    page = Environment(loader=PackageLoader("serrm.reporting"), undefined=StrictUndefined, **look)
+    page.filters |= {
+        "grouped": _grouped,
+        "by_group": lambda columns: [
+            (name, [*part]) for name, part in groupby(columns, lambda each: each.group)
+        ],
     }
-    runs = [run for seeds in report.results.values() for run in seeds]
+    runs, paper = all_runs(report.results), load_paper()
     return page.get_template(TEMPLATE).render(
         report=report,
-        figures=figures,
-        alts=FIGURES,
+        examples=examples,
+        provenance=provenance,
+        figures={
+            name: inline_svg(svg, f"f{number}", FIGURES[name])
+            for number, (name, svg) in enumerate(figures.items())
+        },
         sections=SECTIONS,
         arrows=ARROWS,
         tally=tally(report.claims),
@@ -82,9 +70,12 @@ def render_page(report: Report) -> str:
         total_time=duration(sum(run.training.seconds for run in runs)),
         num_runs=len(runs),
         notes=[note.text for note in run_notes(_called(report.results))],
-        hashes=_hashes(runs),
-        third_party=_third_party(load_paper()),
-        paper=load_paper(),
+        hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs if run.data.hash),
+        third_party=[
+            (model_name(each.variant), f"{task_name(each.task)}, {METRIC_NAMES[each.metric].lower()}", each)
+            for each in paper.third_party
+        ],
+        paper=paper,
     )
 
 
@@ -101,25 +92,17 @@ class Summary:
 def _summary(report: Report, task: str) -> Summary:
     number, column = {"sudoku": ("1", "9×9")}.get(task, ("3", task_name(task)))
     table = report.tables[number]
-    assert isinstance(table, Table)
-    metric = HEADLINE.get(task, "fsr")
-    place = next(
-        place
-        for place, each in enumerate(table.columns)
-        if column in (each.group, each.name) and (each.name != "GPA")
-    )
+    headings = [(column in (each.group, each.name)) and each.name != "GPA" for each in table.columns]
+    place = headings.index(True)
     variants = [variant for of, variant in report.results if of == task]
-    rows = [row for row in table.rows if row.variant in variants]
-    scores = tuple(
-        (row.name, row.cells[place].ours, plain(row.cells[place].paper).split(" (")[0])
-        for row in rows
-        if row.cells[place].ours.value is not None
-    )
-    sets = next(iter(report.results[task, variants[0]])).sets
+    rows = [
+        row for row in table.models if row.variant in variants and row.cells[place].ours.value is not None
+    ]
+    scores = [(row.name, row.cells[place].ours, str(row.cells[place].paper).split(" (")[0]) for row in rows]
+    sets = report.results[task, variants[0]][0].sets
     of_set = "9x9" if "9x9" in sets else next(iter(sets))
-    return Summary(
-        task_name(task), METRIC_NAMES[metric], "" if of_set == "evaluation" else set_name(of_set), scores
-    )
+    shown = "" if of_set == "evaluation" else set_name(of_set)
+    return Summary(task_name(task), METRIC_NAMES[HEADLINE.get(task, "fsr")], shown, tuple(scores))
 
 
 def _called(results: Results) -> dict[str, list[Evaluation]]:
@@ -129,28 +112,6 @@ def _called(results: Results) -> dict[str, list[Evaluation]]:
         model_name(variant) + ("" if has_one_task else f" on {task_name(task)}"): seeds
         for (task, variant), seeds in results.items()
     }
-
-
-def _hashes(runs: Sequence[Evaluation]) -> list[tuple[str, str]]:
-    """The data of each task, by its hash."""
-    found = dict.fromkeys((task_name(run.task), run.data.hash) for run in runs if run.data.hash)
-    return list(found)
-
-
-def _third_party(paper: Paper) -> list[tuple[str, str, str]]:
-    """Model, what on, from where to where."""
-    return [
-        (
-            model_name(each.variant),
-            f"{task_name(each.task)}, {METRIC_NAMES.get(each.metric, each.metric).lower()}",
-            f"{each.low} to {each.high}",
-        )
-        for each in paper.third_party
-    ]
-
-
-def _interval(reading: Reading) -> str:
-    return "" if reading.lo is None else f"{reading.lo}–{reading.hi}"
 
 
 def _grouped(header: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -163,11 +124,3 @@ def _grouped(header: Sequence[str]) -> list[tuple[str, list[str]]]:
         else:
             groups.append((group, [name]))
     return groups
-
-
-def _by_group(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
-    return [(group, list(members)) for group, members in groupby(columns, lambda column: column.group)]
-
-
-def _heading(table: Table | PlainTable) -> str:
-    return heading(table.number, table.title)

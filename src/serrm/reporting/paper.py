@@ -1,7 +1,7 @@
 """The paper's printed tables as typed data: paper.yaml behind frozen models (tables 1 to 3 and A2 to A7)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -146,12 +146,35 @@ class ThirdParty(_Frozen):
     high: str
 
 
+class PaperCheck(_Frozen):
+    """Scores to compare: of some models on some tasks or sets of one task, by a rule of `claims.RULES`.
+
+    The first `needs` models have to be there (all, unless it says), and `least` in all. `what` names what is missing
+    where they are not. A comparison that `needs_solved` says nothing where every score is zero.
+    """
+
+    tasks: tuple[str, ...]
+    sets: tuple[str, ...] = ()
+    metric: str = "fsr"
+    models: tuple[str, ...]
+    needs: int | None = None
+    least: int = 1
+    rule: str
+    what: str
+    needs_solved: bool = False
+
+    def has_enough(self, variants: Sequence[str]) -> bool:
+        """Whether a place has scores of the models that are needed."""
+        return {*self.models[: self.needs]} <= {*variants} and len(variants) >= self.least
+
+
 class PaperClaim(_Frozen):
-    """What the paper says in words, its numbers for it, and the section where it does."""
+    """What the paper says in words, its numbers for it, and the section where it does; how it is checked."""
 
     says: str
     paper: str
     section: str
+    check: PaperCheck | None = None
 
 
 class RelatedSystem(_Frozen):

@@ -129,6 +129,11 @@ class Equivariance(_Part):
     max_difference: float | None = None
     example: PermutedPuzzle | None = None
 
+    def counts(self, what: str, difference: str) -> str:
+        """How many pairs are identical, as "40 of 40 the same, logits …", with the largest difference if known."""
+        largest = "" if self.max_difference is None else f", {difference.format(self.max_difference)}"
+        return f"{self.num_identical:,} of {self.num_pairs:,} {what}{largest}"
+
 
 class Evaluation(_Part):
     """One metric file; keys that no table needs are left unread."""
@@ -154,9 +159,30 @@ class Evaluation(_Part):
         return f"{self.task}-{self.model}-s{self.seed}"
 
     @property
+    def efforts(self) -> tuple[Effort, ...]:
+        """Ways of spending steps other than a fixed depth."""
+        return self.adaptive + self.breadth
+
+    @property
+    def scored(self) -> dict[str, ScoredSet]:
+        """The sets with scores by steps."""
+        return {name: part for name, part in self.sets.items() if isinstance(part, ScoredSet)}
+
+    @property
+    def trained_steps(self) -> dict[int, dict[str, float]]:
+        """The scores by steps of the size that was trained on: 9×9 of Sudoku, else the first set that was scored."""
+        part = self.scored.get("9x9") or next(iter(self.scored.values()), None)
+        return {} if part is None else part.steps
+
+    @property
     def is_asked(self) -> bool:
         """Whether it is a language model behind an API: its training and its size are not ours to tell."""
         return self.model_info.family == LANGUAGE_MODEL
+
+
+def all_runs(results: Results) -> "list[Evaluation]":
+    """Every evaluation, one after the other."""
+    return [run for seeds in results.values() for run in seeds]
 
 
 def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results:

@@ -1,34 +1,36 @@
-"""The paper's tables with our numbers, in one neutral form that Markdown, CSV and LaTeX are written from.
+"""A table in one neutral form, from which Markdown, CSV, LaTeX and the page are written; and the paper's tables in it.
 
-What a table shows (rows, columns, where our metric files hold the same number) is data: paper.yaml.
+What a table of scores shows (rows, columns, where our metric files hold the same number) is data: paper.yaml.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from serrm.reporting.cells import NOT_RUN, Comparison, others_reading, our_reading, paper_reading
+from serrm.reporting.cells import NOT_RUN, Comparison, Reading, others_reading, our_reading, paper_reading
 from serrm.reporting.notes import Note, notes_of
 from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable, load_paper
 from serrm.reporting.results import Evaluation, Results
 
+Words = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading: a name within a group, with the marks of its notes."""
+    """The heading of a column of scores: a name within a group, with the marks of its notes."""
 
     group: str
     name: str
-    marks: tuple[str, ...] = ()
+    marks: Words = ()
 
 
 @dataclass(frozen=True)
 class Row:
-    """A model: its name, its attributes, and a comparison for each column."""
+    """A model: its name, its attributes, and a comparison for each column of scores."""
 
     name: str
     variant: str | None
-    attributes: tuple[str, ...]
-    marks: tuple[str, ...]
+    attributes: Words
+    marks: Words
     cells: tuple[Comparison, ...]
 
     @property
@@ -39,20 +41,47 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper beside ours, ready to be written in any format."""
+    """A table with notes beneath: leading columns of words (`stub`), then columns of scores, if it has any.
+
+    A row is a model where there are scores, else its words. In the stub "group: name" belongs to a group.
+    """
 
     number: str
     title: str
     caption: str
-    attributes: tuple[str, ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    notes: tuple[Note, ...]
+    stub: Words
+    rows: tuple[Row | Words, ...]
+    notes: tuple[Note, ...] = ()
+    was_run: bool = True
+    columns: tuple[Column, ...] = ()
 
     @property
-    def was_run(self) -> bool:
-        """Whether any cell has a number or a refusal of ours."""
-        return any(cell.ours.words != NOT_RUN for row in self.rows for cell in row.cells)
+    def models(self) -> list[Row]:
+        """The rows of a table of scores."""
+        return [row for row in self.rows if isinstance(row, Row)]
+
+    @property
+    def heading(self) -> str:
+        """Number and title; "3-mazes" is an extension of table 3, and what has no number keeps its title."""
+        of, _, extension = self.number.partition("-")
+        if not of[-1:].isdigit():
+            return self.title
+        return f"Table {of}, extended: {self.title}" if extension else f"Table {of}: {self.title}"
+
+
+Cell = str | Row | Comparison | Reading
+
+
+def lines_of(row: Row | Words) -> Iterable[list[Cell]]:
+    """The lines of a row: words as they are; of a model ours (the row stands for its name), the paper's, others'."""
+    if not isinstance(row, Row):
+        yield [*row]
+        return
+    blank = [""] * (1 + len(row.attributes))
+    yield [row, *row.attributes, "ours", *row.cells]
+    yield [*blank, "paper", *(cell.paper for cell in row.cells)]
+    if row.has_others:
+        yield [*blank, "others", *(cell.others for cell in row.cells)]
 
 
 def build_table(number: str, paper: ScoreTable, results: Results) -> Table:
@@ -64,21 +93,28 @@ def build_table(number: str, paper: ScoreTable, results: Results) -> Table:
     paper_rows = [row for row in paper.rows if not row.optional or _has_result(row, paper, results)]
     if paper.takes_other_variants:
         paper_rows += [PaperRow(name=name, variant=name, cells={}) for name in _others(paper, results)]
-    columns = tuple(Column(column.group, column.name, column.marks) for column in paper.columns.values())
-    rows = tuple(_row(row, paper, results) for row in paper_rows)
-    notes = notes_of(paper, paper_rows, [cell for row in rows for cell in row.cells], results)
-    return Table(number, paper.title, paper.caption, paper.attributes, columns, rows, notes)
+    rows = tuple(
+        Row(row.name, row.variant, row.attributes, row.marks, tuple(_cells(row, paper, results)))
+        for row in paper_rows
+    )
+    cells = [cell for row in rows for cell in row.cells]
+    return Table(
+        number,
+        paper.title,
+        paper.caption,
+        ("Model", *paper.attributes, ""),
+        rows,
+        notes_of(paper, paper_rows, cells, results),
+        any(cell.ours.words != NOT_RUN for cell in cells),
+        tuple(Column(column.group, column.name, column.marks) for column in paper.columns.values()),
+    )
 
 
-def _row(row: PaperRow, paper: ScoreTable, results: Results) -> Row:
-    cells = tuple(_compare(row, key, column, results) for key, column in paper.columns.items())
-    return Row(row.name, row.variant, row.attributes, row.marks, cells)
-
-
-def _compare(row: PaperRow, key: str, column: PaperColumn, results: Results) -> Comparison:
-    ours = our_reading(_evaluations(row, key, column, results), column)
-    others = load_paper().others(row.variant_of(key), column)
-    return Comparison(ours, paper_reading(row.cells.get(key), column), others_reading(others))
+def _cells(row: PaperRow, paper: ScoreTable, results: Results) -> Iterable[Comparison]:
+    for key, column in paper.columns.items():
+        ours = our_reading(_evaluations(row, key, column, results), column)
+        others = load_paper().others(row.variant_of(key), column)
+        yield Comparison(ours, paper_reading(row.cells.get(key), column), others_reading(others))
 
 
 def _evaluations(row: PaperRow, key: str, column: PaperColumn, results: Results) -> list[Evaluation]:

@@ -136,13 +136,13 @@ class CellRun:
     def log_pictures(self, folder: Path) -> None:
         """Drawings of the examples that an evaluation kept in `folder`: the first of each size, as artifacts."""
         from serrm.drawing.files import read_examples
-        from serrm.reporting.strip import strip_svg
+        from serrm.drawing.picture import scene_svg
 
         drawn: dict[int, int] = {}
         for number, scene in enumerate(read_examples(folder / "examples.json")):
             drawn[scene.side] = drawn.get(scene.side, 0) + 1
             if drawn[scene.side] <= PICTURES:
-                self.client.log_text(self.run_id, strip_svg(scene), f"examples/{number:02d}.svg")
+                self.client.log_text(self.run_id, scene_svg(scene), f"examples/{number:02d}.svg")
 
     def log_dict(self, value: Mapping[str, Any], name: str) -> None:
         """Store a JSON artifact."""

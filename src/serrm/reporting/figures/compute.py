@@ -1,73 +1,69 @@
 """Accuracy against compute, in training and at inference, and throughput: what a score costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from serrm.reporting.efforts import trained_set
 from serrm.reporting.figures.style import (
     LOOK,
+    SURFACE,
+    Style,
+    draw_band,
     frame,
     panels,
     percent_axis,
     short_axis,
     styles_of,
 )
-from serrm.reporting.hyperparameters import Cell
 from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, short_number, task_name
-from serrm.reporting.results import Effort, Evaluation, Results
-from serrm.reporting.setting_words import Settings
+from serrm.reporting.report import Report
+from serrm.reporting.results import Effort, Evaluation, all_runs
+
+EXPLAINED = "A puzzle-step is one supervision step of one puzzle; models differ in what it costs."
 
 
-def compute_figure(results: Results, settings: Mapping[Cell, Settings], source: str) -> Figure:
+def compute_figure(report: Report) -> Figure:
     """A row a task: the first score against puzzle-steps of training, and against mean steps at inference."""
-    tasks = list(dict.fromkeys(task for task, _ in results))
-    styles = styles_of([variant for _, variant in results])
+    runs = all_runs(report.results)
+    tasks, styles = list(dict.fromkeys(run.task for run in runs)), styles_of(run.model for run in runs)
     with matplotlib.rc_context(LOOK):
         figure, all_axes = panels(2 * len(tasks))
-        for number, task in enumerate(tasks):
-            training, inference = all_axes[2 * number : 2 * number + 2]
+        for task, training, inference in zip(tasks, all_axes[::2], all_axes[1::2], strict=True):
             metric = HEADLINE.get(task, "fsr")
-            for (of, variant), seeds in results.items():
-                if of != task:
-                    continue
-                batch_size = int(settings[task, variant]["train"]["batch_size"])
-                for run in seeds:
-                    _draw_training(training, run, batch_size, metric, *styles[variant])
-                    _draw_inference(inference, run, metric, *styles[variant])
+            for run in (run for run in runs if run.task == task):
+                batch_size = int(report.settings.here[task, run.model]["train"]["batch_size"])
+                _draw_training(training, run, batch_size, metric, styles[run.model])
+                _draw_inference(inference, run, metric, styles[run.model])
             training.set_title(f"{task_name(task)}: training")
             inference.set_title(f"{task_name(task)}: inference")
             short_axis(training, "Puzzle-steps of training")
             short_axis(inference, "Mean supervision steps a puzzle")
             for axes in (training, inference):
                 percent_axis(axes, METRIC_NAMES[metric])
-        text = f"Ours: {source}. A puzzle-step is one supervision step of one puzzle; models differ in what it costs."
-        if any(run.adaptive or run.breadth for seeds in results.values() for run in seeds):
+        text = f"Ours: {report.source}. {EXPLAINED}"
+        if any(run.efforts for run in runs):
             text += " Line: every puzzle at the same depth. Hollow: adaptive depth; with a dot: breadth."
         frame(figure, "Accuracy against compute", text, all_axes)
     return figure
 
 
-def throughput_figure(results: Results) -> Figure | None:
+def throughput_figure(report: Report) -> Figure | None:
     """Puzzle-steps a second in training, a bar a model and task; None where no metric file says."""
-    runs = [run for seeds in results.values() for run in seeds[:1] if run.training.puzzles_per_second]
+    runs = [run for seeds in report.results.values() for run in seeds[:1] if run.training.puzzles_per_second]
     if not runs:
         return None
-    tasks = list(dict.fromkeys(run.task for run in runs))
-    styles = styles_of([run.model for run in runs])
+    has_tasks, styles = len({run.task for run in runs}) > 1, styles_of(run.model for run in runs)
     with matplotlib.rc_context(LOOK):
         figure, (axes,) = panels(1, width=7.3, height=0.9 + 0.36 * len(runs))
         for place, run in enumerate(runs):
             speed = run.training.puzzles_per_second or 0.0
-            axes.barh(place, speed, color=styles[run.model][0], height=0.62)
+            axes.barh(place, speed, color=styles[run.model].colour, height=0.62)
             label: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 9.5}
             axes.annotate(short_number(speed), (speed, place), (5, 0), **label)
-        names = [
-            f"{model_name(run.model)}{f', {task_name(run.task)}' if len(tasks) > 1 else ''}" for run in runs
-        ]
+        names = [model_name(run.model) + (f", {task_name(run.task)}" if has_tasks else "") for run in runs]
         axes.set_yticks(range(len(runs)), labels=names)
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
@@ -78,42 +74,25 @@ def throughput_figure(results: Results) -> Figure | None:
     return figure
 
 
-def _draw_training(
-    axes: Axes, run: Evaluation, batch_size: int, metric: str, colour: str, marker: str
-) -> None:
+def _draw_training(axes: Axes, run: Evaluation, batch_size: int, metric: str, style: Style) -> None:
     points = [point for point in run.learning_curve if metric in point]
     steps = [point["step"] * batch_size for point in points]
-    _draw_band(axes, steps, points, metric, colour, marker, model_name(run.model))
+    draw_band(axes, steps, points, metric, style, model_name(run.model))
 
 
-def _draw_inference(axes: Axes, run: Evaluation, metric: str, colour: str, marker: str) -> None:
-    scored = trained_set(run)
-    steps = {} if scored is None else {depth: part for depth, part in scored.steps.items() if metric in part}
-    _draw_band(axes, [*map(float, steps)], [*steps.values()], metric, colour, marker, model_name(run.model))
+def _draw_inference(axes: Axes, run: Evaluation, metric: str, style: Style) -> None:
+    steps = {float(depth): scores for depth, scores in run.trained_steps.items() if metric in scores}
+    draw_band(axes, [*steps], [*steps.values()], metric, style, model_name(run.model))
     if metric == "fsr":
-        _draw_efforts(axes, run.adaptive, colour, marker, "none")
-        _draw_efforts(axes, run.breadth, colour, marker, colour)
+        _draw_efforts(axes, run.adaptive, style, has_dot=False)
+        _draw_efforts(axes, run.breadth, style, has_dot=True)
 
 
-def _draw_band(
-    axes: Axes,
-    at: Sequence[float],
-    points: Sequence[Mapping[str, float]],
-    metric: str,
-    colour: str,
-    marker: str,
-    label: str,
-) -> None:
-    low, value, high = ([100 * point[f"{metric}{end}"] for point in points] for end in ("_lo", "", "_hi"))
-    axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.plot(at, value, color=colour, marker=marker, label=label)
-
-
-def _draw_efforts(axes: Axes, efforts: Sequence[Effort], colour: str, marker: str, dot: str) -> None:
+def _draw_efforts(axes: Axes, efforts: Sequence[Effort], style: Style, has_dot: bool) -> None:
     for effort in efforts:
         ends = (100 * effort.fsr_lo, 100 * effort.fsr_hi)
-        axes.vlines(effort.mean_steps, *ends, color=colour, linewidth=1)
+        axes.vlines(effort.mean_steps, *ends, color=style.colour, linewidth=1)
         at = effort.mean_steps, 100 * effort.fsr
-        axes.plot(*at, marker, color=colour, markerfacecolor="#ffffff", markersize=8, zorder=4)
-        if dot != "none":
-            axes.plot(*at, ".", color=dot, markersize=5, zorder=5)
+        axes.plot(*at, style.marker, color=style.colour, markerfacecolor=SURFACE, markersize=8, zorder=4)
+        if has_dot:
+            axes.plot(*at, ".", color=style.colour, markersize=5, zorder=5)

@@ -7,65 +7,58 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.reporting.cells import CANNOT_EXTRAPOLATE, Reading
-from serrm.reporting.figures.style import (
-    LOOK,
-    MUTED,
-    SURFACE,
-    frame,
-    panels,
-    percent_axis,
-    styles_of,
-)
+from serrm.reporting.figures.style import LOOK, MUTED, SURFACE, Style, frame, panels, percent_axis, styles_of
 from serrm.reporting.names import METRIC_NAMES
-from serrm.reporting.tables import Row, Table
+from serrm.reporting.report import Report
+from serrm.reporting.tables import Row
 
 SPREAD = 0.13  # between the marks of two models at one size
 
 
-def sizes_figure(table: Table, source: str) -> Figure:
+def sizes_figure(report: Report) -> Figure | None:
     """Marks with 95% intervals by size, filled for ours and hollow for the paper; a cross where a model cannot go.
 
-    The table is number 1, whose columns are FSR and GPA of each size.
+    Of table 1, whose columns are FSR and GPA of each size.
     """
+    table = report.tables["1"]
+    if not table.was_run:
+        return None
     groups = list(dict.fromkeys(column.group for column in table.columns))
-    rows = [row for row in table.rows if row.variant]
-    styles = styles_of([row.variant for row in rows])
+    rows = [row for row in table.models if row.variant]
+    styles = styles_of(row.variant for row in rows)
     with matplotlib.rc_context(LOOK):
         figure, all_axes = panels(2)
         for axes, metric in zip(all_axes, ("FSR", "GPA"), strict=True):
             places = [i for i, column in enumerate(table.columns) if column.name == metric]
             for number, row in enumerate(rows):
                 shift = (number - (len(rows) - 1) / 2) * 2 * SPREAD
-                _draw_row(axes, row, places, shift, *styles[row.variant])
+                _draw_row(axes, row, places, shift, styles[row.variant])
             axes.set_xticks(range(len(groups)), labels=[group.split()[0] for group in groups])
             axes.set_xlim(-0.6, len(groups) - 0.4)
             axes.grid(visible=False, axis="x")
             axes.set_xlabel("Size of the grid")
             percent_axis(axes, METRIC_NAMES[metric.lower()])
-        text = f"Filled, with 95% intervals: {source}. Hollow: the paper. Cross: ours cannot take the size."
+        text = f"Filled, with 95% intervals: {report.source}. Hollow: the paper. Cross: ours cannot take the size."
         frame(figure, "Other sizes than the one trained on", text, all_axes[:1], columns=4)
     return figure
 
 
-def _draw_row(axes: Axes, row: Row, places: Sequence[int], shift: float, colour: str, marker: str) -> None:
+def _draw_row(axes: Axes, row: Row, places: Sequence[int], shift: float, style: Style) -> None:
     for at, place in enumerate(places):
         ours, paper = row.cells[place].ours, row.cells[place].paper
-        label = {0: f"{row.name}, ours"}.get(at)
         if ours.words == CANNOT_EXTRAPOLATE:
-            axes.plot(at + shift, 1.5, "x", color=colour, markersize=5, markeredgewidth=1.5, zorder=2)
-        _draw_mark(axes, at + shift - SPREAD / 2, ours, colour, marker, colour, label)
-        _draw_mark(axes, at + shift + SPREAD / 2, paper, colour, marker, SURFACE, None)
+            axes.plot(at + shift, 1.5, "x", color=style.colour, markersize=5, markeredgewidth=1.5, zorder=2)
+        _draw_mark(axes, at + shift - SPREAD / 2, ours, style, style.colour, style.colour)
+        _draw_mark(axes, at + shift + SPREAD / 2, paper, style, SURFACE, MUTED)
     # Entries of the legend even where the first size has no number.
-    axes.plot([], [], marker, color=colour, label=f"{row.name}, ours")
-    axes.plot([], [], marker, color=colour, markerfacecolor=SURFACE, label=f"{row.name}, paper")
+    axes.plot([], [], style.marker, color=style.colour, label=f"{row.name}, ours")
+    axes.plot([], [], style.marker, color=style.colour, markerfacecolor=SURFACE, label=f"{row.name}, paper")
 
 
-def _draw_mark(
-    axes: Axes, at: float, reading: Reading, colour: str, marker: str, fill: str, label: str | None
-) -> None:
+def _draw_mark(axes: Axes, at: float, reading: Reading, style: Style, fill: str, line: str) -> None:
     if reading.value is None:
         return
     value = float(reading.value)
     low, high = (float(value if end is None else end) for end in (reading.lo, reading.hi))
-    axes.vlines(at, low, high, color=colour if fill == colour else MUTED, linewidth=1.4, zorder=2)
-    axes.plot(at, value, marker, color=colour, markerfacecolor=fill, label=label, zorder=3)
+    axes.vlines(at, low, high, color=line, linewidth=1.4, zorder=2)
+    axes.plot(at, value, style.marker, color=style.colour, markerfacecolor=fill, zorder=3)

@@ -5,8 +5,9 @@ Only figures import matplotlib, for it loads slowly.
 
 import io
 import textwrap
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -18,9 +19,15 @@ from serrm.reporting.names import short_number
 
 INK, MUTED, LINE, SURFACE = "#333333", "#595959", "#e6e6e6", "#ffffff"
 
+
 # The colours of Okabe and Ito, told apart by all common kinds of colour vision; markers for print in grey.
-STYLES = {"se_rrm": ("#d55e00", "o"), "trm": ("#0072b2", "s"), "hrm": ("#009e73", "^")}
-OTHER_STYLES = [("#cc79a7", "D"), ("#e69f00", "v"), ("#56b4e9", "P"), ("#666666", "X"), ("#8c564b", "*")]
+class Style(NamedTuple):
+    colour: str
+    marker: str
+
+
+STYLES = {"se_rrm": Style("#d55e00", "o"), "trm": Style("#0072b2", "s"), "hrm": Style("#009e73", "^")}
+OTHER_STYLES = [*map(Style, ("#cc79a7", "#e69f00", "#56b4e9", "#666666", "#8c564b"), "DvPX*")]
 
 LOOK: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -68,11 +75,10 @@ def panels(num: int, width: float = 4.7, height: float = 3.7, columns: int = 2) 
     return figure, axes[:num]
 
 
-def styles_of(variants: Sequence[str | None]) -> dict[str | None, tuple[str, str]]:
+def styles_of(variants: Iterable[str | None]) -> dict[str | None, Style]:
     """A colour and a marker for each variant: the paper's three keep theirs in every figure."""
     others = [variant for variant in dict.fromkeys(variants) if variant not in STYLES]
-    styles = {variant: OTHER_STYLES[place % len(OTHER_STYLES)] for place, variant in enumerate(others)}
-    return styles | dict(STYLES.items())
+    return {**dict(zip(others, cycle(OTHER_STYLES))), **STYLES}
 
 
 def percent_axis(axes: Axes, label: str) -> None:
@@ -87,11 +93,28 @@ def short_axis(axes: Axes, label: str) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: short_number(number)))
 
 
+def draw_band(
+    axes: Axes,
+    at: Sequence[float],
+    points: Sequence[Mapping[str, float]],
+    metric: str,
+    style: Style,
+    label: str,
+) -> None:
+    """A line through scores given as fractions, with a band for their intervals."""
+    low, value, high = ([100 * point[f"{metric}{end}"] for point in points] for end in ("_lo", "", "_hi"))
+    axes.fill_between(at, low, high, color=style.colour, alpha=0.2, linewidth=0)
+    axes.plot(at, value, color=style.colour, marker=style.marker, label=label)
+
+
 def frame(figure: Figure, title: str, text: str, axes: Sequence[Axes] = (), columns: int = 3) -> None:
     """A title above, and below the legend of some axes and a remark, flush left."""
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(text, int(width * 14))
-    entries = _legend_entries(axes)
+    entries: dict[str, Any] = {}  # one sample a name, though several seeds and panels may share it
+    for each in axes:
+        for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
     rows = -(-len(entries) // columns)
     below, above = 0.1 + 0.165 * len(lines) + 0.24 * rows, 0.42
     engine = figure.get_layout_engine()
@@ -107,14 +130,3 @@ def frame(figure: Figure, title: str, text: str, axes: Sequence[Axes] = (), colu
             [*entries.values()], [*entries], loc="lower left", bbox_to_anchor=place, ncols=columns, **look
         )
         legend.set_in_layout(False)
-
-
-def _legend_entries(axes: Sequence[Axes]) -> dict[str, Any]:
-    """One sample a name, though several seeds and panels may share it."""
-    samples: dict[str, Any] = {}
-    for each in axes:
-        handles, labels = each.get_legend_handles_labels()
-        samples |= {
-            label: handle for label, handle in zip(labels, handles, strict=True) if label not in samples
-        }
-    return samples

@@ -1,14 +1,17 @@
-"""A language model is a row of table 1 and of no other, refusals in words as in the paper's footnotes."""
+"""The scores one looks at first: on the terminal, in the README; a language model as a row of table 1."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from serrm.reporting.headline import headline
+from serrm.config import grid_of, read_params
+from serrm.reporting.headline import BEGIN, END, headline, page_table, replace_table
 from serrm.reporting.paper import load_paper
-from serrm.reporting.render import to_markdown
 from serrm.reporting.results import load_language_models, load_results
 from serrm.reporting.tables import build_table
+from serrm.reporting.writers import to_markdown
 from serrm.scoring.intervals import wilson
 
 
@@ -45,7 +48,7 @@ def asked(metrics):
 def test_a_language_model_fills_its_row_of_table_1(cells, asked):
     results = load_results(cells, asked) | load_language_models(asked)
     table = build_table("1", load_paper().score_tables["1"], results)
-    (row,) = [row for row in table.rows if row.variant == "gpt_oss_20b"]
+    (row,) = [row for row in table.models if row.variant == "gpt_oss_20b"]
     assert row.name == "GPT-OSS-20B"
     ours = [cell.ours for cell in row.cells]
     assert [str(reading.value) for reading in ours[:3]] == ["100.00", "75.00", "21.67"]
@@ -70,3 +73,54 @@ def test_a_malformed_file_is_named(asked):
     path.write_text(path.read_text().replace('"num_answered"', '"number"', 1))
     with pytest.raises(ValueError, match=r"sudoku-gpt_oss_20b-s0\.json: sets"):
         load_language_models(asked)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("profile", ["laptop", "cpu"])
+def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
+    metrics = ROOT / "reports" / profile / "metrics"
+    changed = ["git", "-C", str(ROOT), "status", "--porcelain", str(metrics)]
+    if subprocess.run(changed, capture_output=True, check=False).stdout:
+        pytest.skip("the pipeline was run since")
+    page, cells = (
+        (ROOT / "README.md").read_text(),
+        grid_of(read_params(ROOT / "params.yaml"), profile).cells(),
+    )
+    assert replace_table(page, profile, cells, metrics, "README.md") == page
+
+
+def test_only_what_ran_is_on_the_page_ours_above_the_papers(metrics, cells):
+    table = page_table("test", cells, load_results(cells, metrics), "README.md")
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + 2 * len({variant for _, variant, _ in cells})
+    assert "not run" not in lines[0] and "ARC" not in lines[0]
+    for words in (
+        "63.00 ± 4.24",
+        "93.73",
+        "171,264",
+        "cannot extrapolate",
+        "--profile test --write README.md",
+    ):
+        assert words in table
+
+
+def test_a_page_without_its_two_markers_is_refused(metrics, cells):
+    begin, end = BEGIN.format("test"), END.format("test")
+    for page in ("", begin, f"{end}\n{begin}", f"{begin}{end}{end}"):
+        with pytest.raises(ValueError, match="no place for the table"):
+            replace_table(page, "test", cells, metrics, "README.md")
+    page = replace_table(f"a\n{begin}\nold\n{end}\nz", "test", cells, metrics, "README.md")
+    assert page.startswith(f"a\n{begin}\n|") and page.endswith(f"{end}\nz") and "old" not in page
+
+
+def test_headline_shows_what_ran_beside_the_paper(metrics, cells, tmp_path):
+    text = headline("test", cells, metrics, [tmp_path / "tables"])
+    assert "63.00 ± 4.24" in text
+    assert "93.73" in text
+    assert "cannot extrapolate" in text
+    assert "HRM" not in text
+    assert text.rstrip().endswith(str(tmp_path / "tables"))
+    assert "\x1b" not in text
+    assert "\x1b" in headline("test", cells, metrics, [], is_terminal=True)
