@@ -11,14 +11,7 @@ UPDATE = typer.Option(False, "--update", help="Expect from now on what was measu
 def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
     """Compare losses, scores and counts with regression/<profile>.json; exit code 1 if one is outside its tolerance."""
     from serrm.project import check_profile, find_root, write_json
-    from serrm.reporting.regression import (
-        DEFAULTS,
-        Expectations,
-        changes_table,
-        compare,
-        measure,
-        read_expectations,
-    )
+    from serrm.reporting.regression import Expectations, changes_table, compare, measure, read_expectations
 
     root = find_root(Path.cwd())
     check_profile(profile, root)
@@ -30,7 +23,7 @@ def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
         raise ValueError(
             f"{file}: no expectations yet; `serrm regress --profile {profile} --update` writes them"
         )
-    known = read_expectations(file) if file.is_file() else Expectations(tolerances=DEFAULTS, cells={})
+    known = read_expectations(file) if file.is_file() else Expectations()
     changes = compare(known, measured)
     if changes:
         typer.echo(changes_table(changes))

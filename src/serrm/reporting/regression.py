@@ -6,8 +6,8 @@ knows nothing change with the last digit of its weights. A score is above that l
 interval over puzzles is (over puzzles, for the cells of one are right or wrong together).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,13 +16,16 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 from serrm.reporting.files import read_parsed
 from serrm.reporting.results import Evaluation, ScoredSet, read_evaluation
 from serrm.reporting.training_log import read_training_log
+from serrm.reporting.writers import markdown_line
 from serrm.scoring.intervals import wilson
 
 Kind = Literal["count", "samples", "loss", "fsr", "gpa"]
-Values = dict[str, dict[Kind, dict[str, float]]]  # cell → kind → name → value
+Key = tuple[str, Kind, str]  # cell, kind, name of the value
+Cells = dict[str, dict[Kind, dict[str, float]]]
 FEW_PUZZLES: Final = 10  # below, one puzzle moves FSR by more than a tolerance that would notice anything
 SOLVED: Final = ("fsr", "valid", "valid_shortest", "pass_at_1", "pass_at_2")
 SAME: Final = 1e-9  # relative; what is closer has not moved
+HEADER: Final = ("cell", "kind", "value", "expected", "measured", "moved by", "allowed", "")
 
 
 class Tolerance(BaseModel):
@@ -32,41 +35,6 @@ class Tolerance(BaseModel):
 
     absolute: NonNegativeFloat = 0.0
     relative: NonNegativeFloat = 0.0
-
-    def allowed(self, expected: float) -> float:
-        """The largest difference from `expected` that is none."""
-        return max(self.absolute, self.relative * abs(expected))
-
-
-@dataclass(frozen=True)
-class Measured:
-    """All values of a profile, and the names by cell of those that are scores at the level of guessing."""
-
-    cells: Values
-    guesses: dict[str, frozenset[str]] = field(default_factory=dict)
-
-    def worth_expecting(self) -> Values:
-        """The values without those at the level of guessing."""
-        return {
-            cell: {
-                kind: {
-                    name: value
-                    for name, value in values.items()
-                    if name not in self.guesses.get(cell, frozenset())
-                }
-                for kind, values in kinds.items()
-            }
-            for cell, kinds in self.cells.items()
-        }
-
-
-class Expectations(BaseModel):
-    """The committed file: tolerances by kind, and values by cell and kind."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tolerances: dict[Kind, Tolerance]
-    cells: Values
 
 
 DEFAULTS: Final[dict[Kind, Tolerance]] = {
@@ -78,16 +46,40 @@ DEFAULTS: Final[dict[Kind, Tolerance]] = {
 }
 
 
+class Expectations(BaseModel):
+    """The committed file: tolerances by kind, and values by cell and kind."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tolerances: dict[Kind, Tolerance] = DEFAULTS
+    cells: Cells = {}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All values of a profile, and those of them that are scores at the level of guessing."""
+
+    values: dict[Key, float]
+    guesses: frozenset[Key] = frozenset()
+
+    def worth_expecting(self) -> Cells:
+        """The values without those at the level of guessing."""
+        cells: Cells = {}
+        for (cell, kind, name), value in self.values.items():
+            kinds = cells.setdefault(cell, {each: {} for each in DEFAULTS})
+            if (cell, kind, name) not in self.guesses:
+                kinds[kind][name] = value
+        return cells
+
+
 @dataclass(frozen=True)
 class Change:
     """A value that is not what it was; None where one side has none."""
 
-    cell: str
-    kind: Kind
-    name: str
+    key: Key
     expected: float | None
     measured: float | None
-    allowed: float
+    allowed: float = 0.0
 
     @property
     def is_outside(self) -> bool:
@@ -108,25 +100,29 @@ def measure(metrics: Path, logs: Path) -> Measured:
     if not paths:
         raise ValueError(f"{metrics}: no metric files; has the profile been run?")
     runs = [run for path in paths if not (run := read_evaluation(path)).is_asked]
+    found = [(run.name, *each) for run in runs for each in _values(run, logs / f"{run.name}.csv")]
     return Measured(
-        {run.name: _values(run, logs / f"{run.name}.csv") for run in runs},
-        {run.name: frozenset(_guesses(run)) for run in runs},
+        {(cell, kind, name): float(value) for cell, kind, name, value, _ in found},
+        frozenset((cell, kind, name) for cell, kind, name, _, is_guess in found if is_guess),
     )
 
 
 def compare(expectations: Expectations, measured: Measured) -> list[Change]:
-    """Every value that moved, is gone, or is new and worth expecting, cell by cell."""
+    """Every value that moved, is gone, or is new and worth expecting."""
+    expected: dict[Key, float] = {
+        (cell, kind, name): value
+        for cell, kinds in expectations.cells.items()
+        for kind, named in kinds.items()
+        for name, value in named.items()
+    }
     changes = []
-    worth = measured.worth_expecting()
-    for cell in expectations.cells | measured.cells:
-        for kind, tolerance in expectations.tolerances.items():
-            before = expectations.cells.get(cell, {}).get(kind, {})
-            after = measured.cells.get(cell, {}).get(kind, {})
-            for name in before | worth.get(cell, {}).get(kind, {}):
-                old, new = before.get(name), after.get(name)
-                allowed = 0.0 if old is None else tolerance.allowed(old)
-                if old is None or new is None or not abs(new - old) <= SAME * abs(old):
-                    changes.append(Change(cell, kind, name, old, new, allowed))
+    for key in expected | measured.values:
+        old, new, tolerance = expected.get(key), measured.values.get(key), expectations.tolerances[key[1]]
+        if old is None and key not in measured.guesses:
+            changes.append(Change(key, old, new))
+        elif old is not None and (new is None or not abs(new - old) <= SAME * abs(old)):
+            allowed = max(tolerance.absolute, tolerance.relative * abs(old))
+            changes.append(Change(key, old, new, allowed))
     return changes
 
 
@@ -137,61 +133,46 @@ def read_expectations(path: Path) -> Expectations:
 
 def changes_table(changes: Sequence[Change]) -> str:
     """What moved as a Markdown table, what is outside its tolerance first."""
-    header = ("cell", "kind", "value", "expected", "measured", "moved by", "allowed", "")
-    rows = [header, *(_row(change) for change in sorted(changes, key=lambda each: not each.is_outside))]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(header))]
-    lines = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
-        for row in rows
-    ]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+    rows = [HEADER, *map(_row, sorted(changes, key=lambda each: not each.is_outside))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, tuple("-" * width for width in widths))
+    return "\n".join(markdown_line(map(str.ljust, row, widths)) for row in rows)
 
 
 def _row(change: Change) -> tuple[str, ...]:
-    moved = ""
-    if change.expected is not None and change.measured is not None:
-        moved = f"{change.measured - change.expected:+.4g}"
-    sides = (_number(change.expected), _number(change.measured), moved, f"{change.allowed:.4g}")
-    return (change.cell, change.kind, change.name, *sides, "OUTSIDE" if change.is_outside else "")
+    sides = ["none" if side is None else f"{side:.6g}" for side in (change.expected, change.measured)]
+    moved = "" if "none" in sides else f"{(change.measured or 0) - (change.expected or 0):+.4g}"
+    return (*change.key, *sides, moved, f"{change.allowed:.4g}", "OUTSIDE" if change.is_outside else "")
 
 
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"
-
-
-def _values(run: Evaluation, log: Path) -> dict[Kind, dict[str, float]]:
-    info = run.model_info
+def _values(run: Evaluation, log: Path) -> Iterator[tuple[Kind, str, float, bool]]:
+    """Kind, name and value of all that is measured of a cell, and whether guessing might reach it."""
+    info, scored = run.model_info, run.scored
     counts = {
         "parameters": info.parameters,
         "parameters with task types": info.parameters_with_task_types,
         "optimiser steps": run.training.steps,
         "training puzzles": run.data.train_puzzles,
+        **{f"{name} puzzles": part.num_puzzles for name, part in scored.items()},
     }
-    scored = {name: part for name, part in run.sets.items() if isinstance(part, ScoredSet)}
-    counts |= {f"{name} puzzles": part.num_puzzles for name, part in scored.items()}
-    losses = {f"step {record['step']}": float(record["loss"]) for record in read_training_log(log)}
-    many = {name: part for name, part in scored.items() if part.num_puzzles >= FEW_PUZZLES}
-    return {
-        "count": {name: float(count) for name, count in counts.items()},
-        "samples": {"training samples": float(run.training.samples)},
-        "loss": losses,
-        "fsr": {name: score for name, score, _ in _rates(many, SOLVED)},
-        "gpa": {name: score for name, score, _ in _rates(scored, ("gpa",))},
-    }
+    yield from (("count", name, count, False) for name, count in counts.items())
+    yield "samples", "training samples", run.training.samples, False
+    yield from (
+        ("loss", f"step {record['step']}", record["loss"], False) for record in read_training_log(log)
+    )
+    for name, part in scored.items():
+        if part.num_puzzles >= FEW_PUZZLES:
+            yield from (
+                ("fsr", f"{name} {told}", value, guess) for told, value, guess in _rates(part, SOLVED)
+            )
+    for name, part in scored.items():
+        yield from (("gpa", f"{name} {told}", value, guess) for told, value, guess in _rates(part, ("gpa",)))
 
 
-def _guesses(run: Evaluation) -> Iterator[str]:
-    """The names of the scores that guessing might reach."""
-    scored = {name: part for name, part in run.sets.items() if isinstance(part, ScoredSet)}
-    return (name for name, _, is_guess in _rates(scored, (*SOLVED, "gpa")) if is_guess)
-
-
-def _rates(sets: Mapping[str, ScoredSet], rates: Sequence[str]) -> Iterator[tuple[str, float, bool]]:
+def _rates(part: ScoredSet, rates: Sequence[str]) -> Iterator[tuple[str, float, bool]]:
     """Name and value of each score, and whether guessing might reach it; a whole puzzle is never guessed."""
-    for name, part in sets.items():
-        for steps, scores in part.steps.items():
-            for rate in rates:
-                if rate in scores:
-                    low, _ = wilson(scores[rate] * part.num_puzzles, part.num_puzzles)
-                    is_guess = low <= scores.get(f"{rate}_guess", 0.0)
-                    yield f"{name} {rate} after {steps}", scores[rate], is_guess
+    for steps, scores in part.steps.items():
+        for rate in rates:
+            if rate in scores:
+                low, _ = wilson(scores[rate] * part.num_puzzles, part.num_puzzles)
+                yield f"{rate} after {steps}", scores[rate], low <= scores.get(f"{rate}_guess", 0.0)
