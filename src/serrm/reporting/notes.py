@@ -44,10 +44,13 @@ def notes_of(
 
 def run_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
     """What the evaluations of each model, by what it is called, were trained and measured on."""
+    each = [(name, run) for name, seeds in runs.items() for run in seeds]
+    data = [(f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name) for name, run in each]
+    recipes = [(" ".join(map(_sentence, run.deviations)), name) for name, run in each if run.deviations]
     texts = (
         *(_model(name, seeds) for name, seeds in runs.items()),
-        *_data(runs),
-        *_deviations(runs),
+        *(f"Data ({who}): {source}" for source, who in _grouped(data)),
+        *(f"Differs from the paper's recipe ({who}): {said}" for said, who in _grouped(recipes)),
         *(f"{who}: {said}" for said, who in _grouped(_own_notes(runs))),
     )
     return tuple(Note(text, about_runs=True) for text in texts)
@@ -90,18 +93,17 @@ def _sizes(paper: ScoreTable) -> Iterable[Note]:
     """How many puzzles the paper scored in each set, and which of its rows had fewer."""
     columns = [column for column in paper.columns.values() if column.num]
     has_one_task = len({column.task for column in columns}) == 1
-    sets = [
-        f"{column.num:,} ({set_name(column.set) if has_one_task else task_name(column.task)})"
-        for column in columns
+    sizes = [
+        f"{each.num:,} ({set_name(each.set) if has_one_task else task_name(each.task)})" for each in columns
     ]
-    fewer = [
+    sizes += [
         f"{row.name} {cell.num:,} ({set_name(paper.columns[key].set)})"
         for row in paper.rows
         for key, cell in row.cells.items()
         if cell.num
     ]
-    if sets:
-        yield Note(f"Puzzles in the paper: {_join([*sets, *fewer])}.")
+    if columns:
+        yield Note(f"Puzzles in the paper: {_join(sizes)}.")
 
 
 def _other_sizes(paper: ScoreTable, runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
@@ -139,25 +141,6 @@ def _model(name: str, seeds: Sequence[Evaluation]) -> str:
         f"({first.model_info.parameters_with_task_types:,} with task-type embeddings), trained "
         f"{first.training.steps:,} steps on {first.training.samples:,} samples in {duration(seconds)}."
     )
-
-
-def _data(runs: dict[str, list[Evaluation]]) -> Iterable[str]:
-    sources = [
-        (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name)
-        for name, seeds in runs.items()
-        for run in seeds
-    ]
-    return (f"Data ({who}): {source}" for source, who in _grouped(sources))
-
-
-def _deviations(runs: dict[str, list[Evaluation]]) -> Iterable[str]:
-    recipes = [
-        (" ".join(_sentence(sentence) for sentence in run.deviations), name)
-        for name, seeds in runs.items()
-        for run in seeds
-        if run.deviations
-    ]
-    return (f"Differs from the paper's recipe ({who}): {said}" for said, who in _grouped(recipes))
 
 
 def _own_notes(runs: dict[str, list[Evaluation]]) -> list[tuple[str, str]]:
