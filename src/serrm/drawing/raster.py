@@ -50,7 +50,7 @@ def gif(svgs: Sequence[str]) -> bytes:
 def _draw(axes: Axes, element: Element, scale: float, at: Point, inherited: Mapping[str, str]) -> None:
     """An element and what is within, whose coordinates are in units of `scale` pixels from the point `at`."""
     own = element.attrib
-    look = {**inherited, **{name: own[name] for name in INHERITED if name in own}}
+    look = dict(inherited) | {name: own[name] for name in INHERITED if name in own}
     if found := re.match(r"scale\((.+)\)", own.get("transform", "")):
         scale *= float(found[1])
     elif element.tag.endswith("}svg") and "x" in own:
@@ -100,5 +100,5 @@ def _path(d: str) -> Path:
         across, down = {"h": (*numbers, 0.0), "v": (0.0, *numbers), "z": (0.0, 0.0)}.get(letter, numbers)
         x, y = (across, down) if letter in "ML" else (x + across, y + down)
         points.append((x, y))
-        codes.append({"M": Path.MOVETO, "m": Path.MOVETO, "z": Path.CLOSEPOLY}.get(letter, Path.LINETO))
+        codes.append(int({"M": Path.MOVETO, "m": Path.MOVETO, "z": Path.CLOSEPOLY}.get(letter, Path.LINETO)))
     return Path(points, codes)

@@ -48,8 +48,10 @@ def headline(
     for row in table.models:
         if any(cell.ours.words != NOT_RUN for cell in row.cells):
             _add_model(grid, row, [column.group for column in table.columns])
-    text, look = io.StringIO(), {"force_terminal": is_terminal, "no_color": not is_terminal}
-    console = Console(file=text, width=width, highlight=False, **look)
+    text = io.StringIO()
+    console = Console(
+        file=text, width=width, highlight=False, force_terminal=is_terminal, no_color=not is_terminal
+    )
     console.print(grid)
     for place in places:
         console.print(f"  {place}", markup=False, soft_wrap=True)

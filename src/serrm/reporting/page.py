@@ -7,7 +7,7 @@ what changes from run to run, such as the commit and the date, is passed in.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -46,7 +46,7 @@ def render_page(
     report: Report, figures: Mapping[str, str], examples: Sequence[Shown], provenance: Mapping[str, str]
 ) -> str:
     """The page as HTML: figures by name as SVG documents, labels and values for the colophon such as the commit."""
-    look = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    look: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
     page = Environment(loader=PackageLoader("serrm.reporting"), undefined=StrictUndefined, **look)
     page.filters |= {
         "grouped": _grouped,

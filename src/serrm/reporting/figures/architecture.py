@@ -111,7 +111,7 @@ def _sequence(model: Settings, side: str, num_symbols: str) -> dict[str, Any]:
         "num_sheets": 1,
         "block": f"{blocks}: {_counted(model['layers'], 'layer')} of",
         "layers": (
-            mixers.get(model.get("mixer"), ("attention over positions", heads)),
+            mixers.get(str(model.get("mixer")), ("attention over positions", heads)),
             ("SwiGLU", "on each position"),
         ),
         "cycles": (

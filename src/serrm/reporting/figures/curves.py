@@ -81,7 +81,8 @@ def _draw_ours(axes: Axes, row: Row, steps: Sequence[int], style: Style) -> None
     if pairs:
         at = [step for step, _ in pairs]
         ends = [(float(ours.lo or 0), float(ours.hi or 0)) for _, ours in pairs]
-        axes.fill_between(at, *zip(*ends, strict=True), color=style.colour, alpha=0.2, linewidth=0)
+        low, high = (list(side) for side in zip(*ends, strict=True))
+        axes.fill_between(at, low, high, color=style.colour, alpha=0.2, linewidth=0)
         values = [float(ours.value or 0) for _, ours in pairs]
         axes.plot(at, values, color=style.colour, marker=style.marker, label=f"{row.name}, ours", zorder=3)
 

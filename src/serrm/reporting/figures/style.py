@@ -78,7 +78,8 @@ def panels(num: int, width: float = 4.7, height: float = 3.7, columns: int = 2) 
 def styles_of(variants: Iterable[str | None]) -> dict[str | None, Style]:
     """A colour and a marker for each variant: the paper's three keep theirs in every figure."""
     others = [variant for variant in dict.fromkeys(variants) if variant not in STYLES]
-    return {**dict(zip(others, cycle(OTHER_STYLES))), **STYLES}
+    styles: dict[str | None, Style] = dict(zip(others, cycle(OTHER_STYLES), strict=False))
+    return styles | dict(STYLES.items())
 
 
 def percent_axis(axes: Axes, label: str) -> None:
