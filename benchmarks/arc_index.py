@@ -25,7 +25,7 @@ from serrm.arrays.arc import INDEX
 from serrm.arrays.arc_evaluation import open_arc_evaluation
 from serrm.arrays.arc_stream import open_arc_stream
 from serrm.arrays.build_arc import build_arc_arrays
-from serrm.datasets.arc import AUDIT, PAIRS, SCHEMA
+from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.manifest import file_names
 
 NUM_PUZZLES, NUM_EVALUATED, NUM_DEMONSTRATIONS, SIDE = 960, 400, 3, 30
@@ -51,7 +51,7 @@ def make_up_puzzles(folder: Path) -> None:
                 grid = rng.integers(0, 10, rng.integers(1, SIDE + 1, 2), dtype=np.uint8)
                 row |= {f"{part}_rows": grid.shape[0], f"{part}_cols": grid.shape[1], part: grid.tobytes()}
             rows.append(row)
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / PAIRS)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema()), folder / PAIRS)
     (folder / AUDIT).write_text(json.dumps({"canvas": SIDE}))
 
 

@@ -13,4 +13,4 @@ def build_arrays(profile: str = typer.Option(...), task: str = typer.Option(...)
 
     layout = Layout(profile)
     settings = read_cell(ArraySettings, layout.config / "arrays" / f"{task}.json")
-    build(layout.augmented / task, layout.arrays / task, task, **settings.model_dump())
+    build(layout.augmented / task, layout.arrays / task, task, settings)

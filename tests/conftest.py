@@ -13,7 +13,8 @@ import torch
 
 from serrm.arrays.build_puzzles import build_arrays
 from serrm.config import TrainCell
-from serrm.datasets.sudoku import set_file, write_puzzle_set
+from serrm.datasets.parquet import set_file
+from serrm.datasets.sudoku import write_puzzle_set
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side

@@ -24,7 +24,6 @@ OUTSIDE = (
     "serrm.solving.hub",
     "serrm.sources",
     "serrm.asking",
-    "serrm.puzzles.sudoku.pysudoku_grids",
 )
 # Refuses the packages of the extra; runs the README's Python, imports the core, trains, solves with what it trained.
 SCRIPT = """

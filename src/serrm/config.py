@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationEr
 
 from serrm.arrays.settings import ArraySettings
 from serrm.grid import Block, Grid
-from serrm.models.settings import ModelSettings, Settings
+from serrm.models.settings import ModelSettings
+from serrm.settings import Settings
 from serrm.sources.settings import DOWNLOAD
 from serrm.training.settings import Fidelity, TrainSettings
 

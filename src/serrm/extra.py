@@ -19,7 +19,6 @@ PIPELINE = frozenset(
         "pyarrow",
         "requests",
         "scipy",
-        "sudoku",
         "urllib3",
     }
 )

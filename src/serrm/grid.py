@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, NonNegativeInt, RootModel, model_validator
 
-from serrm.models.settings import Settings
+from serrm.settings import Settings
 
 
 class Block(Settings):

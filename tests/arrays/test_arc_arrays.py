@@ -1,6 +1,5 @@
 """ARC arrays hold the pairs of their set as tokens, and no test pair of an evaluation puzzle to train on."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,40 +55,6 @@ def test_each_set_has_its_pairs_as_tokens_at_the_corner(
         assert arrays.answer_sizes.tolist() == sizes
         assert np.array_equal(arrays.index, build_index(arrays.puzzle_names, 10, seed=0))
     assert len(train) == 20
-
-
-def test_metadata_says_what_it_is(make_arc_rows: RowMaker, write_arc_rows: Writer, tmp_path: Path) -> None:
-    rows = make_arc_rows(side=5)
-    pairs = write_arc_rows(rows)
-    build_arc_arrays(pairs, tmp_path / "arrays", **BUILD)
-    metadata = json.loads((tmp_path / "arrays" / "metadata.json").read_text())
-    assert metadata == {
-        "task": "arc_agi_1",
-        "side": 5,
-        "num_symbols": 12,
-        "num_variants": 10,
-        "seed": 0,
-        "source_hash": data_hash(pairs),
-        "sets": {
-            "train": {"num_puzzles": 5, "num_pairs": 20, "side": 5},
-            "evaluation": {"num_puzzles": 2, "num_pairs": 3, "side": 5},
-        },
-        "puzzles": ["training_0", "evaluation_1", "concept_2", "evaluation_3", "training_4"],
-    }
-
-
-def test_the_order_of_the_rows_of_a_puzzle_does_not_matter(
-    make_arc_rows: RowMaker, write_arc_rows: Writer, tmp_path: Path
-) -> None:
-    rows = make_arc_rows()
-    mixed = sorted(rows, key=lambda row: (row["puzzle"].split("_")[1], row["number"]))
-    for name, each in (("one", rows), ("other", mixed)):
-        build_arc_arrays(write_arc_rows(each), tmp_path / name, **BUILD)
-        for file in (tmp_path / name).rglob("*.npy"):
-            again = tmp_path / "one" / file.relative_to(tmp_path / name)
-            assert file.read_bytes() == again.read_bytes()
-    build_arc_arrays(write_arc_rows(rows), tmp_path / "seed", **{**BUILD, "seed": 1})
-    assert (tmp_path / "seed/index.npy").read_bytes() != (tmp_path / "one/index.npy").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstr
 from serrm.arrays.arc_stream import open_arc_stream
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.puzzles.arc.canvas import encode
+from tests.references import describe
 
 SIDE, NUM_VARIANTS = 5, 12
 Rows = list[dict[str, Any]]
@@ -68,4 +69,4 @@ def test_they_are_asked_at_the_corner_with_the_task_types_of_training(
             grid = np.frombuffer(row[part], np.uint8).reshape(row[f"{part}_rows"], -1)
             assert np.array_equal(canvas, encode(grid, SIDE))
     for (name, _), row_of_table in zip(names(pairs), [r for b in asked for r in b.task_types], strict=True):
-        assert int(row_of_table) == stream.task_types.row(name, 0)
+        assert describe(stream.task_types, int(row_of_table))[:2] == (name, 0)

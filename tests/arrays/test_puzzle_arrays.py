@@ -1,6 +1,5 @@
 """Arrays hold the puzzles as tokens, and every augmentation is a symmetric image that stays a solution."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.arrays.build_puzzles import build_arrays
+from serrm.arrays.images import draw_symmetry
 from serrm.arrays.puzzles import (
-    augmentation_rows,
-    draw_augmentation,
     evaluation_sets,
     open_arrays,
-    read_metadata,
 )
-from serrm.datasets.sudoku import read_puzzle_set
+from serrm.datasets.parquet import read_puzzle_set
 from serrm.manifest import data_hash
 from serrm.puzzles.sudoku.generate import random_solution
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
@@ -31,7 +28,7 @@ Maker = Callable[..., Path]
 def test_members_are_symmetric_images(seed: int, puzzle: int, side: int) -> None:
     box = box_for_side(side)
     solution = random_solution(box, np.random.default_rng(seed))
-    rows = np.stack([draw_augmentation(seed, puzzle, member, box) for member in range(6)])
+    rows = np.stack([draw_symmetry(seed, puzzle, member, side) for member in range(6)])
     images = apply_parameters(np.tile(solution, (6, 1)), rows, box)
     assert np.array_equal(images[0], solution), "member 0 is the puzzle itself"
     assert are_solutions(images, box).all()
@@ -40,14 +37,6 @@ def test_members_are_symmetric_images(seed: int, puzzle: int, side: int) -> None
     questions = apply_parameters(np.tile(question, (6, 1)), rows, box)
     assert np.array_equal(questions, np.where(questions > 0, images, 0))
     assert (np.count_nonzero(questions, axis=1) == np.count_nonzero(question)).all()
-
-
-def test_an_augmentation_is_a_function_of_seed_puzzle_and_member() -> None:
-    box = box_for_side(9)
-    addresses = [(seed, puzzle, member) for seed in (0, 1) for puzzle in range(4) for member in range(1, 5)]
-    rows = {address: draw_augmentation(*address, box).tobytes() for address in addresses}
-    assert len(set(rows.values())) == len(addresses)
-    assert all(draw_augmentation(*address, box).tobytes() == row for address, row in reversed(rows.items()))
 
 
 def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
@@ -64,27 +53,6 @@ def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
     assert evaluation_sets(folder) == ["4x4", "9x9"]
 
 
-def test_metadata_says_what_the_arrays_are(make_arrays: Maker) -> None:
-    folder = make_arrays(side=4, tests=(4, 9))
-    metadata = read_metadata(folder)
-    assert metadata["task"] == "sudoku"
-    assert metadata["sets"] == {
-        "train": {"num_puzzles": 8, "side": 4},
-        "4x4": {"num_puzzles": 5, "side": 4},
-        "9x9": {"num_puzzles": 5, "side": 9},
-    }
-
-
-def test_prebuilt_augmentations_are_those_drawn_on_the_fly(make_arrays: Maker) -> None:
-    stored = open_arrays(make_arrays(num_prebuilt=5, seed=3), "train")
-    drawn = open_arrays(make_arrays(num_prebuilt=0, seed=3), "train")
-    assert stored.augmentations is not None and stored.augmentations.shape == (8, 6, 13)
-    puzzles, members = np.divmod(np.arange(8 * 6), 6)
-    rows = augmentation_rows(stored, puzzles, members, seed=3)
-    assert np.array_equal(rows, augmentation_rows(drawn, puzzles, members, seed=3))
-    assert not np.array_equal(rows, augmentation_rows(drawn, puzzles, members, seed=4))
-
-
 def test_the_hash_follows_the_content(make_arrays: Maker, tmp_path: Path) -> None:
     sets = make_arrays(side=4).parent
     first, again, other_seed, more = (tmp_path / name for name in "abcd")
@@ -98,18 +66,6 @@ def test_the_hash_follows_the_content(make_arrays: Maker, tmp_path: Path) -> Non
     answers[0, 0] ^= 1
     np.save(again / "train" / "answers.npy", answers)
     assert data_hash(first) != data_hash(again)
-
-
-def test_a_failed_build_leaves_the_old_arrays(make_arrays: Maker, tmp_path: Path) -> None:
-    sets, target = tmp_path / "sets", tmp_path / "arrays"
-    shutil.copytree(make_arrays(side=4).parent, sets)
-    build_arrays(sets, target, seed=0, num_prebuilt=0)
-    before = data_hash(target)
-    (sets / "test_9x9.parquet").write_bytes(b"no parquet")
-    with pytest.raises(ValueError, match="Parquet magic bytes"):
-        build_arrays(sets, target, seed=0, num_prebuilt=0)
-    assert data_hash(target) == before
-    assert {path.name for path in tmp_path.iterdir()} == {"sets", "arrays"}
 
 
 def test_missing_arrays_and_sets_are_named(make_arrays: Maker, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.arrays.puzzles import PuzzleArrays, draw_augmentation, open_arrays
+from serrm.arrays.images import draw_symmetry
+from serrm.arrays.puzzles import PuzzleArrays, open_arrays
 from serrm.arrays.stream import ExampleStream
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.symmetry import apply_parameters
@@ -63,7 +64,7 @@ def test_examples_are_augmented_puzzles(drawn: PuzzleArrays) -> None:
     assert len({tuple(answer) for answer in answers}) > NUM_PUZZLES
     for example in range(0, 200, 17):
         puzzle, member = int(puzzles[example]), int(members[example])
-        row = draw_augmentation(0, puzzle, member, box)[None]
+        row = draw_symmetry(0, puzzle, member, 4)[None]
         pair = np.stack([drawn.questions[puzzle], drawn.answers[puzzle]]) - 1
         expected = apply_parameters(pair, np.tile(row, (2, 1)), box) + 1
         assert np.array_equal(np.stack([questions[example], answers[example]]), expected)
@@ -79,15 +80,6 @@ def test_epochs_and_seeds_are_shuffled_differently_and_members_evenly(drawn: Puz
     mean = num / len(counts)
     assert len(counts) == NUM_PUZZLES * NUM_MEMBERS
     assert np.abs(counts - mean).max() < 5 * mean**0.5
-
-
-def test_without_augmentations_the_puzzles_come_as_they_are(drawn: PuzzleArrays) -> None:
-    stream = ExampleStream(drawn, 0, seed=2)
-    puzzles, members = stream.examples(3, 30)
-    assert not members.any()
-    questions, answers, _ = stream.gather(3, 30)
-    assert np.array_equal(questions, drawn.questions[puzzles])
-    assert np.array_equal(answers, drawn.answers[puzzles])
 
 
 def test_more_augmentations_than_stored_are_refused(stored: PuzzleArrays) -> None:

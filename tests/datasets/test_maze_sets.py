@@ -10,17 +10,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from serrm.datasets import maze as maze_sets
 from serrm.datasets.maze import write_maze_sets
-from serrm.datasets.sudoku import read_puzzle_set
-from serrm.manifest import Origin, data_hash, file_names, new_directory, write_manifest
+from serrm.datasets.parquet import read_puzzle_set
+from serrm.manifest import Origin, file_names, new_directory, write_manifest
 from serrm.puzzles.dihedral import cell_order
-from serrm.puzzles.maze.generate import generate_mazes
 from serrm.puzzles.maze.grid import PATH, parse_maze
 from serrm.puzzles.maze.parse import MazePuzzle, write_csv
-from serrm.puzzles.maze.paths import has_unique_shortest_path, num_steps, shortest_path
+from serrm.puzzles.maze.paths import has_unique_shortest_path, shortest_path
 from serrm.sources.maze_settings import MazeMirror
 from serrm.sources.mazes import write_mazes
+from tests.references import generate_mazes
 
 SIDE, NUM_TRAIN, NUM_TEST = 7, 20, 15
 MAZES = generate_mazes(SIDE, NUM_TRAIN + NUM_TEST, np.random.default_rng(0), 8)
@@ -63,46 +62,6 @@ def test_every_set_holds_the_raw_mazes_in_their_order(shared_raw: Path, tmp_path
         questions, answers = read_puzzle_set(sets / name)
         np.testing.assert_array_equal(questions, np.stack([maze.question for maze in mazes]))
         np.testing.assert_array_equal(answers, np.stack([maze.answer for maze in mazes]))
-
-
-def test_columns_are_typed_and_the_rating_is_the_number_of_steps(shared_raw: Path, tmp_path: Path) -> None:
-    table = pq.read_table(write(shared_raw, tmp_path / "sets") / "test_7x7.parquet")
-    assert {field.name: str(field.type) for field in table.schema} == {
-        "id": "int32",
-        "side": "uint8",
-        "question": "fixed_size_binary[49]",
-        "answer": "fixed_size_binary[49]",
-        "rating": "int32",
-        "source": "string",
-    }
-    row = table.slice(6, 1).to_pylist()[0]
-    assert (row["id"], row["side"], row["source"]) == (6, SIDE, "generated")
-    assert table.column("rating").to_pylist() == [num_steps(maze.answer) for maze in TEST]
-
-
-def test_row_groups_change_nothing(shared_raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = read_puzzle_set(write(shared_raw, tmp_path / "one") / "train.parquet")
-    monkeypatch.setattr(maze_sets, "ROW_GROUP", 6)
-    path = write(shared_raw, tmp_path / "many") / "train.parquet"
-    assert pq.ParquetFile(path).num_row_groups == -(-NUM_TRAIN // 6)
-    for grids, expected_grids in zip(read_puzzle_set(path), expected, strict=True):
-        np.testing.assert_array_equal(grids, expected_grids)
-
-
-def ids(path: Path) -> list[int]:
-    numbers: list[int] = pq.read_table(path).column("id").to_pylist()
-    return numbers
-
-
-def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tmp_path: Path) -> None:
-    one = write(shared_raw, tmp_path / "one", 8, 6, seed=1)
-    assert data_hash(one) == data_hash(write(shared_raw, tmp_path / "same", 8, 6, seed=1))
-    other = write(shared_raw, tmp_path / "other", None, 6, seed=1)
-    assert ids(one / "test_7x7.parquet") == ids(other / "test_7x7.parquet")
-    assert ids(one / "train.parquet") == sorted(ids(one / "train.parquet"))
-    assert len(ids(one / "train.parquet")) == 8
-    seeds = write(shared_raw, tmp_path / "seed", 8, 6, seed=2)
-    assert ids(one / "train.parquet") != ids(seeds / "train.parquet")
 
 
 def image(maze: MazePuzzle, transform: int) -> MazePuzzle:
@@ -190,28 +149,6 @@ def test_bad_raw_files_are_refused(tmp_path: Path, spoil: Callable[[Path], objec
     with pytest.raises(ValueError, match=message):
         write(raw, tmp_path / "sets")
     assert list(tmp_path.iterdir()) == [raw]
-
-
-def test_raw_files_that_changed_since_the_download_are_refused(tmp_path: Path) -> None:
-    raw = fill_raw(tmp_path / "raw")
-    with (raw / "maze-generated/test.csv").open("a") as file:
-        file.write("\n")
-    with pytest.raises(ValueError, match=r"test\.csv: sha256 is"):
-        write(raw, tmp_path / "sets")
-
-
-@pytest.mark.parametrize(
-    ("num_train", "num_test", "message"),
-    [
-        (NUM_TRAIN + 1, None, "train: 21 puzzles asked for, only 20 there"),
-        (None, 0, "test: 0 puzzles asked for"),
-    ],
-)
-def test_impossible_numbers_are_refused(
-    shared_raw: Path, tmp_path: Path, num_train: int | None, num_test: int | None, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        write(shared_raw, tmp_path / "sets", num_train, num_test)
 
 
 # Collected only where the environment names a real mirror.

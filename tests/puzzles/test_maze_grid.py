@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 from serrm.puzzles.alphabet import MAZE
 from serrm.puzzles.maze.grid import (
     CHARACTERS,
-    GOAL,
-    PATH,
-    START,
     check_questions,
     format_maze,
     parse_maze,
@@ -49,17 +46,6 @@ def test_what_is_no_maze_is_refused(text: str, message: str) -> None:
         parse_maze(text)
 
 
-@pytest.mark.parametrize("token", [0, 6, 255])
-def test_a_token_without_character_is_refused(token: int) -> None:
-    with pytest.raises(ValueError, match=f"no character for the token {token}"):
-        format_maze(np.array([1, token, 2, 3], dtype=np.uint8))
-
-
-def test_cells_that_make_no_square_are_refused() -> None:
-    with pytest.raises(ValueError, match="6 cells make no square maze"):
-        side_of(np.ones((4, 6), dtype=np.uint8))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -73,8 +59,3 @@ def test_a_question_has_one_start_and_one_goal_and_no_path(text: str, message: s
     check_questions(questions[:1])
     with pytest.raises(ValueError, match=message):
         check_questions(questions)
-
-
-def test_start_goal_and_path_are_the_last_tokens() -> None:
-    # What is on the way is told by one comparison.
-    assert sorted([START, GOAL, PATH]) == [3, 4, 5]

@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serrm.puzzles.maze.generate import generate_mazes
-from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.maze.parse import MazePuzzle, read_csv, write_csv
+from serrm.puzzles.maze.parse import read_csv, write_csv
+from tests.references import generate_mazes
 
 HEADER = "source,question,answer,rating"
 GOOD = "made,S  G,SooG,2"
@@ -18,16 +17,6 @@ def write(path: Path, *rows: str) -> Path:
     return path
 
 
-def test_the_format_is_the_publishers(tmp_path: Path) -> None:
-    question, answer = parse_maze("S ##  # G"), parse_maze("So##oo# G")
-    puzzle = MazePuzzle(question, answer, 3, "maze-30x30-hard", 4)
-    unrated = MazePuzzle(question, answer, 3)
-    write_csv(tmp_path / "mazes.csv", [puzzle, unrated])
-    assert (tmp_path / "mazes.csv").read_bytes() == (
-        b"source,question,answer,rating\nmaze-30x30-hard,S ##  # G,So##oo# G,4\n,S ##  # G,So##oo# G,\n"
-    )
-
-
 def test_written_mazes_are_read_again(tmp_path: Path) -> None:
     puzzles = generate_mazes(7, 20, np.random.default_rng(0), 8)
     write_csv(tmp_path / "mazes.csv", puzzles)
@@ -36,16 +25,6 @@ def test_written_mazes_are_read_again(tmp_path: Path) -> None:
         assert np.array_equal(before.question, after.question)
         assert np.array_equal(before.answer, after.answer)
         assert (before.side, before.source, before.rating) == (after.side, after.source, after.rating)
-
-
-def test_a_failure_while_writing_leaves_nothing(tmp_path: Path) -> None:
-    def failing() -> object:
-        yield MazePuzzle(parse_maze("S  G"), parse_maze("SooG"), 2)
-        raise RuntimeError("no more")
-
-    with pytest.raises(RuntimeError, match="no more"):
-        write_csv(tmp_path / "mazes.csv", failing())  # type: ignore[arg-type]
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -67,20 +46,3 @@ def test_a_bad_row_is_refused_with_its_place(tmp_path: Path, row: str, message: 
     with pytest.raises(ValueError, match=rf"mazes\.csv:3: .*{message}") as error:
         list(read_csv(path))
     assert "\n" not in str(error.value)
-
-
-def test_reading_is_lazy(tmp_path: Path) -> None:
-    rows = read_csv(write(tmp_path / "mazes.csv", GOOD, "made,S  X,SooG,2"))
-    assert next(rows).rating == 2
-
-
-def test_a_wrong_header_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "mazes.csv").write_text("question,answer\nS  G,SooG\n")
-    with pytest.raises(ValueError, match=r"mazes\.csv:1: header 'question,answer' is not 'source,question"):
-        list(read_csv(tmp_path / "mazes.csv"))
-
-
-def test_a_maze_has_the_side_it_says() -> None:
-    maze = parse_maze("S  G")
-    with pytest.raises(ValueError, match="4 cells are no 3x3 maze"):
-        MazePuzzle(maze, maze, 3)

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.puzzles.maze.generate import generate_mazes
 from serrm.puzzles.maze.grid import PATH, SPACE, parse_maze
 from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path
 from serrm.scoring.intervals import wilson
 from serrm.scoring.mazes import MazeTally
+from tests.references import generate_mazes
 
 # Two shortest paths, along either side; the first is the label. A detour, and the label with a gap.
 QUESTION = "S    " + " # # " + " # # " + " #   " + "    G"

@@ -1,13 +1,8 @@
 """The three sources of ARC: packaged, mirror and hub write what is published, and one reader reads them all."""
 
-import io
 import json
 import os
-import tarfile
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +12,18 @@ from pydantic import TypeAdapter, ValidationError
 from serrm.manifest import check_manifest, data_hash
 from serrm.puzzles.arc.grid import ArcPuzzle, named_pairs
 from serrm.sources import arc as arc_module
-from serrm.sources import download as download_module
 from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 from serrm.sources.arc_settings import (
     ArcSource,
-    GitHubTasks,
     HubArcSource,
     MirrorArcSource,
     PackagedArcSource,
 )
 from serrm.sources.fetch import fetch
+from serrm.sources.publishers import GitHubFiles
+from tests.sources.site import COMMIT, Site, make_archive
 
 MIRROR = os.environ.get("SERRM_MIRROR")
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def make_raw(number: int) -> dict[str, Any]:
@@ -172,72 +166,31 @@ def test_the_mirror_and_the_packaged_files_hold_the_same_puzzles(tmp_path: Path)
             assert pair.answer.tolist() == others[name].answer.tolist()
 
 
-class Handler(BaseHTTPRequestHandler):
-    """GET of what is in `files`."""
-
-    files: dict[str, bytes]
-    paths: list[str]
-
-    def do_GET(self) -> None:
-        self.paths.append(self.path)
-        body = self.files.get(self.path, b"")
-        self.send_response(200 if self.path in self.files else 404)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+def archive(repository: str) -> bytes:
+    """A made-up repository, with files that are no puzzles of the set."""
+    members = {
+        path: json.dumps(make_raw(number)).encode() for path, number in REPOSITORIES[repository].items()
+    }
+    return make_archive(f"{repository}-{COMMIT}", members | dict.fromkeys(OTHER_FILES, b"no puzzle"))
 
 
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, type[Handler]]]:
-    """The address of a running server, and what it holds: the archives of the made-up repositories."""
-    monkeypatch.setattr(download_module, "PAUSE", 0.0)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    files = {f"/owner/{name}/tar.gz/{COMMIT}": make_archive(name) for name in REPOSITORIES}
-    handler = type("SiteHandler", (Handler,), {"files": files, "paths": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", handler
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def make_hub(site: Site) -> HubArcSource:
+    site.files |= {f"/owner/{name}/tar.gz/{COMMIT}": archive(name) for name in REPOSITORIES}
 
-
-def make_archive(repository: str) -> bytes:
-    """An archive as GitHub makes it: everything below one folder that names repository and commit."""
-    numbers = {path: make_raw(number) for path, number in REPOSITORIES[repository].items()}
-    members = {path: json.dumps(raw).encode() for path, raw in numbers.items()}
-    members |= dict.fromkeys(OTHER_FILES, b"not a puzzle of the set")
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for name, content in members.items():
-            member = tarfile.TarInfo(f"{repository}-{COMMIT}/{name}")
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def make_hub(base: str) -> HubArcSource:
-    def tasks(name: str, num_files: dict[str, int]) -> GitHubTasks:
-        return GitHubTasks(repository=f"owner/{name}", revision=COMMIT, num_files=num_files)
+    def tasks(name: str, num_files: dict[str, int]) -> GitHubFiles:
+        return GitHubFiles(repository=f"owner/{name}", revision=COMMIT, num_files=num_files)
 
     return HubArcSource(
         kind="hub",
         arc_agi_1=tasks("ARC-AGI", {"data/training/*.json": 2, "data/evaluation/*.json": 1}),
         arc_agi_2=tasks("ARC-AGI-2", {"data/training/*.json": 1, "data/evaluation/*.json": 1}),
         concept_arc=tasks("ConceptARC", {"corpus/*/*[0-9].json": 3}),
-        github_archives=base,
+        github_archives=site.base,
     )
 
 
-def test_the_hub_gives_the_published_files_with_their_origins(
-    site: tuple[str, type[Handler]], tmp_path: Path
-) -> None:
-    base, handler = site
-    fetch("arc_agi_2", make_hub(base), tmp_path / "raw", seed=0)
+def test_the_hub_gives_the_published_files_with_their_origins(site: Site, tmp_path: Path) -> None:
+    fetch("arc_agi_2", make_hub(site), tmp_path / "raw", seed=0)
     manifest = check_manifest(tmp_path / "raw")
     assert manifest.kind == "hub"
     assert {record.name for record in manifest.files} == {
@@ -245,44 +198,44 @@ def test_the_hub_gives_the_published_files_with_their_origins(
     }
     for record in manifest.files:
         assert record.revision == COMMIT
-        assert record.origin == f"{base}/owner/{record.name.partition('/')[0]}/tar.gz/{COMMIT}"
-    assert len(handler.paths) == 3
+        assert record.origin == f"{site.base}/owner/{record.name.partition('/')[0]}/tar.gz/{COMMIT}"
+    assert len(site.requests) == 3
     check_puzzles(tmp_path / "raw")
     assert list(tmp_path.iterdir()) == [tmp_path / "raw"]
 
 
 def test_after_a_failure_finished_downloads_are_used_and_nothing_else_is_left(
-    site: tuple[str, type[Handler]], tmp_path: Path
+    site: Site, tmp_path: Path
 ) -> None:
-    base, handler = site
     path = f"/owner/ConceptARC/tar.gz/{COMMIT}"
-    archive = handler.files.pop(path)
+    source = make_hub(site)
+    content = site.files.pop(path)
     with pytest.raises(ValueError, match=r"ConceptARC/tar\.gz/.*: 404 Not Found"):
-        fetch("arc_agi_1", make_hub(base), tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
+        fetch("arc_agi_1", source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
     assert list(tmp_path.iterdir()) == [tmp_path / "scratch"]
-    handler.files[path] = archive
-    handler.paths.clear()
-    fetch("arc_agi_1", make_hub(base), tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
-    assert handler.paths == [path]
+    site.files[path] = content
+    site.requests.clear()
+    fetch("arc_agi_1", source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
+    assert [asked for asked, _ in site.requests] == [path]
     check_puzzles(tmp_path / "raw")
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("archive", "message"),
+    ("content", "message"),
     [
-        (make_archive("ARC-AGI-2"), r"1 files match data/training/\*\.json, expected 2"),
-        (make_archive("ARC-AGI")[:-40], r"not a readable tar\.gz archive"),
+        (archive("ARC-AGI-2"), r"1 files match data/training/\*\.json, expected 2"),
+        (archive("ARC-AGI")[:-40], r"not a readable tar\.gz archive"),
         (b"<html>", r"not a readable tar\.gz archive"),
     ],
 )
 def test_a_bad_archive_is_an_error_and_nothing_is_left(
-    site: tuple[str, type[Handler]], tmp_path: Path, archive: bytes, message: str
+    site: Site, tmp_path: Path, content: bytes, message: str
 ) -> None:
-    base, handler = site
-    handler.files[f"/owner/ARC-AGI/tar.gz/{COMMIT}"] = archive
+    source = make_hub(site)
+    site.files[f"/owner/ARC-AGI/tar.gz/{COMMIT}"] = content
     with pytest.raises(ValueError, match=rf"/owner/ARC-AGI/tar\.gz/{COMMIT}: {message}") as error:
-        fetch("arc_agi_1", make_hub(base), tmp_path / "raw", seed=0)
+        fetch("arc_agi_1", source, tmp_path / "raw", seed=0)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 

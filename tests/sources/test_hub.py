@@ -1,100 +1,17 @@
 """The hub source against a local server that behaves like the publishers' and fails like networks do."""
 
 import hashlib
-import io
 import json
-import re
-import tarfile
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from serrm.manifest import check_manifest
-from serrm.sources import download as download_module
 from serrm.sources.download import NUM_ATTEMPTS, download
 from serrm.sources.fetch import fetch
-from serrm.sources.sudoku_settings import GitHubFile, GitHubFolder, HubSource, HuggingFaceFiles
-
-CONTENT = bytes(range(256)) * 40
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-@dataclass
-class Site:
-    """What a local server holds and how it behaves; `requests` lists (path, Range header) as they came."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    redirects: dict[str, str] = field(default_factory=dict)
-    requests: list[tuple[str, str | None]] = field(default_factory=list)
-    # Bytes of a body that are sent before the connection breaks; None: all of them.
-    breaks_after: int | None = None
-    knows_ranges: bool = True
-    # Answers to give before the normal ones.
-    statuses: list[int] = field(default_factory=list)
-    base: str = ""
-
-
-class Handler(BaseHTTPRequestHandler):
-    """GET of a Site's files."""
-
-    site: Site
-
-    def do_GET(self) -> None:
-        asked = self.headers.get("Range")
-        self.site.requests.append((self.path, asked))
-        if self.site.statuses:
-            self.answer(self.site.statuses.pop(0), {}, b"")
-        elif self.path in self.site.redirects:
-            headers = {"Location": self.site.redirects[self.path], "X-Repo-Commit": COMMIT}
-            self.answer(302, headers, b"")
-        elif self.path not in self.site.files:
-            self.answer(404, {}, b"")
-        else:
-            self.send_file(self.site.files[self.path], asked)
-
-    def send_file(self, content: bytes, asked: str | None) -> None:
-        start = re.fullmatch(r"bytes=(\d+)-", asked or "")
-        if start is None or not self.site.knows_ranges:
-            self.answer(200, {}, content)
-        elif int(start[1]) >= len(content):
-            self.answer(416, {"Content-Range": f"bytes */{len(content)}"}, b"")
-        else:
-            rest = content[int(start[1]) :]
-            extent = f"bytes {start[1]}-{len(content) - 1}/{len(content)}"
-            self.answer(206, {"Content-Range": extent}, rest)
-
-    def answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: self.site.breaks_after])
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A running server; no pauses between attempts, and no byte is lost when a connection breaks."""
-    monkeypatch.setattr(download_module, "PAUSE", 0.0)
-    monkeypatch.setattr(download_module, "CHUNK", 1)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    held = Site(files={"/file": CONTENT})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("SiteHandler", (Handler,), {"site": held}))
-    held.base = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield held
-    server.shutdown()
-    thread.join()
-    server.server_close()
+from serrm.sources.publishers import GitHubFile, GitHubFiles, HuggingFaceFiles
+from serrm.sources.sudoku_settings import HubSource
+from tests.sources.site import COMMIT, CONTENT, Site, make_archive
 
 
 def sha256(content: bytes) -> str:
@@ -123,12 +40,6 @@ def test_a_download_is_one_request(site: Site, tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_finished_download_is_not_repeated(site: Site, tmp_path: Path) -> None:
-    get(site, tmp_path)
-    assert get(site, tmp_path) == CONTENT
-    assert len(site.requests) == 1
-
-
 @pytest.mark.parametrize("at_hand", [1, 4_000, len(CONTENT) - 1])
 def test_an_interrupted_download_asks_for_the_rest(site: Site, tmp_path: Path, at_hand: int) -> None:
     leave_part(site, tmp_path, CONTENT[:at_hand])
@@ -140,18 +51,6 @@ def test_a_server_that_breaks_every_answer_is_asked_until_all_is_there(site: Sit
     site.breaks_after = 1_000
     assert get(site, tmp_path) == CONTENT
     assert len(site.requests) == -(-len(CONTENT) // 1_000)
-
-
-def test_a_server_without_ranges_sends_everything_again(site: Site, tmp_path: Path) -> None:
-    leave_part(site, tmp_path, CONTENT[:99])
-    site.knows_ranges = False
-    assert get(site, tmp_path) == CONTENT
-
-
-def test_a_complete_part_needs_nothing_more(site: Site, tmp_path: Path) -> None:
-    leave_part(site, tmp_path, CONTENT)
-    assert get(site, tmp_path) == CONTENT
-    assert len(site.requests) == 1
 
 
 def test_a_part_longer_than_the_file_is_thrown_away(site: Site, tmp_path: Path) -> None:
@@ -187,34 +86,18 @@ def test_an_overloaded_server_is_asked_again(site: Site, tmp_path: Path) -> None
     assert get(site, tmp_path) == CONTENT
 
 
-def test_no_server_is_an_error(site: Site, tmp_path: Path) -> None:
-    # Port 9 of this machine: nothing listens there.
-    with pytest.raises(ValueError, match=r"http://127\.0\.0\.1:9/file: download stopped after 0 bytes"):
-        download("http://127.0.0.1:9/file", sha256=None, scratch=tmp_path)
-
-
 TRAIN = b"source,question,answer,rating\ntrain"
 TEST = b"source,question,answer,rating\ntest"
 TSV = b"Puzzle\tSolution\n"
 PUZZLES = {f"sudoku_25x25_Extremely Easy_{number}_puzzle.json": b'{"size":25}' for number in range(3)}
 
 
-def make_archive(puzzles: dict[str, bytes]) -> bytes:
-    """An archive as GitHub makes it: everything below one folder that names repository and commit."""
+def archive(puzzles: dict[str, bytes]) -> bytes:
+    """The repository of the 25×25 puzzles, with files that are none of them."""
     members = {f"resources/benchmarks/puzzles/{name}": content for name, content in puzzles.items()}
-    members |= {
-        "README.md": b"not a puzzle",
-        "resources/benchmarks/puzzles/README.md": b"not one either",
-        "resources/benchmarks/solutions/a_solution.json": b"{}",
-        "resources/benchmarks/puzzles/deeper/a_puzzle.json": b"{}",
-    }
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for name, content in members.items():
-            member = tarfile.TarInfo(f"puzzles25-{COMMIT}/{name}")
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
+    others = ("README.md", "resources/benchmarks/puzzles/README.md", "resources/benchmarks/solutions/a.json")
+    deeper = "resources/benchmarks/puzzles/deeper/a_puzzle.json"
+    return make_archive(f"puzzles25-{COMMIT}", members | dict.fromkeys((*others, deeper), b"none"))
 
 
 def make_hub(site: Site) -> HubSource:
@@ -223,7 +106,7 @@ def make_hub(site: Site) -> HubSource:
         site.redirects[f"/datasets/owner/extreme/resolve/{COMMIT}/{name}"] = f"/store/{name}"
         site.files[f"/store/{name}"] = content
     site.files[f"/raw/owner/puzzles4/{COMMIT}/data/4x4.csv"] = TSV
-    site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = make_archive(PUZZLES)
+    site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = archive(PUZZLES)
     return HubSource(
         kind="hub",
         num_16x16=0,
@@ -236,8 +119,10 @@ def make_hub(site: Site) -> HubSource:
         sudoku_4x4=GitHubFile(
             repository="owner/puzzles4", revision=COMMIT, path="data/4x4.csv", sha256=sha256(TSV)
         ),
-        sudoku_25x25=GitHubFolder(
-            repository="owner/puzzles25", revision=COMMIT, path="resources/benchmarks/puzzles", num_files=3
+        sudoku_25x25=GitHubFiles(
+            repository="owner/puzzles25",
+            revision=COMMIT,
+            num_files={"resources/benchmarks/puzzles/*.json": 3},
         ),
         hugging_face=site.base,
         github_files=f"{site.base}/raw",
@@ -265,11 +150,11 @@ def test_after_a_failure_finished_downloads_are_used_and_nothing_else_is_left(
     site: Site, tmp_path: Path
 ) -> None:
     source = make_hub(site)
-    archive = site.files.pop(f"/archive/owner/puzzles25/tar.gz/{COMMIT}")
+    content = site.files.pop(f"/archive/owner/puzzles25/tar.gz/{COMMIT}")
     with pytest.raises(ValueError, match=r"/archive/owner/puzzles25/.*: 404 Not Found"):
         fetch("sudoku", source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
     assert list(tmp_path.iterdir()) == [tmp_path / "scratch"]
-    site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = archive
+    site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = content
     site.requests.clear()
     fetch("sudoku", source, tmp_path / "raw", seed=0, scratch=tmp_path / "scratch")
     assert [path for path, _ in site.requests] == [f"/archive/owner/puzzles25/tar.gz/{COMMIT}"]
@@ -278,18 +163,18 @@ def test_after_a_failure_finished_downloads_are_used_and_nothing_else_is_left(
 
 
 @pytest.mark.parametrize(
-    ("archive", "message"),
+    ("content", "message"),
     [
-        (make_archive(dict(list(PUZZLES.items())[:2])), r"2 \.json files in resources/.*, expected 3"),
-        (make_archive(PUZZLES)[:-40], r"not a readable tar\.gz archive"),
+        (archive(dict(list(PUZZLES.items())[:2])), r"2 files match resources/.*, expected 3"),
+        (archive(PUZZLES)[:-40], r"not a readable tar\.gz archive"),
         (b"<html>", r"not a readable tar\.gz archive"),
     ],
 )
 def test_a_bad_archive_is_an_error_and_nothing_is_left(
-    site: Site, tmp_path: Path, archive: bytes, message: str
+    site: Site, tmp_path: Path, content: bytes, message: str
 ) -> None:
     source = make_hub(site)
-    site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = archive
+    site.files[f"/archive/owner/puzzles25/tar.gz/{COMMIT}"] = content
     with pytest.raises(ValueError, match=message) as error:
         fetch("sudoku", source, tmp_path / "raw", seed=0)
     assert "\n" not in str(error.value)
@@ -300,5 +185,5 @@ def test_the_published_sets_are_the_default() -> None:
     source = HubSource(kind="hub", num_16x16=216, clues_16x16=(90, 160))
     assert source.sudoku_9x9.repository == "sapientinc/sudoku-extreme"
     assert set(source.sudoku_9x9.sha256) == {"train.csv", "test.csv"}
-    assert source.sudoku_25x25.num_files == 100
+    assert sum(source.sudoku_25x25.num_files.values()) == 100
     assert HubSource.model_validate(json.loads(source.model_dump_json())) == source

@@ -1,7 +1,5 @@
 """The three sources of mazes: the publisher's files and format, everything else decided by settings and seed."""
 
-import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +10,10 @@ from serrm.manifest import Origin, data_hash, file_names
 from serrm.puzzles.maze.generate import canonical
 from serrm.puzzles.maze.parse import MazePuzzle, read_csv
 from serrm.puzzles.maze.paths import is_shortest_path, num_steps
-from serrm.sources import hub
-from serrm.sources.maze_settings import MAZE_HARD, MazeGenerated, MazeHub, MazeMirror, MazeSource
+from serrm.sources import published
+from serrm.sources.maze_settings import MazeGenerated, MazeHub, MazeSource
 from serrm.sources.mazes import write_mazes
-from serrm.sources.sudoku_settings import HuggingFaceFiles
+from serrm.sources.publishers import HuggingFaceFiles
 
 GENERATED = MazeGenerated(kind="generated", num_train=9, num_test=5, side=8, min_path=10)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -54,22 +52,6 @@ def test_the_seed_decides_generated_mazes(tmp_path: Path) -> None:
     assert all(np.array_equal(first.question, second.question) for first, second in pairs)
 
 
-def test_the_mirror_is_copied_as_it_is(tmp_path: Path) -> None:
-    root = tmp_path / "mirror"
-    (root / "maze-30x30-hard-1k").mkdir(parents=True)
-    for name in ("train.csv", "test.csv", "README.md"):
-        (root / "maze-30x30-hard-1k" / name).write_text(f"content of {name}")
-    origins = write(MazeMirror(kind="mirror", root=root), tmp_path / "raw")
-    names = ["maze-30x30-hard-1k/test.csv", "maze-30x30-hard-1k/train.csv"]
-    assert file_names(tmp_path / "raw") == names
-    assert origins == {name: Origin(f"mirror:{name}") for name in names}
-    assert (tmp_path / "raw" / names[0]).read_text() == "content of test.csv"
-    (root / names[0]).unlink()
-    with pytest.raises(ValueError, match=r"test\.csv: no such file in the mirror"):
-        write(MazeMirror(kind="mirror", root=root), tmp_path / "again")
-    assert file_names(tmp_path / "again") == []
-
-
 def test_the_hub_asks_for_the_pinned_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, str | None] = {}
 
@@ -79,7 +61,7 @@ def test_the_hub_asks_for_the_pinned_files(tmp_path: Path, monkeypatch: pytest.M
         (scratch / str(len(asked))).write_text(url)
         return scratch / str(len(asked))
 
-    monkeypatch.setattr(hub, "download", download)
+    monkeypatch.setattr(published, "download", download)
     files = HuggingFaceFiles(
         repository="owner/mazes", revision=COMMIT, sha256={"train.csv": "0" * 64, "test.csv": None}
     )
@@ -92,15 +74,6 @@ def test_the_hub_asks_for_the_pinned_files(tmp_path: Path, monkeypatch: pytest.M
     }
     assert (tmp_path / "raw/maze-30x30-hard-1k/test.csv").read_text() == f"{base}/test.csv"
     assert list((tmp_path / "raw/.scratch").iterdir()) == []
-
-
-def test_the_published_set_is_the_default() -> None:
-    source = MazeHub(kind="hub")
-    assert source.mazes == MAZE_HARD
-    assert source.mazes.repository == "sapientinc/maze-30x30-hard-1k"
-    assert re.fullmatch("[0-9a-f]{40}", source.mazes.revision)
-    assert set(source.mazes.sha256) == {"train.csv", "test.csv"}
-    assert None not in source.mazes.sha256.values()
 
 
 @pytest.mark.parametrize(
@@ -118,11 +91,3 @@ def test_the_published_set_is_the_default() -> None:
 def test_impossible_settings_are_refused_by_key(change: dict[str, object], key: str) -> None:
     with pytest.raises(ValidationError, match=key):
         TypeAdapter(MazeSource).validate_python(GENERATED.model_dump(mode="json") | change)
-
-
-@pytest.mark.parametrize(
-    "source", [GENERATED, MazeMirror(kind="mirror", root=Path("data")), MazeHub(kind="hub")]
-)
-def test_settings_survive_the_way_through_a_file(source: MazeSource) -> None:
-    text = json.dumps(source.model_dump(mode="json"))
-    assert TypeAdapter(MazeSource).validate_python(json.loads(text)) == source

@@ -1,14 +1,14 @@
 """The mirror source: a faithful copy of the publishers' files, or one line that names what is missing."""
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from serrm.datasets.sudoku import read_puzzle_set, set_file, write_puzzle_sets
-from serrm.manifest import check_manifest, data_hash
+from serrm.datasets.parquet import read_puzzle_set, set_file
+from serrm.datasets.sudoku import write_puzzle_sets
+from serrm.manifest import check_manifest
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.sources.fetch import fetch
 from serrm.sources.sudoku_settings import MirrorSource
@@ -39,12 +39,6 @@ def test_the_mirror_is_copied_as_it_is(tmp_path: Path) -> None:
         assert record.origin == f"mirror:{record.name}"
 
 
-def test_the_copy_does_not_depend_on_where_the_mirror_lies(tmp_path: Path) -> None:
-    for place in ("one", "other"):
-        fetch("sudoku", make_mirror(tmp_path / place / "mirror"), tmp_path / place / "raw", seed=0)
-    assert data_hash(tmp_path / "one/raw") == data_hash(tmp_path / "other/raw")
-
-
 def test_the_copy_can_be_written_where_the_mirror_cannot(tmp_path: Path) -> None:
     source = make_mirror(tmp_path / "mirror")
     (source.root / NAMES[0]).chmod(0o444)
@@ -69,15 +63,6 @@ def test_all_published_25x25_puzzles_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"sudoku-25x25: 99 \.json files, 100 are published"):
         fetch("sudoku", source, tmp_path / "raw", seed=0)
     assert list(tmp_path.iterdir()) == [source.root]
-
-
-def test_the_full_published_set_is_another_folder(tmp_path: Path) -> None:
-    source = make_mirror(tmp_path / "mirror")
-    shutil.move(source.root / "sudoku-extreme-1k", source.root / "sudoku-extreme")
-    with pytest.raises(ValueError, match=r"sudoku-extreme-1k/train\.csv: no such file"):
-        fetch("sudoku", source, tmp_path / "raw", seed=0)
-    fetch("sudoku", source.model_copy(update={"folder_9x9": "sudoku-extreme"}), tmp_path / "raw", seed=0)
-    assert (tmp_path / "raw/sudoku-extreme/test.csv").is_file()
 
 
 # Collected only where the environment names a real mirror.

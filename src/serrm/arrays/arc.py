@@ -14,7 +14,6 @@ test pairs of the evaluation puzzles, `held_out` those of training puzzles that 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int64, UInt8
@@ -46,7 +45,7 @@ class ArcArrays:
 
 def scored_set(arrays: Path) -> str:
     """The set of a folder of ARC arrays that is scored: "evaluation" or "held_out". ValueError if there is none."""
-    metadata: dict[str, Any] = read_metadata(arrays)
+    metadata = read_metadata(arrays)
     found: list[str] = [name for name in metadata["sets"] if name in SCORED]
     if not found:
         raise ValueError(f"{arrays}: no ARC set to score here")
@@ -55,7 +54,7 @@ def scored_set(arrays: Path) -> str:
 
 def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
     """Memory-map one set, "train" or the one to score. ValueError if the folder is not one of ARC arrays."""
-    metadata: dict[str, Any] = read_metadata(arrays)
+    metadata = read_metadata(arrays)
     if name not in metadata["sets"] or "puzzles" not in metadata:
         raise ValueError(f"{arrays}: no ARC set {name!r} here, but {sorted(metadata['sets'])}")
     parts = {part: np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ARRAYS}

@@ -6,25 +6,22 @@ asked first. Paper: section "ARC-AGI", data; that they are scored is ours.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 
-from serrm.arrays.arc import ArcArrays, open_arc_arrays, scored_set
-from serrm.arrays.arc_index import TaskTypes, used_variants
-from serrm.arrays.arc_stream import gather_pairs
+from serrm.arrays.arc import open_arc_arrays, scored_set
+from serrm.arrays.arc_index import used_variants
+from serrm.arrays.arc_stream import ArcPairs, Drawn
 from serrm.arrays.puzzles import TRAIN, read_metadata
 from serrm.arrays.stream import Examples
 from serrm.randomness import Purpose, keyed_rng
 
 
 @dataclass(frozen=True, eq=False)
-class ArcDemonstrations:
+class ArcDemonstrations(ArcPairs):
     """Some of the trained pairs, by their places in `arrays`, to be asked in the identity."""
 
-    arrays: ArcArrays
-    task_types: TaskTypes
     places: Int64[np.ndarray, " P"]
 
     def __len__(self) -> int:
@@ -34,7 +31,7 @@ class ArcDemonstrations:
         """The pairs start … start+num-1, fewer at the end, as tokens at the corner."""
         places = self.places[start : start + num]
         identity = np.zeros(len(places), dtype=np.int64)
-        return gather_pairs(self.arrays, self.task_types, places, identity, np.zeros((len(places), 2)))
+        return self.gather_pairs(Drawn(places, identity, np.zeros((len(places), 2))))
 
 
 def open_arc_demonstrations(
@@ -44,11 +41,9 @@ def open_arc_demonstrations(
 
     They are drawn by the seed of the arrays: the same ones for every model that was trained on them.
     """
-    metadata: dict[str, Any] = read_metadata(arrays)
     trained = open_arc_arrays(arrays, TRAIN)
     scored = np.unique(open_arc_arrays(arrays, scored_set(arrays)).puzzles)
     there = np.flatnonzero(np.isin(trained.puzzles, scored))
-    rng = keyed_rng(metadata["seed"], Purpose.DEMONSTRATION)
+    rng = keyed_rng(read_metadata(arrays)["seed"], Purpose.DEMONSTRATION)
     places = np.sort(rng.permutation(there)[:num])
-    variants = used_variants(num_variants, has_identity_twice)
-    return ArcDemonstrations(trained, TaskTypes(trained.puzzle_names, trained.index, variants), places)
+    return ArcDemonstrations(trained, used_variants(num_variants, has_identity_twice), places)

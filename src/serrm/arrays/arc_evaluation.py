@@ -4,19 +4,16 @@ Inputs lie at the corner of the canvas. A prediction is decoded, its colours and
 what remains is a vote for a grid in the puzzle's own frame (`serrm.scoring.arc`). Paper: section "ARC-AGI".
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from serrm.arrays.arc import ArcArrays, open_arc_arrays, scored_set
-from serrm.arrays.arc_index import TaskTypes, used_variants
-from serrm.arrays.arc_stream import gather_pairs
+from serrm.arrays.arc import open_arc_arrays, scored_set
+from serrm.arrays.arc_index import used_variants
+from serrm.arrays.arc_stream import ArcPairs, Drawn
 from serrm.arrays.stream import Examples
-from serrm.puzzles.alphabet import ARC
 from serrm.puzzles.arc.canvas import FIRST_COLOUR, decode, decoded_sizes
 from serrm.puzzles.arc.colours import inverse, recoloured
 from serrm.puzzles.arc.grid import Grid
@@ -25,24 +22,13 @@ from serrm.puzzles.dihedral import transformed
 
 
 @dataclass(frozen=True, eq=False)
-class ArcEvaluation:
+class ArcEvaluation(ArcPairs):
     """The questions to a model that was trained on `variants`: every test input in each of them.
 
     Question number n is test input n // num_votes in the variant of slot n % num_votes.
     """
 
-    arrays: ArcArrays
-    variants: tuple[int, ...]
     set_name: str = "evaluation"  # or held_out
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for a variant that the index has not."""
-        assert len(self.task_types) > 0  # made now, so that a wrong variant is refused at once
-
-    @cached_property
-    def task_types(self) -> TaskTypes:
-        """The rows of the task-type table."""
-        return TaskTypes(self.arrays.puzzle_names, self.arrays.index, self.variants)
 
     @property
     def num_votes(self) -> int:
@@ -54,25 +40,9 @@ class ArcEvaluation:
         """Questions in all."""
         return len(self.arrays) * self.num_votes
 
-    @property
-    def side(self) -> int:
-        """Rows and columns of the canvas."""
-        return self.arrays.side
-
-    @property
-    def num_symbols(self) -> int:
-        """K of the alphabet, padding included."""
-        return ARC.num_symbols
-
     def gather(self, start: int, num: int) -> Examples:
         """The questions start … start+num-1 with their answers, as tokens at the corner, in their variants."""
-        pairs, slots = self._pairs_and_slots(start, num)
-        return gather_pairs(self.arrays, self.task_types, pairs, slots, np.zeros((num, 2)))
-
-    def batches(self, size: int) -> Iterator[tuple[int, Examples]]:
-        """All questions, `size` at a time: the number of the first, and the batch."""
-        for start in range(0, self.num_examples, size):
-            yield start, self.gather(start, min(size, self.num_examples - start))
+        return self.gather_pairs(Drawn(*self._pairs_and_slots(start, num), np.zeros((num, 2))))
 
     def inputs(self, start: int, num: int) -> list[tuple[str, int]]:
         """(name of the puzzle, number of the test input) of the questions start … start+num-1."""

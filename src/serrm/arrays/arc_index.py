@@ -6,7 +6,6 @@ of every puzzle is a task type with an embedding of its own. Paper: section "ARC
 
 import hashlib
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Int64, UInt8
@@ -19,14 +18,6 @@ from serrm.randomness import Purpose, keyed_rng
 NUM_MOVED = NUM_COLOURS - 1  # colour 0 stays
 NUM_PERMUTATIONS = 362_880  # 9!
 NUM_DRAWABLE = NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
-
-
-class TaskType(NamedTuple):
-    """What a row of the task-type table stands for; colour c of the puzzle is permutation[c] in the variant."""
-
-    puzzle: str
-    transform: int
-    permutation: UInt8[np.ndarray, "10"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,20 +51,6 @@ class TaskTypes:
     ) -> UInt8[np.ndarray, "B 11"]:
         """Transform and permutation of (place of the puzzle, slot) pairs."""
         return np.asarray(self.index[puzzles, np.asarray(self.variants)[slots]])
-
-    def row(self, puzzle: str, slot: int) -> int:
-        """The row of a puzzle in one of the variants used. ValueError if there is no such puzzle or slot."""
-        if puzzle not in self.puzzles or not 0 <= slot < len(self.variants):
-            raise ValueError(f"no task type for puzzle {puzzle!r} in slot {slot} of {len(self.variants)}")
-        return self.puzzles.index(puzzle) * len(self.variants) + slot
-
-    def describe(self, row: int) -> TaskType:
-        """What a row stands for. ValueError if there is no such row."""
-        if not 0 <= row < len(self):
-            raise ValueError(f"no task type {row}, there are {len(self)}")
-        puzzle, slot = divmod(row, len(self.variants))
-        change = np.asarray(self.index[puzzle, self.variants[slot]])
-        return TaskType(self.puzzles[puzzle], int(change[0]), change[1:])
 
 
 def used_variants(num: int, has_identity_twice: bool = False) -> tuple[int, ...]:

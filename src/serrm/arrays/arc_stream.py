@@ -31,8 +31,8 @@ class Drawn(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ArcStream:
-    """Endless training examples from the pairs of `arrays` in the given variants of the index.
+class ArcPairs:
+    """The pairs of `arrays` in the given variants of the index.
 
     `variants` are rows of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. Those of the published code's fault
     are (0, …, 7, 0): the ninth is a task type of its own.
@@ -40,16 +40,47 @@ class ArcStream:
 
     arrays: ArcArrays
     variants: tuple[int, ...]
-    seed: int
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a variant that the index has not."""
+        """Raise ValueError for a variant that is not in the index."""
         assert len(self.task_types) > 0  # made now, so that a wrong variant is refused at once
 
     @cached_property
     def task_types(self) -> TaskTypes:
         """The rows of the task-type table."""
         return TaskTypes(self.arrays.puzzle_names, self.arrays.index, self.variants)
+
+    @property
+    def num_symbols(self) -> int:
+        """K of the alphabet, padding included."""
+        return ARC.num_symbols
+
+    @property
+    def side(self) -> int:
+        """Rows and columns of the canvas."""
+        return self.arrays.side
+
+    def gather_pairs(self, drawn: Drawn) -> Examples:
+        """Questions and answers of pairs in the variants of their slots, both of a pair at one place of the canvas."""
+        arrays, (pairs, slots, shifts) = self.arrays, drawn
+        puzzles = arrays.puzzles[pairs]
+        changes = self.task_types.changes(puzzles, slots)
+        questions = image_sizes(arrays.question_sizes[pairs], changes[:, 0])
+        answers = image_sizes(arrays.answer_sizes[pairs], changes[:, 0])
+        room = arrays.side - np.maximum(questions, answers)
+        offsets = (shifts * (room + 1)).astype(np.int64)
+        return Examples(
+            draw_images(arrays.questions, pairs, questions, changes, offsets),
+            draw_images(arrays.answers, pairs, answers, changes, offsets),
+            self.task_types.rows(puzzles, slots),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ArcStream(ArcPairs):
+    """Endless training examples from the pairs."""
+
+    seed: int
 
     @property
     def num_examples(self) -> int:
@@ -66,20 +97,9 @@ class ArcStream:
         """The puzzles in the order of the task-type table, each with all its variants."""
         return self.arrays.puzzle_names
 
-    @property
-    def num_symbols(self) -> int:
-        """K of the alphabet, padding included."""
-        return ARC.num_symbols
-
-    @property
-    def side(self) -> int:
-        """Rows and columns of the canvas."""
-        return self.arrays.side
-
     def gather(self, start: int, num: int) -> Examples:
         """The examples start … start+num-1 in their variants, at their places."""
-        pairs, slots, shifts = self.examples(start, num)
-        return gather_pairs(self.arrays, self.task_types, pairs, slots, shifts)
+        return self.gather_pairs(self.examples(start, num))
 
     def examples(self, start: int, num: int) -> Drawn:
         """What was drawn for the examples start … start+num-1."""
@@ -100,27 +120,6 @@ def open_arc_stream(
 ) -> ArcStream:
     """The training stream of a folder of ARC arrays in the first variants of its index."""
     return ArcStream(open_arc_arrays(arrays, TRAIN), used_variants(num_variants, has_identity_twice), seed)
-
-
-def gather_pairs(
-    arrays: ArcArrays,
-    task_types: TaskTypes,
-    pairs: Int64[np.ndarray, " B"],
-    slots: Int64[np.ndarray, " B"],
-    shifts: Float64[np.ndarray, "B 2"],
-) -> Examples:
-    """Questions and answers of pairs in the variants of their slots, both of a pair at one place of the canvas."""
-    puzzles = arrays.puzzles[pairs]
-    changes = task_types.changes(puzzles, slots)
-    questions = image_sizes(arrays.question_sizes[pairs], changes[:, 0])
-    answers = image_sizes(arrays.answer_sizes[pairs], changes[:, 0])
-    room = arrays.side - np.maximum(questions, answers)
-    offsets = (shifts * (room + 1)).astype(np.int64)
-    return Examples(
-        draw_images(arrays.questions, pairs, questions, changes, offsets),
-        draw_images(arrays.answers, pairs, answers, changes, offsets),
-        task_types.rows(puzzles, slots),
-    )
 
 
 @lru_cache(maxsize=4)

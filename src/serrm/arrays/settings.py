@@ -2,10 +2,10 @@
 
 from pydantic import NonNegativeInt
 
-from serrm.sources.sudoku_settings import Closed
+from serrm.settings import Settings
 
 
-class ArraySettings(Closed):
+class ArraySettings(Settings):
     """How the training set is augmented; a recipe may ask for fewer images than are built."""
 
     num_augmentations: NonNegativeInt  # symmetric images of a training puzzle, besides itself

@@ -1,7 +1,7 @@
 """The stream of training examples: an epoch shuffles the puzzles and takes one random member of each.
 
 Example number n is a pure function of (seed, n), so a sampler's whole state is the number of examples drawn.
-Every task's stream is an `Examples`-giving object of the form `Stream`; this one is of Sudoku and mazes.
+Every task's stream is an `Examples`-giving object of the form `Stream`; this one is of tasks on square grids.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int, Int64, UInt8
 
-from serrm.arrays.puzzles import PuzzleArrays, augment
+from serrm.arrays.images import IMAGES, Rows
+from serrm.arrays.puzzles import PuzzleArrays
 from serrm.randomness import Purpose, keyed_rng
 
 
@@ -60,7 +61,8 @@ class ExampleStream:
     seed: int
 
     def __post_init__(self) -> None:
-        most = self.arrays.num_augmentations
+        stored, most = self.arrays.augmentations, IMAGES[self.arrays.task].most
+        most = most if stored is None else stored.shape[1] - 1
         if most is not None and self.num_augmentations > most:
             raise ValueError(f"{self.num_augmentations} augmentations asked for, {most} are there")
 
@@ -104,8 +106,18 @@ class ExampleStream:
         puzzles, members = self.examples(start, num)
         questions, answers = self.arrays.questions[puzzles], self.arrays.answers[puzzles]
         if self.num_augmentations > 0:
-            questions, answers = augment(self.arrays, questions, answers, puzzles, members, self.seed)
+            rows = self.image_rows(puzzles, members)
+            both = np.concatenate([questions, answers]), np.concatenate([rows, rows])
+            questions, answers = np.split(IMAGES[self.arrays.task].apply(*both, self.side), 2)
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
+
+    def image_rows(self, puzzles: Int[np.ndarray, " B"], members: Int[np.ndarray, " B"]) -> Rows:
+        """The rows of (puzzle, member) pairs, looked up where stored, else drawn."""
+        if self.arrays.augmentations is not None:
+            return np.asarray(self.arrays.augmentations[puzzles, members])
+        pairs = zip(puzzles.tolist(), members.tolist(), strict=True)
+        draw = IMAGES[self.arrays.task].draw
+        return np.stack([draw(self.seed, *pair, self.side) for pair in pairs])
 
 
 @lru_cache(maxsize=4)

@@ -1,11 +1,11 @@
 """Arrays → the stream of training examples, for every task."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from serrm.arrays.arc_stream import open_arc_stream
 from serrm.arrays.puzzles import TRAIN, open_arrays, read_metadata
 from serrm.arrays.stream import ExampleStream, Stream
-from serrm.puzzles.arc.grid import ARC_VERSIONS
 
 
 def open_stream(
@@ -15,6 +15,20 @@ def open_stream(
 
     `has_identity_twice` makes the ARC puzzle itself a variant more, a fault of the published code.
     """
-    if read_metadata(arrays)["task"] in ARC_VERSIONS:
-        return open_arc_stream(arrays, num_augmentations + 1, seed, has_identity_twice=has_identity_twice)
+    open_task = STREAMS.get(read_metadata(arrays)["task"], _open_grids)
+    return open_task(arrays, num_augmentations, seed, has_identity_twice)
+
+
+def _open_grids(arrays: Path, num_augmentations: int, seed: int, _: bool) -> Stream:
     return ExampleStream(open_arrays(arrays, TRAIN), num_augmentations, seed)
+
+
+def _open_arc(arrays: Path, num_augmentations: int, seed: int, has_identity_twice: bool) -> Stream:
+    return open_arc_stream(arrays, num_augmentations + 1, seed, has_identity_twice=has_identity_twice)
+
+
+STREAMS: dict[str, Callable[[Path, int, int, bool], Stream]] = {
+    "arc_agi_1": _open_arc,
+    "arc_agi_2": _open_arc,
+}
+"""Of the tasks that are not on square grids with one answer a puzzle."""

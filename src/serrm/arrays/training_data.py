@@ -9,7 +9,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def copy_training_data(arrays: Path, target: Path, num_variants: int) -> None:
 
 def _metadata_text(arrays: Path) -> str:
     """The metadata without the other sets, and without the hash of the source, which covers them."""
-    metadata: dict[str, Any] = read_metadata(arrays)
+    metadata = read_metadata(arrays)
     kept = {key: value for key, value in metadata.items() if key != "source_hash"}
     return json.dumps(kept | {"sets": {TRAIN: metadata["sets"][TRAIN]}}, indent=2, sort_keys=True) + "\n"
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, field_validator
 
-from serrm.models.settings import Settings
+from serrm.settings import Settings
 
 # Puzzles that the paper asked; it prints no number for the larger grids, where the model gave no solutions.
 PAPER_PUZZLES = {"4x4": 288, "9x9": 60}

@@ -8,7 +8,8 @@ have a test pair that a transform and a recolouring make of a demonstration. Pap
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from serrm.puzzles.arc.audit import (
@@ -18,7 +19,6 @@ from serrm.puzzles.arc.audit import (
     are_identical,
     canonical_forms,
     find_matches,
-    find_overlaps,
     puzzles_of,
     question,
     whole,
@@ -66,13 +66,38 @@ def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
     tests_1, trained_1 = split_scored(arc_agi_1)
     tests_2, trained_2 = split_scored(arc_agi_2)
     return {
-        "overlaps": [
-            {"arc_agi_1": overlap.first, "arc_agi_2": overlap.second, **_numbers(overlap._asdict())}
-            for overlap in find_overlaps(arc_agi_1, arc_agi_2)
-        ],
+        "overlaps": find_overlaps(arc_agi_1, arc_agi_2),
         "num_arc_agi_1_tests_trained_for_arc_agi_2": _num_matched(tests_1, trained_2),
         "num_arc_agi_2_tests_trained_for_arc_agi_1": _num_matched(tests_2, trained_1),
     }
+
+
+def find_overlaps(first: Forms, second: Forms) -> list[Entries]:
+    """What each collection of one set has in common with each of another, but for ConceptARC, which is in both.
+
+    A shared pair is one of the first collection with an image in the second; the last two entries count the puzzles
+    of either that have one.
+    """
+    entries = []
+    for (one, forms), (other, others) in product(_by_collection(first), _by_collection(second)):
+        shared = {*forms.values()} & {*others.values()}
+        pairs, images = ([name for name, form in each.items() if form in shared] for each in (forms, others))
+        entries.append(
+            {
+                "arc_agi_1": one,
+                "arc_agi_2": other,
+                "num_equal_names": len(puzzles_of(forms) & puzzles_of(others)),
+                "num_shared_pairs": len(pairs),
+                "num_puzzles_first": len(puzzles_of(pairs)),
+                "num_puzzles_second": len(puzzles_of(images)),
+            }
+        )
+    return entries
+
+
+def _by_collection(forms: Forms) -> list[tuple[str, Forms]]:
+    names = dict.fromkeys(name.collection for name in forms if name.collection != "concept")
+    return [(each, {name: form for name, form in forms.items() if name.collection == each}) for each in names]
 
 
 def split_scored(forms: Forms) -> tuple[Forms, Forms]:
@@ -102,7 +127,3 @@ def _describe(match: Match, pairs: NamedPairs, compared: Compared) -> Entries:
         "trained": match.trained._asdict(),
         "is_identical": is_identical,
     }
-
-
-def _numbers(entries: Mapping[str, Any]) -> Entries:
-    return {name: value for name, value in entries.items() if isinstance(value, int)}

@@ -8,13 +8,11 @@ Paper: section "Maze", data: 1,000 + 1,000 mazes of 30×30.
 import json
 import logging
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from serrm.datasets.sudoku import ROW_GROUP, TRAIN, draw, read_puzzle_set, set_file
+from serrm.datasets.parquet import TRAIN, draw, read_puzzle_set, set_file, write_set
 from serrm.manifest import check_manifest, new_directory
 from serrm.progress import watch
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
@@ -69,7 +67,7 @@ def write_maze_sets(
         side = _common_side(drawn)
         paths = {TRAIN: directory / set_file(TRAIN), TEST: directory / set_file(f"{side}x{side}")}
         for name, path in paths.items():
-            write_maze_set(path, drawn[name], name)
+            write_maze_set(path, drawn[name], side, name)
         audit = audit_sets(paths[TRAIN], paths[TEST])
         (directory / AUDIT).write_text(json.dumps(audit, indent=2) + "\n", encoding="ascii")
     logger.info("%s: %s", target, audit)
@@ -93,50 +91,16 @@ def _common_side(drawn: dict[str, list[Numbered]]) -> int:
     return side
 
 
-def write_maze_set(path: Path, mazes: Iterable[Numbered], name: str) -> None:
-    """Check mazes of one side and write them as Parquet, a row group at a time.
+def write_maze_set(path: Path, mazes: Iterable[Numbered], side: int, name: str) -> None:
+    """Check mazes of one side and write them as Parquet; the rating is the steps, where publishers count otherwise.
 
-    Columns: id (the maze's number in its raw file), side, question and answer (I bytes, one token a cell), rating
-    (steps of the shortest path), source. ValueError naming the first row whose label is no shortest path.
+    ValueError naming the first row whose label is no shortest path.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    iterator = iter(mazes)
-    rows = list(islice(iterator, ROW_GROUP))
-    schema = _schema(rows[0][1].side)
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        while rows:
-            check_labels(rows, name)
-            writer.write_table(pa.Table.from_pylist([_row(*row) for row in rows], schema=schema))
-            rows = list(islice(iterator, ROW_GROUP))
+    def facts(maze: MazePuzzle) -> dict[str, int | None]:
+        return {"rating": num_steps(maze.answer)}
 
-
-def _schema(side: int) -> Any:
-    """pyarrow's description of the columns."""
-    import pyarrow as pa
-
-    types = {
-        "id": pa.int32(),
-        "side": pa.uint8(),
-        "question": pa.binary(side * side),
-        "answer": pa.binary(side * side),
-        "rating": pa.int32(),
-        "source": pa.string(),
-    }
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types.items()])
-
-
-def _row(number: int, maze: MazePuzzle) -> dict[str, int | bytes | str]:
-    return {
-        "id": number,
-        "side": maze.side,
-        "question": maze.question.tobytes(),
-        "answer": maze.answer.tobytes(),
-        # Not the raw file's: publishers count cells or steps.
-        "rating": num_steps(maze.answer),
-        "source": maze.source,
-    }
+    write_set(path, mazes, side, name, lambda rows: check_labels(rows, name), {"rating": "int32"}, facts)
 
 
 def check_labels(rows: list[Numbered], name: str) -> None:

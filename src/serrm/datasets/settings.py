@@ -3,10 +3,10 @@
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.puzzles.arc.grid import Audit, Scored
-from serrm.sources.sudoku_settings import Closed
+from serrm.settings import Settings
 
 
-class SubsetSettings(Closed):
+class SubsetSettings(Settings):
     """Which of the raw puzzles are used; None: all of them. Sudoku's."""
 
     num_train: PositiveInt | None
@@ -16,7 +16,7 @@ class SubsetSettings(Closed):
     seed: NonNegativeInt
 
 
-class MazeSubsetSettings(Closed):
+class MazeSubsetSettings(Settings):
     """Which of the raw mazes are used; None: all of them."""
 
     num_train: PositiveInt | None
@@ -24,7 +24,7 @@ class MazeSubsetSettings(Closed):
     seed: NonNegativeInt
 
 
-class ArcSubsetSettings(Closed):
+class ArcSubsetSettings(Settings):
     """Which of the ARC-AGI puzzles are used; None: all of them."""
 
     canvas: PositiveInt = Field(le=30)  # side of the canvas; puzzles with a larger grid are left out
@@ -41,7 +41,7 @@ class ArcSubsetSettings(Closed):
         return self
 
 
-AUGMENT: dict[str, type[Closed]] = {
+AUGMENT: dict[str, type[Settings]] = {
     "sudoku": SubsetSettings,
     "maze": MazeSubsetSettings,
     "arc_agi_1": ArcSubsetSettings,

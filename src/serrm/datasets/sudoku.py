@@ -6,16 +6,15 @@ Files are streamed; memory holds one row group and the drawn subset, never a who
 Paper: section "Sudoku", data: 1,000 training puzzles; test sets of four sizes.
 """
 
-import heapq
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import UInt8, UInt64
+from jaxtyping import UInt64
 
+from serrm.datasets.parquet import TRAIN, Grids, draw, read_puzzle_batches, set_file, write_set
 from serrm.datasets.sudoku_raw import Numbered, read_held_out, read_scored, read_training
 from serrm.manifest import check_manifest, new_directory
 from serrm.progress import watch
@@ -27,15 +26,9 @@ from serrm.sources.sudoku_layout import NUM_HELD_OUT
 
 logger = logging.getLogger(__name__)
 
-TRAIN = "train"
 HELD_OUT: Final = "held_out"  # 9×9 puzzles to choose settings on, which are never scored otherwise
 STREAMS = {TRAIN: 0, HELD_OUT: 1}  # of random numbers; a test set's is its side
 OTHER_SIZES = ("4x4", "16x16", "25x25")
-# Rows of a row group; the rule check needs some 6 kB a 9×9 row.
-ROW_GROUP = 4096
-
-T = TypeVar("T")
-Grids = UInt8[np.ndarray, "N I"]
 
 
 def write_puzzle_sets(
@@ -94,80 +87,14 @@ def _read(raw: Path, size: str, written: Path) -> Iterator[Numbered]:
     return read_held_out(raw, set(ids))
 
 
-def set_file(size: str) -> str:
-    """The file name of a set: "train", "held_out", or the test set of size 4x4, 9x9, 16x16 or 25x25."""
-    return f"{TRAIN}.parquet" if size == TRAIN else f"test_{size}.parquet"
-
-
-def draw(
-    puzzles: Iterable[tuple[int, T]], num: int | None, rng: np.random.Generator, name: str
-) -> Iterator[tuple[int, T]]:
-    """A uniform random subset of `num` puzzles, in their order; all of them for None.
-
-    One pass: every puzzle draws a key, and those with the `num` largest stay; a larger draw with an equal rng
-    holds a smaller one. `ValueError` if there are fewer than `num`, or none are asked for.
-    """
-    if num is None:
-        yield from puzzles
-        return
-    if num < 1:
-        raise ValueError(f"{name}: {num} puzzles asked for")
-    kept: list[tuple[float, int, T]] = []
-    for number, puzzle in puzzles:
-        entry = (rng.random(), number, puzzle)
-        if len(kept) < num:
-            heapq.heappush(kept, entry)
-        elif entry > kept[0]:
-            heapq.heapreplace(kept, entry)
-    if len(kept) < num:
-        raise ValueError(f"{name}: {num} puzzles asked for, only {len(kept)} there")
-    yield from sorted(((number, puzzle) for _, number, puzzle in kept), key=lambda entry: entry[0])
-
-
 def write_puzzle_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str) -> int:
-    """Check puzzles of one side and write them as Parquet, a row group at a time; returns how many.
+    """Check puzzles of one side and write them as Parquet; returns how many. Blanks are 0, a rating may be null."""
 
-    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one a cell, 0 is
-    blank), num_clues, rating (null if unknown), source.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    def facts(puzzle: Puzzle) -> dict[str, int | None]:
+        return {"num_clues": int((puzzle.question > 0).sum()), "rating": puzzle.rating}
 
-    cells = pa.binary(side * side)
-    schema = pa.schema(
-        [
-            pa.field("id", pa.int32(), nullable=False),
-            pa.field("side", pa.uint8(), nullable=False),
-            pa.field("question", cells, nullable=False),
-            pa.field("answer", cells, nullable=False),
-            pa.field("num_clues", pa.int16(), nullable=False),
-            pa.field("rating", pa.int32()),
-            pa.field("source", pa.string(), nullable=False),
-        ]
-    )
-    num_written = 0
-    iterator = iter(puzzles)
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        while rows := list(islice(iterator, ROW_GROUP)):
-            check_puzzles(rows, side, name)
-            writer.write_table(pa.Table.from_pylist([_row(*row) for row in rows], schema=schema))
-            num_written += len(rows)
-    if not num_written:
-        raise ValueError(f"{name}: no puzzles")
-    return num_written
-
-
-def _row(number: int, puzzle: Puzzle) -> dict[str, int | bytes | str | None]:
-    assert puzzle.answer is not None, "checked before"
-    return {
-        "id": number,
-        "side": puzzle.side,
-        "question": puzzle.question.tobytes(),
-        "answer": puzzle.answer.tobytes(),
-        "num_clues": int((puzzle.question > 0).sum()),
-        "rating": puzzle.rating,
-        "source": puzzle.source,
-    }
+    types = {"num_clues": "int16", "rating": "int32?"}
+    return write_set(path, puzzles, side, name, lambda rows: check_puzzles(rows, side, name), types, facts)
 
 
 def check_puzzles(rows: list[Numbered], side: int, name: str) -> None:
@@ -205,25 +132,3 @@ def fingerprints(grids: Grids) -> UInt64[np.ndarray, " N"]:
     """A 64-bit hash of each grid: a fixed random linear combination of its cells, modulo 2^64."""
     weights = np.random.default_rng(0).integers(2**64, size=grids.shape[1], dtype=np.uint64)
     return np.asarray((grids * weights).sum(axis=1, dtype=np.uint64))
-
-
-def read_puzzle_batches(path: Path) -> Iterator[tuple[Grids, Grids]]:
-    """Questions and answers of a puzzle set, "N I" each with N at most ROW_GROUP, in the file's order."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=ROW_GROUP, columns=["question", "answer"]):
-            yield _to_array(batch.column("question")), _to_array(batch.column("answer"))
-
-
-def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
-    """All questions "N I" and answers "N I" of a puzzle set, 0 for a blank."""
-    questions, answers = zip(*read_puzzle_batches(path), strict=True)
-    return np.concatenate(questions), np.concatenate(answers)
-
-
-def _to_array(column: Any) -> Grids:
-    """The rows of a column of bytes, all of one width (pyarrow's FixedSizeBinaryArray)."""
-    width = column.type.byte_width
-    cells = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-    return cells[column.offset * width : (column.offset + len(column)) * width].reshape(-1, width)

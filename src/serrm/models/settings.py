@@ -6,7 +6,9 @@ A variant is one entry under `model:` in params.yaml; these classes refuse keys 
 import math
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
+
+from serrm.settings import Settings
 
 # What the features of a head must be divisible by: pairs of them turn, for one, two or four coordinates.
 HEAD_DIVISOR = {
@@ -19,12 +21,6 @@ HEAD_DIVISOR = {
     "rope2d_in_boxes": 16,
 }
 NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
-
-
-class Settings(BaseModel):
-    """A frozen group of parameters that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class RandomHalting(Settings):

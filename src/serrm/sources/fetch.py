@@ -1,7 +1,7 @@
 """The way in to the sources: a task's raw files from any of them, in one directory with a manifest.
 
 This is the work of the `download` stage. What it writes has the publishers' file names and formats (see
-`layout`) whatever the source, so that nothing after it asks where the puzzles came from.
+the layouts) whatever the source, so that nothing after it asks where the puzzles came from.
 """
 
 import logging
@@ -11,11 +11,8 @@ from typing import Any
 
 from serrm.manifest import Origin, new_directory, write_manifest
 from serrm.sources.arc import write_arc
-from serrm.sources.hub import download_hub
 from serrm.sources.mazes import write_mazes
-from serrm.sources.mirror import copy_mirror
-from serrm.sources.sudoku_generated import write_16x16, write_generated
-from serrm.sources.sudoku_settings import GeneratedSource, HubSource, MirrorSource, Source
+from serrm.sources.sudoku import write_sudoku
 
 logger = logging.getLogger(__name__)
 
@@ -43,25 +40,11 @@ def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None 
     logger.info("%s: %d files from source %s", target, len(origins), source.kind)
 
 
-def write_sudoku(source: Source, directory: Path, seed: int, scratch: Path) -> dict[str, Origin]:
-    """The published puzzles, or generated ones of the same formats, and the 16×16 puzzles made here."""
-    return _write_published(source, directory, seed, scratch) | write_16x16(source, directory, seed)
-
-
-def _write_published(source: Source, directory: Path, seed: int, scratch: Path) -> dict[str, Origin]:
-    match source:
-        case GeneratedSource():
-            return write_generated(source, directory, seed)
-        case MirrorSource():
-            return copy_mirror(source, directory)
-        case HubSource():
-            return download_hub(source, directory, scratch)
-
-
 # (source, directory, seed, scratch) → the origin of every file written to the directory.
 WRITE_RAW: dict[str, Callable[[Any, Path, int, Path], dict[str, Origin]]] = {
     "sudoku": write_sudoku,
     "maze": write_mazes,
-    "arc_agi_1": lambda source, directory, seed, scratch: write_arc(source, directory, scratch),
-    "arc_agi_2": lambda source, directory, seed, scratch: write_arc(source, directory, scratch),
+    "arc_agi_1": write_arc,
+    "arc_agi_2": write_arc,
 }
+"""By task. A task of one's own is one entry more."""

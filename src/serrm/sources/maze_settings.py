@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from serrm.puzzles.maze.generate import Walls
-from serrm.sources.sudoku_settings import Closed, HuggingFaceFiles
+from serrm.settings import Settings
+from serrm.sources.publishers import HuggingFaceFiles
 
 MAZE_HARD = HuggingFaceFiles(
     repository="sapientinc/maze-30x30-hard-1k",
@@ -22,7 +23,7 @@ MAZE_HARD = HuggingFaceFiles(
 )
 
 
-class MazeHub(Closed):
+class MazeHub(Settings):
     """Maze-Hard from Hugging Face at a pinned commit: 1,000 + 1,000 mazes of 30×30."""
 
     kind: Literal["hub"]
@@ -32,7 +33,7 @@ class MazeHub(Closed):
     hugging_face: str = "https://huggingface.co"
 
 
-class MazeMirror(Closed):
+class MazeMirror(Settings):
     """Maze-Hard from a local directory with the publisher's file names, for machines without network."""
 
     kind: Literal["mirror"]
@@ -40,7 +41,7 @@ class MazeMirror(Closed):
     root: Path
 
 
-class MazeGenerated(Closed):
+class MazeGenerated(Settings):
     """Mazes made here, seeded, of any side, each label a shortest path."""
 
     kind: Literal["generated"]

@@ -13,11 +13,9 @@ from serrm.manifest import Origin
 from serrm.progress import watch
 from serrm.puzzles.maze.generate import iterate_mazes
 from serrm.puzzles.maze.parse import write_csv
-from serrm.sources.hub import download_dataset, move_fetched
 from serrm.sources.maze_layout import FOLDER_GENERATED, FOLDER_HARD, TEST_MAZES, TRAIN_MAZES
 from serrm.sources.maze_settings import MazeGenerated, MazeHub, MazeMirror, MazeSource
-from serrm.sources.mirror import copy_files
-from serrm.sources.sudoku_generated import ORIGIN
+from serrm.sources.published import copy_files, download_all, of_hugging_face
 
 
 def write_mazes(source: MazeSource, directory: Path, seed: int, scratch: Path) -> dict[str, Origin]:
@@ -37,8 +35,8 @@ def write_mazes(source: MazeSource, directory: Path, seed: int, scratch: Path) -
             names = [f"{FOLDER_HARD}/{name}" for name in (TRAIN_MAZES, TEST_MAZES)]
             return copy_files(source.root, names, directory)
         case MazeHub():
-            fetched = download_dataset(source.mazes, FOLDER_HARD, source.hugging_face, scratch)
-            return move_fetched(fetched, directory)
+            files = of_hugging_face(source.mazes, FOLDER_HARD, source.hugging_face)
+            return download_all(files, directory, scratch)
 
 
 def write_generated_mazes(source: MazeGenerated, directory: Path, seed: int) -> dict[str, Origin]:
@@ -50,4 +48,4 @@ def write_generated_mazes(source: MazeGenerated, directory: Path, seed: int) -> 
     (directory / FOLDER_GENERATED).mkdir()
     write_csv(directory / FOLDER_GENERATED / TRAIN_MAZES, islice(made, source.num_train))
     write_csv(directory / FOLDER_GENERATED / TEST_MAZES, made)
-    return {f"{FOLDER_GENERATED}/{name}": ORIGIN for name in (TRAIN_MAZES, TEST_MAZES)}
+    return {f"{FOLDER_GENERATED}/{name}": Origin("generated") for name in (TRAIN_MAZES, TEST_MAZES)}

@@ -1,42 +1,28 @@
 """Where raw files come from, by task: settings of the `download` stage."""
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from pydantic import Field, NonNegativeInt
+from pydantic import NonNegativeInt
 
+from serrm.settings import Settings
 from serrm.sources.arc_settings import ArcSource
 from serrm.sources.maze_settings import MazeSource
-from serrm.sources.sudoku_settings import Closed, Source
+from serrm.sources.sudoku_settings import Source
+
+S = TypeVar("S")
 
 
-class AnyDownload(Closed):
+class Download(Settings, Generic[S]):
     """Where a task's raw files come from."""
 
-    source: Any
+    source: S
     seed: NonNegativeInt
 
 
-class DownloadSettings(AnyDownload):
-    """Sudoku's."""
-
-    source: Source = Field(discriminator="kind")
-
-
-class MazeDownloadSettings(AnyDownload):
-    """The mazes'."""
-
-    source: MazeSource = Field(discriminator="kind")
-
-
-class ArcDownloadSettings(AnyDownload):
-    """An ARC-AGI set's."""
-
-    source: ArcSource = Field(discriminator="kind")
-
-
-DOWNLOAD: dict[str, type[AnyDownload]] = {
-    "sudoku": DownloadSettings,
-    "maze": MazeDownloadSettings,
-    "arc_agi_1": ArcDownloadSettings,
-    "arc_agi_2": ArcDownloadSettings,
+DOWNLOAD: dict[str, type[Download[Any]]] = {
+    "sudoku": Download[Source],
+    "maze": Download[MazeSource],
+    "arc_agi_1": Download[ArcSource],
+    "arc_agi_2": Download[ArcSource],
 }
+"""By task. A task of one's own is one entry more."""

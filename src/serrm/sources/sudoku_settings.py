@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
+from serrm.settings import Settings
+from serrm.sources.publishers import GitHubFile, GitHubFiles, HuggingFaceFiles
 from serrm.sources.sudoku_layout import FOLDER_EXTREME_1K
 
 
@@ -27,17 +29,9 @@ def _within(num_cells: int) -> Callable[[tuple[int, int]], tuple[int, int]]:
 Clues9 = Annotated[tuple[int, int], AfterValidator(_within(81))]
 Clues16 = Annotated[tuple[int, int], AfterValidator(_within(256))]
 Clues25 = Annotated[tuple[int, int], AfterValidator(_within(625))]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 
 
-class Closed(BaseModel):
-    """Frozen parameters; an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class WithGenerated16(Closed):
+class WithGenerated16(Settings):
     """The 16×16 puzzles, which every source makes here, as the paper does with py-sudoku."""
 
     # How many; the paper has 216. 0 leaves the size out.
@@ -70,40 +64,6 @@ class MirrorSource(WithGenerated16):
     folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
 
 
-class HuggingFaceFiles(Closed):
-    """Files of one data set on the Hugging Face hub at a pinned commit."""
-
-    # "owner/name" of the data set.
-    repository: str
-    revision: Commit
-    # File name and its sha256; null: not checked, only recorded in the manifest.
-    sha256: dict[str, Sha256 | None]
-
-
-class GitHubFile(Closed):
-    """One file of a GitHub repository at a pinned commit."""
-
-    # "owner/name" of the repository.
-    repository: str
-    revision: Commit
-    # The file's path in the repository.
-    path: str
-    # null: not checked, only recorded in the manifest.
-    sha256: Sha256 | None
-
-
-class GitHubFolder(Closed):
-    """The .json files of one folder of a GitHub repository, from the archive of a pinned commit."""
-
-    # "owner/name" of the repository.
-    repository: str
-    revision: Commit
-    # The folder's path in the repository.
-    path: str
-    # How many .json files the folder holds at that commit.
-    num_files: PositiveInt
-
-
 SUDOKU_EXTREME = HuggingFaceFiles(
     repository="sapientinc/sudoku-extreme",
     revision="58942f96baeb572ca3127e2a9e9c70f330783d6b",
@@ -118,11 +78,10 @@ SUDOKU_4X4 = GitHubFile(
     path="4x4_sudoku_unique_solution.csv",
     sha256="a1d56589dc9cea0a76561ee114acc61ca8f066ebafe456289b9b12574cf4268b",
 )
-SUDOKU_25X25 = GitHubFolder(
+SUDOKU_25X25 = GitHubFiles(
     repository="liamjdavis/Sudoku-SMT-Solvers",
     revision="8e5a9c3dfc2c6f4f0067dcac4de76fd3b41a0a15",
-    path="resources/benchmarks/puzzles",
-    num_files=100,
+    num_files={"resources/benchmarks/puzzles/*.json": 100},
 )
 
 
@@ -133,7 +92,7 @@ class HubSource(WithGenerated16):
     # What is fetched from where; the defaults are the published sets of the paper.
     sudoku_9x9: HuggingFaceFiles = SUDOKU_EXTREME
     sudoku_4x4: GitHubFile = SUDOKU_4X4
-    sudoku_25x25: GitHubFolder = SUDOKU_25X25
+    sudoku_25x25: GitHubFiles = SUDOKU_25X25
     # Base addresses, for mirrors of the hubs: Hugging Face, GitHub's single files, GitHub's archives.
     hugging_face: str = "https://huggingface.co"
     github_files: str = "https://raw.githubusercontent.com"

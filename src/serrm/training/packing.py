@@ -18,7 +18,7 @@ from serrm.arrays.training_data import copy_training_data, training_hash
 from serrm.config import TrainCell
 from serrm.manifest import file_names, new_directory
 from serrm.models.recurrence import num_parameters
-from serrm.models.settings import Settings
+from serrm.settings import Settings
 from serrm.training import checkpoint as ckpt
 from serrm.training.begin import build_cell_model, open_cell_stream
 from serrm.training.finished import FINISHED

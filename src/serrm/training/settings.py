@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from serrm.models.settings import HaltingSettings, Settings
+from serrm.models.settings import HaltingSettings
+from serrm.settings import Settings
 
 
 class Fidelity(Settings):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from serrm.puzzles.arc.grid import Collection, Grid, NamedPairs, Pair, PairName
+from serrm.puzzles.arc.grid import Grid, NamedPairs, Pair, PairName
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 
 
@@ -73,65 +73,10 @@ class Match(NamedTuple):
 
 def find_matches(tests: Forms, trained: Forms) -> list[Match]:
     """Every test with every trained pair that is an image of it, in the order of the tests."""
-    names = _group(trained)
+    names: dict[bytes, list[PairName]] = defaultdict(list)
+    for name, form in trained.items():
+        names[form].append(name)
     return [Match(test, name) for test, form in tests.items() for name in names.get(form, [])]
-
-
-def _group(forms: Forms) -> dict[bytes, list[PairName]]:
-    groups: dict[bytes, list[PairName]] = defaultdict(list)
-    for name, form in forms.items():
-        groups[form].append(name)
-    return groups
-
-
-class Overlap(NamedTuple):
-    """What a collection of one set has in common with a collection of another.
-
-    A shared pair is one of the first collection with an image in the second; the last two count the puzzles
-    of either that have one.
-    """
-
-    first: Collection
-    second: Collection
-    num_equal_names: int
-    num_shared_pairs: int
-    num_puzzles_first: int
-    num_puzzles_second: int
-
-
-def find_overlaps(first: Forms, second: Forms) -> list[Overlap]:
-    """The overlap of the training and evaluation puzzles of one set with those of another.
-
-    ConceptARC's are left out: they are the same in both.
-    """
-    return [
-        _overlap(name, forms, other_name, other_forms)
-        for name, forms in _collections(first).items()
-        for other_name, other_forms in _collections(second).items()
-    ]
-
-
-def _collections(forms: Forms) -> dict[Collection, Forms]:
-    collections: dict[Collection, Forms] = defaultdict(dict)
-    for name, form in forms.items():
-        if name.collection != "concept":
-            collections[name.collection][name] = form
-    return collections
-
-
-def _overlap(first: Collection, forms: Forms, second: Collection, other_forms: Forms) -> Overlap:
-    shared = set(forms.values()) & set(other_forms.values())
-    shared_first, shared_second = (
-        [name for name, form in side.items() if form in shared] for side in (forms, other_forms)
-    )
-    return Overlap(
-        first,
-        second,
-        len(puzzles_of(forms) & puzzles_of(other_forms)),
-        len(shared_first),
-        len(puzzles_of(shared_first)),
-        len(puzzles_of(shared_second)),
-    )
 
 
 def puzzles_of(names: Iterable[PairName]) -> set[str]:

@@ -19,9 +19,6 @@ MAX_SIDE: Final = 30
 # question and its answer, both arguments of one function, need not be of one size.
 Grid = UInt8[np.ndarray, "_ _"]
 
-ARC_VERSIONS: dict[str, Literal[1, 2]] = {"arc_agi_1": 1, "arc_agi_2": 2}
-"""The sets there are, as tasks."""
-
 Collection = Literal["training", "evaluation", "concept", "held_out"]
 COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
 """Where puzzles are published; those held out are training puzzles that are scored in place of evaluation ones."""

@@ -73,13 +73,6 @@ def iterate_mazes(
             raise ValueError(f"found only {len(seen)} different mazes of {side}x{side}, path {min_path}")
 
 
-def generate_mazes(
-    side: int, num: int, rng: np.random.Generator, min_path: int, walls: Walls = "scattered"
-) -> list[MazePuzzle]:
-    """The first `num` mazes of `iterate_mazes`."""
-    return list(itertools.islice(iterate_mazes(side, rng, min_path, walls), num))
-
-
 def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
     """What a maze and its dihedral images have in common: the first of the eight in the order of their tokens."""
     images: list[bytes] = [maze[cell_order(side, side, k)].tobytes() for k in range(NUM_TRANSFORMS)]

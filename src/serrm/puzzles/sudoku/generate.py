@@ -2,13 +2,10 @@
 
 The default data source: no download, everything decided by a seed. A puzzle is a random solution from which
 clues are taken in random order for as long as the solution stays the only one. The paper's 16×16 puzzles were
-made with py-sudoku (its data section); there py-sudoku completes the grids, and clues are taken as elsewhere.
+made with py-sudoku (its data section); there the grids are those it completes, and clues are taken as elsewhere.
 """
 
 import itertools
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,9 +19,10 @@ from serrm.puzzles.sudoku.bitboard import (
     tables,
     values_from_places,
 )
+from serrm.puzzles.sudoku.fill import filled_grids
 from serrm.puzzles.sudoku.grid import Box
 from serrm.puzzles.sudoku.parse import Puzzle
-from serrm.puzzles.sudoku.symmetry import apply, random_symmetry
+from serrm.puzzles.sudoku.symmetry import apply_parameters, draw_symmetries
 
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and puzzles met again in a row, before giving up."""
@@ -41,7 +39,15 @@ def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I
             solution = values_from_places(next(found), box.num_cells)
         except SearchBudgetError:
             continue
-        return apply(solution, random_symmetry(box, rng))
+        return moved_randomly(solution, box, rng)
+
+
+def moved_randomly(
+    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator
+) -> UInt8[np.ndarray, " I"]:
+    """A random symmetric image of a grid."""
+    image: UInt8[np.ndarray, " I"] = apply_parameters(solution[None], draw_symmetries(box, 1, rng), box)[0]
+    return image
 
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
@@ -67,24 +73,14 @@ def remove_clues(
     return np.array(values, dtype=np.uint8)
 
 
-def generate_puzzle(box: Box, rng: np.random.Generator, min_clues: int, max_clues: int) -> Puzzle:
-    """A puzzle with one solution; its number of clues is drawn uniformly from the range.
-
-    Where the grid at hand does not go as low as the number drawn, it is larger, but in the range. ValueError
-    for a range outside 1…I or one in which no puzzle is found.
-    """
-    _check_clues(box, min_clues, max_clues)
-    num_clues = int(rng.integers(min_clues, max_clues, endpoint=True))
-    return _generate_from(random_solution(box, rng), box, rng, num_clues, max_clues)
-
-
 def iterate_puzzles(
     box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
 ) -> Iterator[Puzzle]:
-    """Puzzles as of `generate_puzzle`, without end and pairwise different.
+    """Puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
 
-    So are their solutions, except that 4×4 goes through all 288 in random order, again and again. ValueError
-    when no new one is found.
+    Where the grid at hand does not go as low as the number drawn, it is larger, but in the range. Their solutions
+    differ too, except that 4×4 goes through all 288 in random order, again and again. ValueError for a range outside
+    1…I, or when no new puzzle is found.
     """
     _check_clues(box, *clues)
     seen: set[bytes] = set()
@@ -109,19 +105,19 @@ def generate_puzzles(
 
 
 def generate_16x16(num: int, seed: int, clues: tuple[int, int] = (110, 200)) -> list[Puzzle]:
-    """16×16 puzzles with one solution on grids completed by py-sudoku, clue counts spread over the range.
+    """16×16 puzzles with one solution on the grids that py-sudoku completes, clue counts spread over the range.
 
     The counts are evenly spaced and shuffled. Below about 100, grids often stop short of their count, and a
-    puzzle takes a second. Same seed, same puzzles. ValueError as for `generate_puzzle`, RuntimeError when
-    py-sudoku fails.
+    puzzle takes a second. Same seed, same puzzles. ValueError as for `iterate_puzzles`, RuntimeError as for
+    `filled_grids`.
     """
     box = Box(4, 4)
     _check_clues(box, *clues)
     rng = np.random.default_rng(seed)
     counts = rng.permutation(np.linspace(*clues, num).round().astype(int)).tolist()
     puzzles = []
-    for grid, num_clues in zip(_complete_with_pysudoku(num, seed, box), counts, strict=True):
-        solution = apply(grid, random_symmetry(box, rng))
+    for grid, num_clues in zip(filled_grids(num, seed, box), counts, strict=True):
+        solution = moved_randomly(grid, box, rng)
         puzzles.append(_generate_from(solution, box, rng, num_clues, clues[1], source="py-sudoku"))
     return puzzles
 
@@ -170,13 +166,3 @@ def _check_clues(box: Box, min_clues: int, max_clues: int) -> None:
     """Raise ValueError for a range that is empty or outside the grid."""
     if not 1 <= min_clues <= max_clues <= box.num_cells:
         raise ValueError(f"clues {min_clues} to {max_clues} are no range within 1 to {box.num_cells}")
-
-
-def _complete_with_pysudoku(num: int, seed: int, box: Box) -> list[UInt8[np.ndarray, " I"]]:
-    """Full grids from py-sudoku in a process of its own, because it reseeds the global random state."""
-    module = "serrm.puzzles.sudoku.pysudoku_grids"
-    command = [sys.executable, "-m", module, "--num", str(num), "--seed", str(seed), "--side", str(box.side)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{module} failed: {done.stderr.strip().rpartition(chr(10))[2]}")
-    return [np.array(json.loads(line), dtype=np.uint8) for line in done.stdout.splitlines()]

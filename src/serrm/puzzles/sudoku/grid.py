@@ -6,7 +6,6 @@ The paper's task section has the rules for n = 9; boxes of any r×c cells genera
 """
 
 import math
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -40,17 +39,11 @@ class Box:
         return f"{self.rows}x{self.cols}"
 
 
-def box_for_side(n: int, box: str | None = None) -> Box:
-    """The box shape of an n×n grid.
+def box_for_side(n: int) -> Box:
+    """The box shape of an n×n grid: the squarest with no more rows than columns, so that 9 gives 3×3, 6 gives 2×3.
 
-    Without `box` it is the squarest shape with no more rows than columns: 9 gives 3×3, 6 gives 2×3. `box`,
-    written "2x3" (rows × columns of a box), overrides it. ValueError where n has no such shape, as primes.
+    ValueError where n has no such shape, as primes.
     """
-    if box is not None:
-        match = re.fullmatch(r"(\d+)[x×](\d+)", box)
-        if match is None or int(match[1]) * int(match[2]) != n:
-            raise ValueError(f"box {box!r} is not rows x columns with {n} cells, as side {n} needs")
-        return Box(int(match[1]), int(match[2]))
     rows = max((d for d in range(2, math.isqrt(max(n, 0)) + 1) if n % d == 0), default=None)
     if rows is None:
         raise ValueError(f"no box shape for a grid of side {n}")

@@ -1,12 +1,12 @@
 """The symmetries of Sudoku: relabelling digits and moving cells so that solutions stay solutions.
 
 The paper's augmentations (section on Sudoku data): digit permutation, permutation of bands, of rows within a
-band, of stacks, of columns within a stack, and transposition where boxes are square. One symmetry has two
-forms: a `Symmetry` (cell and digit maps; composes and inverts) and a row of P = 3n+1 parameters, the compact
-form that batches of different symmetries are drawn and applied in.
+band, of stacks, of columns within a stack, and transposition where boxes are square. A symmetry is a row of P = 3n+1
+parameters: n row and n column sources, a transposition flag, n new digits. Output cell (i, j) takes input cell
+(rows[i], columns[j]), of the transposed input where the flag is set.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int, UInt8
@@ -14,54 +14,17 @@ from jaxtyping import Float64, Int, UInt8
 from serrm.puzzles.sudoku.grid import Box
 
 
-@dataclass(frozen=True, eq=False)
-class Symmetry:
+class Symmetry(NamedTuple):
     """Output cell i takes the value of input cell cells[i], and value v becomes digits[v]; digits[0] = 0."""
 
     cells: Int[np.ndarray, " I"]
     digits: UInt8[np.ndarray, " V"]
 
 
-def identity(box: Box) -> Symmetry:
-    """The symmetry that changes nothing."""
-    return Symmetry(cells=np.arange(box.num_cells), digits=np.arange(box.side + 1, dtype=np.uint8))
-
-
-def apply(grids: UInt8[np.ndarray, "*N I"], symmetry: Symmetry) -> UInt8[np.ndarray, "*N I"]:
-    """Transform every grid by the same symmetry."""
-    moved: UInt8[np.ndarray, "*N I"] = symmetry.digits[grids[..., symmetry.cells]]
-    return moved
-
-
-def compose(first: Symmetry, second: Symmetry) -> Symmetry:
-    """The symmetry that applies `first` and then `second`."""
-    return Symmetry(cells=first.cells[second.cells], digits=second.digits[first.digits])
-
-
-def inverse(symmetry: Symmetry) -> Symmetry:
-    """The symmetry that undoes this one exactly."""
-    return Symmetry(cells=np.argsort(symmetry.cells), digits=np.argsort(symmetry.digits).astype(np.uint8))
-
-
 def random_symmetry(box: Box, rng: np.random.Generator) -> Symmetry:
-    """A symmetry drawn uniformly from the group of the box shape."""
-    return symmetry_from_parameters(draw_symmetry(box, rng), box)
-
-
-def symmetry_from_parameters(parameters: UInt8[np.ndarray, " P"], box: Box) -> Symmetry:
-    """The symmetry that a row of parameters stands for."""
-    cells = _source_cells(parameters[None], box)[0]
-    digits = np.concatenate([np.zeros(1, dtype=np.uint8), parameters[2 * box.side + 1 :]])
-    return Symmetry(cells=cells, digits=digits)
-
-
-def draw_symmetry(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " P"]:
-    """The parameters of one symmetry: n row and n column sources, a transposition flag, and n new digits.
-
-    Output cell (i, j) takes input cell (rows[i], columns[j]), of the transposed input where the flag is set.
-    """
-    parameters: UInt8[np.ndarray, " P"] = draw_symmetries(box, 1, rng)[0]
-    return parameters
+    """A symmetry drawn uniformly from the group of the box shape, as maps of cells and digits."""
+    parameters = draw_symmetries(box, 1, rng)
+    return Symmetry(_source_cells(parameters, box)[0], _new_digits(parameters, box)[0])
 
 
 def draw_symmetries(box: Box, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
@@ -98,9 +61,12 @@ def apply_parameters(
             f"not {grids.shape[1]} and {parameters.shape[1]}"
         )
     moved = np.take_along_axis(grids, _source_cells(parameters, box), axis=1)
-    digits = np.zeros((len(grids), n + 1), dtype=np.uint8)
-    digits[:, 1:] = parameters[:, 2 * n + 1 :]
-    return np.take_along_axis(digits, moved.astype(np.intp), axis=1)
+    return np.take_along_axis(_new_digits(parameters, box), moved.astype(np.intp), axis=1)
+
+
+def _new_digits(parameters: UInt8[np.ndarray, "N P"], box: Box) -> UInt8[np.ndarray, "N V"]:
+    """What becomes of the values 0…n; a blank stays one."""
+    return np.pad(parameters[:, 2 * box.side + 1 :], ((0, 0), (1, 0)))
 
 
 def _source_cells(parameters: UInt8[np.ndarray, "N P"], box: Box) -> Int[np.ndarray, "N I"]:

@@ -1,0 +1,136 @@
+"""A task of one's own, Latin squares, from its raw file to examples for training: entries, no file of the package."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from jaxtyping import UInt8
+
+from serrm.arrays import images
+from serrm.arrays.build import build
+from serrm.arrays.images import Images
+from serrm.arrays.puzzles import evaluation_sets, open_arrays
+from serrm.arrays.settings import ArraySettings
+from serrm.arrays.tasks import open_stream
+from serrm.datasets import settings as dataset_settings
+from serrm.datasets import tasks as dataset_tasks
+from serrm.datasets.parquet import draw, set_file, write_set
+from serrm.datasets.tasks import write_sets
+from serrm.manifest import Origin, check_manifest, new_directory
+from serrm.puzzles import alphabet
+from serrm.puzzles.alphabet import Alphabet
+from serrm.randomness import Purpose, keyed_rng
+from serrm.settings import Settings
+from serrm.sources import fetch as sources_fetch
+from serrm.sources import settings as source_settings
+from serrm.sources.fetch import fetch
+from serrm.sources.settings import Download
+
+SIDE = 5
+Grid = UInt8[np.ndarray, " I"]
+Grids = UInt8[np.ndarray, "N I"]
+
+
+class LatinSource(Settings):
+    """Squares made here: shifted rows, in random order and symbols."""
+
+    kind: Literal["generated"]
+    num: int
+
+
+class LatinSubset(Settings):
+    """Which of them are used."""
+
+    num_train: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Square:
+    """A square with some cells blank, and its answer."""
+
+    question: Grid
+    answer: Grid
+    side: int = SIDE
+    source: str = "generated"
+
+
+def is_latin(grids: Grids) -> bool:
+    rows = grids.reshape(-1, SIDE, SIDE)
+    lines = np.concatenate([rows, rows.transpose(0, 2, 1)], axis=1)
+    return bool((np.sort(lines, axis=2) == np.arange(1, SIDE + 1)).all())
+
+
+def write_raw(source: LatinSource, directory: Path, seed: int, scratch: Path) -> dict[str, Origin]:
+    rng, lines = np.random.default_rng(seed), np.arange(SIDE)
+    pattern = (lines[:, None] + lines) % SIDE
+    squares = [rng.permutation(SIDE)[pattern[rng.permutation(SIDE)]] + 1 for _ in range(source.num)]
+    (directory / "squares.json").write_text(json.dumps([square.ravel().tolist() for square in squares]))
+    return {"squares.json": Origin("generated")}
+
+
+def write_latin_sets(raw: Path, target: Path, *, num_train: int, seed: int) -> None:
+    check_manifest(raw)
+    answers = np.array(json.loads((raw / "squares.json").read_text()), dtype=np.uint8)
+    squares = [
+        Square(np.where(np.arange(SIDE**2) % 3, 0, answer).astype(np.uint8), answer) for answer in answers
+    ]
+    drawn = list(draw(enumerate(squares), num_train, keyed_rng(seed, Purpose.SUBSET), "train"))
+    others = [each for each in enumerate(squares) if each[0] not in dict(drawn)]
+
+    def check(rows: list[tuple[int, Any]]) -> None:
+        if not is_latin(np.stack([square.answer for _, square in rows])):
+            raise ValueError("no Latin square")
+
+    with new_directory(target) as directory:
+        for name, chosen in {"train": drawn, f"{SIDE}x{SIDE}": others}.items():
+            write_set(directory / set_file(name), chosen, SIDE, name, check, {}, lambda _: {})
+
+
+def draw_order(seed: int, puzzle: int, member: int, side: int) -> UInt8[np.ndarray, " P"]:
+    """An order of the rows; member 0 leaves them as they are."""
+    rng = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, member)
+    return (rng.permutation(side) if member else np.arange(side)).astype(np.uint8)
+
+
+def apply_orders(tokens: Grids, orders: Grids, side: int) -> Grids:
+    rows = np.take_along_axis(tokens.reshape(-1, side, side), orders[:, :, None].astype(np.intp), axis=1)
+    return rows.reshape(len(tokens), -1)
+
+
+@pytest.fixture
+def latin(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The entries that make a task of Latin squares."""
+    entries: list[tuple[dict[str, Any], Any]] = [
+        (alphabet.ALPHABETS, lambda side: Alphabet("latin", side + 2)),
+        (source_settings.DOWNLOAD, Download[LatinSource]),
+        (sources_fetch.WRITE_RAW, write_raw),
+        (dataset_settings.AUGMENT, LatinSubset),
+        (dataset_tasks.WRITE_SETS, write_latin_sets),
+        (images.IMAGES, Images(1, None, draw_order, apply_orders)),
+    ]
+    for registry, entry in entries:
+        monkeypatch.setitem(registry, "latin", entry)
+    return "latin"
+
+
+@pytest.mark.parametrize("prebuilt", [False, True])
+def test_a_task_of_ones_own_becomes_examples(latin: str, tmp_path: Path, prebuilt: bool) -> None:
+    download = source_settings.DOWNLOAD[latin].model_validate(
+        {"source": {"kind": "generated", "num": 9}, "seed": 4}
+    )
+    subset = dataset_settings.AUGMENT[latin].model_validate({"num_train": 6, "seed": 4})
+    fetch(latin, download.source, tmp_path / "raw", download.seed)
+    write_sets(tmp_path / "raw", tmp_path / "sets", latin, subset.model_dump())
+    settings = ArraySettings(num_augmentations=3, prebuilt=prebuilt, seed=4)
+    build(tmp_path / "sets", tmp_path / "arrays", latin, settings)
+    assert evaluation_sets(tmp_path / "arrays") == [f"{SIDE}x{SIDE}"]
+    assert len(open_arrays(tmp_path / "arrays", f"{SIDE}x{SIDE}")) == 3
+    stream = open_stream(tmp_path / "arrays", 3, seed=4)
+    assert (stream.num_examples, stream.side, stream.num_symbols) == (6, SIDE, SIDE + 2)
+    questions, answers, _ = stream.gather(0, 100)
+    assert is_latin(answers - 1) and ((questions == 1) | (questions == answers)).all()
+    assert len(np.unique(answers, axis=0)) > stream.num_examples

@@ -1,0 +1,78 @@
+"""A local server that behaves like the publishers' and fails like networks do, and archives as GitHub makes them."""
+
+import io
+import re
+import tarfile
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+CONTENT = bytes(range(256)) * 40
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@dataclass
+class Site:
+    """What a local server holds and how it behaves; `requests` lists (path, Range header) as they came."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    redirects: dict[str, str] = field(default_factory=dict)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
+    # Bytes of a body that are sent before the connection breaks; None: all of them.
+    breaks_after: int | None = None
+    knows_ranges: bool = True
+    # Answers to give before the normal ones.
+    statuses: list[int] = field(default_factory=list)
+    base: str = ""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """GET of a Site's files."""
+
+    site: Site
+
+    def do_GET(self) -> None:
+        asked = self.headers.get("Range")
+        self.site.requests.append((self.path, asked))
+        if self.site.statuses:
+            self.answer(self.site.statuses.pop(0), {}, b"")
+        elif self.path in self.site.redirects:
+            headers = {"Location": self.site.redirects[self.path], "X-Repo-Commit": COMMIT}
+            self.answer(302, headers, b"")
+        elif self.path not in self.site.files:
+            self.answer(404, {}, b"")
+        else:
+            self.send_file(self.site.files[self.path], asked)
+
+    def send_file(self, content: bytes, asked: str | None) -> None:
+        start = re.fullmatch(r"bytes=(\d+)-", asked or "")
+        if start is None or not self.site.knows_ranges:
+            self.answer(200, {}, content)
+        elif int(start[1]) >= len(content):
+            self.answer(416, {"Content-Range": f"bytes */{len(content)}"}, b"")
+        else:
+            rest = content[int(start[1]) :]
+            extent = f"bytes {start[1]}-{len(content) - 1}/{len(content)}"
+            self.answer(206, {"Content-Range": extent}, rest)
+
+    def answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: self.site.breaks_after])
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def make_archive(folder: str, members: dict[str, bytes]) -> bytes:
+    """An archive as GitHub makes it: everything below one folder that names repository and commit."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(f"{folder}/{name}")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
