@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from serrm.sources.fetch import fetch
 
 Row = dict[str, Any]
 Raw = dict[str, Any]
-Write = Callable[..., tuple[list[Row], dict[str, Any]]]
 
 
 def write(

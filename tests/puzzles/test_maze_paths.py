@@ -135,9 +135,6 @@ def test_uniqueness_agrees_with_counting(maze: Maze) -> None:
     assert has_unique_shortest_path(maze) == (lengths.count(min(lengths, default=0)) == 1)
 
 
-QUESTION = "S   " + " ## " + "   #" + "   G"
-
-
 def test_a_question_without_goal_is_refused() -> None:
     maze = parse_maze("S   ")
     for judge in (shortest_length, shortest_path, has_unique_shortest_path):
