@@ -22,13 +22,12 @@ CLUES = {4: (6, 9), 9: (40, 50), 16: (170, 200)}
 
 @dataclass(frozen=True)
 class Act:
-    """One HTTP response. `delay`: seconds before it; `drip`: seconds between its bytes."""
+    """One HTTP response; `delay`: seconds before it."""
 
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
-    drip: float = 0.0
 
 
 Behaviour = Callable[[str], Act]
@@ -67,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         with held.lock:
             held.prompts.append(prompt)
             held.bodies.append({"path": self.path, **body})
-            held.headers.append(dict(self.headers))
+            held.headers.append({name.lower(): value for name, value in self.headers.items()})
             held.num_now += 1
             held.most_at_once = max(held.most_at_once, held.num_now)
         try:
@@ -85,10 +84,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(act.body)))
         self.end_headers()
-        for part in (act.body[at : at + 1] for at in range(len(act.body))) if act.drip else (act.body,):
-            self.wfile.write(part)
-            self.wfile.flush()
-            time.sleep(act.drip)
+        self.wfile.write(act.body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
@@ -141,18 +137,6 @@ def right(puzzles: list[Puzzle]) -> Behaviour:
     """What a server does that knows all answers."""
     known = {sudoku_prompt(puzzle.question): puzzle for puzzle in puzzles}
     return lambda prompt: says(f"Here it is.\n```\n{format_rows(answer_of(known[prompt]))}\n```")
-
-
-def wrong(puzzles: list[Puzzle]) -> Behaviour:
-    """What a server does that gets every blank cell wrong and keeps the clues."""
-    known = {sudoku_prompt(puzzle.question): puzzle for puzzle in puzzles}
-
-    def behave(prompt: str) -> Act:
-        puzzle = known[prompt]
-        shifted = answer_of(puzzle) % np.uint8(puzzle.side) + np.uint8(1)
-        return says(format_rows(np.where(puzzle.question > 0, puzzle.question, shifted).astype(np.uint8)))
-
-    return behave
 
 
 def answer_of(puzzle: Puzzle) -> np.ndarray:

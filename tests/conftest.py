@@ -145,3 +145,10 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         return folder / "arrays"
 
     return make
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests to a local server are tried again at once, and go through no proxy."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")

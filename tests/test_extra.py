@@ -1,4 +1,4 @@
-"""The core without the extra `pipeline`: it trains, it solves, it says in a line what it lacks."""
+"""The core without the extras: it trains, it solves, it says in a line what it lacks."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ import pytest
 
 from serrm import extra
 from serrm.cli import main
-from serrm.extra import PIPELINE, ExtraMissing, as_missing, need
+from serrm.extra import EXTRAS, ExtraMissing, as_missing, need
 
 ROOT = Path(__file__).parents[1]
 # What only the pipeline, `serrm ask` and pictures run; all other modules belong to the core.
@@ -62,30 +62,31 @@ def test_the_core_trains_and_solves_without_the_extra(
 
     cell = make_cell(train={"steps": 2}).model_dump(mode="json")
     readme = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
-    given = json.dumps([sorted(PIPELINE), OUTSIDE, cell, str(make_arrays()), str(tmp_path), readme])
+    given = json.dumps([sorted(EXTRAS), OUTSIDE, cell, str(make_arrays()), str(tmp_path), readme])
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT], input=given, capture_output=True, text=True, cwd=ROOT, check=False
     )
     solved, trained = run.stdout.splitlines()[:2]
     assert len(readme.splitlines()) <= 5 and solved.endswith(" verified")
     assert trained.startswith("1234341221434321\t"), run.stderr
-    assert "pip install 'serrm[pipeline]'" in run.stderr.splitlines()[-1]
+    assert "pip install 'serrm[language-model]'" in run.stderr.splitlines()[-1]
     assert (run.returncode, "Traceback" in run.stderr) == (1, False)
 
 
 def test_the_names_are_those_of_the_extra_in_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    of_extras = [each for name in set(EXTRAS.values()) for each in project["optional-dependencies"][name]]
     declared, core = (
         {requirement.partition(">")[0].lower() for requirement in requirements}
-        for requirements in (project["optional-dependencies"]["pipeline"], project["dependencies"])
+        for requirements in (of_extras, project["dependencies"])
     )
     owners = {
         package: {name.lower().replace("_", "-") for name in names}
         for package, names in packages_distributions().items()
     }
-    assert not [package for package in PIPELINE if owners[package] & core]
+    assert not [package for package in EXTRAS if owners[package] & core]
     for name in declared:
-        assert [package for package in PIPELINE if name.replace("_", "-") in owners[package]], name
+        assert [package for package in EXTRAS if name.replace("_", "-") in owners[package]], name
 
 
 def test_what_lacks_a_package_says_so_before_it_begins(

@@ -20,23 +20,23 @@ def console() -> Console:
 
 def conformance_table(checks: Sequence[Check]) -> Table:
     """One line a comparison."""
-    table = _table("quantity", "largest difference", "tolerance", "ok")
+    lines = table("quantity", "largest difference", "tolerance", "ok")
     for check in checks:
         word = "[green]yes[/]" if check.is_ok else "[red]no[/]"
-        table.add_row(check.quantity, f"{check.difference:.1e}", f"{check.tolerance:.0e}", word)
-    return table
+        lines.add_row(check.quantity, f"{check.difference:.1e}", f"{check.tolerance:.0e}", word)
+    return lines
 
 
 def scores_table(sets: Mapping[str, Mapping[str, Any]]) -> Table:
     """FSR and GPA of the scored sets of `score_file`, by depth."""
-    table = _table("grid", "puzzles", "steps", "FSR", "GPA")
+    lines = table("grid", "puzzles", "steps", "FSR", "GPA")
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
-            rates = (_percent(values, metric) for metric in ("fsr", "gpa"))
-            table.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
-        table.add_section()
-    return table
+            rates = (percent(values, metric) for metric in ("fsr", "gpa"))
+            lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
+        lines.add_section()
+    return lines
 
 
 def remarks_on(sets: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -55,13 +55,17 @@ def remarks_on(sets: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return remarks
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD)
+def table(*columns: str) -> Table:
+    """An empty table: the first column is of names, the others of numbers."""
+    empty = Table(box=SIMPLE_HEAD)
     for column in columns:
-        table.add_column(column, justify="left" if column == columns[0] else "right", no_wrap=True)
-    return table
+        empty.add_column(column, justify="left" if column == columns[0] else "right", no_wrap=True)
+    return empty
 
 
-def _percent(values: Mapping[str, float], metric: str) -> str:
+def percent(values: Mapping[str, float], metric: str) -> str:
+    """A rate with its interval; a dash where there is none."""
+    if metric not in values:
+        return "—"
     rate, low, high = (100 * values[key] for key in (metric, f"{metric}_lo", f"{metric}_hi"))
     return f"{rate:.2f} ({low:.2f} to {high:.2f})"

@@ -1,4 +1,4 @@
-"""The extra `pipeline`: what models, training and solving do without, and what is said where it is missing."""
+"""The extras: what models, training and solving do without, and what is said where it is missing."""
 
 from importlib.util import find_spec
 
@@ -19,25 +19,26 @@ PIPELINE = frozenset(
         "pyarrow",
         "requests",
         "scipy",
-        "urllib3",
     }
 )
+LANGUAGE_MODEL = frozenset({"openai"})
+EXTRAS = dict.fromkeys(PIPELINE, "pipeline") | dict.fromkeys(LANGUAGE_MODEL, "language-model")
 
 
 class ExtraMissing(ValueError):
-    """A package of the extra is needed and not installed."""
+    """A package of an extra is needed and not installed."""
 
     def __init__(self, package: str) -> None:
-        super().__init__(f"this needs {package}, which comes with: pip install 'serrm[pipeline]'")
+        super().__init__(f"this needs {package}, which comes with: pip install 'serrm[{EXTRAS[package]}]'")
 
 
 def need(package: str) -> None:
-    """Refuse work, before it begins, that a package of the extra is needed for. Raises ExtraMissing."""
+    """Refuse work, before it begins, that a package of an extra is needed for. Raises ExtraMissing."""
     if find_spec(package) is None:
         raise ExtraMissing(package)
 
 
 def as_missing(error: ModuleNotFoundError) -> ExtraMissing | None:
-    """What to say of an import that failed, if that is for want of the extra; None if it is a fault of another kind."""
+    """What to say of an import that failed, if that is for want of an extra; None if it is a fault of another kind."""
     package = (error.name or "").partition(".")[0]
-    return ExtraMissing(package) if package in PIPELINE else None
+    return ExtraMissing(package) if package in EXTRAS else None

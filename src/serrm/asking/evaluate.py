@@ -8,24 +8,21 @@ it is left out and counted, and the next run asks it again.
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from serrm.asking.api import chat_request, read_key, reply_of
-from serrm.asking.cache import Json, ReplyCache, open_cache, request_key
-from serrm.asking.client import ask_all
+from serrm.asking.client import Failure, ask_all, chat_request, read_key, reply_of
 from serrm.asking.parse import Kind, Outcome, read_reply
 from serrm.asking.prompts import sudoku_prompt
 from serrm.asking.questions import PuzzleSets
+from serrm.asking.replies import Json, Replies, request_key
 from serrm.asking.settings import LanguageModelSettings
-from serrm.progress import watch
 from serrm.puzzles.sudoku.parse import Puzzle
-from serrm.scoring.intervals import wilson
+from serrm.scoring.intervals import rates
 from serrm.scoring.metrics import SudokuTally
 
 logger = logging.getLogger(__name__)
@@ -52,20 +49,19 @@ class Outcomes:
     def entry(self) -> dict[str, Any]:
         """The entry of the set in a metric file. `num_puzzles` is the n of FSR, `num_blank` that of `gpa_answered`."""
         num_puzzles = sum(self.kinds[kind] for kind in HEARD)
-        scores: dict[str, float] = {}
-        if num_puzzles:
-            scores |= _rate("fsr", self.answered.num_solved, num_puzzles)
-        if self.answered.num_blank:
-            gpa = (self.answered.num_right, self.answered.num_blank)
-            is_complete = self.kinds[Kind.answered] == num_puzzles
-            scores |= _rate("gpa_answered", *gpa) | (_rate("gpa", *gpa) if is_complete else {})
+        answered = self.answered
+        rated = {"fsr": (answered.num_solved, num_puzzles)} if num_puzzles else {}
+        if answered.num_blank:
+            rated["gpa_answered"] = answered.num_right, answered.num_blank
+            if self.kinds[Kind.answered] == num_puzzles:
+                rated["gpa"] = rated["gpa_answered"]
         counts = {f"num_{kind.value}": self.kinds[kind] for kind in Kind}
         return {
             "status": "asked",
             "num_puzzles": num_puzzles,
-            "num_blank": self.answered.num_blank,
+            "num_blank": answered.num_blank,
             **counts,
-            "scores": scores,
+            "scores": rates(rated),
         }
 
 
@@ -73,20 +69,33 @@ def evaluate_language_model(sets: PuzzleSets, settings: LanguageModelSettings, c
     """Ask every puzzle to which the cache holds no response, and score all; returns the `sets` of a metric file.
 
     Raises:
-        ValueError: the server cannot be asked (see `ask_all`), or the cache is damaged or in use. What has been
+        ValueError: the server cannot be asked (see `ask_all`), or the cache is damaged. What has been
             answered by then stays in the cache.
     """
-    key = read_key(settings)
+    key, replies = read_key(settings), Replies(cache)
     questions = [
         (name, puzzle, chat_request(settings, sudoku_prompt(puzzle.question)))
         for name, puzzles in sets.items()
         for puzzle in puzzles
     ]
+    missing = {request_key(each): each for *_, each in questions if replies.get(each) is None}
+    num_known = len(questions) - len(missing)
+    logger.info("%s: %d puzzles to ask, %d known", settings.model, len(missing), num_known)
+    failures: dict[str, Outcome] = {}
+
+    def keep(request: Json, end: Json | Failure) -> None:
+        if isinstance(end, Failure):
+            logger.warning("%s", end.message)
+            failures[request_key(request)] = Outcome(end.kind)
+        else:
+            replies.put(request, end)
+
+    ask_all(settings, key, list(missing.values()), keep)
     outcomes = {name: Outcomes() for name in sets}
-    with open_cache(cache) as replies:
-        failures = _ask_missing([request for *_, request in questions], settings, key, replies)
-        for name, puzzle, request in questions:
-            outcomes[name].add(puzzle, _outcome(request, puzzle.side, replies, failures))
+    for name, puzzle, request in questions:
+        response = replies.get(request)
+        heard = None if response is None else read_reply(reply_of(response), puzzle.side)
+        outcomes[name].add(puzzle, heard or failures[request_key(request)])
     return {name: part.entry() for name, part in outcomes.items()}
 
 
@@ -118,7 +127,6 @@ def language_model_metrics(
         "model_info": {"family": FAMILY, "parameters": 0, "parameters_with_task_types": 0},
         "training": {"steps": 0, "samples": 0, "seconds": 0.0},
         "data": {"source": "not trained here", "train_puzzles": 0},
-        "deviations": [],
         "learning_curve": [],
         "language_model": asked,
         "notes": [_how_asked(settings), *(_what_came(of_set, entry) for of_set, entry in sets.items())],
@@ -141,30 +149,3 @@ def _what_came(of_set: str, entry: Mapping[str, Any]) -> str:
         return text
     rate, low, high = (100 * scores[f"gpa_answered{end}"] for end in ("", "_lo", "_hi"))
     return f"{text}; GPA of the answered only: {rate:.2f} ({low:.2f}–{high:.2f})"
-
-
-def _ask_missing(
-    requests: Sequence[Json], settings: LanguageModelSettings, key: str | None, replies: ReplyCache
-) -> dict[str, Kind]:
-    """Ask what has no reply yet, each request once; returns how those failed that still have none, by their key."""
-    missing = {request_key(body): body for body in requests if replies.get(body) is None}
-    logger.info("%s: %d puzzles to ask, %d known", settings.model, len(missing), len(requests) - len(missing))
-    failures: dict[str, Kind] = {}
-    with closing(ask_all(settings, key, list(missing.values()), replies.put)) as ends:
-        for body, failure in watch(ends, "asking", len(missing), unit="puzzle"):
-            if failure is not None:
-                logger.warning("%s", failure.message)
-                failures[request_key(body)] = failure.kind
-    return failures
-
-
-def _outcome(request: Json, side: int, replies: ReplyCache, failures: Mapping[str, Kind]) -> Outcome:
-    response = replies.get(request)
-    if response is None:
-        return Outcome(failures[request_key(request)])
-    return read_reply(reply_of(response), side)
-
-
-def _rate(name: str, successes: int, num: int) -> dict[str, float]:
-    low, high = wilson(successes, num)
-    return {name: successes / num, f"{name}_lo": low, f"{name}_hi": high}

@@ -26,7 +26,7 @@ class LanguageModelSettings(Settings):
     extra: dict[str, JsonValue] = Field(
         default={}
     )  # further parameters of the request, such as reasoning_effort
-    timeout: float = Field(default=600.0, gt=0)  # seconds for a whole reply
+    timeout: float = Field(default=600.0, gt=0)  # seconds to wait for a reply
     concurrency: PositiveInt = 8  # requests at once
     num_puzzles: PositiveInt | dict[str, NonNegativeInt] = PAPER_PUZZLES  # of each set; all where unnamed
     key_variable: str | None = None  # environment variable that holds the API key; None: there is none

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from serrm.extra import need
 
+if TYPE_CHECKING:
     from serrm.asking.settings import LanguageModelSettings
 
 SECTION = "language_model"
@@ -32,7 +32,7 @@ TARGET = typer.Option(None, "--json", dir_okay=False, help="Write the scores the
 TEMPERATURE = typer.Option(None, min=0.0, help="Default: 0.")
 MAX_TOKENS = typer.Option(None, min=1, help="Of a reply, thoughts included. Default: the server's.")
 EXTRA = typer.Option(None, metavar="JSON", help='More of the request, such as {"reasoning_effort": "high"}.')
-TIMEOUT = typer.Option(None, help="Seconds for a whole reply. Default: 600.")
+TIMEOUT = typer.Option(None, help="Seconds to wait for a reply. Default: 600.")
 CONCURRENCY = typer.Option(None, min=1, help="Requests at once. Default: 8.")
 KEY = typer.Option(
     None,
@@ -69,14 +69,20 @@ def ask(
     What is not given is taken from the section language_model of params.yaml, where there is one. A run that was
     stopped goes on where it stopped. Exit code 1 if the server gave no response to some of the puzzles.
     """
-    options: dict[str, object] = {
-        "address": server,
-        "model": model,
-        "num_puzzles": num,
-        "temperature": temperature,
-    }
-    options |= {"max_tokens": max_tokens, "extra": None if extra is None else _decode(extra)}
-    settings = _settings(options | {"timeout": timeout, "concurrency": concurrency, "key_variable": key})
+    need("openai")
+    settings = _settings(
+        {
+            "address": server,
+            "model": model,
+            "num_puzzles": num,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            "extra": None if extra is None else _decode(extra),
+            "timeout": timeout,
+            "concurrency": concurrency,
+            "key_variable": key,
+        }
+    )
     row = row_name(row or settings.model)
     metrics = None if report is None else _metric_file(report, row)
     sets = _score(puzzles, report, settings, cache or _cache_file(row))
@@ -176,29 +182,20 @@ def _write(target: Path, value: Mapping[str, Any]) -> None:
 
 
 def _show(settings: "LanguageModelSettings", sets: Mapping[str, Mapping[str, Any]]) -> None:
-    from serrm.display import console
+    """One line a size of grid, scores and what became of the puzzles; then what the table does not say."""
+    from serrm.display import console, percent, table
 
+    lines = table("grid", "puzzles", "FSR", "GPA of answered", "answered", "malformed", "refused")
+    for name, entry in sets.items():
+        rates = [percent(entry["scores"], metric) for metric in ("fsr", "gpa_answered")]
+        counts = [str(entry[f"num_{kind}"]) for kind in ("answered", "malformed", "refused")]
+        lines.add_row(name, str(entry["num_puzzles"]), *rates, *counts)
     screen = console()
     heading = f"{settings.model} at {settings.address}: percent (95% interval)"
     screen.print(heading, markup=False, soft_wrap=True)
-    screen.print(outcomes_table(sets))
+    screen.print(lines)
     for remark in remarks_on(sets):
         screen.print(remark, markup=False, soft_wrap=True)
-
-
-def outcomes_table(sets: Mapping[str, Mapping[str, Any]]) -> "Table":
-    """One line a size of grid: scores, and what became of the puzzles."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    for column in ("grid", "puzzles", "FSR", "GPA of answered", "answered", "malformed", "refused"):
-        table.add_column(column, justify="left" if column == "grid" else "right", no_wrap=True)
-    for name, entry in sets.items():
-        rates = [_percent(entry["scores"], metric) for metric in ("fsr", "gpa_answered")]
-        counts = [str(entry[f"num_{kind}"]) for kind in ("answered", "malformed", "refused")]
-        table.add_row(name, str(entry["num_puzzles"]), *rates, *counts)
-    return table
 
 
 def remarks_on(sets: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -207,14 +204,6 @@ def remarks_on(sets: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         if unanswered := entry["num_malformed"] + entry["num_refused"]:
             num = f"{unanswered} of {entry['num_puzzles']}"
             yield f"{name}: without a grid, counted as unsolved: {num}; over all puzzles there is no GPA"
-    for name, entry in sets.items():
-        if entry["num_error"] + entry["num_timeout"]:
-            errors, timeouts = entry["num_error"], entry["num_timeout"]
+        errors, timeouts = entry["num_error"], entry["num_timeout"]
+        if errors + timeouts:
             yield f"{name}: no response, left out: {errors} errors, {timeouts} timeouts; the next run asks again"
-
-
-def _percent(scores: Mapping[str, float], metric: str) -> str:
-    if metric not in scores:
-        return "—"
-    rate, low, high = (100 * scores[key] for key in (metric, f"{metric}_lo", f"{metric}_hi"))
-    return f"{rate:.2f} ({low:.2f} to {high:.2f})"

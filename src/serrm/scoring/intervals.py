@@ -1,6 +1,7 @@
 """Wilson score intervals, the uncertainty beside every rate (tables 1, 3, A5 to A7 of the paper)."""
 
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
 
 
@@ -25,3 +26,15 @@ def wilson(successes: float | int, num: int, level: float = 0.95) -> tuple[float
     half = z * math.sqrt(rate * (1 - rate) / num + z**2 / (4 * num**2)) / (1 + z**2 / num)
     # Rounding must not push the ends past the rate itself, which they meet at no and at all successes.
     return min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half))
+
+
+def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """Of (successes, trials) by name: each rate as a fraction, with the ends of its interval as _lo and _hi.
+
+    ValueError if there were no trials.
+    """
+    found: dict[str, float] = {}
+    for name, (successes, num) in counts.items():
+        low, high = wilson(successes, num)
+        found |= {name: successes / num, f"{name}_lo": low, f"{name}_hi": high}
+    return found

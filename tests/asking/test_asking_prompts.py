@@ -33,11 +33,6 @@ def test_a_prompt_says_the_rules_of_its_size(side: int, boxes: str) -> None:
     assert f"{side} lines of {side} numbers" in prompt
 
 
-def test_a_side_without_boxes_has_no_prompt() -> None:
-    with pytest.raises(ValueError, match="no box shape for a grid of side 7"):
-        sudoku_prompt(np.zeros(49, np.uint8))
-
-
 @settings(max_examples=30)
 @given(st.sampled_from([4, 9, 16, 25]), st.integers(0, 2**32 - 1))
 def test_an_answer_in_the_form_asked_for_is_read(side: int, seed: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.asking.cache import open_cache, request_key
+from serrm.asking.replies import Replies, request_key
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "5 × 5"}], "temperature": 0.0}
 RESPONSE = {"choices": [{"message": {"content": "\u2028 ü \ud83d\n"}}]}
@@ -16,29 +16,21 @@ VALUES = st.one_of(st.text(), st.integers(), st.booleans(), st.none(), st.floats
 
 
 def fill(path: Path, num: int) -> None:
-    with open_cache(path) as cache:
-        for number in range(num):
-            cache.put({**REQUEST, "seed": number}, {**RESPONSE, "number": number})
+    replies = Replies(path)
+    for number in range(num):
+        replies.put({**REQUEST, "seed": number}, {**RESPONSE, "number": number})
+        assert json.loads(path.read_bytes().splitlines()[-1])["request"]["seed"] == number  # at once
 
 
 def known(path: Path, num: int) -> list[Any]:
-    with open_cache(path) as cache:
-        return [cache.get({**REQUEST, "seed": number}) for number in range(num)]
+    replies = Replies(path)
+    return [replies.get({**REQUEST, "seed": number}) for number in range(num)]
 
 
 def test_what_was_put_is_there_in_the_next_run(tmp_path: Path) -> None:
     path = tmp_path / "new" / "replies.jsonl"
     fill(path, 3)
     assert known(path, 4) == [*({**RESPONSE, "number": number} for number in range(3)), None]
-    lines = path.read_text().splitlines()
-    assert [json.loads(line)["request"]["seed"] for line in lines] == [0, 1, 2]
-
-
-def test_a_reply_is_in_the_file_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    with open_cache(path) as cache:
-        cache.put(REQUEST, RESPONSE)
-        assert json.loads(path.read_bytes())["response"] == RESPONSE
 
 
 @settings(max_examples=30)
@@ -49,11 +41,6 @@ def test_the_key_is_the_content_of_the_request(one: dict[str, Any], other: dict[
     assert (request_key(one) == request_key(other)) == is_same
 
 
-def test_model_parameters_and_prompt_are_in_the_key() -> None:
-    others = [{**REQUEST, "model": "n"}, {**REQUEST, "temperature": 0.1}, {**REQUEST, "messages": []}]
-    assert len({request_key(request) for request in [REQUEST, *others]}) == 4
-
-
 @pytest.mark.parametrize("num_bytes", [1, 30, 200])
 def test_an_unfinished_line_is_cut_off_and_the_file_goes_on(
     tmp_path: Path, num_bytes: int, caplog: pytest.LogCaptureFixture
@@ -61,8 +48,7 @@ def test_an_unfinished_line_is_cut_off_and_the_file_goes_on(
     path = tmp_path / "replies.jsonl"
     fill(path, 3)
     path.write_bytes(path.read_bytes()[:-num_bytes])
-    replies = known(path, 3)
-    assert [reply is None for reply in replies] == [False, False, True]
+    assert [reply is None for reply in known(path, 3)] == [False, False, True]
     assert "replies.jsonl:3: cut off an unfinished line" in caplog.text
     fill(path, 3)
     assert None not in known(path, 3)
@@ -78,10 +64,3 @@ def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, line: str) -> 
     with pytest.raises(ValueError, match=r"replies\.jsonl:2: no reply of a language model"):
         known(path, 1)
     assert path.read_text() == content
-
-
-def test_one_run_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    with open_cache(path), pytest.raises(ValueError, match=r"replies\.jsonl: another run has it open"):
-        known(path, 1)
-    assert known(path, 1) == [None]
