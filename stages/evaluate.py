@@ -14,8 +14,9 @@ def evaluate(
     seed: int = typer.Option(...),
 ) -> None:
     """Score the checkpoint of one cell of the grid on all sizes of its task."""
-    from serrm.config import EvaluateCell, read_cell, read_execution
+    from serrm.config import read_cell, read_execution
     from serrm.inference.evaluate import evaluate_together
+    from serrm.inference.settings import EvaluateCell
     from serrm.reporting.results import Evaluation
     from serrm.tracking.files import CellFiles
     from serrm.tracking.runs import cell_run

@@ -17,18 +17,17 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     from serrm.reporting.settings import CellSettings
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
-    from serrm.resolve import train_cell
+    from serrm.resolve import deviations, train_cell
     from serrm.tracking.report import mirror_report
 
     layout, params = Layout(profile), read_params(PARAMS)
     cells = read_cell(Grid, layout.config / "tabulate.json").cells()
-    here, at_paper_scale = {}, {}
-    for task, model, seed in cells:
-        name = f"{task}-{model}-s{seed}.json"
-        here[task, model] = read_cell(TrainCell, layout.config / "train" / name).model_dump(mode="json")
-        at_paper_scale[task, model] = train_cell(params, "paper", task, model, seed).model_dump(mode="json")
+    of = {(t, m): read_cell(TrainCell, layout.config / "train" / f"{t}-{m}-s{s}.json") for t, m, s in cells}
+    here = {key: cell.model_dump(mode="json") for key, cell in of.items()}
+    differences = {key: list(deviations(params, profile, cell)) for key, cell in of.items()}
+    paper = {k: train_cell(params, "paper", *k, c.seed).model_dump(mode="json") for k, c in of.items()}
     places = Places(layout.reports, layout.predictions)
-    build(profile, cells, CellSettings(here, at_paper_scale), places, provenance())
+    build(profile, cells, CellSettings(here, paper, differences), places, provenance())
     mirror_report(ROOT, profile)
 
 

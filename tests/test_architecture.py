@@ -44,14 +44,14 @@ ALLOWED = {
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
     "asking": {"puzzles", "arrays", "datasets", "models", "scoring"} | SUPPORT,
     "benchmarking": {"arrays", "models", "kernels", "training"},
-    "planning": {"puzzles", "sources", "datasets", "models", "training", "config", "resolve"}
+    "planning": {"puzzles", "sources", "datasets", "models", "training", "inference", "config", "resolve"}
     | {"grid", "grid_file"}
     | SUPPORT,
     # what is composed, and the command line
     "grid": {"settings"},
     "config": {"arrays", "grid", "models", "settings", "sources", "training"},
-    "resolve": {"arrays", "config", "datasets", "describe", "grid", "sources", "training"},
-    "describe": {"config", "models", "sources"},
+    "resolve": {"arrays", "config", "datasets", "describe", "grid", "inference", "sources", "training"},
+    "describe": {"config", "inference", "models", "sources"},
     "grid_file": {"config", "reporting"},
     "project": {"config", "files"},
     "display": {"published"},
@@ -64,6 +64,7 @@ COMMAND_LINE = {"commands", "cli"}
 SETTINGS = {
     "serrm.arrays.settings",
     "serrm.grid",
+    "serrm.inference.settings",
     "serrm.models.settings",
     "serrm.settings",
     "serrm.sources.settings",

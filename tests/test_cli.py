@@ -203,7 +203,6 @@ def metrics() -> dict[str, Any]:
         "model_info": {"family": "se_rrm", "parameters": 10, "parameters_with_task_types": 10},
         "training": {"steps": 1, "samples": 4, "seconds": 1.0, "puzzles_per_second": 4.0, "final_loss": 1.0},
         "data": {"source": "generated", "train_puzzles": 4, "hash": "ab"},
-        "deviations": [],
         "sets": {"9x9": {"status": "scored", "num_puzzles": 12, "num_blank": 600, "steps": steps}},
         "learning_curve": [],
     }

@@ -14,12 +14,14 @@ from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import ExampleStream
-from serrm.config import EvaluateCell, Execution, TrainCell, read_params
+from serrm.config import Execution, TrainCell, read_params
 from serrm.datasets.arc import PAIRS, write_pairs
 from serrm.inference.evaluate import evaluate
 from serrm.inference.evaluate_arc import votes
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_model, load_snapshot
+from serrm.inference.predict import Work
+from serrm.inference.settings import EvaluateCell
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grid import ArcPuzzle, Pair, named_pairs
@@ -84,7 +86,6 @@ def test_scores_depend_on_the_seed_only_with_dropout_at_evaluation(
                 "curve_puzzles": 0,
             },
             "fidelity": {"dropout_at_evaluation": has_dropout},
-            "deviations": [],
             "source": "made here",
         }
         found = evaluate(checkpoint, arrays, EvaluateCell.model_validate(values), CPU)["sets"]
@@ -222,13 +223,13 @@ def voters(
 
 def voting_cell(**fidelity: bool) -> EvaluateCell:
     evaluate = {"steps": (2,), "batch_size": 3, "precision": "float32", "compile": False, "curve_puzzles": 0}
-    facts = {"task": "arc_agi_1", "variant": "tiny", "seed": 0, "deviations": [], "source": "made here"}
+    facts = {"task": "arc_agi_1", "variant": "tiny", "seed": 0, "source": "made here"}
     return EvaluateCell.model_validate({**facts, "evaluate": evaluate, "fidelity": fidelity})
 
 
 def tally_of(loaded: LoadedModel, questions: ArcEvaluation, **fidelity: bool) -> ArcTally:
     cell, gallery = voting_cell(**fidelity), Gallery("arc_agi_1", 0)
-    return votes(loaded, questions, cell, torch.float32, "right", gallery)[2]
+    return votes(Work.begin(loaded, cell.evaluate, CPU), questions, cell, "right", gallery)[2]
 
 
 def test_votes_of_snapshots_are_pooled_only_if_asked(voters: Callable[..., Any]) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
@@ -23,49 +23,6 @@ from serrm.training.settings import Fidelity, TrainSettings
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are called after it
 T = TypeVar("T", bound=BaseModel)
 Values = dict[str, Any]  # checked where they are used, once a cell is composed of them
-
-
-HEADLINE_STEPS = 16  # supervision steps of the paper's tables, of learning curves and of equivariance pairs
-TaskType = Literal["right", "blank", "random"]
-
-
-class EffortSettings(Settings):
-    """Accuracy against compute, on puzzles with a rule to verify answers by."""
-
-    num_puzzles: PositiveInt  # of the size trained on
-    max_steps: tuple[PositiveInt, ...] = Field(
-        min_length=1
-    )  # adaptive depth: a verified puzzle stops earlier
-    attempt_steps: PositiveInt = 16  # most steps of one attempt
-    restarts: tuple[PositiveInt, ...] = ()  # attempts from so many random states
-    symmetries: tuple[PositiveInt, ...] = ()  # attempts at so many symmetric images
-
-
-class EvaluateSettings(Settings):
-    """How a checkpoint is scored."""
-
-    steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
-    batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
-    precision: Literal["float32", "bfloat16"]
-    compile: bool
-    deep_puzzles: PositiveInt | None = None  # of each set, scored at more steps than 16; null: all of it
-    curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
-    examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
-    task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
-    demonstration_pairs: NonNegativeInt = (
-        256  # ARC: trained pairs of the scored puzzles that are asked; 0: none
-    )
-    effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
-    equivariance_pairs: NonNegativeInt = (
-        0  # Sudoku: puzzles compared with their images under a digit permutation
-    )
-
-
-class ScoringFidelity(Fidelity):
-    """The faults that a training knows, and those of the ARC-AGI vote, which change no training."""
-
-    aggregated_voting: bool = False  # the votes of a training's snapshots are pooled with its own
-    ties_by_halting: bool = False  # equal votes of HRM and TRM are ordered by the mean of σ(q_halt)
 
 
 class TrainCell(Settings):
@@ -87,18 +44,6 @@ class TrainCell(Settings):
     def digest(self) -> str:
         """sha256 of the resolved settings: where an unfinished training is kept."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
-
-
-class EvaluateCell(Settings):
-    """Everything an evaluation depends on besides checkpoint and arrays."""
-
-    task: str
-    variant: str
-    seed: NonNegativeInt
-    evaluate: EvaluateSettings
-    fidelity: ScoringFidelity
-    deviations: tuple[str, ...]  # sentences: where the cell differs from the paper's recipe
-    source: str
 
 
 class Execution(Settings):

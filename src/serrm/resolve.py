@@ -14,10 +14,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from serrm.arrays.settings import ArraySettings
-from serrm.config import EvaluateCell, ScoringFidelity, TrainCell, parse
+from serrm.config import TrainCell, parse
 from serrm.datasets.settings import AUGMENT
 from serrm.describe import departures, describe_source
 from serrm.grid import Grid
+from serrm.inference.settings import EvaluateCell, ScoringFidelity
 from serrm.sources.settings import DOWNLOAD
 from serrm.training.settings import Fidelity
 
@@ -95,7 +96,6 @@ def evaluate_cell(params: Tree, profile: str, cell: TrainCell) -> EvaluateCell:
         "evaluate": of_task(params, cell.task, "profiles", profile, "evaluate"),
         "fidelity": _fidelity(params, profile, cell.task, cell.variant),
         "source": describe_source(cell.task, of_task(params, cell.task, "profiles", profile, "data")),
-        "deviations": tuple(deviations(params, profile, cell)),
     }
     return parse(EvaluateCell, values, f"{profile}.{cell.task}.{cell.variant}")
 

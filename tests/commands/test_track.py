@@ -22,7 +22,6 @@ RUN = {
     "model_info": {"family": "trm", "parameters": 1, "parameters_with_task_types": 1},
     "training": {"steps": 1, "samples": 1, "seconds": 1.0},
     "data": {"source": "generated", "train_puzzles": 1},
-    "deviations": [],
     "sets": {},
     "learning_curve": [],
 }

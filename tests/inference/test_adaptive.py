@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.config import TrainCell
-from serrm.inference.adaptive import TIE, Job, Outcome, Plan, Pool, first_of_largest, solve_adaptively
+from serrm.inference.adaptive import TIE, Job, Outcome, Plan, first_of_largest, solve_adaptively
 from serrm.inference.predict import predict_logits
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.published.conformance import confidence
 from tests.oracle import make_oracle
 
 pytestmark = pytest.mark.numeric
@@ -189,29 +188,9 @@ def test_a_job_may_start_elsewhere(model: RecurrentModel, tokens: np.ndarray[Any
         assert_is_prediction(together[key], expected)
 
 
-def test_confidence_is_that_of_the_paper(
-    model: RecurrentModel, tokens: np.ndarray[Any, Any], logits: list[Tensor]
-) -> None:
-    (outcome,) = solve_adaptively(model, jobs_of(tokens)[3:4], SYMBOLS, Plan(2, 1))
-    assert outcome.confidence == pytest.approx(float(confidence(logits[1])[3]), abs=1e-5)
-
-
-def test_an_empty_pool_takes_and_gives_nothing(model: RecurrentModel) -> None:
-    pool = Pool(model, SYMBOLS, Plan(1, 2))
-    pool.add([])
-    assert len(pool) == 0
-    assert pool.num_free == 2
-    assert list(solve_adaptively(model, [], SYMBOLS, Plan(1, 2))) == []
-
-
 @given(st.integers(0, 5), st.lists(st.floats(-3, 3, width=32), min_size=6, max_size=6), st.integers(0, 5))
 def test_of_equal_symbols_the_first_is_taken(place: int, values: list[float], other: int) -> None:
     logits = torch.tensor(values)
     logits[place] = logits[other] = 4.0
     logits[other] += TIE / 2
     assert int(first_of_largest(logits[None, None])) == min(place, other)
-
-
-def test_symbols_without_planes_and_numbers_that_are_none_are_never_verified() -> None:
-    logits = torch.tensor([[[-torch.inf, 0.0], [torch.nan, torch.nan]]])
-    assert first_of_largest(logits).tolist() == [[1, 0]]

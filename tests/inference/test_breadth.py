@@ -18,16 +18,15 @@ from serrm.inference.breadth import (
     attempts_at,
     choose,
     maze_symmetries,
-    restarts,
     search,
-    sees_digits,
     sudoku_symmetries,
 )
-from serrm.inference.verify import VERIFIERS, solves_sudoku
+from serrm.inference.verify import solves_sudoku
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.models.settings import SeRrmSettings, TrmSettings
+from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.maze.grid import parse_maze
+from serrm.puzzles.maze.paths import are_valid_paths
 from serrm.puzzles.sudoku.generate import generate_puzzles, random_solution
 from serrm.puzzles.sudoku.grid import box_for_side
 from tests.oracle import make_oracle
@@ -69,7 +68,7 @@ def test_mazes_have_eight_images() -> None:
     assert len(maze_symmetries(4, 3, np.random.default_rng(0), has_digits=False)) == 3
     for way, image in zip(ways, images, strict=True):
         shown = way.attempt(path).tokens
-        assert VERIFIERS["maze"](image[None], shown[None])[0]
+        assert are_valid_paths(image[None], shown[None])[0]
         assert np.array_equal(way.undo(outcome(shown.tolist())).prediction, path)
 
 
@@ -87,38 +86,6 @@ def test_a_model_without_positions_answers_images_alike(make_settings: Settings)
     for back in backs:
         assert np.array_equal(back.prediction, backs[0].prediction)
         assert np.allclose(back.certainty, backs[0].certainty, atol=1e-5)
-
-
-def test_who_sees_digits(make_settings: Settings) -> None:
-    trm = TrmSettings(
-        family="trm",
-        width=16,
-        layers=1,
-        h_cycles=1,
-        l_cycles=1,
-        heads=2,
-        expansion=1.0,
-        positions="rope",
-        prefix=1,
-        attention_dropout=0.0,
-        mixer="attention",
-    )
-    assert sees_digits(trm)
-    assert sees_digits(make_settings(symbols="untied"))
-    assert not sees_digits(make_settings())
-
-
-def test_restarts_are_drawn_once_and_alike(make_settings: Settings) -> None:
-    model = build_model(make_settings(width=32), 6)
-    ways, again = (restarts(model, 5, torch.Generator().manual_seed(3)) for _ in range(2))
-    assert [way.initial is None for way in ways] == [True, False, False, False, False]
-    drawn = [way.initial for way in ways if way.initial is not None]
-    for vectors, same in zip(drawn, again[1:], strict=True):
-        assert same.initial is not None and torch.equal(vectors, same.initial)
-        assert vectors.shape == model.initial.shape
-    assert 0.8 < float(torch.cat(drawn).std()) < 1.2
-    assert not torch.equal(drawn[0], drawn[1])
-    assert all(way.cells is None and way.symbols is None for way in ways)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.booleans()), min_size=1, max_size=8))
@@ -184,24 +151,6 @@ def test_without_a_rule_all_attempts_vote(
         assert not found.chosen.is_verified
         # Two of three know the solution, so it has the votes.
         assert solves_sudoku(question[None], found.chosen.prediction[None])[0]
-
-
-def test_puzzles_are_read_as_places_become_free(
-    oracle: RecurrentModel, questions: list[np.ndarray[Any, Any]]
-) -> None:
-    num_read, num_given, batch_size = 0, 0, 3
-
-    def puzzles() -> Any:
-        nonlocal num_read
-        for number in range(20):
-            num_read += 1
-            row = questions[number % len(questions)]
-            yield number, [Way().attempt(row), Way(initial=torch.ones_like(oracle.initial)).attempt(row)]
-
-    for _ in search(oracle, puzzles(), 6, Plan(4, batch_size, solves_sudoku)):
-        num_given += 1
-        assert num_read <= num_given + batch_size
-    assert num_given == 20
 
 
 def test_an_attempt_keeps_its_task_type(make_settings: Settings) -> None:

@@ -10,10 +10,11 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from serrm.config import EvaluateCell, Execution, TrainCell
+from serrm.config import Execution, TrainCell
 from serrm.inference.adaptive import Job, Plan, solve_adaptively
 from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import filled_up, predict_logits, refusal
+from serrm.inference.settings import EvaluateCell
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -159,7 +160,7 @@ def test_an_evaluation_compiles_one_variant_a_size(
         "effort": effort, "equivariance_pairs": 3,
     }  # fmt: skip
     cell = EvaluateCell.model_validate(
-        {"task": "sudoku", "variant": "tiny", "seed": 0, "evaluate": settings, "fidelity": {}, "deviations": [],
+        {"task": "sudoku", "variant": "tiny", "seed": 0, "evaluate": settings, "fidelity": {},
          "source": "here"}
     )  # fmt: skip
     num_graphs, sizes = apart(variants_of_evaluation, tmp_path / "run", arrays, cell, device)

@@ -12,15 +12,16 @@ from torch import Tensor
 
 from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
 from serrm.arrays.build_arc import build_arc_arrays
-from serrm.config import EvaluateCell, TrainCell
+from serrm.config import TrainCell
 from serrm.datasets.arc import PAIRS, write_pairs
-from serrm.inference.demonstrations import score_demonstrations
-from serrm.inference.evaluate_arc import evaluate_arc
+from serrm.inference.evaluate_arc import evaluate_arc, score_demonstrations
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
+from serrm.inference.predict import Work
+from serrm.inference.settings import EvaluateCell
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.puzzles.arc.grid import ArcPuzzle, Collection, Pair, named_pairs
-from serrm.training.processes import ALONE, Processes
+from serrm.training.processes import Processes
 
 CPU = torch.device("cpu")
 SIDE, NUM_VARIANTS = 4, 8
@@ -31,6 +32,7 @@ class Knows(RecurrentModel):
 
     def __init__(self, pairs: ArcDemonstrations, known: int, depth: int) -> None:
         torch.nn.Module.__init__(self)
+        self.networks = torch.nn.ModuleDict()
         self.register_buffer("initial", torch.zeros(1, 1))
         self.register_buffer("task_types", torch.arange(len(pairs.task_types)).float()[:, None])
         batch = pairs.gather(0, len(pairs))
@@ -97,28 +99,16 @@ def loaded(arrays: Path, make_cell: Callable[..., TrainCell]) -> LoadedModel:
 
 
 def cell_of(**changes: Any) -> EvaluateCell:
-    evaluate = {
-        "steps": [1, 2, 4],
-        "batch_size": 2,
-        "precision": "float32",
-        "compile": False,
-        "curve_puzzles": 1,
-        "task_types": ["right", "blank"],
-    }
-    values = {
-        "task": "arc_agi_1",
-        "variant": "tiny",
-        "seed": 0,
-        "evaluate": evaluate | changes,
-        "fidelity": {},
-        "deviations": [],
-        "source": "made here",
-    }
-    return EvaluateCell.model_validate(values)
+    values = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 1}
+    settings = {"steps": [1, 2, 4], "task_types": ["right", "blank"], **values, **changes}
+    names = {"task": "arc_agi_1", "variant": "tiny", "seed": 0, "source": "made here"}
+    return EvaluateCell.model_validate({**names, "fidelity": {}, "evaluate": settings})
 
 
 def scores_of(loaded: LoadedModel, arrays: Path, is_curve: bool = False, **changes: Any) -> dict[str, Any]:
-    return evaluate_arc(loaded, arrays, cell_of(**changes), CPU, Gallery("arc_agi_1", 4), is_curve)
+    cell = cell_of(**changes)
+    work = Work.begin(loaded, cell.evaluate, CPU)
+    return evaluate_arc(work, arrays, cell, Gallery("arc_agi_1", 4), is_curve)
 
 
 def test_what_a_model_reproduces_stands_beside_what_it_solves(loaded: LoadedModel, arrays: Path) -> None:
@@ -167,9 +157,12 @@ class Half(Processes):
 
 
 def test_two_processes_count_every_pair_once(loaded: LoadedModel, arrays: Path) -> None:
-    pairs, settings = open_arc_demonstrations(arrays, NUM_VARIANTS, 99), cell_of().evaluate
-    whole = score_demonstrations(loaded.model, pairs, settings, torch.float32, ALONE)
+    pairs, work = (
+        open_arc_demonstrations(arrays, NUM_VARIANTS, 99),
+        Work.begin(loaded, cell_of().evaluate, CPU),
+    )
+    whole = score_demonstrations(work, pairs)
     others: list[Any] = []
     for rank in (0, 1):
-        shared = score_demonstrations(loaded.model, pairs, settings, torch.float32, Half(rank, others))
+        shared = score_demonstrations(replace(work, processes=Half(rank, others)), pairs)
     assert shared == whole

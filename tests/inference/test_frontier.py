@@ -1,12 +1,14 @@
 """Accuracy against compute: one pass gives what separate runs at every limit give."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from serrm.arrays.puzzles import PuzzleArrays
 from serrm.config import TrainCell
 from serrm.inference.adaptive import Plan
 from serrm.inference.breadth import Found, attempts_at, choose, search
@@ -35,21 +37,19 @@ def oracle(make_cell: Callable[..., TrainCell]) -> LoadedModel:
 
 
 @pytest.fixture(scope="module")
-def puzzles() -> tuple[Any, Any]:
+def puzzles() -> PuzzleArrays:
     found = list(generate_puzzles(box_for_side(4), NUM, np.random.default_rng(0), (5, 8)))
     answers = [puzzle.answer for puzzle in found if puzzle.answer is not None]
-    return np.stack([puzzle.question for puzzle in found]) + np.uint8(1), np.stack(answers) + np.uint8(1)
+    questions = np.stack([puzzle.question for puzzle in found]) + np.uint8(1)
+    return PuzzleArrays("4x4", 4, questions, np.stack(answers) + np.uint8(1))
 
 
-def test_the_curve_is_fsr_and_mean_steps_at_every_limit(
-    oracle: LoadedModel, puzzles: tuple[Any, Any]
-) -> None:
-    questions, answers = puzzles
+def test_the_curve_is_fsr_and_mean_steps_at_every_limit(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:
     needed = np.array(
-        [difficulty(row.astype(np.int64), float(oracle.model.initial[0, 0])) for row in questions]
+        [difficulty(row.astype(np.int64), float(oracle.model.initial[0, 0])) for row in puzzles.questions]
     )
     assert len(set(needed)) > 2
-    curve = adaptive_curve(oracle, questions, answers, 4, Plan(1, 5, solves_sudoku), (8, 1, 4))
+    curve = adaptive_curve(oracle, puzzles, Plan(1, 5, solves_sudoku), (8, 1, 4))
     assert [point["max_steps"] for point in curve] == [1, 4, 8]
     for point in curve:
         limit = int(point["max_steps"])
@@ -59,26 +59,27 @@ def test_the_curve_is_fsr_and_mean_steps_at_every_limit(
         assert point["mean_steps"] == pytest.approx(np.minimum(needed, limit).mean())
 
 
-def test_an_answer_that_is_no_label_is_not_right(oracle: LoadedModel, puzzles: tuple[Any, Any]) -> None:
-    questions, answers = puzzles
-    curve = adaptive_curve(oracle, questions, answers[::-1].copy(), 4, Plan(1, 5, solves_sudoku), (9,))
+def test_an_answer_that_is_no_label_is_not_right(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:
+    others = replace(puzzles, answers=puzzles.answers[::-1].copy())
+    curve = adaptive_curve(oracle, others, Plan(1, 5, solves_sudoku), (9,))
     assert curve[0]["fsr"] == 0
 
 
 @pytest.mark.parametrize("kind", [RESTARTS, SYMMETRIC])
 @pytest.mark.parametrize("has_rule", [True, False])
 def test_fewer_attempts_are_the_first_of_more(
-    oracle: LoadedModel, puzzles: tuple[Any, Any], kind: str, has_rule: bool
+    oracle: LoadedModel, puzzles: PuzzleArrays, kind: str, has_rule: bool
 ) -> None:
-    questions, answers = puzzles
     plan = Plan(4, 7, solves_sudoku if has_rule else None)
-    points = breadth_points(oracle, questions, answers, 4, plan, kind, (1, 2, 5))
+    points = breadth_points(oracle, puzzles, plan, kind, (1, 2, 5))
     assert [point["num"] for point in points] == [1, 2, 5]
     ways = ways_of(oracle, 4, kind, 5, 0)
     for point in points:
-        rows = ((n, attempts_at(row, ways[: int(point["num"])])) for n, row in enumerate(questions))
+        rows = ((n, attempts_at(row, ways[: int(point["num"])])) for n, row in enumerate(puzzles.questions))
         alone = list(search(oracle.model, rows, 6, plan))
-        right = [np.array_equal(choose(each.attempts).prediction, answers[each.key]) for each in alone]
+        right = [
+            np.array_equal(choose(each.attempts).prediction, puzzles.answers[each.key]) for each in alone
+        ]
         assert point["fsr"] == np.mean(right)
         assert point["mean_steps"] == pytest.approx(np.mean([each.puzzle_steps for each in alone]))
         assert (point["kind"], point["max_steps"]) == (kind, 4)

@@ -62,19 +62,6 @@ def test_nothing_is_computed_twice(
     assert not any(torch.equal(one, other) for one, other in pairwise(states))
 
 
-def test_depths_may_be_asked_for_in_any_order(model: RecurrentModel, tokens: Tensor) -> None:
-    assert [step for step, _ in predict(model, tokens, 6, (4, 1, 2))] == [1, 2, 4]
-
-
-def test_predictions_need_no_gradient_and_repeat_themselves(model: RecurrentModel, tokens: Tensor) -> None:
-    one, other = (dict(predict(model, tokens, 6, (3,)))[3] for _ in range(2))
-    assert torch.equal(one, other)
-    assert torch.is_grad_enabled()
-    for _, predicted in predict(model, tokens, 6, (1, 2)):
-        assert torch.is_grad_enabled(), "the caller's mode is its own"
-        assert not predicted.requires_grad
-
-
 def test_blanks_and_padding_are_no_predictions_without_their_planes(
     make_settings: Callable[..., SeRrmSettings], tokens: Tensor
 ) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.config import EvaluateCell, Execution, TrainCell
+from serrm.config import Execution, TrainCell
 from serrm.inference.load import LoadedModel, load_model
+from serrm.inference.predict import Work
+from serrm.inference.settings import EvaluateSettings
 from serrm.inference.studies import of_trained_size, studies
 from serrm.training.run import train
 
@@ -42,21 +44,13 @@ def loaded(
     return load_model(folder / "run", CPU)
 
 
-def cell(**evaluate: Any) -> EvaluateCell:
+def work(loaded: LoadedModel, **evaluate: Any) -> Work:
     common = {"steps": [1], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 0}
-    values = {
-        "task": "sudoku",
-        "variant": "tiny",
-        "seed": 0,
-        "fidelity": {},
-        "deviations": [],
-        "source": "here",
-    }
-    return EvaluateCell.model_validate({**values, "evaluate": {**common, **evaluate}})
+    return Work.begin(loaded, EvaluateSettings.model_validate({**common, **evaluate}), CPU)
 
 
 def test_compute_curves_have_a_point_for_each_setting(loaded: LoadedModel, arrays: Path) -> None:
-    found = studies(loaded, arrays, cell(effort=EFFORT), CPU)
+    found = studies(work(loaded, effort=EFFORT), arrays, 0)
     assert found.keys() == {"adaptive", "breadth"}
     assert [point["max_steps"] for point in found["adaptive"]] == [1, 2, 4]
     means = [point["mean_steps"] for point in found["adaptive"]]
@@ -68,7 +62,7 @@ def test_compute_curves_have_a_point_for_each_setting(loaded: LoadedModel, array
 
 
 def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Path) -> None:
-    found = studies(loaded, arrays, cell(equivariance_pairs=4), CPU)["equivariance"]
+    found = studies(work(loaded, equivariance_pairs=4), arrays, 0)["equivariance"]
     assert found["num_pairs"] == 4
     if loaded.cell.model.family == "se_rrm":
         assert found["num_identical"] == 4
@@ -76,9 +70,9 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     permutation = np.array(example["permutation"])
     assert permutation[:2].tolist() == [0, 1] and sorted(permutation) == list(range(6))
     assert permutation[example["question"]].tolist() == example["permuted_question"]
-    puzzles = of_trained_size(loaded, arrays)
+    puzzles = of_trained_size(work(loaded), arrays)
     assert puzzles is not None and puzzles.questions[0].tolist() == example["question"]
 
 
 def test_nothing_is_measured_that_was_not_asked_for(loaded: LoadedModel, arrays: Path) -> None:
-    assert studies(loaded, arrays, cell(), CPU) == {}
+    assert studies(work(loaded), arrays, 0) == {}

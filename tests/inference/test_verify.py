@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.inference.verify import VERIFIERS, solves_sudoku
+from serrm.inference.verify import solves_sudoku
 from serrm.puzzles.maze.grid import parse_maze
+from serrm.puzzles.maze.paths import are_valid_paths
 from serrm.puzzles.sudoku.generate import random_solution
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 
@@ -38,5 +39,5 @@ def test_maze_answers_are_paths() -> None:
     question = parse_maze("S  #" + "   #" + "   #" + "#  G")
     path = parse_maze("So #" + " o #" + " o #" + "#ooG")
     detour = parse_maze("So #" + " o #" + "   #" + "#ooG")
-    said = VERIFIERS["maze"](np.stack([question] * 3), np.stack([path, detour, question]))
+    said = are_valid_paths(np.stack([question] * 3), np.stack([path, detour, question]))
     assert said.tolist() == [True, False, False]

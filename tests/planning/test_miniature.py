@@ -21,7 +21,6 @@ SMALL = {
     *("curve_puzzles", "equivariance_pairs", "demonstration_pairs"),
     *("num_puzzles", "max_steps", "attempt_steps", "restarts", "symmetries"),
 }
-WORDS = {"deviations"}  # what is said of the sizes
 
 
 def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -54,7 +53,7 @@ def test_only_what_is_listed_becomes_small(profile: str) -> None:
     whole, small = resolved(profile, is_small=False), resolved(profile, is_small=True)
     assert whole.keys() == small.keys()
     for name, values in whole.items():
-        assert changed(values, small[name]) <= SMALL | WORDS, name
+        assert changed(values, small[name]) <= SMALL, name
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -82,7 +81,7 @@ def test_variants_keep_their_differences(profile: str) -> None:
 def test_float32_takes_precision_and_nothing_else(profile: str) -> None:
     as_is, in_float32 = resolved(profile, is_small=True), resolved(profile, is_small=True, in_float32=True)
     for name, values in as_is.items():
-        assert changed(values, in_float32[name]) <= {"precision", *WORDS}
+        assert changed(values, in_float32[name]) <= {"precision"}
         assert {value for key, value in in_float32[name].items() if key.endswith("precision")} <= {"float32"}
     execution = miniature(selected(PARAMS, profile), in_float32=True)["execution"]
     assert execution["native"] is False and execution["threads"] == 1

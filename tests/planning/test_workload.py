@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from serrm.config import EvaluateCell, EvaluateSettings, Execution, TrainCell, read_params
+from serrm.config import Execution, TrainCell, read_params
 from serrm.datasets.settings import AUGMENT
 from serrm.inference.evaluate import evaluate
+from serrm.inference.settings import EvaluateCell, EvaluateSettings
 from serrm.planning.operations import can_take, evaluation_operations, training_operations
 from serrm.planning.puzzles import Counts, count_puzzles
 from serrm.planning.workload import Stage, workload
@@ -70,7 +71,6 @@ def really_evaluated(trained: tuple[TrainCell, Path], arrays: Path, settings: Ev
         "variant": "tiny",
         "seed": 0,
         "fidelity": {},
-        "deviations": (),
         "source": "here",
     }
     asked = EvaluateCell.model_validate({**values, "evaluate": settings})

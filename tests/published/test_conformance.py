@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.published.conformance import Check, check_conformance, confidence
+from serrm.published.conformance import Check, check_conformance
 from tests.compiling import DEVICES
 
 pytestmark = pytest.mark.numeric
@@ -79,41 +79,9 @@ def test_a_changed_number_is_off_and_no_other(
     assert off(written(content)) == [quantity]
 
 
-def test_the_third_step_may_differ_more(content: Content, written: Writer) -> None:
-    content["eval/step3/logits"] = content["eval/step3/logits"] + 1e-3
-    assert off(written(content)) == []
-
-
-def test_a_changed_weight_moves_logits_and_gradients(content: Content, written: Writer) -> None:
-    content["weight/inner.lm_head.weight"] = 1.01 * content["weight/inner.lm_head.weight"]
-    quantities = " ".join(off(written(content)))
-    assert "logits, step 1" in quantities
-    assert "gradient of" in quantities
-
-
 def test_no_number_is_no_agreement() -> None:
     assert not Check("", float("nan"), 1.0).is_ok
     assert Check("", 0.0, 0.0).is_ok
-
-
-@given(st.integers(0, 2**31), st.floats(-50, 50))
-def test_confidence_is_the_least_sure_position(seed: int, shift: float) -> None:
-    logits = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(seed))
-    found = confidence(logits)
-    per_position = torch.exp(logits.amax(-1) - logits.logsumexp(-1))
-    assert torch.allclose(found, per_position.min(1).values)
-    assert ((found >= 1 / 4) & (found <= 1)).all()
-    assert torch.allclose(confidence(logits + shift), found, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["config", "inputs", "labels", "puzzle_identifiers", "eval/step3/logits", "train/step1/lm_loss_sum"],
-)
-def test_a_missing_part_is_named(content: Content, written: Writer, key: str) -> None:
-    del content[key]
-    with pytest.raises(ValueError, match=rf"changed\.npz: no vector file: {key} "):
-        check_conformance(written(content))
 
 
 @pytest.mark.parametrize(
@@ -162,12 +130,6 @@ def test_a_wrong_configuration_is_named(
     else:
         with pytest.raises(ValueError, match=message):
             check_conformance(path)
-
-
-def test_a_single_array_is_refused(tmp_path: Path) -> None:
-    np.save(tmp_path / "single.npy", np.arange(3))
-    with pytest.raises(ValueError, match="no vector file: a single array"):
-        check_conformance(tmp_path / "single.npy")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"question,answer\n", bytes(100)])

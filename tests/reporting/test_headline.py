@@ -36,7 +36,6 @@ def asked(metrics):
         "model_info": {"family": "language_model", "parameters": 0, "parameters_with_task_types": 0},
         "training": {"steps": 0, "samples": 0, "seconds": 0.0},
         "data": {"source": "not trained here", "train_puzzles": 0},
-        "deviations": [],
         "learning_curve": [],
         "notes": ["asked over a chat API as gpt-oss"],
         "sets": {"4x4": asked_set(288, 288, 288), "9x9": asked_set(60, 40, 13), "16x16": asked_set(8, 0, 0)},

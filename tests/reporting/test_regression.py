@@ -45,7 +45,6 @@ def metric_file(**changes: Any) -> dict[str, Any]:
         "model_info": {"family": "trm", "parameters": 1000, "parameters_with_task_types": 1016},
         "training": {"steps": 60, "samples": 76, "seconds": 1.5},
         "data": {"source": "generated puzzles", "train_puzzles": 64, "hash": "d"},
-        "deviations": [],
         "sets": {
             "9x9": {"status": "scored", "num_puzzles": 32, "steps": {"1": RATES, "16": RATES}},
             "16x16": {"status": "scored", "num_puzzles": 2, "steps": {"16": RATES}},

@@ -9,7 +9,7 @@ from jaxtyping import UInt8
 from serrm.puzzles.maze.grid import PATH, SPACE, parse_maze
 from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path
 from serrm.scoring.intervals import wilson
-from serrm.scoring.mazes import MazeTally
+from serrm.scoring.metrics import MazeTally
 from tests.references import generate_mazes
 
 # Two shortest paths, along either side; the first is the label. A detour, and the label with a gap.
@@ -105,5 +105,5 @@ def test_scores_have_wilson_intervals_over_mazes_and_over_cells() -> None:
 
 
 def test_nothing_to_score_is_said() -> None:
-    with pytest.raises(ValueError, match="no blank cell to score in 0 mazes"):
+    with pytest.raises(ValueError, match="no blank cell to score in 0 puzzles"):
         MazeTally().scores()

@@ -4,12 +4,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving.puzzle_stream import read_arguments, read_lines
 from serrm.solving.questions import Entry, entries_of_text
 
@@ -118,20 +114,6 @@ def test_a_broken_row_of_a_table_takes_no_other_along() -> None:
     entries = read("source,question", f"a,{SUDOKU}", "a", f'"a,{SUDOKU}', f"b,{SUDOKU}", "c,1\0" * 50_000)
     assert [entry.question is not None for entry in entries] == [True, False, False, True, False]
     assert "1 columns are too few" in entries[1].error
-
-
-@given(st.text(), st.sampled_from(["sudoku", "maze", "arc"]))
-def test_no_text_at_all_is_an_error(text: str, task: str) -> None:
-    for entry in [*read_lines(text.split("\n"), "input", task), *entries_of_text(text, "argument")]:
-        assert (entry.question is None) == bool(entry.error)
-        assert "\n" not in entry.error
-
-
-@given(st.integers(0, 999))
-def test_text_and_rows_are_the_same_puzzle(seed: int) -> None:
-    values = np.random.default_rng(seed).integers(0, 17, 256, dtype=np.uint8)
-    text, rows = read(format_grid(values), json.dumps(values.reshape(16, 16).tolist()))
-    assert cells(text) == cells(rows) == values.tolist()
 
 
 def test_lines_are_read_one_at_a_time() -> None:

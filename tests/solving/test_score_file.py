@@ -10,21 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
+from serrm.arrays.puzzles import PuzzleArrays
 from serrm.cli import main
-from serrm.config import EvaluateSettings, TrainCell
-from serrm.inference.evaluate_sets import rows_at_once, score_batches, scored
+from serrm.config import TrainCell
+from serrm.inference.evaluate_sets import score_set
+from serrm.inference.gallery import Gallery
 from serrm.inference.load import load_model
+from serrm.inference.predict import Work, rows_at_once
+from serrm.inference.settings import EvaluateSettings
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving import score_file as module
-from serrm.solving.score_file import depths_up_to, score_file
-from serrm.training.checkpoint import CONFIG, MODEL, write_checkpoint
+from serrm.solving.score_file import score_file
+from serrm.training.checkpoint import write_checkpoint
 
 CPU = torch.device("cpu")
 NUM = {4: 7, 6: 3, 9: 4}
@@ -87,9 +89,9 @@ def test_scores_are_those_of_the_stage(score: Scorer, checkpoint: Path, puzzles:
         own = [puzzle for puzzle in puzzles if puzzle.side == side]
         questions = np.stack([puzzle.question for puzzle in own]) + np.uint8(1)
         answers = np.stack([puzzle.answer for puzzle in own if puzzle.answer is not None]) + np.uint8(1)
-        expected = scored(
-            score_batches(load_model(checkpoint, CPU), [(questions, answers)], side, settings, CPU)
-        )
+        work = Work.begin(load_model(checkpoint, CPU), settings, CPU)
+        arrays = PuzzleArrays(f"{side}x{side}", side, questions, answers)
+        expected = score_set(work, arrays, Gallery("sudoku", 0))
         assert expected["num_puzzles"] == NUM[side]
         assert expected.items() <= sets[f"{side}x{side}"].items()
 
@@ -121,12 +123,6 @@ def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzle
     assert sets == score(puzzles)["sets"]
     with pytest.raises(ValueError, match="nothing to score: no puzzle with a blank cell and a solution"):
         score(unsolvable)
-
-
-def test_a_wrong_answer_is_refused(score: Scorer, puzzles: list[Puzzle]) -> None:
-    wrong = Puzzle(np.zeros(16, np.uint8), np.ones(16, np.uint8), 4)
-    with pytest.raises(ValueError, match=r"puzzles\.csv: the answer of puzzle 14 is no solution"):
-        score([*puzzles, wrong])
 
 
 def test_a_size_that_the_model_cannot_take_is_said(
@@ -163,26 +159,6 @@ def test_memory_holds_a_batch_whatever_the_file(
     assert most <= rows_at_once(4, 1) + 2 < num / 8
 
 
-@given(st.integers(1, 10**6))
-def test_depths_are_the_powers_of_two_and_the_last(steps: int) -> None:
-    depths = depths_up_to(steps)
-    assert depths == sorted(set(depths))
-    assert depths[0] == 1
-    assert depths[-1] == steps
-    assert all(depth.bit_count() == 1 for depth in depths[:-1])
-    assert 2 * depths[-2] >= steps if steps > 1 else depths == [1]
-
-
-@pytest.mark.parametrize("name", [MODEL, CONFIG])
-def test_a_damaged_checkpoint_is_refused(
-    make_checkpoint: Maker, score: Scorer, puzzles: list[Puzzle], name: str
-) -> None:
-    damaged = make_checkpoint()
-    (damaged / name).write_bytes(b"cut")
-    with pytest.raises(ValueError, match=f"checkpoint is damaged: {name} is not what was written"):
-        score(puzzles, checkpoint=damaged)
-
-
 @pytest.fixture
 def command(checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path) -> list[str]:
     """The arguments that score a file of all puzzles."""
@@ -206,14 +182,6 @@ def test_the_command_prints_and_writes_the_scores(
     gpa = scores["sets"]["9x9"]["steps"]["2"]["gpa"]
     assert f"{100 * gpa:.2f} (" in printed
     assert "\x1b" not in printed
-
-
-def test_the_command_says_what_it_left_out(
-    make_checkpoint: Maker, command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    command[2] = str(make_checkpoint(symbols="untied"))
-    assert main([*command, "--steps", "1"]) == 0
-    assert "4x4: left out, the model cannot take it: untied symbols" in capsys.readouterr().out
 
 
 def test_a_failing_command_leaves_nothing(

@@ -20,7 +20,7 @@ from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.solve import solve as solve_exactly
 from serrm.puzzles.sudoku.text import format_grid, parse_grid
-from serrm.solving.answers import FORMATS, Answer, Status, summary
+from serrm.solving.answers import Answer, Status, summary
 from serrm.solving.puzzle_stream import read_lines
 from serrm.solving.questions import Entry, entries_of_value
 from serrm.solving.solve import SolveOptions, Solver
@@ -113,13 +113,6 @@ def test_neighbours_change_no_answer(
     ]
 
 
-def test_a_real_model_answers_the_same_in_any_batch(load: Loader, puzzles: list[str]) -> None:
-    loaded = load()
-    one, other = (run(loaded, puzzles, batch_size=size, max_steps=3) for size in (1, 4))
-    assert [(a.answer, a.status) for a in one] == [(a.answer, a.status) for a in other]
-    assert {answer.status for answer in one} <= {Status.UNVERIFIED, Status.VERIFIED}
-
-
 def test_the_stream_is_read_no_further_than_the_window(oracle: LoadedModel, puzzles: list[str]) -> None:
     num, num_read, num_given = 400, 0, 0
     small = [puzzle for puzzle in puzzles if len(puzzle) == 16]
@@ -139,15 +132,6 @@ def test_the_stream_is_read_no_further_than_the_window(oracle: LoadedModel, puzz
         assert len(solver.pending) + len(solver.done) <= window
         assert answer.place == f"input:{num_given}"
     assert num_given == num_read == num
-
-
-def test_nothing_is_read_before_it_is_asked_for(oracle: LoadedModel, puzzles: list[str]) -> None:
-    def lines() -> Iterator[str]:
-        yield from (["bad"] * 3)
-        raise AssertionError("read too far")
-
-    answers = Solver(oracle, SolveOptions()).solve(read_lines(lines(), "input", "sudoku"))
-    assert [next(answers).status for _ in range(3)] == [Status.MALFORMED] * 3
 
 
 def test_what_has_no_solution_is_said(load: Loader) -> None:
@@ -184,28 +168,6 @@ def test_exact_answers_are_never_wrong(load: Loader, seed: int, num_changed: int
             assert answer.remark == f"solved exactly: {'the only solution' if is_only else 'one of several'}"
     else:
         assert answer.status == Status.CONTRADICTORY
-
-
-def test_sure_cells_are_hints_and_wrong_ones_do_no_harm(
-    oracle: LoadedModel, puzzles: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from serrm.puzzles.sudoku import cpsat
-
-    given_hints: list[dict[int, int]] = []
-    iterate = cpsat.iterate_solutions
-
-    def watched(grid: Any, box: Any, hints: dict[int, int]) -> Any:
-        given_hints.append(hints)
-        return iterate(grid, box, hints)
-
-    monkeypatch.setattr(cpsat, "iterate_solutions", watched)
-    slow = next(p for p in puzzles if int((parse_grid(p).astype(int) + 1).sum()) % 5 == 4)
-    (answer,) = run(oracle, [slow], is_exact=True, max_steps=2)
-    assert answer.status == Status.VERIFIED and answer.by == "cp-sat"
-    # So far the oracle says 1 everywhere, and is sure of it.
-    blanks = np.flatnonzero(parse_grid(slow) == 0).tolist()
-    assert given_hints == [dict.fromkeys(blanks, 1)]
-    assert is_right(slow, answer.answer)
 
 
 def test_restarts_solve_what_one_attempt_does_not(load: Loader, puzzles: list[str]) -> None:
@@ -298,24 +260,6 @@ def test_arc_is_refused_plainly_where_nothing_is_known(load: Loader) -> None:
         assert message in answer.remark
 
 
-def test_arc_images_are_undone(load: Loader) -> None:
-    """A model that repeats its input says the same in every variant."""
-    config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
-    cell = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 15}}
-    loaded = load(num_symbols=12, config=config, **cell)
-
-    def repeat(state: Any, tokens: torch.Tensor, task_vectors: Any = None) -> Any:
-        from serrm.models.recurrence import StepOutput
-
-        return StepOutput(state, 9.0 * torch.nn.functional.one_hot(tokens, 12).float(), None)
-
-    loaded.model.forward = repeat  # type: ignore[method-assign]
-    (answer,) = Solver(loaded, SolveOptions(max_steps=9, restarts=15)).solve(arc(["cc"]))
-    assert json.loads(answer.answer) == [[1, 2, 3], [0, 0, 4]]
-    assert answer.remark == "16 of 16 variants agree"
-    assert answer.steps == 16 * 5, "a first step, and four that change nothing"
-
-
 def test_patience_gives_up_early(oracle: LoadedModel) -> None:
     (answer,) = run(oracle, [HOPELESS], max_steps=50, patience=3)
     assert answer.steps == 4
@@ -328,15 +272,6 @@ def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str
         assert len(trace.predictions) == answer.steps
         assert format_grid(trace.question - np.uint8(1)) == answer.question
         assert format_grid(trace.predictions[-1] - np.uint8(1)) == answer.answer
-
-
-@pytest.mark.parametrize("notation", FORMATS)
-def test_every_answer_is_one_line(oracle: LoadedModel, puzzles: list[str], notation: str) -> None:
-    answers = run(oracle, [*puzzles[:3], '"a\\nb"', "x\ty", CONTRADICTION, '{"question": "\\ud800"}'])
-    for answer in answers:
-        line = FORMATS[notation].line(answer)
-        assert len(line.splitlines()) == 1 or notation == "csv"
-        assert answer.status in line
 
 
 def test_the_summary_counts() -> None:

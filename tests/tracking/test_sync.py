@@ -70,7 +70,6 @@ def write_metrics(files: CellFiles, seconds: float = 1.5) -> None:
         "model_info": {"family": "se_rrm", "parameters": 1000, "parameters_with_task_types": 1016},
         "training": told,
         "data": {"source": "generated puzzles", "train_puzzles": 12, "hash": "d" * 64},
-        "deviations": ["width 32 (paper: 256)"],
         "sets": {
             "4x4": {"status": "scored", "num_puzzles": 4, "steps": {"1": RATES, "16": RATES}},
             "9x9": {

@@ -70,19 +70,10 @@ def ask(
     stopped goes on where it stopped. Exit code 1 if the server gave no response to some of the puzzles.
     """
     need("openai")
-    settings = _settings(
-        {
-            "address": server,
-            "model": model,
-            "num_puzzles": num,
-            "temperature": temperature,
-            "max_tokens": max_tokens,
-            "extra": None if extra is None else _decode(extra),
-            "timeout": timeout,
-            "concurrency": concurrency,
-            "key_variable": key,
-        }
-    )
+    options = {"address": server, "model": model, "num_puzzles": num, "temperature": temperature}
+    limits = {"max_tokens": max_tokens, "timeout": timeout, "concurrency": concurrency}
+    more = {"extra": None if extra is None else _decode(extra), "key_variable": key}
+    settings = _settings({**options, **limits, **more})
     row = row_name(row or settings.model)
     metrics = None if report is None else _metric_file(report, row)
     sets = _score(puzzles, report, settings, cache or _cache_file(row))

@@ -25,6 +25,8 @@ from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.symmetry import random_symmetry
 
 Undo = Callable[[Outcome], Outcome]
+Symmetries = Callable[[int, int, np.random.Generator, bool], "list[Way]"]
+"""(side, number of ways, rng, whether digits are permuted too) → ways to look at a puzzle, the plain one first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +83,7 @@ def restarts(model: RecurrentModel, num: int, generator: torch.Generator) -> lis
     return [Way(), *(Way(initial=vectors.to(model.initial.device)) for vectors in drawn)]
 
 
-def sudoku_symmetries(side: int, num: int, rng: np.random.Generator, *, has_digits: bool) -> list[Way]:
+def sudoku_symmetries(side: int, num: int, rng: np.random.Generator, has_digits: bool) -> list[Way]:
     """`num` random symmetric images of n×n grids, the first the grid itself; digits are permuted too if asked."""
     ways = [Way()]
     for _ in range(num - 1):
@@ -91,14 +93,10 @@ def sudoku_symmetries(side: int, num: int, rng: np.random.Generator, *, has_digi
     return ways
 
 
-def maze_symmetries(side: int, num: int, rng: np.random.Generator, *, has_digits: bool) -> list[Way]:
+def maze_symmetries(side: int, num: int, rng: np.random.Generator, has_digits: bool) -> list[Way]:
     """Up to eight dihedral images of mazes, the first the maze itself; their symbols cannot be exchanged."""
     del rng, has_digits  # there is nothing to draw
     return [Way(), *(Way(cell_order(side, side, k)) for k in range(1, min(num, NUM_TRANSFORMS)))]
-
-
-SYMMETRIES: dict[str, Callable[..., list[Way]]] = {"sudoku": sudoku_symmetries, "maze": maze_symmetries}
-"""By task: (side, number of ways, rng, has_digits)."""
 
 
 def sees_digits(settings: ModelSettings) -> bool:

@@ -1,34 +1,28 @@
 """Scoring a checkpoint: what its task asks for at several depths, batch by batch in constant memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from serrm.config import HEADLINE_STEPS, EvaluateCell, Execution
+from serrm.config import Execution
 from serrm.inference.evaluate_arc import evaluate_arc
 from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_model, load_snapshot
+from serrm.inference.predict import Work
+from serrm.inference.settings import HEADLINE_STEPS, EvaluateCell
 from serrm.inference.studies import studies
+from serrm.inference.tasks import TASKS
 from serrm.kernels.accelerate import accelerate
 from serrm.training.device import prepare_device
 from serrm.training.launch import run_in_processes
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 
 Scores = dict[str, Any]
-
-# (model, arrays, cell, device, gallery, whether for a learning curve, processes) → set name → scores
-EVALUATE: dict[
-    str, Callable[[LoadedModel, Path, EvaluateCell, torch.device, Gallery, bool, Processes], Scores]
-] = {
-    "sudoku": evaluate_sets,
-    "maze": evaluate_sets,
-    "arc_agi_1": evaluate_arc,
-    "arc_agi_2": evaluate_arc,
-}
 
 
 def evaluate(
@@ -50,14 +44,22 @@ def evaluate(
     loaded = load_model(checkpoint, device, has_dropout=cell.fidelity.dropout_at_evaluation)
     accelerate(loaded.model, is_native=is_native)
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
-    sets = EVALUATE[cell.task](loaded, arrays, cell, device, gallery, False, processes)
+    work = Work.begin(loaded, cell.evaluate, device, processes)
     return {
         **_facts(loaded, cell.source),
-        "deviations": list(cell.deviations),
-        "sets": sets,
-        **studies(loaded, arrays, cell, device, processes),
-        "learning_curve": list(learning_curve(loaded, arrays, cell, device, processes)),
+        "sets": evaluate_task(work, arrays, cell, gallery),
+        **studies(work, arrays, cell.seed),
+        "learning_curve": list(learning_curve(work, arrays, cell)),
     }
+
+
+def evaluate_task(
+    work: Work, arrays: Path, cell: EvaluateCell, gallery: Gallery, is_curve: bool = False
+) -> Scores:
+    """Scores of every set of the task, by votes or by one answer a puzzle; fewer puzzles for a learning curve."""
+    if TASKS[cell.task].tally is None:
+        return evaluate_arc(work, arrays, cell, gallery, is_curve)
+    return evaluate_sets(work, arrays, gallery, is_curve)
 
 
 def _facts(loaded: LoadedModel, source: str) -> Scores:
@@ -108,23 +110,17 @@ def _part(
     return scores, gallery
 
 
-def learning_curve(
-    loaded: LoadedModel,
-    arrays: Path,
-    cell: EvaluateCell,
-    device: torch.device,
-    processes: Processes = ALONE,
-) -> Iterator[dict[str, float]]:
+def learning_curve(work: Work, arrays: Path, cell: EvaluateCell) -> Iterator[dict[str, float]]:
     """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
-    if cell.evaluate.curve_puzzles == 0:
+    if work.settings.curve_puzzles == 0:
         return
-    settings = cell.evaluate.model_copy(update={"steps": (HEADLINE_STEPS,), "task_types": ("right",)})
+    headline = {"steps": (HEADLINE_STEPS,), "task_types": ("right",)}
+    work = replace(work, settings=work.settings.model_copy(update=headline))
     fidelity = cell.fidelity.model_copy(update={"aggregated_voting": False})
-    headline = cell.model_copy(update={"evaluate": settings, "fidelity": fidelity})
-    for path in loaded.snapshots:
-        facts = load_snapshot(loaded.model, path)
-        sets = EVALUATE[cell.task](loaded, arrays, headline, device, Gallery(cell.task, 0), True, processes)
-        for scored in sets.values():
+    cell = cell.model_copy(update={"fidelity": fidelity})
+    for path in work.loaded.snapshots:
+        facts = load_snapshot(work.loaded.model, path)
+        for scored in evaluate_task(work, arrays, cell, Gallery(cell.task, 0), is_curve=True).values():
             yield {
                 "step": int(facts["step"]),
                 "samples": int(facts["samples"]),

@@ -2,51 +2,42 @@
 
 Beside the score with each puzzle's own task type stand, where the settings ask for them, those with a blank one (all
 zeros) and with that of another puzzle: what the model knows of a puzzle beyond the table's row. With its own type also
-stands how many of the puzzles' demonstration pairs are reproduced. One checkpoint, one score, but for a switch that
-pools snapshots. Paper: section "ARC-AGI", table 3.
+stands how many of the puzzles' demonstration pairs are reproduced: they were trained on, so this says what a training
+took in, not what it gives. One checkpoint, one score, but for a switch that pools snapshots. Paper: section
+"ARC-AGI", table 3.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
-from serrm.arrays.arc_demonstrations import open_arc_demonstrations
+from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
 from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples
-from serrm.config import EvaluateCell, TaskType
-from serrm.inference.demonstrations import score_demonstrations
-from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.gallery import Gallery
-from serrm.inference.load import LoadedModel, load_snapshot
-from serrm.inference.predict import predict_outputs
-from serrm.kernels.accelerate import accelerate
-from serrm.models.formulations import DTYPES
+from serrm.inference.load import load_snapshot
+from serrm.inference.predict import Predicted, Questions, Work, predict_batches
+from serrm.inference.settings import EvaluateCell, TaskType
 from serrm.models.halting import HALT
 from serrm.models.recurrence import RecurrentModel
-from serrm.progress import watch
+from serrm.puzzles.alphabet import ARC
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally
+from serrm.scoring.demonstrations import DemonstrationTally
+from serrm.scoring.metrics import added_up
 from serrm.scoring.submission import check_submission, submission
-from serrm.training.device import supported
-from serrm.training.processes import ALONE, Processes
 
 Answers = dict[int, ArcTally]  # by number of supervision steps
 
 
 def evaluate_arc(
-    loaded: LoadedModel,
-    arrays: Path,
-    cell: EvaluateCell,
-    device: torch.device,
-    gallery: Gallery,
-    is_curve: bool = False,
-    processes: Processes = ALONE,
+    work: Work, arrays: Path, cell: EvaluateCell, gallery: Gallery, is_curve: bool = False
 ) -> dict[str, Any]:
     """Scores with each kind of task type: the set "evaluation" with the right one, "evaluation, blank" and so on.
 
@@ -54,20 +45,16 @@ def evaluate_arc(
 
     For a learning curve only the first test inputs are asked about. The gallery also takes the submission.
     """
-    settings = cell.evaluate
-    precision, compiles = supported(settings.precision, settings.compile, device)
-    accelerate(loaded.model, compiles=compiles)
-    num_variants = loaded.cell.arrays.num_augmentations + 1
-    twice = loaded.cell.fidelity.identity_twice
+    settings, trained = work.settings, work.loaded.cell
+    num_variants, twice = trained.arrays.num_augmentations + 1, trained.fidelity.identity_twice
     questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)
     if is_curve:
         questions = first_inputs(questions, settings.curve_puzzles)
     sets = {}
     for kind in settings.task_types:
         name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
-        own = votes(loaded, questions, cell, DTYPES[precision], kind, gallery, processes)
-        tallies = _included(processes.collect(own))
-        gallery.share(questions.set_name, processes)
+        tallies = _included(work.processes.collect(votes(work, questions, cell, kind, gallery)))
+        gallery.share(questions.set_name, work.processes)
         if kind == "right":
             gallery.submission = checked_submission(tallies[max(tallies)])
         sets[name] = {
@@ -80,73 +67,72 @@ def evaluate_arc(
     num = 0 if is_curve else settings.demonstration_pairs
     pairs = open_arc_demonstrations(arrays, num_variants, num, has_identity_twice=twice)
     if len(pairs) and questions.set_name in sets:
-        found = score_demonstrations(loaded.model, pairs, settings, DTYPES[precision], processes)
-        sets[questions.set_name]["demonstrations"] = found
+        sets[questions.set_name]["demonstrations"] = score_demonstrations(work, pairs)
     return sets
 
 
 def first_inputs(questions: ArcEvaluation, num: int) -> ArcEvaluation:
     """The same questions about the first `num` test inputs only."""
     arrays = questions.arrays
-    parts = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
-    return replace(questions, arrays=replace(arrays, **{part: getattr(arrays, part)[:num] for part in parts}))
+    first = replace(
+        arrays,
+        questions=arrays.questions[:num],
+        answers=arrays.answers[:num],
+        question_sizes=arrays.question_sizes[:num],
+        answer_sizes=arrays.answer_sizes[:num],
+        puzzles=arrays.puzzles[:num],
+        numbers=arrays.numbers[:num],
+    )
+    return replace(questions, arrays=first)
 
 
 def votes(
-    loaded: LoadedModel,
-    questions: ArcEvaluation,
-    cell: EvaluateCell,
-    dtype: torch.dtype,
-    kind: TaskType,
-    gallery: Gallery,
-    processes: Processes = ALONE,
+    work: Work, questions: ArcEvaluation, cell: EvaluateCell, kind: TaskType, gallery: Gallery
 ) -> Answers:
     """The votes of the checkpoint, or of all its snapshots where that published fault is asked for.
 
     ValueError if it is, and there are none.
     """
-    asked = (questions, cell, dtype, kind)
     if not cell.fidelity.aggregated_voting:
-        return vote(loaded.model, *asked, gallery, processes)
-    if not loaded.snapshots:
+        return vote(work, questions, cell, kind, gallery)
+    snapshots = work.loaded.snapshots
+    if not snapshots:
         raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes to pool")
     of_all = []
-    for path in loaded.snapshots:
-        load_snapshot(loaded.model, path)
-        shown = gallery if path == loaded.snapshots[-1] else Gallery(cell.task, 0)
-        of_all.append(vote(loaded.model, *asked, shown, processes))
+    for path in snapshots:
+        load_snapshot(work.loaded.model, path)
+        shown = gallery if path == snapshots[-1] else Gallery(cell.task, 0)
+        of_all.append(vote(work, questions, cell, kind, shown))
     return _included(of_all)
 
 
 def vote(
-    model: RecurrentModel,
-    questions: ArcEvaluation,
-    cell: EvaluateCell,
-    dtype: torch.dtype,
-    kind: TaskType,
-    gallery: Gallery,
-    processes: Processes = ALONE,
+    work: Work, questions: ArcEvaluation, cell: EvaluateCell, kind: TaskType, gallery: Gallery
 ) -> Answers:
     """The votes of all variants at every depth of the settings, of the batches that are this process's."""
-    tallies = {step: ArcTally(questions.answers()) for step in cell.evaluate.steps}
-    size = rows_at_once(questions.side, cell.evaluate.batch_size, questions.num_symbols)
-    starts = range(processes.rank * size, questions.num_examples, processes.num * size)
-    for start in watch(starts, "voting", len(starts), unit="batch", is_quiet=not processes.is_first):
-        batch = questions.gather(start, min(size, questions.num_examples - start))
-        tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
-        vectors = task_vectors(model, batch.task_types, kind, keyed_rng(cell.seed, Purpose.TASK_TYPE, start))
-        for step, output in predict_outputs(
-            model, tokens, questions.num_symbols, tuple(tallies), dtype, vectors, size
-        ):
-            logits = output.logits[: len(tokens)]
-            predicted = logits.argmax(-1).cpu().numpy().astype(np.uint8)
-            certain = confidences(logits)
-            if cell.fidelity.ties_by_halting and output.halting is not None:
-                certain = output.halting[: len(tokens), HALT].float().sigmoid()
-            add_votes(tallies[step], questions, start, predicted, certain.tolist())
-            if kind == "right":
-                show(gallery, questions, start, batch, step, predicted)
+    tallies = {step: ArcTally(questions.answers()) for step in work.settings.steps}
+    asked = Questions(questions.side, questions.num_symbols, questions.num_examples, questions.gather)
+    vectors = partial(task_vectors, work.loaded.model, kind, cell.seed)
+    for found in predict_batches(work, asked, "voting", vectors):
+        inputs = questions.inputs(found.start, len(found.tokens))
+        grids, certain = questions.undo(found.start, found.tokens), confidences(found.logits)
+        if cell.fidelity.ties_by_halting and found.halting is not None:
+            certain = found.halting[:, HALT].float().sigmoid()
+        for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
+            tallies[found.step].add(puzzle, test, grid, confidence)
+        if kind == "right":
+            _show(gallery, questions, inputs, found)
     return tallies
+
+
+def _show(
+    gallery: Gallery, questions: ArcEvaluation, inputs: Sequence[tuple[str, int]], found: Predicted
+) -> None:
+    """Keep the predictions for the first test inputs, as they are asked first (the identity)."""
+    for place, (puzzle, test) in enumerate(inputs):
+        if (found.start + place) % questions.num_votes == 0:
+            name, number = f"{puzzle}, test {test + 1}", found.start + place
+            gallery.add(questions.set_name, questions.side, number, name, found, place)
 
 
 def _included(of_all: Sequence[Answers]) -> Answers:
@@ -158,19 +144,20 @@ def _included(of_all: Sequence[Answers]) -> Answers:
     return first
 
 
-def add_votes(
-    tally: ArcTally,
-    questions: ArcEvaluation,
-    start: int,
-    predicted: np.ndarray,
-    certain: list[float],
-) -> None:
-    """Count the predictions for the questions from `start` on."""
-    inputs = questions.inputs(start, len(predicted))
-    for (puzzle, test), grid, confidence in zip(
-        inputs, questions.undo(start, predicted), certain, strict=True
-    ):
-        tally.add(puzzle, test, grid, confidence)
+def score_demonstrations(work: Work, pairs: ArcDemonstrations) -> dict[str, Any]:
+    """Number of pairs and of cells, and the scores at every depth of the settings."""
+    own = {step: DemonstrationTally() for step in work.settings.steps}
+    asked = Questions(pairs.arrays.side, ARC.num_symbols, len(pairs), pairs.gather)
+    for found in predict_batches(work, asked, "demonstrations"):
+        own[found.step].add(found.tokens, found.batch.answers, asked.side)
+    of_all = work.processes.collect(own)
+    tallies = {step: added_up([each[step] for each in of_all]) for step in own}
+    first = tallies[max(tallies)]
+    return {
+        "num_pairs": first.num_pairs,
+        "num_cells": first.num_cells,
+        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+    }
 
 
 def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
@@ -179,34 +166,18 @@ def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
 
 
 def task_vectors(
-    model: RecurrentModel, rows: Int64[np.ndarray, " B"], kind: TaskType, rng: np.random.Generator
+    model: RecurrentModel, kind: TaskType, seed: int, start: int, batch: Examples
 ) -> Float[Tensor, "B W"] | None:
     """Rows of the task-type table: the puzzles' own, zeros, or random ones; None for a model without a table."""
     if model.task_types is None:
         return None
+    rows = batch.task_types
     if kind == "random":
+        rng = keyed_rng(seed, Purpose.TASK_TYPE, start)
         rows = rng.integers(len(model.task_types), size=len(rows))
     vectors = model.task_vectors(torch.from_numpy(rows).to(model.initial.device))
     assert vectors is not None
     return torch.zeros_like(vectors) if kind == "blank" else vectors
-
-
-def show(
-    gallery: Gallery, questions: ArcEvaluation, start: int, batch: Examples, step: int, predicted: np.ndarray
-) -> None:
-    """Keep the predictions for the first test inputs, as they are asked first (the identity)."""
-    for place, (puzzle, test) in enumerate(questions.inputs(start, len(predicted))):
-        if (start + place) % questions.num_votes == 0:
-            gallery.add(
-                questions.set_name,
-                questions.side,
-                f"{puzzle}, test {test + 1}",
-                batch.questions[place],
-                batch.answers[place],
-                step,
-                predicted[place],
-                start + place,
-            )
 
 
 def checked_submission(tally: ArcTally) -> dict[str, Any]:

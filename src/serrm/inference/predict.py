@@ -1,13 +1,96 @@
 """Predictions at several depths in one pass: the state goes on from step to step, nothing is recomputed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int, Shaped, UInt8
 from torch import Tensor
 
-from serrm.kernels.accelerate import runs_compiled
+from serrm.arrays.stream import Examples
+from serrm.inference.load import LoadedModel
+from serrm.inference.settings import EvaluateSettings
+from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
+from serrm.progress import watch
+from serrm.training.device import supported
+from serrm.training.processes import ALONE, Processes
+
+
+@dataclass(frozen=True)
+class Work:
+    """What scores a checkpoint: the model with its arithmetic, and this process among those that share the work."""
+
+    loaded: LoadedModel
+    settings: EvaluateSettings
+    dtype: torch.dtype
+    processes: Processes = ALONE
+
+    @classmethod
+    def begin(
+        cls,
+        loaded: LoadedModel,
+        settings: EvaluateSettings,
+        device: torch.device,
+        processes: Processes = ALONE,
+    ) -> "Work":
+        """The work as settings and device have it; compiles the model where they say so."""
+        precision, compiles = supported(settings.precision, settings.compile, device)
+        accelerate(loaded.model, compiles=compiles)
+        return cls(loaded, settings, DTYPES[precision], processes)
+
+
+class Questions(NamedTuple):
+    """What is asked of one size of grid: how many there are, and a batch from any one on."""
+
+    side: int
+    num_symbols: int
+    num: int
+    gather: Callable[[int, int], Examples]  # (first, number) → questions, answers, task types
+
+
+class Predicted(NamedTuple):
+    """A batch after so many supervision steps; `start` is the number of its first question."""
+
+    start: int
+    batch: Examples
+    step: int
+    logits: Float[Tensor, "B I K"]
+    halting: Float[Tensor, "B 2"] | None  # of the Q head, where the model has one
+    tokens: UInt8[np.ndarray, "B I"]
+
+
+def predict_batches(
+    work: Work,
+    asked: Questions,
+    what: str,
+    task_vectors: Callable[[int, Examples], Float[Tensor, "B W"] | None] | None = None,
+) -> Iterator[Predicted]:
+    """Predictions at every depth of the settings for the questions of this process, batch by batch.
+
+    Several processes take the batches in turns: each is what it would be for one. `task_vectors` of (number of the
+    first question, batch) are by default the rows of the table that the batch names.
+    """
+    model, processes = work.loaded.model, work.processes
+    size = rows_at_once(asked.side, work.settings.batch_size, asked.num_symbols)
+    device, starts = model.initial.device, range(processes.rank * size, asked.num, processes.num * size)
+    for start in watch(starts, what, len(starts), unit="batch", is_quiet=not processes.is_first):
+        batch = asked.gather(start, min(size, asked.num - start))
+        tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(device)
+        if task_vectors is None:
+            vectors = model.task_vectors(torch.from_numpy(batch.task_types).to(device))
+        else:
+            vectors = task_vectors(start, batch)
+        for step, output in predict_outputs(
+            model, tokens, asked.num_symbols, work.settings.steps, work.dtype, vectors, size
+        ):
+            logits, halting = output.logits[: len(tokens)], output.halting
+            halting = None if halting is None else halting[: len(tokens)]
+            predicted = logits.argmax(-1).cpu().numpy().astype(np.uint8)
+            yield Predicted(start, batch, step, logits, halting, predicted)
 
 
 def predict(
@@ -80,3 +163,12 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
     except CannotExtrapolate as error:
         return str(error)
     return None
+
+
+def rows_at_once(side: int, batch_size: int, num_symbols: int | None = None) -> int:
+    """How many puzzles of a side need the memory of `batch_size` 9×9 Sudoku: attention grows with I²K.
+
+    `num_symbols` is K, that of Sudoku if not given.
+    """
+    usual = side if num_symbols is None else num_symbols - 2
+    return max(1, batch_size * 9**5 // (side**4 * usual))

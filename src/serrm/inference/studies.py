@@ -4,7 +4,7 @@ For table 2's extension, the figure of depth and breadth, and the equivariance f
 trained on. (Paper: figures 1 and A2, proposition on symbols; adaptive depth and breadth are extensions.)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,96 +14,64 @@ import torch
 from jaxtyping import UInt8
 
 from serrm.arrays.puzzles import PuzzleArrays, open_arrays, trained_size
-from serrm.config import HEADLINE_STEPS, EvaluateCell
 from serrm.inference.adaptive import Plan
-from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.frontier import RESTARTS, SYMMETRIC, adaptive_curve, breadth_points
-from serrm.inference.load import LoadedModel
-from serrm.inference.predict import predict
-from serrm.inference.verify import VERIFIERS
-from serrm.models.formulations import DTYPES
+from serrm.inference.predict import Work, predict, rows_at_once
+from serrm.inference.settings import HEADLINE_STEPS
+from serrm.inference.tasks import TASKS
 from serrm.puzzles.alphabet import alphabet
 from serrm.randomness import Purpose, keyed_rng
-from serrm.training.device import supported
-from serrm.training.processes import ALONE, Processes
 
 Tokens = UInt8[np.ndarray, "N I"]
+Study = tuple[str, Callable[[], Any]]  # key of the metric file, and what finds its value
 
 
-def studies(
-    loaded: LoadedModel,
-    arrays: Path,
-    cell: EvaluateCell,
-    device: torch.device,
-    processes: Processes = ALONE,
-) -> dict[str, Any]:
+def studies(work: Work, arrays: Path, seed: int) -> dict[str, Any]:
     """The keys `adaptive`, `breadth` and `equivariance` of a metric file, as far as settings and task have them.
 
-    Several processes take whole studies in turns.
+    Several processes take whole studies in turns; those of one key stand one behind the other.
     """
-    puzzles = of_trained_size(loaded, arrays)
-    if puzzles is None:
-        return {}
-    precision, _ = supported(cell.evaluate.precision, False, device)
-    works: list[tuple[str, Callable[[], Any]]] = []
-    if cell.evaluate.effort is not None and cell.task in VERIFIERS:
-        works += effort(loaded, puzzles, cell, DTYPES[precision])
-    if cell.evaluate.equivariance_pairs and cell.task == "sudoku":
-        first = puzzles.first(cell.evaluate.equivariance_pairs)
-        works.append(("equivariance", partial(equivariance, loaded, first, cell, DTYPES[precision])))
-    own = [work() if processes.takes(number) else None for number, (_, work) in enumerate(works)]
+    puzzles, processes = of_trained_size(work, arrays), work.processes
+    asked = [] if puzzles is None else list(_studies(work, puzzles, seed))
+    own = [study() if processes.takes(number) else None for number, (_, study) in enumerate(asked)]
     of_all = processes.collect(own)
     found: dict[str, Any] = {}
-    for number, (name, _) in enumerate(works):
+    for number, (name, _) in enumerate(asked):
         result = of_all[number % processes.num][number]
         found[name] = found[name] + result if name in found else result
     return found
 
 
-def of_trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
+def of_trained_size(work: Work, arrays: Path) -> PuzzleArrays | None:
     """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
-    name = trained_size(arrays, loaded.config["side"])
+    name = trained_size(arrays, work.loaded.config["side"])
     return None if name is None else open_arrays(arrays, name)
 
 
-def effort(
-    loaded: LoadedModel, puzzles: PuzzleArrays, cell: EvaluateCell, dtype: torch.dtype
-) -> list[tuple[str, Callable[[], Any]]]:
-    """FSR against mean steps a puzzle: by depth when verified puzzles stop, by restarts, by symmetric images.
-
-    (key, work) of each; the points of the last two stand one behind the other.
-    """
-    settings = cell.evaluate.effort
-    assert settings is not None
-    chosen = puzzles.first(settings.num_puzzles)
-    questions, answers = np.asarray(chosen.questions), np.asarray(chosen.answers)
-    size = rows_at_once(puzzles.side, cell.evaluate.batch_size, puzzles.num_symbols)
-    plan = Plan(max(settings.max_steps), size, VERIFIERS[cell.task], dtype=dtype)
-    asked = (loaded, questions, answers, puzzles.side)
-    short = Plan(settings.attempt_steps, size, VERIFIERS[cell.task], dtype=dtype)
-    kinds = {RESTARTS: settings.restarts, SYMMETRIC: settings.symmetries}
-    return [
-        ("adaptive", partial(adaptive_curve, *asked, plan, settings.max_steps)),
-        ("breadth", list),  # a file has the key even if no kind is asked for
-        *(
-            ("breadth", partial(breadth_points, *asked, short, kind, nums, cell.seed))
-            for kind, nums in kinds.items()
-            if nums
-        ),
-    ]
+def _studies(work: Work, puzzles: PuzzleArrays, seed: int) -> Iterator[Study]:
+    """FSR against mean steps a puzzle: by depth when verified puzzles stop, by restarts, by symmetric images."""
+    settings, loaded, task = work.settings, work.loaded, TASKS[puzzles.task]
+    effort, pairs = settings.effort, settings.equivariance_pairs
+    if effort is not None and task.verify is not None:
+        first, size = puzzles.first(effort.num_puzzles), _size(work, puzzles)
+        plan = Plan(max(effort.max_steps), size, task.verify, dtype=work.dtype)
+        short = Plan(effort.attempt_steps, size, task.verify, dtype=work.dtype)
+        yield "adaptive", partial(adaptive_curve, loaded, first, plan, effort.max_steps)
+        yield "breadth", list  # a file has the key even if no kind is asked for
+        for kind, nums in {RESTARTS: effort.restarts, SYMMETRIC: effort.symmetries}.items():
+            if nums:
+                yield "breadth", partial(breadth_points, loaded, first, short, kind, nums, seed)
+    if pairs and task.has_digits:
+        yield "equivariance", partial(equivariance, work, puzzles.first(pairs), seed)
 
 
-def equivariance(
-    loaded: LoadedModel, puzzles: PuzzleArrays, cell: EvaluateCell, dtype: torch.dtype
-) -> dict[str, Any]:
+def equivariance(work: Work, puzzles: PuzzleArrays, seed: int) -> dict[str, Any]:
     """How many predictions of puzzles with permuted digits are the permuted predictions, and the first pair."""
     questions = np.asarray(puzzles.questions)
     usual = alphabet(puzzles.task, puzzles.side).usual
     permutation = np.arange(puzzles.num_symbols, dtype=np.uint8)
-    permutation[list(usual)] = keyed_rng(cell.seed, Purpose.PERMUTATION).permutation(usual)
-    size = rows_at_once(puzzles.side, cell.evaluate.batch_size, puzzles.num_symbols)
-    plain = _predicted(loaded, questions, dtype, size)
-    permuted = _predicted(loaded, permutation[questions], dtype, size)
+    permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
+    plain, permuted = (_predicted(work, puzzles, each) for each in (questions, permutation[questions]))
     is_identical = (permutation[plain] == permuted).all(axis=1)
     return {
         "num_pairs": len(questions),
@@ -120,14 +88,16 @@ def equivariance(
     }
 
 
-def _predicted(loaded: LoadedModel, questions: Tokens, dtype: torch.dtype, size: int) -> Tokens:
-    """Predictions, `size` puzzles at a time."""
-    model, side = loaded.model, round(questions.shape[1] ** 0.5)
-    num_symbols = alphabet(loaded.cell.task, side).num_symbols
-    found = []
+def _predicted(work: Work, puzzles: PuzzleArrays, questions: Tokens) -> Tokens:
+    """Predictions for questions of the puzzles' size, a batch at a time."""
+    model, size, found = work.loaded.model, _size(work, puzzles), []
     for start in range(0, len(questions), size):
         batch = questions[start : start + size].astype(np.int64)
         tokens = torch.from_numpy(batch).to(model.initial.device)
-        ((_, symbols),) = predict(model, tokens, num_symbols, (HEADLINE_STEPS,), dtype, size)
+        ((_, symbols),) = predict(model, tokens, puzzles.num_symbols, (HEADLINE_STEPS,), work.dtype, size)
         found.append(symbols.cpu().numpy().astype(np.uint8))
     return np.concatenate(found)
+
+
+def _size(work: Work, puzzles: PuzzleArrays) -> int:
+    return rows_at_once(puzzles.side, work.settings.batch_size, puzzles.num_symbols)

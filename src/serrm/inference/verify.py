@@ -1,7 +1,8 @@
 """Rules that tell a right answer without knowing it: what lets a puzzle stop early, restarts stop, and `solve` vouch.
 
-A rule looks at tokens, question beside prediction, a batch at once. ARC has none: there a prediction that stays the
-same for some steps has to do. (The paper runs a fixed number of supervision steps; this is an extension.)
+A rule looks at tokens, question beside prediction, a batch at once; that of mazes is `are_valid_paths`. ARC has none:
+there a prediction that stays the same for some steps has to do. (The paper runs a fixed number of supervision steps;
+this is an extension.)
 """
 
 import math
@@ -10,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.puzzles.maze.paths import are_valid_paths
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 
 Tokens = UInt8[np.ndarray, "B I"]
@@ -25,7 +25,3 @@ def solves_sudoku(questions: Tokens, predictions: Tokens) -> Bool[np.ndarray, " 
     keeps_givens = np.all((questions == BLANK) | (questions == predictions), axis=1)
     # Padding, token 0, wraps round to 255, which is no digit.
     return np.asarray(keeps_givens & are_solutions(predictions - np.uint8(1), box))
-
-
-VERIFIERS: dict[str, Verify] = {"sudoku": solves_sudoku, "maze": are_valid_paths}
-"""By task; a task that is not here has no rule."""

@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from serrm.config import EvaluateCell, TrainCell, grid_of
+from serrm.config import TrainCell, grid_of
+from serrm.inference.settings import EvaluateCell
 from serrm.resolve import resolve
 from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from serrm.config import EvaluateCell, TrainCell
+from serrm.config import TrainCell
+from serrm.inference.settings import EvaluateCell
 from serrm.models.sizes import (
     PROCESS_BYTES,
     Manner,

@@ -145,7 +145,7 @@ class Evaluation(_Part):
     model_info: ModelInfo
     training: Training
     data: TrainingData
-    deviations: tuple[str, ...]
+    deviations: tuple[str, ...] = ()  # from the paper's recipe: sentences that tabulate puts in
     sets: dict[str, Annotated[ScoredSet | RefusedSet | AskedSet, Field(discriminator="status")]]
     learning_curve: tuple[dict[str, float], ...]
     adaptive: tuple[Effort, ...] = ()

@@ -120,10 +120,14 @@ VALUES: Final[dict[str, tuple[str, Callable[[Settings], str]]]] = {
 
 @dataclass(frozen=True)
 class CellSettings:
-    """Resolved settings of the cells of a profile, and of the same cells at the paper's scale, where known."""
+    """Resolved settings of the cells of a profile, and of the same cells at the paper's scale, where known.
+
+    `deviations` are sentences that say where the two differ.
+    """
 
     here: Mapping[Cell, Settings] = field(default_factory=dict)
     at_paper_scale: Mapping[Cell, Settings] = field(default_factory=dict)
+    deviations: Mapping[Cell, Sequence[str]] = field(default_factory=dict)
 
 
 def setting(key: str, settings: Settings | None) -> str:

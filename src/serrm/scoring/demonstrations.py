@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.arc.canvas import FIRST_COLOUR, decoded_sizes
-from serrm.scoring.intervals import wilson
+from serrm.scoring.intervals import rates
 
 
 @dataclass
@@ -42,12 +42,9 @@ class DemonstrationTally:
 
         ValueError if nothing was counted.
         """
-        scores: dict[str, float] = {}
-        counts = {
-            "pair_fsr": (self.num_right_pairs, self.num_pairs),
-            "pair_gpa": (self.num_right_cells, self.num_cells),
-        }
-        for name, (num_right, num) in counts.items():
-            low, high = wilson(num_right, num)
-            scores |= {name: num_right / num, f"{name}_lo": low, f"{name}_hi": high}
-        return scores
+        return rates(
+            {
+                "pair_fsr": (self.num_right_pairs, self.num_pairs),
+                "pair_gpa": (self.num_right_cells, self.num_cells),
+            }
+        )

@@ -1,6 +1,8 @@
-"""Fully solved rate and grid-point accuracy of Sudoku predictions (the paper's Sudoku section).
+"""Scores of one answer a puzzle: fully solved rate and grid-point accuracy, and of mazes whether the path is valid.
 
-Evaluation adds one batch after another to a `SudokuTally`, one tally for each number of supervision steps.
+Evaluation adds one batch after another to a tally, one for each number of supervision steps. No maze of Maze-Hard has a
+unique shortest path, so exact match also tests the tie-breaking of the labels; the rates of valid paths do not. (The
+paper's sections "Sudoku" and "Maze".)
 """
 
 from collections import Counter
@@ -8,15 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Integer
 
-from serrm.scoring.intervals import wilson
+from serrm.puzzles.maze.grid import SPACE
+from serrm.puzzles.maze.paths import are_shortest_paths, are_valid_paths
+from serrm.scoring.intervals import rates
 
 T = TypeVar("T")
-BLANK = 1  # the token of a blank cell; tokens 2 and up are the digits 1 and up
+BLANK = 1  # the token of a blank cell of a Sudoku; tokens 2 and up are the digits 1 and up
 
 
 def solved(
@@ -25,24 +29,6 @@ def solved(
     """Which of the N puzzles have every cell right, the given cells included."""
     is_solved: Bool[np.ndarray, " N"] = np.all(predictions == targets, axis=1)
     return is_solved
-
-
-def blank_hits(
-    inputs: Integer[np.ndarray, "N I"],
-    predictions: Integer[np.ndarray, "N I"],
-    targets: Integer[np.ndarray, "N I"],
-    blank: int = BLANK,
-) -> tuple[int, int]:
-    """How many of the cells that are blank in the inputs are predicted right, and how many there are."""
-    is_blank = inputs == blank
-    return int(np.sum(is_blank & (predictions == targets))), int(np.sum(is_blank))
-
-
-def blank_answers(
-    inputs: Integer[np.ndarray, "N I"], targets: Integer[np.ndarray, "N I"], blank: int = BLANK
-) -> Counter[int]:
-    """How often each token is the answer of a cell that is blank in the inputs."""
-    return Counter(targets[inputs == blank].tolist())
 
 
 def added_up(tallies: Sequence[T]) -> T:
@@ -58,6 +44,8 @@ def added_up(tallies: Sequence[T]) -> T:
 class SudokuTally:
     """Counts over the batches seen so far; constant memory whatever the number of puzzles."""
 
+    blank: ClassVar[int] = BLANK
+
     num_puzzles: int = 0
     num_solved: int = 0
     num_blank: int = 0
@@ -71,12 +59,12 @@ class SudokuTally:
         targets: Integer[np.ndarray, "N I"],
     ) -> None:
         """Count a batch of N puzzles, all as tokens."""
-        num_right, num_blank = blank_hits(inputs, predictions, targets)
+        is_blank = inputs == self.blank
         self.num_puzzles += len(inputs)
         self.num_solved += int(np.sum(solved(predictions, targets)))
-        self.num_blank += num_blank
-        self.num_right += num_right
-        self.answers += blank_answers(inputs, targets)
+        self.num_blank += int(np.sum(is_blank))
+        self.num_right += int(np.sum(is_blank & (predictions == targets)))
+        self.answers += Counter(targets[is_blank].tolist())
 
     def scores(self) -> dict[str, float]:
         """FSR over puzzles and GPA over blank cells, as fractions, with their 95% Wilson intervals.
@@ -88,14 +76,34 @@ class SudokuTally:
         """
         if self.num_blank == 0:
             raise ValueError(f"no blank cell to score in {self.num_puzzles} puzzles")
-        fsr_lo, fsr_hi = wilson(self.num_solved, self.num_puzzles)
-        gpa_lo, gpa_hi = wilson(self.num_right, self.num_blank)
-        return {
-            "fsr": self.num_solved / self.num_puzzles,
-            "fsr_lo": fsr_lo,
-            "fsr_hi": fsr_hi,
-            "gpa": self.num_right / self.num_blank,
-            "gpa_lo": gpa_lo,
-            "gpa_hi": gpa_hi,
-            "gpa_guess": max(self.answers.values(), default=0) / self.num_blank,
-        }
+        counts = {"fsr": (self.num_solved, self.num_puzzles), "gpa": (self.num_right, self.num_blank)}
+        return {**rates(counts), "gpa_guess": max(self.answers.values(), default=0) / self.num_blank}
+
+
+@dataclass
+class MazeTally(SudokuTally):
+    """The same of mazes, whose blank cells are the spaces, and how many paths are valid."""
+
+    blank: ClassVar[int] = SPACE
+
+    num_valid: int = 0
+    num_shortest: int = 0
+
+    def add(
+        self,
+        inputs: Integer[np.ndarray, "N I"],
+        predictions: Integer[np.ndarray, "N I"],
+        targets: Integer[np.ndarray, "N I"],
+    ) -> None:
+        """Count a batch of N mazes, all as tokens. ValueError if an input is no maze."""
+        super().add(inputs, predictions, targets)
+        questions, answers = inputs.astype(np.uint8), predictions.astype(np.uint8)
+        is_valid = are_valid_paths(questions, answers)
+        self.num_valid += int(np.sum(is_valid))
+        self.num_shortest += int(np.sum(are_shortest_paths(questions[is_valid], answers[is_valid])))
+
+    def scores(self) -> dict[str, float]:
+        """Besides FSR and GPA `valid`, a path from start to goal and nothing else, and `valid_shortest`."""
+        scores, num = super().scores(), self.num_puzzles
+        paths = {"valid": (self.num_valid, num), "valid_shortest": (self.num_shortest, num)}
+        return {"gpa_guess": scores.pop("gpa_guess"), **scores, **rates(paths)}

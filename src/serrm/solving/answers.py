@@ -108,19 +108,9 @@ def as_json(answer: Answer) -> str:
 
 
 def values(answer: Answer) -> dict[str, str | int | float]:
-    """The fields of an answer by name, seconds rounded to microseconds."""
-    return {
-        "place": answer.place,
-        "task": answer.task,
-        "question": answer.question,
-        "answer": answer.answer,
-        "status": answer.status.value,
-        "by": answer.by,
-        "steps": answer.steps,
-        "attempts": answer.attempts,
-        "seconds": round(answer.seconds, 6),
-        "remark": answer.remark,
-    }
+    """The fields of an answer by name but for its trace, seconds rounded to microseconds."""
+    fields = {name: value for name, value in vars(answer).items() if name != "trace"}
+    return fields | {"seconds": round(answer.seconds, 6)}
 
 
 def summary(statuses: Counter[Status], num_steps: int, seconds: float) -> str:

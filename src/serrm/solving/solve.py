@@ -13,13 +13,14 @@ import torch
 
 from serrm.inference.adaptive import Plan
 from serrm.inference.breadth import Found, Searcher
-from serrm.inference.evaluate_sets import rows_at_once
 from serrm.inference.load import LoadedModel
-from serrm.inference.predict import refusal
-from serrm.inference.verify import PATIENCE, VERIFIERS
+from serrm.inference.predict import refusal, rows_at_once
+from serrm.inference.tasks import TASKS
+from serrm.inference.verify import PATIENCE
+from serrm.puzzles.alphabet import alphabet
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
-from serrm.solving.questions import ARC, Entry, Question
-from serrm.solving.subjects import SUBJECTS, Subject, num_symbols
+from serrm.solving.questions import Entry, Question
+from serrm.solving.subjects import SUBJECTS, Subject
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
 
@@ -43,7 +44,7 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class Group:
-    """The puzzles of one task and size."""
+    """The puzzles of one size."""
 
     subject: Subject
     searcher: Searcher
@@ -57,8 +58,8 @@ class Solver:
         self.loaded, self.options = loaded, options
         self.device = loaded.model.initial.device
         self.batch_size = options.batch_size or BATCH_SIZES[self.device.type]
-        self.task = ARC if loaded.cell.task.startswith(ARC) else loaded.cell.task
-        self.groups: dict[tuple[str, int], Group] = {}
+        self.subject = SUBJECTS[loaded.cell.task]
+        self.groups: dict[int, Group] = {}  # by size
         self.pending: dict[int, tuple[Entry, Question, Group]] = {}
         self.done: dict[int, Answer] = {}
 
@@ -95,7 +96,7 @@ class Solver:
         if question is None:
             self.done[number] = Answer(entry.place, "", entry.text, "", Status.MALFORMED, remark=entry.error)
             return
-        if question.task != self.task:
+        if question.task != self.subject.kind:
             reason = f"a puzzle of the task {question.task}, and the checkpoint is of {self.loaded.cell.task}"
             self.done[number] = _without(entry, question, Status.UNSUPPORTED, reason)
             return
@@ -141,8 +142,7 @@ class Solver:
         )
 
     def _group(self, question: Question) -> Group:
-        # All ARC inputs lie on one canvas.
-        key = question.task, 0 if question.task == ARC else question.side
+        key = 0 if self.subject.has_canvas else question.side
         if key not in self.groups:
             self.groups[key] = self._new_group(question)
         return self.groups[key]
@@ -150,8 +150,9 @@ class Solver:
     def _new_group(self, question: Question) -> Group:
         options, model = self.options, self.loaded.model
         num_attempts = 1 + options.restarts
-        subject = SUBJECTS[question.task](self.loaded, question.side, num_attempts, options.seed)
-        side, symbols, rule = subject.side, num_symbols(subject), VERIFIERS.get(question.task)
+        subject = self.subject(self.loaded, question.side, num_attempts, options.seed)
+        side, rule = subject.side, TASKS[subject.task].verify
+        symbols = alphabet(subject.task, side).num_symbols
         plan = Plan(
             max_steps=options.max_steps,
             batch_size=rows_at_once(side, self.batch_size, symbols),

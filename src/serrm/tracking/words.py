@@ -33,7 +33,7 @@ def headline(evaluation: Evaluation) -> tuple[str, dict[str, float]]:
 
 
 def description(evaluation: Evaluation) -> str:
-    """A run's note, in Markdown: what was trained on what, the row of scores of each set, and what differs."""
+    """A run's note, in Markdown: what was trained on what, the row of scores of each set, and notes."""
     info, training = evaluation.model_info, evaluation.training
     title = (
         f"**{model_name(evaluation.model)}** on {task_name(evaluation.task)}, profile {evaluation.profile}"
@@ -44,8 +44,8 @@ def description(evaluation: Evaluation) -> str:
         f"({evaluation.data.source}), {duration(training.seconds)} on {training.device}"
     )
     lines = [f"{title}: {'asked over an API' if evaluation.is_asked else trained}.", "", *_table(evaluation)]
-    for heading, said in (("Differs from the paper", evaluation.deviations), ("Notes", evaluation.notes)):
-        lines += ["", f"{heading}: {'; '.join(said)}."] if said else []
+    if evaluation.notes:
+        lines += ["", f"Notes: {'; '.join(evaluation.notes)}."]
     return "\n".join(lines)
 
 

@@ -1,0 +1,58 @@
+"""How a checkpoint is scored: the section `evaluate` of a profile, and what one evaluation depends on."""
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from serrm.settings import Settings
+from serrm.training.settings import Fidelity
+
+HEADLINE_STEPS = 16  # supervision steps of the paper's tables, of learning curves and of equivariance pairs
+TaskType = Literal["right", "blank", "random"]
+
+
+class EffortSettings(Settings):
+    """Accuracy against compute, on puzzles with a rule to verify answers by."""
+
+    num_puzzles: PositiveInt  # of the size trained on
+    # adaptive depth: a verified puzzle stops earlier
+    max_steps: tuple[PositiveInt, ...] = Field(min_length=1)
+    attempt_steps: PositiveInt = 16  # most steps of one attempt
+    restarts: tuple[PositiveInt, ...] = ()  # attempts from so many random states
+    symmetries: tuple[PositiveInt, ...] = ()  # attempts at so many symmetric images
+
+
+class EvaluateSettings(Settings):
+    """How a checkpoint is scored."""
+
+    steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
+    batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
+    precision: Literal["float32", "bfloat16"]
+    compile: bool
+    deep_puzzles: PositiveInt | None = None  # of each set, scored at more steps than 16; null: all of it
+    curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
+    examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
+    task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
+    demonstration_pairs: NonNegativeInt = (
+        256  # ARC: trained pairs of the scored puzzles that are asked; 0: none
+    )
+    effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
+    equivariance_pairs: NonNegativeInt = 0  # Sudoku: puzzles compared with their images under a permutation
+
+
+class ScoringFidelity(Fidelity):
+    """The faults that a training knows, and those of the ARC-AGI vote, which change no training."""
+
+    aggregated_voting: bool = False  # the votes of a training's snapshots are pooled with its own
+    ties_by_halting: bool = False  # equal votes of HRM and TRM are ordered by the mean of σ(q_halt)
+
+
+class EvaluateCell(Settings):
+    """Everything an evaluation depends on besides checkpoint and arrays."""
+
+    task: str
+    variant: str
+    seed: NonNegativeInt
+    evaluate: EvaluateSettings
+    fidelity: ScoringFidelity
+    source: str  # of the puzzles, in words
