@@ -16,7 +16,7 @@ from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
 
 Tree = Mapping[str, Any]
 # One width for all, so that variants of the same structure are the same compiled graphs.
-SIZES = {"width": 16, "head_dim": 8, "symbol_head_dim": 8, "swiglu_multiple": 16}
+SIZES = {"width": 16, "head_dim": 16, "symbol_head_dim": 8, "swiglu_multiple": 16}
 AT_MOST = {"layers": 1, "h_cycles": 2, "l_cycles": 2, "heads": 1, "symbol_heads": 1}
 TRAIN_AT_MOST = {"batch_size": 2, "snapshots": 1, "log_every": 1}
 NUM_STEPS = 3  # of a training
