@@ -10,11 +10,12 @@ READY := .venv/.ready
 
 setup: $(READY)
 
-# Bytecode on all cores rather than on the one that pip would use; sources for older Pythons among the packages fail, and may.
+# Bytecode is written when a module is first imported, whatever the shell says: compiling all packages takes longer.
+export PYTHONDONTWRITEBYTECODE :=
+
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline,dev]'
-	$(BIN)/python -m compileall -qq -j 0 .venv/lib > /dev/null || true
 	touch $(READY)
 
 repro: $(READY)

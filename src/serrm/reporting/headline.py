@@ -77,34 +77,36 @@ def replace_table(page: str, profile: str, cells: Cells, metrics: Path, target: 
 
 
 def page_table(profile: str, cells: Cells, results: Results, target: str) -> str:
-    """Our score and the paper's of all that its tables 1 and 3 give first and the profile ran: two lines a model."""
+    """Our score and the paper's of all that its tables 1 and 3 give first and the profile ran: a line a test set."""
     first, variants = cells[0][0], list(dict.fromkeys(variant for _, variant, _ in cells))
-    header = ["", ""]
-    names = {variant: f"**{escape_markdown(model_name(variant))}**" for variant in variants}
-    lines = {variant: ([names[variant], "ours"], ["", "paper"]) for variant in variants}
+    names = [f"**{escape_markdown(model_name(variant))}**" for variant in variants]
+    header = ["", *(text for name in names for text in (name, "paper"))]
+    lines = [header, ["---"] * len(header)]
     for number in TABLES:
         paper = load_paper().score_tables[number]
         rows = {row.variant: row for row in build_table(number, paper, results).models}
         for place, column in enumerate(paper.columns.values()):
             if column.metric == HEADLINE[column.task] and (runs := _runs_of(column, results)):
                 compared = [rows[variant].cells[place] for variant in variants]
-                header.append(_heading(column, runs, compared))
-                for variant, cell in zip(variants, compared, strict=True):
-                    lines[variant][0].append(escape_markdown(_ours(cell)))
-                    lines[variant][1].append(escape_markdown(str(cell.paper)) + QUOTED * cell.paper.is_quoted)
-    header += [f"parameters ({task_name(first)})", "trained for"]
-    written = [markdown_line(header), markdown_line(["---"] * len(header))]
-    for variant, (ours, theirs) in lines.items():
-        runs = results[first, variant]
-        seconds = round(fmean(run.training.seconds for run in runs), 1)
-        written.append(markdown_line([*ours, f"{runs[0].model_info.parameters:,}", duration(seconds)]))
-        written.append(markdown_line([*theirs, "", ""]))
+                scores = [text for cell in compared for text in _both(cell)]
+                lines.append([_heading(column, runs, compared), *scores])
+    trained = [results[first, variant] for variant in variants]
+    sizes = [f"{runs[0].model_info.parameters:,}" for runs in trained]
+    seconds = [duration(round(fmean(run.training.seconds for run in runs), 1)) for runs in trained]
+    lines.append([f"parameters ({task_name(first)})", *(text for size in sizes for text in (size, ""))])
+    lines.append([f"trained for ({task_name(first)})", *(text for time in seconds for text in (time, ""))])
     caption = (
         "Puzzles solved exactly (on ARC-AGI, by one of two answers), in percent of n with 95% intervals, after 16 "
         f"supervision steps. {SIDES} {QUOTED}: quoted by the paper, not run there. Profile `{profile}`, "
         f"written by `serrm headline --profile {profile} --write {target}`."
     )
-    return "\n".join([*written, "", caption])
+    return "\n".join([*map(markdown_line, lines), "", caption])
+
+
+def _both(cell: Comparison) -> tuple[str, str]:
+    """Our score and the paper's."""
+    paper = escape_markdown(str(cell.paper)) + QUOTED * cell.paper.is_quoted
+    return escape_markdown(_ours(cell)), paper
 
 
 def _runs_of(column: PaperColumn, results: Results) -> list[Evaluation]:
