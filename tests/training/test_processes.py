@@ -87,13 +87,13 @@ def test_two_processes_train_as_one(cell: TrainCell, arrays: Path, tmp_path: Pat
 def test_two_processes_stop_and_one_goes_on(
     make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cell = make_cell(model=SHALLOW, train={**FIFTY, "steps": 400})
+    cell = make_cell(model=SHALLOW, train={**FIFTY, "steps": 100})
 
     def stop(record: Record) -> None:
         if record["step"] == 3:
             signal.raise_signal(signal.SIGTERM)
 
-    with pytest.raises(Interrupted, match=r"stopped at step .* of 400; resume with the same command"):
+    with pytest.raises(Interrupted, match=r"stopped at step .* of 100; resume with the same command"):
         two = Execution(device="cpu", processes=2)
         train(cell, arrays, tmp_path / "run", tmp_path / "scratch", two, stop)
     assert not (tmp_path / "run").exists()
