@@ -9,6 +9,7 @@ from matplotlib.mathtext import MathTextParser
 
 from serrm.puzzles.arc.canvas import encode
 from serrm.puzzles.maze.grid import parse_maze
+from serrm.reporting.paper import load_paper
 from serrm.reporting.report import build_report
 from serrm.reporting.results import load_results
 from serrm.reporting.settings import CellSettings
@@ -172,6 +173,33 @@ FULL_FILES = [
 ]
 
 
+def paper_files():
+    """Metric files that hold what the paper's tables print; intervals that it does not print are Wilson's."""
+    found = {}
+    for table in load_paper().score_tables.values():
+        for row in table.rows:
+            for key, cell in row.cells.items():
+                column = table.columns[key]
+                numbers = [None if each is None else float(each) / 100 for each in cell.numbers]
+                sets = found.setdefault((column.task, row.variant_of(key)), {})
+                if numbers[0] is None:
+                    sets.setdefault(column.set, {"status": "cannot_extrapolate", "reason": REASON})
+                    continue
+                num, names = cell.num or column.num, [f"{column.metric}{end}" for end in ("", "_lo", "_hi")]
+                if numbers[1] is None:
+                    numbers[1:] = wilson(numbers[0] * num, num)
+                if "steps" not in sets.get(column.set, {}):
+                    sets[column.set] = scored(num, {})
+                steps = sets[column.set]["steps"].setdefault(str(column.steps), {})
+                if column.metric not in steps:
+                    steps |= dict(zip(names, numbers, strict=True))
+    return [
+        metric_file(task, variant, 0, "se_rrm" if "se_rrm" in variant else "trm", sets, [{}] * 3)
+        for (task, variant), sets in found.items()
+        if variant
+    ]
+
+
 def cells_of(files):
     return [(file["task"], file["model"], file["seed"]) for file in files]
 
@@ -294,6 +322,11 @@ def load(tmp_path):
 def report(load):
     """Metric files as a report."""
     return lambda files: build_report("test", *load(files))
+
+
+@pytest.fixture(name="paper_files")
+def _paper_files():
+    return paper_files()
 
 
 @pytest.fixture

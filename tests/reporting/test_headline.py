@@ -101,6 +101,8 @@ def test_only_what_ran_is_on_the_page_ours_beside_the_papers(metrics, cells):
         "171,264",
         "cannot extrapolate",
         "--profile test --write README.md",
+        "Sudoku 16×16, 44 blanks (paper: about 164), n 32",
+        "Our puzzles: Sudoku: generated 9×9 puzzles with 30 to 45 clues.",
     ):
         assert words in table
 
@@ -120,6 +122,7 @@ def test_headline_shows_what_ran_beside_the_paper(metrics, cells, tmp_path):
     assert "93.73" in text
     assert "cannot extrapolate" in text
     assert "HRM" not in text
+    assert "Data (SE-RRM, TRM, se_rrm_wide): generated 9×9 puzzles with 30 to 45 clues" in text
     assert text.rstrip().endswith(str(tmp_path / "tables"))
     assert "\x1b" not in text
     assert "\x1b" in headline("test", cells, metrics, [], is_terminal=True)

@@ -81,6 +81,28 @@ def test_notes_say_what_ours_were_measured_on(table):
     assert any(note.startswith("se_rrm_wide (seed 0): se_rrm with 171,264 parameters") for note in notes)
 
 
+def test_the_puzzles_of_each_size_are_described(table):
+    blanks = "9×9 44 blanks, 16×16 44 blanks (paper: about 164), 25×25 44 blanks (paper: about 123)"
+    assert f"Sudoku puzzles, on average: {blanks}." in [note.text for note in table.notes]
+
+
+def test_what_the_paper_has_bold_is_bold(table):
+    assert "| **93.73 (93.66–93.81)** |" in to_markdown(table)
+    assert r"$\mathbf{93.73}^{(\text{93.66--93.81})}$" in to_latex(table)
+    assert "Bold: the best recurrent model, as the paper marks it." in [note.text for note in table.notes]
+    bold = [
+        sum(cell.is_bold for row in each.rows for cell in row.cells.values()) for each in PRINTED.values()
+    ]
+    assert bold[:6] == [6, 8, 3, 1, 2, 2] and not any(bold[6:])
+
+
+@pytest.mark.parametrize("number", ["A5", "A6"])
+def test_no_remark_promises_a_row_that_is_hidden(number, results):
+    table = build_table(number, PRINTED[number], results)
+    assert any(note.text.endswith("a row of its own where it was run.") for note in table.notes)
+    assert not any("aligned" in f"{row.name} {row.attributes}" for row in table.models)
+
+
 def test_an_optional_row_appears_where_it_was_run(metrics, cells):
     source = json.loads((metrics / "sudoku-trm-s0.json").read_text(encoding="utf-8"))
     (metrics / "sudoku-trm_mlp-s0.json").write_text(
@@ -112,7 +134,8 @@ def test_third_parties_have_a_line_of_their_own(full_results):
     assert not any(cell.others for cell in rows_of(table)["SE-RRM"])
     assert "|  | others | 41 to 43 | 3.3 to 10 | 75 to 84 |" in to_markdown(table)
     assert r" & others & 41 to 43 & 3.3 to 10 & 75 to 84 \\" in to_latex(table)
-    assert any(note.text.startswith("Others:") for note in table.notes)
+    (note,) = (note.text for note in table.notes if note.text.startswith("Others:"))
+    assert "github.com/SamsungSAILMontreal/TinyRecursiveModels/issues/42" in note
 
 
 def test_extensions_show_what_the_paper_does_not_print(full_results):

@@ -30,6 +30,24 @@ def test_ways_of_spending_steps_stand_beside_fixed_depth(tables, full_files, che
     check_latex(to_latex(table), 7)
 
 
+def test_every_table_of_scores_says_which_puzzles(report, full_files):
+    """A set that stands in for another must not pass for it anywhere."""
+    for file in full_files:
+        file["data"]["source"] = f"a substitute for {file['task']}"
+    tables = report(full_files).tables
+    for number, task in (
+        ("1", "sudoku"),
+        ("2", "sudoku"),
+        ("2-effort", "sudoku"),
+        ("3", "maze"),
+        ("3-mazes", "maze"),
+    ):
+        assert f"a substitute for {task}" in to_markdown(tables[number]), number
+    assert "Data (SE-RRM on Sudoku): a substitute" in to_markdown(tables["2-effort"])
+    for number in ("runs", "claims", "3-demonstrations"):
+        assert "a substitute for arc\\_agi\\_1" in to_markdown(tables[number]), number
+
+
 def test_pairs_reproduced_stand_beside_pass_at_k(tables, full_files, check_latex):
     table = tables(full_files)["3-demonstrations"]
     first, last = table.rows[:2]

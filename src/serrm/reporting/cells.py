@@ -33,6 +33,7 @@ class Reading:
     interval: IntervalKind | None = None
     is_quoted: bool = False
     marks: tuple[str, ...] = ()
+    is_bold: bool = False
 
     @property
     def all_marks(self) -> tuple[str, ...]:
@@ -121,7 +122,7 @@ def paper_reading(cell: PaperCell | None, column: PaperColumn) -> Reading:
     value, lo, hi = cell.numbers
     num, interval = cell.num or column.num, None if lo is None else cell.interval or column.interval
     sides = (value, lo, hi, None, 1, num, interval)
-    return Reading("", *sides, cell.quoted, cell.marks)
+    return Reading("", *sides, cell.quoted, cell.marks, cell.is_bold)
 
 
 def _percent(fraction: float) -> Decimal:

@@ -1,26 +1,51 @@
 """Checks of those claims that need more than a comparison of scores: margins, depths, counts, permutations, samples."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
-from serrm.reporting.evidence import BASELINES, NOTHING_SOLVED, SE_RRM, Evidence, Finding, missing, said
+from serrm.reporting.evidence import (
+    BASELINES,
+    FAILS,
+    HOLDS,
+    LEVEL,
+    SE_RRM,
+    UNTESTED,
+    Evidence,
+    Finding,
+    Verdict,
+    missing,
+    said,
+    weakest,
+)
 from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, RefusedSet
 
 LARGER: Final = {"16x16": 16, "25x25": 25}
 ALL: Final = (SE_RRM, *BASELINES)
+# The rows of table A6, by model.
+CONFIGURATIONS: Final = (
+    (SE_RRM, "se_rrm_rope", "se_rrm_trm_hyperparameters"),
+    (
+        *("trm", "trm_random_halting", "trm_rope2d_published"),
+        *("trm_rope2d_random_halting_published", "trm_matched_published"),
+    ),
+)
 
 
 def _margins(evidence: Evidence) -> Finding:
-    texts, holds = [], True
+    texts, verdicts = [], []
     for metric, least in (("fsr", 11), ("gpa", 7)):
-        scores = evidence.scores("sudoku", (*ALL, "trm_mlp"), metric)
-        if not {*ALL} <= {each.variant for each in scores}:
+        scores = evidence.scores("sudoku", ALL, metric)
+        if len(scores) < len(ALL):
             return missing("SE-RRM, TRM and HRM on 9×9")
         ours, best = scores[0], max(scores[1:], key=lambda score: score.value)
-        holds &= ours.value - best.value > least
+        is_wide, can_be = ours.value - best.value > least, ours.high - best.low > least
+        verdicts.append(ours.leads(best) if is_wide else LEVEL if can_be else FAILS)
         texts.append(f"{metric.upper()}: {said([ours, best])}; margin {ours.value - best.value} points")
-    return Finding(holds, ". ".join(texts) + ".")
+    mixer = evidence.score("sudoku", "trm_mlp", "fsr")
+    texts += [f"Not among the paper's baselines: {mixer}"] if mixer else []
+    return Finding(weakest(verdicts), ". ".join(texts) + ".")
 
 
 def _larger_grids(evidence: Evidence) -> Finding:
@@ -33,8 +58,12 @@ def _larger_grids(evidence: Evidence) -> Finding:
         f"{set_name(name)}: {score}, {100 / LARGER[name]:.2f} by chance" for name, (score,) in scores.items()
     )
     also = " HRM and TRM cannot take these sizes." if refused and all(refused) else ""
-    is_above_chance = all(float(score.low) > 100 / LARGER[name] for name, (score,) in scores.items())
-    return Finding(is_above_chance and all(refused), f"GPA on {text}.{also}")
+    verdicts = [_above(100 / LARGER[name], score.low, score.high) for name, (score,) in scores.items()]
+    return Finding(weakest(verdicts) if all(refused) else FAILS, f"GPA on {text}.{also}")
+
+
+def _above(chance: float, low: Decimal, high: Decimal) -> Verdict:
+    return HOLDS if low > chance else LEVEL if high >= chance else FAILS
 
 
 def _more_steps(evidence: Evidence) -> Finding:
@@ -47,53 +76,57 @@ def _more_steps(evidence: Evidence) -> Finding:
     assert before is not None and after is not None
     text = f"FSR after {first} and {last} steps: {said([before, after])}."
     if not beyond:
-        return Finding(None, f"{text} Deeper than in training was not evaluated.")
-    return Finding(after.is_ahead_of(before), text)
+        return Finding(UNTESTED, f"{text} Deeper than in training was not evaluated.")
+    return Finding(after.leads(before), text)
 
 
 def _every_depth(evidence: Evidence) -> Finding:
     depths = sorted(set.intersection(*(set(evidence.depths(each)) for each in ALL)))
     if not depths:
         return missing("SE-RRM, TRM and HRM on 9×9")
-    ahead: dict[bool, list[str]] = {True: [], False: []}
+    found: dict[Verdict, list[str]] = {HOLDS: [], LEVEL: [], FAILS: []}
     for depth in depths:
         ours, *others = (evidence.score("sudoku", each, "fsr", steps=depth) for each in ALL)
         assert ours is not None
-        is_ahead = all(each is not None and ours.is_ahead_of(each) for each in others)
-        ahead[is_ahead].append(str(depth))
-    text = f"Ahead of both at {', '.join(ahead[True]) or 'no'} steps"
-    return Finding(
-        not ahead[False], f"{text}; not at {', '.join(ahead[False])}." if ahead[False] else f"{text}."
-    )
+        found[ours.leads(*(each for each in others if each is not None))].append(str(depth))
+    text = f"Ahead of both at {', '.join(found[HOLDS]) or 'no'} steps"
+    for verdict, words in ((LEVEL, "not separated"), (FAILS, "behind one")):
+        text += f"; {words} at {', '.join(found[verdict])}" if found[verdict] else ""
+    return Finding(weakest(verdict for verdict, at in found.items() if at), f"{text}.")
 
 
 def _augmentations(evidence: Evidence) -> Finding:
-    texts, verdicts, solved = [], [], False
+    texts, verdicts = [], []
     for task in ("arc_agi_1", "arc_agi_2"):
         scores = evidence.scores(task, ALL, "pass_at_2")
         if len(scores) < 2 or scores[0].variant != SE_RRM:
             continue
         settings = {each.variant: evidence.settings.here[task, each.variant] for each in scores}
         counts = {name: int(cell["arrays"]["num_augmentations"]) for name, cell in settings.items()}
-        verdicts.append(_is_least(counts) and not any(each.is_ahead_of(scores[0]) for each in scores[1:]))
-        solved |= any(score.value for score in scores)
-        texts.append(f"{task_name(task)}: augmentations {_counts(counts)}; pass@2 {said(scores)}")
+        text = f"{task_name(task)}: augmentations {_counts(counts)}; pass@2 {said(scores)}"
+        if not _is_least(counts):
+            verdict, text = UNTESTED, f"{text}; {model_name(SE_RRM)} was not given fewer"
+        elif not any(score.value for score in scores):
+            verdict, text = UNTESTED, f"{text}; nothing solved, which compares nothing"
+        else:
+            verdict = FAILS if any(each.is_ahead_of(scores[0]) for each in scores[1:]) else HOLDS
+        verdicts.append(verdict)
+        texts.append(text)
     if not verdicts:
         return missing("SE-RRM and another model on ARC-AGI")
-    text = ". ".join(texts) + "."
-    return Finding(all(verdicts), text) if solved else Finding(None, f"{text} {NOTHING_SOLVED}")
+    return Finding(weakest(verdicts), ". ".join(texts) + ".")
 
 
 def _parameters(evidence: Evidence) -> Finding:
-    texts, verdicts = [], []
+    texts = []
     for task in evidence.tasks:
         counts = {run.model: run.model_info.parameters for run in evidence.first_runs(task, ALL)}
         if SE_RRM in counts and len(counts) > 1:
-            verdicts.append(_is_least(counts))
             texts.append(f"{task_name(task)}: {_counts(counts)}")
-    if not verdicts:
+    if not texts:
         return missing("SE-RRM beside another model")
-    return Finding(all(verdicts), "; ".join(texts) + ". Task-type embeddings are not counted.")
+    why = "Task-type embeddings are not counted. These sizes are settings, chosen and not found."
+    return Finding(UNTESTED, f"{'; '.join(texts)}. {why}")
 
 
 def _is_least(counts: dict[str, int]) -> bool:
@@ -112,7 +145,25 @@ def _permutation(evidence: Evidence) -> Finding:
         f"{task_name(run.task)}: {part.counts('the same', 'logits differ by at most {:.1e}')}"
         for run, part in found
     ]
-    return Finding(all(part.num_identical == part.num_pairs for _, part in found), "; ".join(texts) + ".")
+    is_exact = all(part.num_identical == part.num_pairs for _, part in found)
+    return Finding(HOLDS if is_exact else FAILS, "; ".join(texts) + ".")
+
+
+def _configurations(evidence: Evidence) -> Finding:
+    """SE-RRM at its worst configuration against TRM at its worst, on Sudoku and on mazes."""
+    texts, verdicts = [], []
+    for task in ("sudoku", "maze"):
+        ours, theirs = (evidence.scores(task, variants, "fsr") for variants in CONFIGURATIONS)
+        if len(ours) < 2 or len(theirs) < 2:
+            verdicts.append(UNTESTED)
+            continue
+        lowest = [min(scores, key=lambda score: score.value) for scores in (ours, theirs)]
+        verdicts.append(lowest[0].leads(lowest[1]))
+        counts = f"the lowest of {len(ours)} configurations of SE-RRM and of {len(theirs)} of TRM"
+        texts.append(f"{task_name(task)}, {counts}: {said(lowest)}")
+    if not texts:
+        return missing("several configurations of SE-RRM and of TRM")
+    return Finding(weakest(verdicts), ". ".join(texts) + ".")
 
 
 def _data_efficient(evidence: Evidence) -> Finding:
@@ -129,15 +180,19 @@ def _data_efficient(evidence: Evidence) -> Finding:
         if any(metric not in point for run in runs for point in run.learning_curve or ({},)):
             continue
         for run in others:
-            target = _best(run, metric)
+            target, name = _best(run, metric), METRIC_NAMES[metric].lower()
+            if not target:
+                texts.append(f"{task_name(task)}: {name} of {model_name(run.model)} 0.0%, not compared")
+                continue
             mine, theirs = (samples_to_reach(each, metric, target) for each in (ours, run))
-            verdicts.append(mine is not None and theirs is not None and mine < theirs)
+            assert theirs is not None
+            is_later = mine is None or mine > theirs
+            verdicts.append(FAILS if is_later else LEVEL if mine == theirs else HOLDS)
             counts = f"{model_name(SE_RRM)} {_samples(mine)}, {model_name(run.model)} {_samples(theirs)}"
-            name = METRIC_NAMES[metric].lower()
             texts.append(f"{task_name(task)}: {why}{name} {100 * target:.1f}% after {counts}")
-    if not verdicts:
+    if not texts:
         return missing("learning curves of SE-RRM beside another model")
-    return Finding(all(verdicts), "; ".join(texts) + ".")
+    return Finding(weakest(verdicts or [UNTESTED]), "; ".join(texts) + ".")
 
 
 def samples_to_reach(run: Evaluation, metric: str, target: float) -> int | None:
@@ -163,4 +218,5 @@ CHECKS: Final[dict[str, Callable[[Evidence], Finding]]] = {
     "parameters": _parameters,
     "permutation": _permutation,
     "data_efficient": _data_efficient,
+    "configurations": _configurations,
 }

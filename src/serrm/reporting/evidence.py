@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from serrm.reporting.cells import Reading, our_reading
 from serrm.reporting.names import model_name
@@ -15,19 +15,29 @@ PAPER_SETS: Final = {"sudoku": "9x9", "maze": "30x30"}  # of ARC-AGI "evaluation
 HEADLINE_STEPS: Final = 16
 SE_RRM: Final = "se_rrm"
 BASELINES: Final = ("trm", "hrm")
-NOTHING_SOLVED: Final = "Nothing was solved, which compares nothing."
+
+Verdict = Literal["holds here", "not separated here", "does not hold here", "not tested here"]
+HOLDS: Final[Verdict] = "holds here"
+LEVEL: Final[Verdict] = "not separated here"
+FAILS: Final[Verdict] = "does not hold here"
+UNTESTED: Final[Verdict] = "not tested here"
 
 
 class Finding(NamedTuple):
-    """What our results say on a claim: None where they say nothing, and the numbers in words."""
+    """What our results say on a claim, and the numbers in words."""
 
-    holds: bool | None
+    verdict: Verdict
     ours: str
 
 
 def missing(what: str) -> Finding:
     """The finding on a claim for which a model or a set was not run."""
-    return Finding(None, f"Not run: {what}.")
+    return Finding(UNTESTED, f"Not run: {what}.")
+
+
+def weakest(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a claim of several parts: one that fails refutes it, an untested one leaves no "holds"."""
+    return max(verdicts, key=(HOLDS, UNTESTED, LEVEL, FAILS).index)
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,13 @@ class Score:
     def is_ahead_of(self, other: "Score") -> bool:
         """Whether the interval lies wholly above the other's."""
         return self.low > other.high
+
+    def leads(self, *others: "Score") -> Verdict:
+        """The verdict on being ahead of all others; overlapping intervals are not separated."""
+        return weakest(
+            HOLDS if self.is_ahead_of(other) else FAILS if other.is_ahead_of(self) else LEVEL
+            for other in others
+        )
 
     def __str__(self) -> str:
         return f"{model_name(self.variant)} {self.reading}"

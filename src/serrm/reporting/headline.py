@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from serrm.reporting.cells import NOT_RUN, QUOTED, Comparison, Reading, part_of
 from serrm.reporting.files import between_markers
 from serrm.reporting.names import HEADLINE, duration, model_name, set_name, task_name
-from serrm.reporting.notes import ARROWS, SIDES
+from serrm.reporting.notes import ARROWS, SIDES, blanks, called, data_notes
 from serrm.reporting.paper import PaperColumn, load_paper
 from serrm.reporting.results import Evaluation, Results, all_runs, load_language_models, load_results
 from serrm.reporting.tables import Row, build_table
@@ -53,6 +53,8 @@ def headline(
         file=text, width=width, highlight=False, force_terminal=is_terminal, no_color=not is_terminal
     )
     console.print(grid)
+    for note in data_notes(called({key: seeds for key, seeds in results.items() if key[0] == "sudoku"})):
+        console.print(f"  {note.text}", markup=False, soft_wrap=True)
     for place in places:
         console.print(f"  {place}", markup=False, soft_wrap=True)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
@@ -95,10 +97,12 @@ def page_table(profile: str, cells: Cells, results: Results, target: str) -> str
     seconds = [duration(round(fmean(run.training.seconds for run in runs), 1)) for runs in trained]
     lines.append([f"parameters ({task_name(first)})", *(text for size in sizes for text in (size, ""))])
     lines.append([f"trained for ({task_name(first)})", *(text for time in seconds for text in (time, ""))])
+    sources = dict.fromkeys((task_name(run.task), run.data.source) for run in all_runs(results))
+    puzzles = escape_markdown(" ".join(f"{task}: {source}." for task, source in sources))
     caption = (
         "Puzzles solved exactly (on ARC-AGI, by one of two answers), in percent of n with 95% intervals, after 16 "
-        f"supervision steps. {SIDES} {QUOTED}: quoted by the paper, not run there. Profile `{profile}`, "
-        f"written by `serrm headline --profile {profile} --write {target}`."
+        f"supervision steps. {SIDES} {QUOTED}: quoted by the paper, not run there. Our puzzles: {puzzles} "
+        f"Profile `{profile}`, written by `serrm headline --profile {profile} --write {target}`."
     )
     return "\n".join([*map(markdown_line, lines), "", caption])
 
@@ -122,6 +126,7 @@ def _heading(column: PaperColumn, runs: Sequence[Evaluation], cells: Sequence[Co
         other = "" if sizes == {column.set} else f" (paper: {set_name(column.set)})"
         name = f"{name} {', '.join(map(set_name, sorted(sizes)))}{other}"
     ours, paper = _numbers(cell.ours for cell in cells), _numbers(cell.paper for cell in cells)
+    name += f", {number}" if (number := blanks(column, runs)) else ""
     counts = [f"n {ours}"] * bool(ours) + [f"paper {paper}"] * bool(paper)
     return f"{escape_markdown(name)}, {'; '.join(counts)}"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from serrm.reporting.cells import QUOTED, Comparison, part_of
-from serrm.reporting.names import duration, set_name, task_name
-from serrm.reporting.paper import PaperRow, ScoreTable
+from serrm.reporting.names import duration, model_name, set_name, task_name
+from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable, ThirdParty, load_paper
 from serrm.reporting.results import Evaluation, RefusedSet, Results
 
 ARROWS = {"": "", "above": "↑", "below": "↓"}
@@ -33,11 +33,13 @@ def notes_of(
     asked = {name: seeds for name, seeds in runs.items() if seeds[0].is_asked}
     return (
         *(Note(text, mark) for mark, text in (paper.footnotes | paper.remarks).items() if mark in marks),
-        *_legend(paper, comparisons),
+        *_legend(paper, rows, comparisons),
         *_sizes(paper),
         *_other_sizes(paper, runs),
+        *_blanks(paper, runs),
         *_refusals(runs, {column.set for column in paper.columns.values()}),
         *(Note(f"{who}: {said}") for said, who in _grouped(_own_notes(asked))),
+        *data_notes(runs),
         *run_notes({name: seeds for name, seeds in runs.items() if name not in asked}),
     )
 
@@ -45,15 +47,41 @@ def notes_of(
 def run_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
     """What the evaluations of each model, by what it is called, were trained and measured on."""
     each = [(name, run) for name, seeds in runs.items() for run in seeds]
-    data = [(f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name) for name, run in each]
     recipes = [(" ".join(map(_sentence, run.deviations)), name) for name, run in each if run.deviations]
     texts = (
         *(_model(name, seeds) for name, seeds in runs.items()),
-        *(f"Data ({who}): {source}" for source, who in _grouped(data)),
         *(f"Differs from the paper's recipe ({who}): {said}" for said, who in _grouped(recipes)),
         *(f"{who}: {said}" for said, who in _grouped(_own_notes(runs))),
     )
     return tuple(Note(text, about_runs=True) for text in texts)
+
+
+def data_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
+    """Where the puzzles of each model come from, trained on and scored: beneath every table of scores."""
+    data = [
+        (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name)
+        for name, seeds in runs.items()
+        for run in seeds
+        if not run.is_asked
+    ]
+    return tuple(Note(f"Data ({who}): {source}") for source, who in _grouped(data))
+
+
+def called(results: Results) -> dict[str, list[Evaluation]]:
+    """All evaluations by what notes on all of them call them."""
+    has_one_task = len({task for task, _ in results}) == 1
+    return {
+        model_name(variant) + ("" if has_one_task else f" on {task_name(task)}"): seeds
+        for (task, variant), seeds in results.items()
+    }
+
+
+def blanks(column: PaperColumn, runs: Iterable[Evaluation]) -> str:
+    """Our mean number of blanks in a Sudoku puzzle, beside the paper's where it is known; empty if ours is not."""
+    parts = [run.scored.get(column.set) for run in runs if run.task == column.task == "sudoku"]
+    numbers = [f"{part.num_blank / part.num_puzzles:.0f}" for part in parts if part and part.num_blank]
+    paper = f" (paper: {column.blanks})" if column.blanks else ""
+    return f"{' or '.join(dict.fromkeys(numbers))} blanks{paper}" if numbers else ""
 
 
 def _runs(paper: ScoreTable, rows: Sequence[PaperRow], results: Results) -> dict[str, list[Evaluation]]:
@@ -72,7 +100,7 @@ def _runs(paper: ScoreTable, rows: Sequence[PaperRow], results: Results) -> dict
     }
 
 
-def _legend(paper: ScoreTable, comparisons: Sequence[Comparison]) -> Iterable[Note]:
+def _legend(paper: ScoreTable, rows: Sequence[PaperRow], comparisons: Sequence[Comparison]) -> Iterable[Note]:
     if any(cell.paper.is_quoted for cell in comparisons):
         yield Note("Quoted by the paper from the model's own paper, not run there.", QUOTED)
     if any(cell.ours.value is not None for cell in comparisons):
@@ -85,8 +113,17 @@ def _legend(paper: ScoreTable, comparisons: Sequence[Comparison]) -> Iterable[No
         )
     if any(cell.side for cell in comparisons):
         yield Note(SIDES)
-    if any(cell.others for cell in comparisons):
-        yield Note("Others: what third parties report who trained the model themselves, lowest to highest.")
+    if any(cell.paper.is_bold for cell in comparisons):
+        yield Note("Bold: the best recurrent model, as the paper marks it.")
+    if others := _third_parties(paper, rows):
+        places = _join(place for each in others for place in each.found_at)
+        text = "Others: what third parties report who trained the model themselves, lowest to highest"
+        yield Note(f"{text} (some of it at {places})." if places else f"{text}.")
+
+
+def _third_parties(paper: ScoreTable, rows: Sequence[PaperRow]) -> list[ThirdParty]:
+    cells = ((row.variant_of(key), column) for row in rows for key, column in paper.columns.items())
+    return [each for cell in cells if (each := load_paper().others(*cell))]
 
 
 def _sizes(paper: ScoreTable) -> Iterable[Note]:
@@ -117,6 +154,15 @@ def _other_sizes(paper: ScoreTable, runs: dict[str, list[Evaluation]]) -> Iterab
         if run.task == column.task and part is not None and name != column.set
     ]
     return (Note(text) for text in dict.fromkeys(said))
+
+
+def _blanks(paper: ScoreTable, runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+    """How many blanks the Sudoku puzzles of each size have, which tells how hard they are."""
+    columns = {column.set: column for column in reversed(paper.columns.values())}
+    every = [run for seeds in runs.values() for run in seeds]
+    said = [f"{set_name(name)} {text}" for name, column in columns.items() if (text := blanks(column, every))]
+    if said:
+        yield Note(f"Sudoku puzzles, on average: {', '.join(reversed(said))}.")
 
 
 def _refusals(runs: dict[str, list[Evaluation]], sets: set[str]) -> Iterable[Note]:

@@ -16,10 +16,10 @@ from serrm.reporting.claims import tally
 from serrm.reporting.examples import Shown
 from serrm.reporting.inline import inline_svg
 from serrm.reporting.names import HEADLINE, METRIC_NAMES, duration, model_name, set_name, task_name
-from serrm.reporting.notes import ARROWS, run_notes
+from serrm.reporting.notes import ARROWS, called, data_notes, run_notes
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import Report
-from serrm.reporting.results import Evaluation, Results, all_runs
+from serrm.reporting.results import all_runs
 
 TEMPLATE: Final = "report.html.j2"
 # What each figure shows, for those who cannot see it; the numbers are in the table or the runs that it names.
@@ -54,7 +54,7 @@ def render_page(
             (name, [*part]) for name, part in groupby(columns, lambda each: each.group)
         ],
     }
-    runs, paper = all_runs(report.results), load_paper()
+    runs, every, paper = all_runs(report.results), called(report.results), load_paper()
     return page.get_template(TEMPLATE).render(
         report=report,
         examples=examples,
@@ -69,7 +69,7 @@ def render_page(
         summary=[_summary(report, task) for task in dict.fromkeys(run.task for run in runs)],
         total_time=duration(sum(run.training.seconds for run in runs)),
         num_runs=len(runs),
-        notes=[note.text for note in run_notes(_called(report.results))],
+        notes=[note.text for note in (*data_notes(every), *run_notes(every))],
         hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs if run.data.hash),
         third_party=[
             (model_name(each.variant), f"{task_name(each.task)}, {METRIC_NAMES[each.metric].lower()}", each)
@@ -103,15 +103,6 @@ def _summary(report: Report, task: str) -> Summary:
     of_set = "9x9" if "9x9" in sets else next(iter(sets))
     shown = "" if of_set == "evaluation" else set_name(of_set)
     return Summary(task_name(task), METRIC_NAMES[HEADLINE.get(task, "fsr")], shown, tuple(scores))
-
-
-def _called(results: Results) -> dict[str, list[Evaluation]]:
-    """All evaluations by what the notes call them."""
-    has_one_task = len({task for task, _ in results}) == 1
-    return {
-        model_name(variant) + ("" if has_one_task else f" on {task_name(task)}"): seeds
-        for (task, variant), seeds in results.items()
-    }
 
 
 def _grouped(header: Sequence[str]) -> list[tuple[str, list[str]]]:

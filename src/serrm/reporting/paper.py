@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
+BOLD = re.compile(r"\*\*(?P<text>.*)\*\*")
 
 IntervalKind = Literal["wilson", "rounded_down", "continuity", "blank_cells"]
 
@@ -26,9 +27,10 @@ class _Marked(_Frozen):
 
 
 class PaperCell(_Marked):
-    """One cell as printed, in percent; empty where the paper prints a dash."""
+    """One cell as printed, in percent; empty where the paper prints a dash, `**` around it where it is bold."""
 
     printed: str = Field(default="", pattern=rf"^({PRINTED.pattern})?$")
+    is_bold: bool = False
     quoted: bool = False
     num: int | None = None
     interval: IntervalKind | None = None
@@ -37,7 +39,10 @@ class PaperCell(_Marked):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, cell: Any) -> Any:
-        return {"printed": cell} if isinstance(cell, str) else cell
+        data = {"printed": cell} if isinstance(cell, str) else cell
+        if isinstance(data, dict) and (bold := BOLD.fullmatch(str(data.get("printed")))):
+            return data | {"printed": bold["text"], "is_bold": True}
+        return data
 
     @property
     def numbers(self) -> tuple[Decimal | None, Decimal | None, Decimal | None]:
@@ -51,7 +56,8 @@ class PaperCell(_Marked):
 class PaperColumn(_Marked):
     """A column: its heading, the paper's number of puzzles, and where our metric files hold its score.
 
-    One that `takes_other_sizes` shows the only set of its task where we scored no set of the paper's size.
+    One that `takes_other_sizes` shows the only set of its task where we scored no set of the paper's size. `blanks` is
+    the paper's mean number of blanks in a puzzle, in words, where it is known.
     """
 
     group: str
@@ -63,6 +69,7 @@ class PaperColumn(_Marked):
     steps: int = 16
     num: int | None = None
     interval: IntervalKind | None = None
+    blanks: str = ""
 
 
 class PaperRow(_Marked):
@@ -144,13 +151,15 @@ class ThirdParty(_Frozen):
     steps: int = 16
     low: str
     high: str
+    found_at: tuple[str, ...] = ()
 
 
 class PaperCheck(_Frozen):
     """Scores to compare: of some models on some tasks or sets of one task, by a rule of `claims.RULES`.
 
     The first `needs` models have to be there (all, unless it says), and `least` in all. `what` names what is missing
-    where they are not. A comparison that `needs_solved` says nothing where every score is zero.
+    where they are not. A comparison that `needs_solved` says nothing where every score is zero. Models `beside`, which
+    the paper did not run, are shown and not judged.
     """
 
     tasks: tuple[str, ...]
@@ -162,6 +171,7 @@ class PaperCheck(_Frozen):
     rule: str
     what: str
     needs_solved: bool = False
+    beside: tuple[str, ...] = ()
 
     def has_enough(self, variants: Sequence[str]) -> bool:
         """Whether a place has scores of the models that are needed."""
@@ -169,12 +179,16 @@ class PaperCheck(_Frozen):
 
 
 class PaperClaim(_Frozen):
-    """What the paper says in words, its numbers for it, and the section where it does; how it is checked."""
+    """What the paper says in words, its numbers for it, and the section where it does; how it is checked.
+
+    One that is `over_baselines` compares SE-RRM with TRM or HRM, whose settings are part of the comparison.
+    """
 
     says: str
     paper: str
     section: str
     check: PaperCheck | None = None
+    over_baselines: bool = False
 
 
 class RelatedSystem(_Frozen):

@@ -64,6 +64,7 @@ class ScoredSet(_Part):
 
     status: Literal["scored"]
     num_puzzles: int
+    num_blank: int | None = None  # cells, of all puzzles together; of Sudoku
     steps: dict[int, dict[str, float]]
     demonstrations: Demonstrations | None = None  # of ARC-AGI
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from serrm.reporting.cells import DASH, NOT_RUN, percent
 from serrm.reporting.names import duration, model_name, set_name, task_name
-from serrm.reporting.notes import Note
+from serrm.reporting.notes import Note, called, data_notes
 from serrm.reporting.results import Effort, Evaluation, Results, ScoredSet, all_runs
 from serrm.reporting.tables import Table, Words
 
@@ -42,15 +42,24 @@ def word_tables(results: Results) -> Iterator[Table]:
     seeds = {run.name: f" (seed {run.seed})" if len(results[run.task, run.model]) > 1 else "" for run in runs}
     efforts = tuple(row for run in runs if run.efforts for row in _efforts(run, seeds[run.name]))
     others = [f"{model_name(run.model)} on {task_name(run.task)}" for run in runs if not run.efforts]
-    notes = (Note(f"At fixed depth alone: {', '.join(dict.fromkeys(others))}."),) if others else ()
+    notes: tuple[Note, ...] = (
+        (Note(f"At fixed depth alone: {', '.join(dict.fromkeys(others))}."),) if others else ()
+    )
+    notes += _data(results, [run for run in runs if run.efforts])
     nothing = (DASH, DASH, "adaptive depth, breadth", *[NOT_RUN] * 4)
     title, rows = "Depth that adapts, and breadth", efforts or (nothing,)
     yield Table("2-effort", title, EFFORTS_CAPTION, EFFORTS, rows, notes, bool(efforts))
     pairs = tuple(row for run in runs for row in _pairs(run, seeds[run.name]))
     nothing = (DASH, DASH, DASH, *[NOT_RUN] * 5)
     title, notes = "ARC-AGI: demonstration pairs reproduced", (Note(PAIRS_NOTE),) if pairs else ()
+    notes += _data(results, [run for run in runs if any(part.demonstrations for part in run.scored.values())])
     yield Table("3-demonstrations", title, PAIRS_CAPTION, PAIRS, pairs or (nothing,), notes, bool(pairs))
-    yield Table("runs", "What was run", RUNS_CAPTION, RUNS, tuple(map(_run, runs)))
+    yield Table("runs", "What was run", RUNS_CAPTION, RUNS, tuple(map(_run, runs)), _data(results, runs))
+
+
+def _data(results: Results, shown: list[Evaluation]) -> tuple[Note, ...]:
+    names = called(results).items()
+    return data_notes({name: seeds for name, seeds in names if any(run in shown for run in seeds)})
 
 
 def _efforts(run: Evaluation, seed: str) -> Iterator[Words]:

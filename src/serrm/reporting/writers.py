@@ -65,7 +65,7 @@ def _markdown(cell: Cell) -> str:
         case Row():
             return f"**{escape_markdown(cell.name)}**{_superscript(cell.marks)}"
         case Reading():
-            return f"{cell}{_superscript(cell.all_marks)}"
+            return f"{f'**{cell}**' if cell.is_bold else cell}{_superscript(cell.all_marks)}"
     if cell.ours.value is None:
         return f"*{cell.ours}*"
     return f"{cell.ours}{_seeds(cell.ours, ', ')}, n={cell.ours.num_puzzles:,} {ARROWS[cell.side]}".rstrip()
@@ -168,7 +168,8 @@ def _latex(cell: Cell) -> str:
 def _number(reading: Reading, below: str) -> str:
     spread = "" if reading.sd is None else rf" \pm {reading.sd}"
     interval = "" if reading.lo is None else rf"^{{(\text{{{reading.lo}--{reading.hi}}})}}"
-    return f"${reading.value}{spread}{interval}{below}$"
+    value = rf"\mathbf{{{reading.value}}}" if reading.is_bold else reading.value
+    return f"${value}{spread}{interval}{below}$"
 
 
 def _raised(marks: Sequence[str]) -> str:
