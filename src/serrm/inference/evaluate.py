@@ -114,7 +114,8 @@ def learning_curve(work: Work, arrays: Path, cell: EvaluateCell) -> Iterator[dic
     """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
     if work.settings.curve_puzzles == 0:
         return
-    headline = {"steps": (HEADLINE_STEPS,), "task_types": ("right",)}
+    num_steps = min(HEADLINE_STEPS, max(work.settings.steps))  # no deeper than the sets themselves
+    headline = {"steps": (num_steps,), "task_types": ("right",)}
     work = replace(work, settings=work.settings.model_copy(update=headline))
     fidelity = cell.fidelity.model_copy(update={"aggregated_voting": False})
     cell = cell.model_copy(update={"fidelity": fidelity})
@@ -125,5 +126,5 @@ def learning_curve(work: Work, arrays: Path, cell: EvaluateCell) -> Iterator[dic
                 "step": int(facts["step"]),
                 "samples": int(facts["samples"]),
                 "loss": float(facts["loss"]),
-                **scored["steps"][str(HEADLINE_STEPS)],
+                **scored["steps"][str(num_steps)],
             }
