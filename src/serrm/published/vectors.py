@@ -6,6 +6,7 @@ and the gradients of a first training step.
 """
 
 import json
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -29,7 +30,11 @@ TASK_TABLE = "inner.puzzle_emb.weights"
 Q_HEAD = "inner.q_head."
 LARGEST = 2**31  # number that a configuration may hold
 # What reading a damaged or foreign file may raise.
-UNREADABLE = (OSError, ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    *(OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, NotImplementedError),
+    *(SyntaxError, tokenize.TokenError),  # of NumPy's header, which is Python
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True)
