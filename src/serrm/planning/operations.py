@@ -34,7 +34,12 @@ def evaluation_operations(
         if can_take(cell, counts.side, side)
     )
     num = counts.tests[counts.side]
-    steps = HEADLINE_STEPS * cell.train.snapshots * min(settings.curve_puzzles, num) * (votes or 1)
+    steps = (
+        min(HEADLINE_STEPS, max(settings.steps))
+        * cell.train.snapshots
+        * min(settings.curve_puzzles, num)
+        * (votes or 1)
+    )
     steps += max(settings.steps) * min(settings.demonstration_pairs, counts.num_demonstrations)
     if cell.task in WITH_RULE:
         steps += _effort_steps(cell.task, settings, num)
