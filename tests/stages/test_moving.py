@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Project:
         shutil.copy2(ROOT / name, target)
     recipe = "profiles.ci.recipe.sudoku.se_rrm.train"
     grid = [{"tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}]
-    project.edit(TINY | {"profiles.ci.grid": grid, f"{recipe}.steps": 300, f"{recipe}.log_every": 50})
+    project.edit(TINY | {"profiles.ci.grid": grid, f"{recipe}.steps": 800, f"{recipe}.log_every": 100})
     for command in (["git", "init", "-q"], ["git", "add", "."], ["git", "commit", "-qm", "copy"]):
         assert project.run(*command).returncode == 0
     return project
@@ -102,20 +102,20 @@ def test_trained_elsewhere_in_pieces_the_pipeline_trains_nothing_again(
         result = chunk(bare_python, project, folder, "--seconds", str(CHUNK))
         codes.append(result.returncode)
         steps += [
-            int(step) for step in re.findall(r"^stopped at step (\d+) of 300", result.stderr, re.MULTILINE)
+            int(step) for step in re.findall(r"^stopped at step (\d+) of 800", result.stderr, re.MULTILINE)
         ]
     codes.append(chunk(bare_python, project, folder).returncode)
     assert codes == [75, 75, 0], result.stderr
-    assert 0 < steps[0] < steps[1] < 300
+    assert 0 < steps[0] < steps[1] < 800
     result = project.run(*SERRM, "unpack", str(folder))
-    assert result.returncode == 0 and "finished at step 300" in result.stdout, result.stderr
+    assert result.returncode == 0 and "finished at step 800" in result.stdout, result.stderr
     # A budget in which no step could be taken: nothing is trained.
     project.edit({"execution.max_seconds": 1e-9})
     assert project.repro() == cells("train", "se_rrm") | cells("evaluate", "se_rrm") | TABLES
     assert project.repro() == set()
     assert project.runs() == [(NAME, "FINISHED")]
     log = (project.root / "reports/ci/training" / f"{NAME}.csv").read_text().splitlines()
-    assert len(log) == 7
+    assert len(log) == 9
     assert {path.name for path in (project.root / "data/runs/ci" / NAME).iterdir()} >= {
         "model.safetensors",
         "snapshots",
