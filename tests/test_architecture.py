@@ -52,8 +52,8 @@ ALLOWED = {
     "config": {"arrays", "grid", "models", "settings", "sources", "training"},
     "resolve": {"arrays", "config", "datasets", "describe", "grid", "inference", "sources", "training"},
     "describe": {"config", "inference", "models", "sources"},
-    "grid_file": {"config", "reporting"},
-    "project": {"config", "files"},
+    "grid_file": {"config", "files"},
+    "project": {"config"},
     "display": {"published"},
     **{name: set() for name in ("extra", "store", "ui", *SUPPORT)},
     "__init__": {"solving"},  # when it is asked for

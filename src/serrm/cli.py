@@ -27,7 +27,8 @@ from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
 from serrm.extra import as_missing, need
-from serrm.project import check_profile, find_root, project_params, write_json
+from serrm.files import write_json
+from serrm.project import check_profile, find_root, project_params
 
 # The base of Typer's usage errors, which has no public name of its own in every version.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)

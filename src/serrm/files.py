@@ -1,9 +1,11 @@
-"""Files that appear whole or not at all; folders likewise are `data.manifest.new_directory`'s."""
+"""Files that appear whole or not at all; folders likewise are `manifest.new_directory`'s."""
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -18,3 +20,14 @@ def new_file(path: Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file under another name, then let it take its place."""
+    with new_file(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a value as an indented JSON file."""
+    write_whole(path, json.dumps(value, indent=2) + "\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serrm.config import grid_of
-from serrm.reporting.files import write_whole
+from serrm.files import write_whole
 
 GRID = "grid.yaml"
 Sections = dict[str, dict[str, Mapping[str, Any]]]

@@ -1,16 +1,12 @@
-"""The project around the current folder, as the commands find it: its root, its parameters, and its files.
+"""The project around the current folder, as the commands find it: its root and its parameters.
 
 Beside `cli` and apart from it, so that a command in a module of its own need not import the command line.
 """
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
-
-from serrm.files import new_file
 
 PARAMS = "params.yaml"
 PIPELINE = "dvc.yaml"
@@ -37,9 +33,3 @@ def check_profile(profile: str, root: Path) -> None:
     profiles = project_params(root)["profiles"]
     if profile not in profiles:
         raise typer.BadParameter(f"{profile!r} is none of {', '.join(profiles)}", param_hint="--profile")
-
-
-def write_json(target: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file that appears whole or not at all."""
-    with new_file(target) as partial:
-        partial.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

@@ -166,7 +166,7 @@ def _score(
 
 
 def _write(target: Path, value: Mapping[str, Any]) -> None:
-    from serrm.project import write_json
+    from serrm.files import write_json
 
     target.parent.mkdir(parents=True, exist_ok=True)
     write_json(target, value)

@@ -64,7 +64,8 @@ def bench(
 
 def replace_between(path: Path, name: str, text: str) -> None:
     """Put `text` between the markers of `name` in a Markdown file. ValueError if it has none."""
-    from serrm.reporting.files import between_markers, write_whole
+    from serrm.files import write_whole
+    from serrm.reporting.files import between_markers
 
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     write_whole(path, between_markers(path.read_text(encoding="utf-8"), begin, end, text))

@@ -24,7 +24,7 @@ def headline(
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
     from serrm.config import grid_of
-    from serrm.reporting.files import write_whole
+    from serrm.files import write_whole
     from serrm.reporting.headline import headline as headline_text
     from serrm.reporting.headline import replace_table
 

@@ -10,7 +10,8 @@ UPDATE = typer.Option(False, "--update", help="Expect from now on what was measu
 
 def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
     """Compare losses, scores and counts with regression/<profile>.json; exit code 1 if one is outside its tolerance."""
-    from serrm.project import check_profile, find_root, write_json
+    from serrm.files import write_json
+    from serrm.project import check_profile, find_root
     from serrm.reporting.regression import Expectations, changes_table, compare, measure, read_expectations
 
     root = find_root(Path.cwd())

@@ -79,7 +79,7 @@ def _print(rows: "list[Row]", title: str) -> None:
 
 def _save(rows: "list[Row]", title: str, target: Path) -> None:
     from serrm.drawing.picture import picture_svg
-    from serrm.reporting.files import write_whole
+    from serrm.files import write_whole
 
     svg = picture_svg(rows, title)
     target.parent.mkdir(parents=True, exist_ok=True)

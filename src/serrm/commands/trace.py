@@ -49,7 +49,7 @@ def write_picture(trace: Trace, path: Path, title: str = "") -> None:
     """
     from serrm.drawing.picture import picture_svg
     from serrm.drawing.raster import gif, png
-    from serrm.reporting.files import write_whole
+    from serrm.files import write_whole
 
     if path.suffix not in SUFFIXES:
         raise ValueError(f"a trace is written as {' or '.join(SUFFIXES)}, not as {path.suffix!r}")

@@ -14,7 +14,7 @@ from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_model, load_snapshot
 from serrm.inference.predict import Work
-from serrm.inference.settings import HEADLINE_STEPS, EvaluateCell
+from serrm.inference.settings import EvaluateCell
 from serrm.inference.studies import studies
 from serrm.inference.tasks import TASKS
 from serrm.kernels.accelerate import accelerate
@@ -114,9 +114,9 @@ def learning_curve(work: Work, arrays: Path, cell: EvaluateCell) -> Iterator[dic
     """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
     if work.settings.curve_puzzles == 0:
         return
-    num_steps = min(HEADLINE_STEPS, max(work.settings.steps))  # no deeper than the sets themselves
-    headline = {"steps": (num_steps,), "task_types": ("right",)}
-    work = replace(work, settings=work.settings.model_copy(update=headline))
+    num_steps = work.settings.curve_steps
+    of_curve = {"steps": (num_steps,), "task_types": ("right",)}
+    work = replace(work, settings=work.settings.model_copy(update=of_curve))
     fidelity = cell.fidelity.model_copy(update={"aggregated_voting": False})
     cell = cell.model_copy(update={"fidelity": fidelity})
     for path in work.loaded.snapshots:

@@ -11,7 +11,7 @@ from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays, tra
 from serrm.arrays.stream import Examples
 from serrm.inference.gallery import Gallery
 from serrm.inference.predict import Questions, Work, predict_batches
-from serrm.inference.settings import HEADLINE_STEPS, EvaluateSettings
+from serrm.inference.settings import EvaluateSettings
 from serrm.inference.tasks import TASKS
 from serrm.models.recurrence import CannotExtrapolate
 from serrm.scoring.metrics import SudokuTally, added_up
@@ -49,7 +49,7 @@ def parts_of(
     puzzles: PuzzleArrays, settings: EvaluateSettings
 ) -> list[tuple[PuzzleArrays, EvaluateSettings]]:
     """The set with its settings; where fewer puzzles go deeper, those, and the others at the usual steps."""
-    num, usual = settings.deep_puzzles, tuple(step for step in settings.steps if step <= HEADLINE_STEPS)
+    num, usual = settings.deep_puzzles, settings.usual_steps
     if num is None or num >= len(puzzles) or usual == settings.steps:
         return [(puzzles, settings)]
     rest = (puzzles.part(num), settings.model_copy(update={"steps": usual}))

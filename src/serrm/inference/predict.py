@@ -87,10 +87,8 @@ def predict_batches(
         for step, output in predict_outputs(
             model, tokens, asked.num_symbols, work.settings.steps, work.dtype, vectors, size
         ):
-            logits, halting = output.logits[: len(tokens)], output.halting
-            halting = None if halting is None else halting[: len(tokens)]
-            predicted = logits.argmax(-1).cpu().numpy().astype(np.uint8)
-            yield Predicted(start, batch, step, logits, halting, predicted)
+            predicted = output.logits.argmax(-1).cpu().numpy().astype(np.uint8)
+            yield Predicted(start, batch, step, output.logits, output.halting, predicted)
 
 
 def predict(
@@ -121,7 +119,7 @@ def predict_logits(
 ) -> Iterator[tuple[int, Float[Tensor, "B I K"]]]:
     """(step, logits) after each of the supervision steps asked for, ascending; `rows` as in `predict_outputs`."""
     for step, output in predict_outputs(model, tokens, num_symbols, steps, dtype, task_vectors, rows):
-        yield step, output.logits[: len(tokens)]
+        yield step, output.logits
 
 
 def predict_outputs(
@@ -133,10 +131,11 @@ def predict_outputs(
     task_vectors: Float[Tensor, "B W"] | None = None,
     rows: int | None = None,
 ) -> Iterator[tuple[int, StepOutput]]:
-    """(step, output) after each of the supervision steps asked for, ascending; rows behind the batch's are of no use.
+    """(step, output) after each of the supervision steps asked for, ascending.
 
-    `rows` is the size of whole batches: where networks are compiled, a smaller one is filled up to it.
+    `rows` is the size of whole batches: where networks are compiled, a smaller one is filled up to it, state included.
     """
+    num = len(tokens)
     if rows is not None and runs_compiled(model, dtype):
         tokens = filled_up(tokens, rows)
         task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
@@ -146,7 +145,8 @@ def predict_outputs(
             output = model(state, tokens, task_vectors)
         state = output.state
         if step in steps:
-            yield step, output
+            halting = None if output.halting is None else output.halting[:num]
+            yield step, output._replace(logits=output.logits[:num], halting=halting)
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:

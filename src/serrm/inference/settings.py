@@ -39,6 +39,16 @@ class EvaluateSettings(Settings):
     effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
     equivariance_pairs: NonNegativeInt = 0  # Sudoku: puzzles compared with their images under a permutation
 
+    @property
+    def usual_steps(self) -> tuple[int, ...]:
+        """Those of `steps` at which every puzzle is scored, however few go deeper."""
+        return tuple(step for step in self.steps if step <= HEADLINE_STEPS)
+
+    @property
+    def curve_steps(self) -> int:
+        """Supervision steps of a learning curve's points: no deeper than the sets themselves."""
+        return min(HEADLINE_STEPS, max(self.steps))
+
 
 class ScoringFidelity(Fidelity):
     """The faults that a training knows, and those of the ARC-AGI vote, which change no training."""

@@ -11,12 +11,14 @@ from typing import Any
 
 from serrm.config import TrainCell, grid_of
 from serrm.inference.settings import EvaluateCell
+from serrm.models.settings import HEAD_DIVISOR
 from serrm.resolve import resolve
 from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
 
 Tree = Mapping[str, Any]
 # One width for all, so that variants of the same structure are the same compiled graphs.
-SIZES = {"width": 16, "head_dim": 16, "symbol_head_dim": 8, "swiglu_multiple": 16}
+HEAD = max(HEAD_DIVISOR.values())  # the smallest that every kind of positions takes
+SIZES = {"width": HEAD, "head_dim": HEAD, "symbol_head_dim": HEAD // 2, "swiglu_multiple": HEAD}
 AT_MOST = {"layers": 1, "h_cycles": 2, "l_cycles": 2, "heads": 1, "symbol_heads": 1}
 TRAIN_AT_MOST = {"batch_size": 2, "snapshots": 1, "log_every": 1}
 NUM_STEPS = 3  # of a training

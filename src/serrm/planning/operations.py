@@ -34,12 +34,7 @@ def evaluation_operations(
         if can_take(cell, counts.side, side)
     )
     num = counts.tests[counts.side]
-    steps = (
-        min(HEADLINE_STEPS, max(settings.steps))
-        * cell.train.snapshots
-        * min(settings.curve_puzzles, num)
-        * (votes or 1)
-    )
+    steps = settings.curve_steps * cell.train.snapshots * min(settings.curve_puzzles, num) * (votes or 1)
     steps += max(settings.steps) * min(settings.demonstration_pairs, counts.num_demonstrations)
     if cell.task in WITH_RULE:
         steps += _effort_steps(cell.task, settings, num)
@@ -71,8 +66,8 @@ def _a_step(cell: TrainCell, side: int) -> int:
 def _set_steps(settings: EvaluateSettings, num: int) -> int:
     """Supervision steps of a set of `num` puzzles, of which fewer may go deeper."""
     deepest, num_deep = max(settings.steps), min(settings.deep_puzzles or num, num)
-    usual = max((step for step in settings.steps if step <= HEADLINE_STEPS), default=0)
-    return num_deep * deepest + (num - num_deep) * (usual if settings.deep_puzzles else deepest)
+    usual = max(settings.usual_steps, default=0) if settings.deep_puzzles else deepest
+    return num_deep * deepest + (num - num_deep) * usual
 
 
 def _effort_steps(task: str, settings: EvaluateSettings, num: int) -> int:

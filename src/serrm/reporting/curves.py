@@ -2,12 +2,11 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from serrm.reporting.files import write_whole
+from serrm.files import write_json, write_whole
 from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Results, ScoredSet, all_runs
 
@@ -39,7 +38,7 @@ def write_scores(results: Results, path: Path) -> None:
     scores = {
         run.name: {name: _last_rates(part) for name, part in run.scored.items()} for run in all_runs(results)
     }
-    write_whole(path, json.dumps(scores, indent=2) + "\n")
+    write_json(path, scores)
 
 
 def _last_rates(part: ScoredSet) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Files of a report: written whole or not at all, never through a link into a cache; faults read as one line."""
+"""Files that a report reads: faults are one line; and a page of which a part is written anew."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,15 +6,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from serrm.files import new_file
-
 T = TypeVar("T")
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file under another name, then let it take its place."""
-    with new_file(path) as partial:
-        partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:

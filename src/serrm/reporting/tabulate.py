@@ -7,6 +7,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
+from serrm.files import write_whole
 from serrm.reporting.curves import write_curves, write_scores
 from serrm.reporting.examples import shown_examples
 from serrm.reporting.figures.architecture import architecture_figure
@@ -15,7 +16,6 @@ from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
 from serrm.reporting.figures.equivariance import equivariance_figure
 from serrm.reporting.figures.sizes import sizes_figure
 from serrm.reporting.figures.style import svg_text
-from serrm.reporting.files import write_whole
 from serrm.reporting.page import render_page
 from serrm.reporting.report import Report, build_report
 from serrm.reporting.results import all_runs, load_language_models, load_results

@@ -8,7 +8,7 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from serrm.reporting.files import write_whole
+from serrm.files import write_whole
 
 Record = Mapping[str, int | float]
 COUNTS = ("step", "samples")

@@ -16,6 +16,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from serrm.extra import need
+from serrm.files import write_whole
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import predict_logits
 from serrm.puzzles.alphabet import alphabet
@@ -86,7 +87,7 @@ class Model(LoadedModel):
                 f"{target}: holds {other[0]}, which is no part of a saved model: choose a new folder"
             )
         write_checkpoint(target, self.model.state_dict(), None, self.config)
-        (target / CARD).write_text(model_card(self.cell, self.config, name or target.name), encoding="utf-8")
+        write_whole(target / CARD, model_card(self.cell, self.config, name or target.name))
 
     def push_to_hub(self, repo_id: str, **options: Any) -> str:
         """Save to a repository of the Hub; returns the address of the commit.

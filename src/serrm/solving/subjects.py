@@ -5,6 +5,7 @@ what its answer means, and what to make of a puzzle that the model did not solve
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
@@ -42,7 +43,7 @@ NUM_VARIANTS = (
 Tokens = UInt8[np.ndarray, " I"]
 
 
-class Subject:
+class Subject(ABC):
     """A task on grids of one size, as a checkpoint sees it; `num_attempts` and `seed` are of the restarts."""
 
     kind: ClassVar[str]  # of the questions
@@ -61,21 +62,21 @@ class Subject:
         """Why the puzzle cannot have a solution, if a look at it tells."""
         return None
 
+    @abstractmethod
     def tokens(self, question: Question) -> Tokens:
         """The question as the model sees it."""
-        raise NotImplementedError
 
     def attempts(self, question: Question) -> Iterator[Attempt]:
         """Ways to ask it, the plain one first."""
         return attempts_at(self.tokens(question), self.ways)
 
+    @abstractmethod
     def text(self, tokens: Tokens) -> str:
         """A prediction in the notation of the question."""
-        raise NotImplementedError
 
+    @abstractmethod
     def otherwise(self, question: Question, found: Found, *, is_exact: bool) -> Verdict:
         """What to say where the network has no verified answer; `is_exact` asks an exact method."""
-        raise NotImplementedError
 
 
 class Sudoku(Subject):
