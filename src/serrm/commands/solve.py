@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Write = Callable[[str], Any]
-WINDOW, TRACED_WINDOW = 8192, 64  # puzzles on their way; those traced keep all their predictions
 
 
 class Notation(StrEnum):
@@ -104,7 +103,6 @@ def solve(
         is_exact=is_exact,
         has_trace=has_trace,
         seed=seed,
-        window=TRACED_WINDOW if has_trace else WINDOW,
     )
     entries = read_arguments(arguments, _standard_input(), model.cell.task)
     if not _written(Solver(model, options).solve(entries), target, notation, is_traced, picture):

@@ -84,6 +84,34 @@ class Worker:
             )
 
 
+class Team:
+    """Workers of a folder, each with a thread that waits for it."""
+
+    def __init__(self, num: int, folder: Path) -> None:
+        self.workers = [Worker(folder, environment_of(folder)) for _ in range(num)]
+        self.idle: Queue[Worker] = Queue()
+        for worker in self.workers:
+            self.idle.put(worker)
+        self.threads = ThreadPoolExecutor(num)
+
+    def begin(self, job: Job, *, compiles: bool) -> Future[Result]:
+        """Have a job run by the next worker that is idle."""
+        return self.threads.submit(self._run, job, compiles)
+
+    def stop(self) -> None:
+        """End all workers, whatever they do."""
+        for worker in self.workers:
+            worker.stop()
+        self.threads.shutdown()
+
+    def _run(self, job: Job, compiles: bool) -> Result:
+        worker = self.idle.get()
+        try:
+            return worker.run(job, compiles=compiles)
+        finally:
+            self.idle.put(worker)
+
+
 def said(log: Path) -> str | None:
     """The error that a stage printed, in one line; None if it printed none."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
@@ -107,38 +135,25 @@ def run_all(
 
     `lengths` says how long jobs are to one another, `compiling` which have to run compiled graphs, by (stage, of).
     """
-    hands = [Worker(folder, environment_of(folder)) for _ in range(min(num, len(jobs)))]
-    idle: Queue[Worker] = Queue()
-    for worker in hands:
-        idle.put(worker)
+    team = Team(min(num, len(jobs)), folder)
     behind = path_lengths(jobs, lengths)
     results: dict[int, Result] = {}
     running: dict[Future[Result], int] = {}
-
-    def run(job: Job) -> Result:
-        worker = idle.get()
-        try:
-            return worker.run(job, compiles=(job.stage, job.of) in compiling)
-        finally:
-            idle.put(worker)
-
-    pool = ThreadPoolExecutor(len(hands))
     try:
         with Bar("rehearsal", len(jobs), unit="stage") as bar:
             while len(results) < len(jobs):
                 num_before = len(results)
                 for number in sorted(_ready(jobs, results, running.values()), key=lambda each: -behind[each]):
-                    if (reason := _why_not(jobs[number], jobs, results, folder)) is not None:
-                        results[number] = Result(jobs[number], reason)
-                    elif len(running) < len(hands):
-                        running[pool.submit(run, jobs[number])] = number
+                    job = jobs[number]
+                    if (reason := _why_not(job, jobs, results, folder)) is not None:
+                        results[number] = Result(job, reason)
+                    elif len(running) < len(team.workers):
+                        running[team.begin(job, compiles=(job.stage, job.of) in compiling)] = number
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     results[running.pop(future)] = future.result()
                 bar.update(len(results) - num_before)
     finally:
-        for worker in hands:
-            worker.stop()
-        pool.shutdown()
+        team.stop()
     return [results[number] for number in range(len(jobs))]
 
 

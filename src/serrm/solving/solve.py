@@ -23,6 +23,7 @@ from serrm.solving.questions import Entry, Question
 from serrm.solving.subjects import SUBJECTS, Subject
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
+WINDOW, TRACED_WINDOW = 8192, 64  # those traced keep all their predictions
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class SolveOptions:
     is_exact: bool = False
     has_trace: bool = False
     seed: int = 0
-    window: int = 8192  # puzzles on their way, from the oldest without an answer to the newest read
+    window: int | None = None  # puzzles from the oldest unanswered to the newest read; None: as WINDOW says
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Solver:
         self.loaded, self.options = loaded, options
         self.device = loaded.model.initial.device
         self.batch_size = options.batch_size or BATCH_SIZES[self.device.type]
+        self.window = options.window or (TRACED_WINDOW if options.has_trace else WINDOW)
         self.subject = SUBJECTS[loaded.cell.task]
         self.groups: dict[int, Group] = {}  # by size
         self.pending: dict[int, tuple[Entry, Question, Group]] = {}
@@ -88,7 +90,7 @@ class Solver:
         """Whether the batch of the oldest puzzle has places free, and the window too."""
         if oldest == num_read:
             return True
-        return num_read - oldest < self.options.window and self.pending[oldest][2].searcher.num_free > 0
+        return num_read - oldest < self.window and self.pending[oldest][2].searcher.num_free > 0
 
     def _begin(self, number: int, entry: Entry) -> None:
         """Answer an entry at once if it is none for the network; else put it to its batch."""

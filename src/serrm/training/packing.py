@@ -114,13 +114,18 @@ def pack(
         to_come = 0 if found is not None or max_total is None else _bytes_to_come(cell, here.arrays)
         if (size := _size(folder, max_file) + to_come) > (max_total or math.inf):
             raise ValueError(f"{cell.name}: {size:,} bytes at the least, --max-total is {max_total:,}")
-        for name in file_names(folder):
-            _split(folder / name, max_file)
-        ckpt.write_sums(folder)
-        if (folder / ckpt.SUMS).stat().st_size > (max_file or math.inf):
-            raise ValueError(f"--max-file {max_file:,}: too small, the list of parts would be larger itself")
-        sizes = [(folder / name).stat().st_size for name in file_names(folder)]
+        sizes = _finish(folder, max_file)
     return Packed(sum(sizes), len(sizes), what)
+
+
+def _finish(folder: Path, max_file: int | None) -> list[int]:
+    """Split what is larger than a file may be, and add the sums; returns the sizes of all files."""
+    for name in file_names(folder):
+        _split(folder / name, max_file)
+    ckpt.write_sums(folder)
+    if (folder / ckpt.SUMS).stat().st_size > (max_file or math.inf):
+        raise ValueError(f"--max-file {max_file:,}: too small, the list of parts would be larger itself")
+    return [(folder / name).stat().st_size for name in file_names(folder)]
 
 
 def _write_fixed(here: Places, there: Places, cell: TrainCell, identity: Packing, *, has_begun: bool) -> None:
