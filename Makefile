@@ -5,18 +5,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+TOOLS := .venv/.tools
 
 .PHONY: setup repro test test-slow test-plain check regress regress-update ui clean
 
-setup: $(READY)
+setup: $(TOOLS)
 
 # Bytecode is written when a module is first imported, whatever the shell says: compiling all packages takes longer.
 export PYTHONDONTWRITEBYTECODE :=
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline,dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline]'
 	touch $(READY)
+
+# What tests and checks need besides.
+$(TOOLS): $(READY)
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline,dev]'
+	touch $(TOOLS)
 
 repro: $(READY)
 	$(BIN)/serrm grid
@@ -24,18 +30,18 @@ repro: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
 	$(BIN)/serrm headline
 
-test: $(READY)
+test: $(TOOLS)
 	$(BIN)/python -m pytest -n 2
 
-test-slow: $(READY)
+test-slow: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 -m 'slow and not gpu'
 
 # The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's own of that width.
-test-plain: $(READY)
+test-plain: $(TOOLS)
 	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 		$(BIN)/python -m pytest -n 2 -m 'numeric and not slow and not gpu' --no-native
 
-check: $(READY)
+check: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
