@@ -1,12 +1,14 @@
 """Slow, obvious answers about puzzles, and puzzles to ask about, for tests of any room."""
 
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.arrays.arc_index import TaskTypes
+from serrm.arrays.arc_stream import ArcPairs
+from serrm.manifest import Origin, file_names, write_manifest
 from serrm.puzzles.maze.generate import Walls, iterate_mazes
 from serrm.puzzles.maze.parse import MazePuzzle
 from serrm.puzzles.sudoku import cpsat
@@ -25,6 +27,13 @@ def generate_mazes(
     return list(islice(iterate_mazes(side, rng, min_path, walls), num))
 
 
+def seal(raw: Path) -> Path:
+    """Give a raw directory a manifest of what is in it now."""
+    (raw / "manifest.json").unlink(missing_ok=True)
+    write_manifest(raw, "made", 0, {name: Origin("made") for name in file_names(raw)})
+    return raw
+
+
 class TaskType(NamedTuple):
     """What a row of the task-type table stands for."""
 
@@ -33,8 +42,8 @@ class TaskType(NamedTuple):
     permutation: UInt8[np.ndarray, "10"]
 
 
-def describe(types: TaskTypes, row: int) -> TaskType:
+def describe(pairs: ArcPairs, row: int) -> TaskType:
     """The puzzle and variant of a row."""
-    puzzle, slot = divmod(row, len(types.variants))
-    change = np.asarray(types.index[puzzle, types.variants[slot]])
-    return TaskType(types.puzzles[puzzle], int(change[0]), change[1:])
+    puzzle, slot = divmod(row, len(pairs.variants))
+    change = np.asarray(pairs.arrays.index[puzzle, pairs.variants[slot]])
+    return TaskType(pairs.arrays.puzzle_names[puzzle], int(change[0]), change[1:])

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all; folders likewise are `manifest.new_directory`'s."""
+"""Files that are there, or one line says so; and that appear whole or not at all, as `manifest.new_directory`'s."""
 
 import json
 import os
@@ -6,6 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+
+def existing(path: Path) -> Path:
+    """The path itself. ValueError if there is no file."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    return path
 
 
 @contextmanager

@@ -7,7 +7,7 @@ checkpoints and metrics.
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -62,6 +62,14 @@ def new_directory(target: Path) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def only_folder(directory: Path, names: Iterable[str]) -> Path:
+    """The one of these folders that a directory holds; `ValueError` unless there is exactly one."""
+    found = [name for name in names if (directory / name).is_dir()]
+    if len(found) != 1:
+        raise ValueError(f"{directory}: exactly one of {', '.join(names)} expected, found {found}")
+    return directory / found[0]
 
 
 def hash_file(path: Path) -> str:

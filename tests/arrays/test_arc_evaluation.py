@@ -1,7 +1,9 @@
-"""Every test input is asked in every variant, and what comes back is the grid in the puzzle's own frame."""
+"""Every test input is asked in every variant, and what comes back is the grid in the puzzle's own frame.
+
+Beside them a seeded few trained demonstrations of the puzzles to score are asked, as they were published.
+"""
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +12,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
 from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.arc_stream import open_arc_stream
-from serrm.arrays.build_arc import build_arc_arrays
-from serrm.puzzles.arc.canvas import decode
+from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import recoloured
 from serrm.puzzles.dihedral import transformed
+from tests.arrays.made_arc import grid_of, make_arrays, make_rows
 from tests.references import describe
 
 SIDE, NUM_VARIANTS, NUM_TESTS = 5, 1000, 3
+# With one demonstration of an evaluation puzzle that the audit has dropped.
+DROPPED = ("evaluation_3", "demonstration", 1)
+ROWS = [
+    row | {"is_trained": row["is_trained"] and (row["puzzle"], row["role"], row["number"]) != DROPPED}
+    for row in make_rows(side=SIDE, seed=1)
+]
+TESTS = {(row["puzzle"], row["number"]): row for row in ROWS if row["role"] == "test"}
+DEMONSTRATIONS = {(row["puzzle"], row["number"]): row for row in ROWS if row["role"] == "demonstration"}
 
 
 @pytest.fixture(scope="module")
-def rows(make_arc_rows: Callable[..., list[Any]]) -> list[dict[str, Any]]:
-    return make_arc_rows(side=SIDE, seed=1)
-
-
-@pytest.fixture(scope="module")
-def folder(
-    rows: list[Any], write_arc_rows: Callable[[list[Any]], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    target = tmp_path_factory.mktemp("arc") / "arrays"
-    build_arc_arrays(write_arc_rows(rows), target, task="arc_agi_1", num_variants=NUM_VARIANTS, seed=0)
-    return target
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_arrays(tmp_path_factory.mktemp("arc"), ROWS, SIDE, NUM_VARIANTS)
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +42,9 @@ def evaluation(folder: Path) -> ArcEvaluation:
     return open_arc_evaluation(folder, NUM_VARIANTS)
 
 
-def test_the_true_answer_of_every_variant_comes_back_as_the_answer(
-    evaluation: ArcEvaluation, rows: list[dict[str, Any]]
-) -> None:
+def test_the_true_answer_of_every_variant_comes_back_as_the_answer(evaluation: ArcEvaluation) -> None:
     answers = {
-        (row["puzzle"], row["number"]): np.frombuffer(row["answer"], np.uint8).reshape(row["answer_rows"], -1)
-        for row in rows
-        if row["role"] == "test" and row["collection"] == "evaluation"
+        place: grid_of(row, "answer") for place, row in TESTS.items() if row["collection"] == "evaluation"
     }
     asked: Counter[tuple[str, int]] = Counter()
     images = set()
@@ -59,26 +57,17 @@ def test_the_true_answer_of_every_variant_comes_back_as_the_answer(
         images |= {answer.tobytes() for answer in batch.answers}
     assert asked == dict.fromkeys(answers, NUM_VARIANTS)
     assert len(images) > NUM_VARIANTS
-    found = {
-        (name, number): grid
-        for name, grids in evaluation.answers().items()
-        for number, grid in enumerate(grids)
-    }
+    found = {(name, n): grid for name, grids in evaluation.answers().items() for n, grid in enumerate(grids)}
     assert found.keys() == answers.keys()
     assert all(np.array_equal(found[place], answers[place]) for place in answers)
 
 
-def test_questions_lie_at_the_corner_in_their_variant(
-    evaluation: ArcEvaluation, rows: list[dict[str, Any]]
-) -> None:
-    questions = {(row["puzzle"], row["number"]): row for row in rows if row["role"] == "test"}
+def test_questions_lie_at_the_corner_in_their_variant(evaluation: ArcEvaluation) -> None:
     for start in range(0, evaluation.num_examples, 61):
         batch, (place,) = evaluation.gather(start, 1), evaluation.inputs(start, 1)
-        row = questions[place]
-        puzzle, transform, permutation = describe(evaluation.task_types, int(batch.task_types[0]))
-        grid = np.frombuffer(row["question"], np.uint8).reshape(row["question_rows"], -1)
-        assert puzzle == row["puzzle"]
-        image = recoloured(transformed(grid, transform), permutation)
+        puzzle, transform, permutation = describe(evaluation, int(batch.task_types[0]))
+        assert puzzle == place[0]
+        image = recoloured(transformed(grid_of(TESTS[place], "question"), transform), permutation)
         assert np.array_equal(decode(batch.questions[0], SIDE), image)
 
 
@@ -86,26 +75,52 @@ def test_questions_lie_at_the_corner_in_their_variant(
 def test_any_tokens_mean_the_decoded_grid_undone(evaluation: ArcEvaluation, number: int, random: Any) -> None:
     tokens = np.array([random.choice((0, 1, 2, 5, 9, 11, 11, 11)) for _ in range(SIDE**2)], dtype=np.uint8)
     (grid,) = evaluation.undo(number, tokens[None])
-    row = int(evaluation.gather(number, 1).task_types[0])
-    _, transform, permutation = describe(evaluation.task_types, row)
+    _, transform, permutation = describe(evaluation, int(evaluation.gather(number, 1).task_types[0]))
     assert np.array_equal(recoloured(transformed(grid, transform), permutation), decode(tokens, SIDE))
 
 
-@pytest.mark.parametrize("has_identity_twice", [False, True])
-def test_task_types_are_those_of_training(folder: Path, has_identity_twice: bool) -> None:
-    stream = open_arc_stream(folder, 8, seed=0, has_identity_twice=has_identity_twice)
-    asked = open_arc_evaluation(folder, 8, has_identity_twice=has_identity_twice)
-    num_votes = 8 + has_identity_twice
+def names(pairs: ArcDemonstrations) -> list[tuple[str, int]]:
+    puzzles = [pairs.arrays.puzzle_names[puzzle] for puzzle in pairs.arrays.puzzles[pairs.places]]
+    return list(zip(puzzles, pairs.arrays.numbers[pairs.places].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_task_types_are_those_of_training(folder: Path, twice: bool) -> None:
+    stream = open_arc_stream(folder, 8, seed=0, has_identity_twice=twice)
+    asked = open_arc_evaluation(folder, 8, has_identity_twice=twice)
+    num_votes = 8 + twice
     assert (asked.num_votes, asked.num_examples) == (num_votes, NUM_TESTS * num_votes)
-    assert (len(asked.task_types), asked.num_symbols) == (stream.num_task_types, stream.num_symbols)
+    assert (asked.num_task_types, asked.num_symbols) == (stream.num_task_types, stream.num_symbols)
     types = asked.gather(0, asked.num_examples).task_types.reshape(NUM_TESTS, num_votes)
     assert (types % num_votes == np.arange(num_votes)).all()
-    names = [describe(stream.task_types, int(row)).puzzle for row in types[:, -1]]
-    assert names == ["evaluation_1", "evaluation_1", "evaluation_3"]
+    puzzles = [describe(stream, int(row)).puzzle for row in types[:, -1]]
+    assert puzzles == ["evaluation_1", "evaluation_1", "evaluation_3"]
+    # Demonstrations lie at the corner, asked in the identity.
+    pairs = open_arc_demonstrations(folder, 8, 99, has_identity_twice=twice)
+    batches = [pairs.gather(start, 3) for start in (0, 3)]
+    assert [len(batch.questions) for batch in batches] == [3, 1]
+    questions, answers, rows = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+    for name, question, answer, row in zip(names(pairs), questions, answers, rows, strict=True):
+        assert np.array_equal(question, encode(grid_of(DEMONSTRATIONS[name], "question"), SIDE))
+        assert np.array_equal(answer, encode(grid_of(DEMONSTRATIONS[name], "answer"), SIDE))
+        assert describe(stream, int(row))[:2] == (name[0], 0)
+
+
+def test_demonstrations_asked_are_trained_ones_of_scored_puzzles_the_same_for_every_model(
+    folder: Path,
+) -> None:
+    expected = [("evaluation_1", 0), ("evaluation_1", 1), ("evaluation_3", 0), ("evaluation_3", 2)]
+    assert names(open_arc_demonstrations(folder, NUM_VARIANTS, 99)) == expected
+    assert len(open_arc_demonstrations(folder, NUM_VARIANTS, 0)) == 0
+    few, fewer = (names(open_arc_demonstrations(folder, num, 2)) for num in (NUM_VARIANTS, 8))
+    assert few == fewer and len(few) == 2
+    assert set(few) < set(names(open_arc_demonstrations(folder, NUM_VARIANTS, 3)))
 
 
 def test_what_cannot_be_asked_is_named(folder: Path, evaluation: ArcEvaluation) -> None:
-    with pytest.raises(ValueError, match=r"variants \[1000\] asked for"):
+    with pytest.raises(ValueError, match=r"variants \[1000\] asked for, the index has 0 to 999"):
         open_arc_evaluation(folder, 1001)
+    with pytest.raises(ValueError, match="variants"):
+        open_arc_evaluation(folder, 0)
     with pytest.raises(ValueError, match="questions 2999 to 3001 asked for, there are 3000"):
         evaluation.gather(2999, 2)

@@ -1,23 +1,13 @@
-"""Variants are different, a pure function of their address, and every row of the task-type table says what it is."""
+"""Variants are different, and a pure function of their address."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.arrays.arc_index import (
-    NUM_DRAWABLE,
-    NUM_PERMUTATIONS,
-    TaskTypes,
-    build_index,
-    draw_variants,
-    permutations_of_ranks,
-    used_variants,
-)
-from tests.references import describe
+from serrm.arrays.arc_index import NUM_DRAWABLE, NUM_PERMUTATIONS, draw_variants, permutations_of_ranks
 
 names, seeds = st.text(max_size=12), st.integers(0, 2**32)
-PUZZLES = ("a", "b", "c")
 
 
 def test_ranks_count_all_permutations_in_lexicographic_order() -> None:
@@ -60,18 +50,3 @@ def test_the_same_variants_on_every_machine() -> None:
 def test_more_variants_than_there_are_are_refused(num: int) -> None:
     with pytest.raises(ValueError, match=f"{num} variants asked for, a puzzle has 1 to 2903040"):
         draw_variants("a", num, 0)
-
-
-def test_the_published_fault_gives_the_identity_a_second_task_type() -> None:
-    task_types = TaskTypes(PUZZLES, build_index(PUZZLES, 8, seed=0), used_variants(8, True))
-    assert task_types.variants == (0, 1, 2, 3, 4, 5, 6, 7, 0)
-    first, last = describe(task_types, 9), describe(task_types, 17)
-    assert (first.puzzle, first.transform) == (last.puzzle, last.transform) == ("b", 0)
-
-
-def test_what_the_table_has_not_is_named() -> None:
-    index = build_index(PUZZLES, 8, seed=0)
-    with pytest.raises(ValueError, match=r"variants \[8, -1\] asked for, the index has 0 to 7"):
-        TaskTypes(PUZZLES, index, (0, 8, -1))
-    with pytest.raises(ValueError, match="variants"):
-        TaskTypes(PUZZLES, index, ())

@@ -105,7 +105,7 @@ def apply_orders(tokens: Grids, orders: Grids, side: int) -> Grids:
 def latin(monkeypatch: pytest.MonkeyPatch) -> str:
     """The entries that make a task of Latin squares."""
     entries: list[tuple[dict[str, Any], Any]] = [
-        (alphabet.ALPHABETS, lambda side: Alphabet("latin", side + 2)),
+        (alphabet.ALPHABETS, lambda side: Alphabet(side + 2)),
         (source_settings.DOWNLOAD, Download[LatinSource]),
         (sources_fetch.WRITE_RAW, write_raw),
         (dataset_settings.AUGMENT, LatinSubset),

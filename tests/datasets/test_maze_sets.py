@@ -12,14 +12,14 @@ import pytest
 
 from serrm.datasets.maze import write_maze_sets
 from serrm.datasets.parquet import read_puzzle_set
-from serrm.manifest import Origin, file_names, new_directory, write_manifest
+from serrm.manifest import file_names
 from serrm.puzzles.dihedral import cell_order
 from serrm.puzzles.maze.grid import PATH, parse_maze
 from serrm.puzzles.maze.parse import MazePuzzle, write_csv
 from serrm.puzzles.maze.paths import has_unique_shortest_path, shortest_path
-from serrm.sources.maze_settings import MazeMirror
-from serrm.sources.mazes import write_mazes
-from tests.references import generate_mazes
+from serrm.sources.fetch import fetch
+from serrm.sources.publishers import Mirror
+from tests.references import generate_mazes, seal
 
 SIDE, NUM_TRAIN, NUM_TEST = 7, 20, 15
 MAZES = generate_mazes(SIDE, NUM_TRAIN + NUM_TEST, np.random.default_rng(0), 8)
@@ -36,27 +36,13 @@ def fill_raw(raw: Path, train: list[MazePuzzle] = TRAIN, test: list[MazePuzzle] 
     return seal(raw)
 
 
-def seal(raw: Path) -> Path:
-    (raw / "manifest.json").unlink(missing_ok=True)
-    write_manifest(raw, "generated", 0, {name: Origin("made") for name in file_names(raw)})
-    return raw
-
-
-def write(
-    raw: Path, target: Path, num_train: int | None = None, num_test: int | None = None, seed: int = 0
-) -> Path:
-    write_maze_sets(raw, target, num_train=num_train, num_test=num_test, seed=seed)
+def write(raw: Path, target: Path) -> Path:
+    write_maze_sets(raw, target, num_train=None, num_test=None, seed=0)
     return target
 
 
-@pytest.fixture(scope="module")
-def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A raw directory that no test changes."""
-    return fill_raw(tmp_path_factory.mktemp("mazes") / "raw")
-
-
-def test_every_set_holds_the_raw_mazes_in_their_order(shared_raw: Path, tmp_path: Path) -> None:
-    sets = write(shared_raw, tmp_path / "sets")
+def test_every_set_holds_the_raw_mazes_in_their_order(tmp_path: Path) -> None:
+    sets = write(fill_raw(tmp_path / "raw"), tmp_path / "sets")
     assert file_names(sets) == ["audit.json", "test_7x7.parquet", "train.parquet"]
     for name, mazes in {"train.parquet": TRAIN, "test_7x7.parquet": TEST}.items():
         questions, answers = read_puzzle_set(sets / name)
@@ -155,9 +141,7 @@ def test_bad_raw_files_are_refused(tmp_path: Path, spoil: Callable[[Path], objec
 if MIRROR is not None:
 
     def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
-        with new_directory(tmp_path / "raw") as raw:
-            source = MazeMirror(kind="mirror", root=Path(MIRROR or ""))
-            write_manifest(raw, "mirror", 0, write_mazes(source, raw, 0, tmp_path))
+        fetch("maze", Mirror(kind="mirror", root=Path(MIRROR or "")), tmp_path / "raw", seed=0)
         sets = write(tmp_path / "raw", tmp_path / "sets")
         assert json.loads((sets / "audit.json").read_text()) == {
             "num_mazes": {"train": 1_000, "test": 1_000},

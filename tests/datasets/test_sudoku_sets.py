@@ -1,7 +1,7 @@
 """Raw files to Parquet: what goes in comes out, subsets are seeded, and wrong puzzles are refused."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
+from pydantic import ValidationError
 
 from serrm.datasets import parquet, sudoku_raw
 from serrm.datasets import sudoku as puzzle_sets
 from serrm.datasets.parquet import draw, read_puzzle_set, set_file
+from serrm.datasets.settings import AUGMENT
 from serrm.datasets.sudoku import write_puzzle_sets
-from serrm.manifest import Origin, data_hash, file_names, write_manifest
+from serrm.manifest import data_hash
 from serrm.puzzles.arc.grid import Scored
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
+from tests.references import seal
 
 NUM_TRAIN, NUM_TEST, NUM_4X4, NUM_16X16, NUM_25X25 = 30, 40, 5, 6, 4
 BLANK_SHARE = 0.4
@@ -40,11 +43,6 @@ def make_puzzle(side: int, rng: np.random.Generator) -> Puzzle:
 def make_puzzles(side: int, num: int) -> list[Puzzle]:
     rng = np.random.default_rng([side, num])
     return [make_puzzle(side, rng) for _ in range(num)]
-
-
-def write_json(path: Path, question: UInt8[np.ndarray, " I"]) -> None:
-    grid = question.reshape(25, 25).tolist()
-    path.write_text(json.dumps({"size": 25, "difficulty": "Easy", "type": "puzzle", "grid": grid}))
 
 
 def clash(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"]:
@@ -71,15 +69,9 @@ def fill_raw(raw: Path) -> Path:
     questions.insert(1, clash(questions[0]))
     # Written in reverse, so that the order of names is not that of making.
     for number, question in reversed(list(enumerate(questions))):
-        write_json(raw / f"sudoku-25x25/{number}.json", question)
+        record = {"size": 25, "difficulty": "Easy", "grid": question.reshape(25, 25).tolist()}
+        (raw / f"sudoku-25x25/{number}.json").write_text(json.dumps(record))
     return seal(raw)
-
-
-def seal(raw: Path) -> Path:
-    """Give the directory a manifest of what is in it now."""
-    (raw / "manifest.json").unlink(missing_ok=True)
-    write_manifest(raw, "generated", 0, {name: Origin("made") for name in file_names(raw)})
-    return raw
 
 
 @pytest.fixture(scope="module")
@@ -106,33 +98,17 @@ def write(
     return target
 
 
-def stack(grids: Sequence[UInt8[np.ndarray, " I"] | None]) -> UInt8[np.ndarray, "N I"]:
-    return np.stack([grid for grid in grids if grid is not None])
-
-
-@pytest.mark.parametrize(
-    ("name", "side", "num"),
-    [
-        ("train", 9, NUM_TRAIN),
-        ("9x9", 9, NUM_TEST),
-        ("4x4", 4, NUM_4X4),
-        ("16x16", 16, NUM_16X16),
-        ("25x25", 25, NUM_25X25),
-    ],
-)
-def test_every_set_holds_the_raw_puzzles_in_their_order(
-    shared_raw: Path, tmp_path: Path, name: str, side: int, num: int
+def test_every_set_holds_the_raw_puzzles_in_their_order_with_typed_facts(
+    shared_raw: Path, tmp_path: Path
 ) -> None:
     sets = write(shared_raw, tmp_path / "sets", num_test_sizes=ALL_SIZES)
-    questions, answers = read_puzzle_set(sets / set_file(name))
-    puzzles = make_puzzles(side, num)
-    np.testing.assert_array_equal(questions, stack([puzzle.question for puzzle in puzzles]))
-    assert are_solutions(answers, box_for_side(side)).all()
-    assert ((questions == 0) | (questions == answers)).all()
-
-
-def test_columns_are_typed_and_say_where_a_puzzle_is_from(shared_raw: Path, tmp_path: Path) -> None:
-    sets = write(shared_raw, tmp_path / "sets", num_test_sizes=ALL_SIZES)
+    nums = {"9x9": NUM_TEST, "4x4": NUM_4X4, "16x16": NUM_16X16, "25x25": NUM_25X25}
+    for name, num in {"train": NUM_TRAIN, **nums}.items():
+        side = int(name.partition("x")[0]) if name in nums else 9
+        questions, answers = read_puzzle_set(sets / set_file(name))
+        np.testing.assert_array_equal(questions, [puzzle.question for puzzle in make_puzzles(side, num)])
+        assert are_solutions(answers, box_for_side(side)).all()
+        assert ((questions == 0) | (questions == answers)).all()
     table = pq.read_table(sets / set_file("9x9"))
     types = {field.name: str(field.type) for field in table.schema}
     assert types == {
@@ -181,20 +157,13 @@ def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tm
     )
 
 
-PUZZLE = make_puzzle(4, np.random.default_rng(0))
-
-
-def beside_the_1k(raw: Path) -> Path:
-    """The raw directory as if its 9×9 puzzles were the 1,000 training puzzles and others to test on."""
-    (raw / "sudoku-9x9").rename(raw / "sudoku-extreme-1k")
-    return seal(raw)
-
-
 def test_rows_to_choose_on_are_never_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside the 1,000 training puzzles the first of the test file are held out, and the others are the score."""
     for module in (puzzle_sets, sudoku_raw):
         monkeypatch.setattr(module, "NUM_HELD_OUT", 2)
-    raw = beside_the_1k(fill_raw(tmp_path / "raw"))
+    raw = fill_raw(tmp_path / "raw")
+    (raw / "sudoku-9x9").rename(raw / "sudoku-extreme-1k")
+    seal(raw)
     chosen = write(raw, tmp_path / "chosen", num_test_sizes=ALL_SIZES, scored="held_out")
     assert sorted(path.name for path in chosen.iterdir()) == ["test_held_out.parquet", "train.parquet"]
     scored = write(raw, tmp_path / "scored")
@@ -223,7 +192,7 @@ def test_a_draw_is_an_ordered_subset_that_a_larger_draw_holds(
     large = data.draw(st.integers(small, total))
 
     def drawn(num: int | None) -> list[int]:
-        puzzles = ((number, PUZZLE) for number in range(total))
+        puzzles = ((number, None) for number in range(total))
         return [number for number, _ in draw(puzzles, num, np.random.default_rng(seed), "9x9")]
 
     assert len(drawn(small)) == small
@@ -271,6 +240,10 @@ def drop_answer(raw: Path) -> None:
         (lambda raw: (raw / "sudoku-16x16/puzzles.csv").unlink(), r"puzzles\.csv: no such file"),
         (lambda raw: [path.unlink() for path in raw.glob("sudoku-25x25/*")], "25x25: no puzzles"),
         (lambda raw: (raw / "sudoku-extreme").mkdir(), "exactly one of sudoku-extreme, .* expected"),
+        (
+            lambda raw: write_csv(raw / "sudoku-9x9/train.csv", [*make_puzzles(9, 3), *make_puzzles(4, 1)]),
+            "train: puzzle 3 is 4x4",
+        ),
     ],
 )
 def test_bad_raw_files_are_refused_with_one_line_and_nothing_is_left(
@@ -285,30 +258,42 @@ def test_bad_raw_files_are_refused_with_one_line_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == [raw]
 
 
-def test_a_puzzle_of_another_size_is_refused(tmp_path: Path) -> None:
-    raw = fill_raw(tmp_path / "raw")
-    write_csv(raw / "sudoku-9x9/train.csv", [*make_puzzles(9, 3), *make_puzzles(4, 1)])
-    with pytest.raises(ValueError, match="train: puzzle 3 is 4x4"):
-        write(seal(raw), tmp_path / "sets")
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"num_train": NUM_TRAIN + 1}, "train: 31 puzzles asked for, only 30 there"),
+        ({"num_test_sizes": {"25x25": 5}}, "25x25: 5 puzzles asked for, only 4 there"),
+    ],
+)
+def test_more_puzzles_than_there_are_are_refused(
+    shared_raw: Path, tmp_path: Path, numbers: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        write(shared_raw, tmp_path / "sets", **numbers)
+    assert list(tmp_path.iterdir()) == []
+
+
+ARC = {"canvas": 30, "num_train": None, "num_test": None, "seed": 0}
+SUDOKU = {"num_train": None, "num_test": None, "num_test_sizes": {}, "seed": 0}
 
 
 @pytest.mark.parametrize(
-    ("num_train", "num_test", "num_test_sizes", "message"),
+    ("task", "settings", "message"),
     [
-        (NUM_TRAIN + 1, None, {}, "train: 31 puzzles asked for, only 30 there"),
-        (None, None, {"25x25": 5}, "25x25: 5 puzzles asked for, only 4 there"),
-        (None, 0, {}, "9x9: 0 puzzles asked for"),
-        (None, None, {"9x9": 3}, "num_test_sizes: '9x9' is not one of 4x4, 16x16, 25x25"),
+        ("sudoku", SUDOKU | {"num_test": 0}, "num_test\n.*greater than 0"),
+        ("sudoku", SUDOKU | {"num_test_sizes": {"9x9": 3}}, "num_test_sizes.9x9"),
+        ("maze", {"num_train": None, "num_test": 0, "seed": 0}, "num_test\n.*greater than 0"),
+        ("arc_agi_1", ARC | {"num_train": 0}, "num_train\n.*greater than 0"),
+        ("arc_agi_1", ARC | {"canvas": 31}, "canvas\n.*less than or equal to 30"),
+        ("arc_agi_1", ARC | {"canvas": 0}, "canvas\n.*greater than 0"),
+        (
+            "arc_agi_2",
+            ARC | {"scored": "held_out"},
+            "held_out needs a number of puzzles as num_test, not null",
+        ),
     ],
 )
-def test_impossible_numbers_are_refused(
-    shared_raw: Path,
-    tmp_path: Path,
-    num_train: int | None,
-    num_test: int | None,
-    num_test_sizes: dict[str, int],
-    message: str,
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        write(shared_raw, tmp_path / "sets", num_train, num_test, num_test_sizes)
-    assert list(tmp_path.iterdir()) == []
+def test_impossible_settings_are_refused_by_key(task: str, settings: dict[str, Any], message: str) -> None:
+    AUGMENT["sudoku"](**SUDOKU), AUGMENT["arc_agi_2"](**ARC)
+    with pytest.raises(ValidationError, match=message):
+        AUGMENT[task](**settings)

@@ -34,7 +34,7 @@ class Knows(RecurrentModel):
         torch.nn.Module.__init__(self)
         self.networks = torch.nn.ModuleDict()
         self.register_buffer("initial", torch.zeros(1, 1))
-        self.register_buffer("task_types", torch.arange(len(pairs.task_types)).float()[:, None])
+        self.register_buffer("task_types", torch.arange(pairs.num_task_types).float()[:, None])
         batch = pairs.gather(0, len(pairs))
         self.answers = {
             (int(row), question.tobytes()): answer

@@ -66,11 +66,7 @@ class ReadAhead:
         there = sum(map(_len, parts))
         if there < num or not parts:
             parts.append(self.stream.gather(start + there, num - there))
-        return (
-            parts[0]
-            if len(parts) == 1
-            else Examples(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        )
+        return Examples(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _len(examples: Examples) -> int:

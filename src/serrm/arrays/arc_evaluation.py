@@ -53,10 +53,10 @@ class ArcEvaluation(ArcPairs):
     def undo(self, start: int, tokens: UInt8[np.ndarray, "B I"]) -> list[Grid]:
         """The grids that predictions for the questions from `start` on mean in the frames of their puzzles."""
         pairs, slots = self._pairs_and_slots(start, len(tokens))
-        changes = self.task_types.changes(self.arrays.puzzles[pairs], slots)
         canvases = tokens.reshape(-1, self.side, self.side)
         sizes = decoded_sizes(tokens, self.side).tolist()
         grids = []
+        changes = self.changes(pairs, slots)
         for canvas, (num_rows, num_columns), change in zip(canvases, sizes, changes, strict=True):
             colours = canvas[:num_rows, :num_columns] - np.uint8(FIRST_COLOUR)
             plain = recoloured(colours, inverse(change[1:]))

@@ -1,14 +1,13 @@
-"""The variants of ARC puzzles, an index of (transform, permutation of colours), and the task types they make.
+"""The variants of ARC puzzles: an index of (transform, permutation of colours).
 
-A variant is a row of 11 numbers that is applied when a batch is gathered; no grid is stored twice. Every variant
-of every puzzle is a task type with an embedding of its own. Paper: section "ARC-AGI", data and approach.
+A variant is a row of 11 numbers that is applied when a batch is gathered; no grid is stored twice. Paper: section
+"ARC-AGI", data and approach.
 """
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int, Int64, UInt8
+from jaxtyping import Int, UInt8
 
 from serrm.puzzles.arc.colours import IDENTITY
 from serrm.puzzles.arc.grid import NUM_COLOURS
@@ -18,39 +17,6 @@ from serrm.randomness import Purpose, keyed_rng
 NUM_MOVED = NUM_COLOURS - 1  # colour 0 stays
 NUM_PERMUTATIONS = 362_880  # 9!
 NUM_DRAWABLE = NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
-
-
-@dataclass(frozen=True, eq=False)
-class TaskTypes:
-    """The rows of a model's task-type table: every puzzle of the index in the variants that the model uses.
-
-    Row = place of the puzzle · number of variants used + slot. Slot s stands for the variant `variants[s]` of
-    the index: 0…7 for SE-RRM, all for HRM and TRM. A variant named twice is two task types.
-    """
-
-    puzzles: tuple[str, ...]
-    index: UInt8[np.ndarray, "N V 11"]
-    variants: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        """Raise ValueError if there are no variants, or one that the index has not."""
-        num_variants = self.index.shape[1]
-        wrong = [variant for variant in self.variants if not 0 <= variant < num_variants]
-        if wrong or not self.variants:
-            raise ValueError(f"variants {wrong} asked for, the index has 0 to {num_variants - 1}")
-
-    def __len__(self) -> int:
-        return len(self.puzzles) * len(self.variants)
-
-    def rows(self, puzzles: Int[np.ndarray, " B"], slots: Int[np.ndarray, " B"]) -> Int64[np.ndarray, " B"]:
-        """The rows of (place of the puzzle, slot) pairs."""
-        return np.asarray(puzzles * len(self.variants) + slots, dtype=np.int64)
-
-    def changes(
-        self, puzzles: Int[np.ndarray, " B"], slots: Int[np.ndarray, " B"]
-    ) -> UInt8[np.ndarray, "B 11"]:
-        """Transform and permutation of (place of the puzzle, slot) pairs."""
-        return np.asarray(self.index[puzzles, np.asarray(self.variants)[slots]])
 
 
 def used_variants(num: int, has_identity_twice: bool = False) -> tuple[int, ...]:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64, Int64, UInt8
 
 from serrm.arrays.arc import ArcArrays, open_arc_arrays
 from serrm.arrays.arc_images import draw_images, image_sizes
-from serrm.arrays.arc_index import TaskTypes, used_variants
+from serrm.arrays.arc_index import used_variants
 from serrm.arrays.puzzles import TRAIN
 from serrm.arrays.stream import Examples
 from serrm.puzzles.alphabet import ARC
@@ -32,23 +32,27 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ArcPairs:
-    """The pairs of `arrays` in the given variants of the index.
+    """The pairs of `arrays` in the given variants of the index, each of which is a task type of its puzzle.
 
-    `variants` are rows of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. Those of the published code's fault
-    are (0, …, 7, 0): the ninth is a task type of its own.
+    Slot s stands for row `variants[s]` of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. Those of the published
+    code's fault are (0, …, 7, 0): the ninth is a task type of its own. In the model's table of task types a puzzle's
+    slots stand side by side.
     """
 
     arrays: ArcArrays
     variants: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a variant that is not in the index."""
-        assert len(self.task_types) > 0  # made now, so that a wrong variant is refused at once
+        """Raise ValueError if there are no variants, or one that is not in the index."""
+        num_variants = self.arrays.index.shape[1]
+        wrong = [variant for variant in self.variants if not 0 <= variant < num_variants]
+        if wrong or not self.variants:
+            raise ValueError(f"variants {wrong} asked for, the index has 0 to {num_variants - 1}")
 
-    @cached_property
-    def task_types(self) -> TaskTypes:
-        """The rows of the task-type table."""
-        return TaskTypes(self.arrays.puzzle_names, self.arrays.index, self.variants)
+    @property
+    def num_task_types(self) -> int:
+        """Puzzles times variants used."""
+        return len(self.arrays.puzzle_names) * len(self.variants)
 
     @property
     def num_symbols(self) -> int:
@@ -63,8 +67,7 @@ class ArcPairs:
     def gather_pairs(self, drawn: Drawn) -> Examples:
         """Questions and answers of pairs in the variants of their slots, both of a pair at one place of the canvas."""
         arrays, (pairs, slots, shifts) = self.arrays, drawn
-        puzzles = arrays.puzzles[pairs]
-        changes = self.task_types.changes(puzzles, slots)
+        changes = self.changes(pairs, slots)
         questions = image_sizes(arrays.question_sizes[pairs], changes[:, 0])
         answers = image_sizes(arrays.answer_sizes[pairs], changes[:, 0])
         room = arrays.side - np.maximum(questions, answers)
@@ -72,8 +75,14 @@ class ArcPairs:
         return Examples(
             draw_images(arrays.questions, pairs, questions, changes, offsets),
             draw_images(arrays.answers, pairs, answers, changes, offsets),
-            self.task_types.rows(puzzles, slots),
+            arrays.puzzles[pairs] * len(self.variants) + slots,
         )
+
+    def changes(
+        self, pairs: Int64[np.ndarray, " B"], slots: Int64[np.ndarray, " B"]
+    ) -> UInt8[np.ndarray, "B 11"]:
+        """Transform and permutation of pairs in the variants of their slots."""
+        return np.asarray(self.arrays.index[self.arrays.puzzles[pairs], np.asarray(self.variants)[slots]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +95,6 @@ class ArcStream(ArcPairs):
     def num_examples(self) -> int:
         """Examples an epoch: the pairs trained on, whatever the number of variants."""
         return len(self.arrays)
-
-    @property
-    def num_task_types(self) -> int:
-        """Puzzles times variants used."""
-        return len(self.task_types)
 
     @property
     def puzzle_names(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from serrm.arrays.arc import INDEX
 from serrm.arrays.arc_index import build_index
 from serrm.arrays.puzzles import METADATA, TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS
+from serrm.files import existing
 from serrm.manifest import data_hash, new_directory
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import encode
@@ -19,25 +20,24 @@ from serrm.puzzles.arc.grid import SCORED
 Row = dict[str, Any]  # of the Parquet file
 
 
-def build_arc_arrays(
-    puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int, side: int | None = None
-) -> None:
+def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int) -> None:
     """Turn the pairs of the augment stage's folder `puzzles` into arrays under `target`.
 
     Args:
-        puzzles: a folder with `pairs.parquet`, one row a pair, and `audit.json`.
+        puzzles: a folder with `pairs.parquet`, one row a pair, and `audit.json`, which names the side of the canvas.
         target: the folder to write, whole or not at all.
         task: arc_agi_1 or arc_agi_2.
         num_variants: variants of a puzzle in the index; the first eight are the dihedral transforms.
         seed: of the other variants.
-        side: rows and columns of the canvas; None: those that `audit.json` names.
 
     Raises:
-        ValueError: a grid is larger than the canvas, there is no pair to train on, a puzzle is of two
-            collections, a test pair of a puzzle to score is marked as trained, there is none, or evaluation
-            puzzles are there beside held-out ones.
+        ValueError: a grid is larger than the canvas, there is no pair to train on, a test pair of a puzzle to score
+            is marked as trained, there is none, or evaluation puzzles are there beside held-out ones.
     """
-    rows = read_pairs(puzzles / PAIRS)
+    import pyarrow.parquet as pq
+
+    rows: list[Row] = pq.read_table(existing(puzzles / PAIRS)).to_pylist()
+    side = int(json.loads(existing(puzzles / AUDIT).read_text(encoding="utf-8"))["canvas"])
     sets = {
         TRAIN: [row for row in rows if row["is_trained"]],
         _scored_collection(rows): [
@@ -48,7 +48,6 @@ def build_arc_arrays(
     # A puzzle all of whose pairs the audit keeps from training, and that is not evaluated, is in neither set.
     used = {row["puzzle"] for chosen in sets.values() for row in chosen}
     names = tuple(dict.fromkeys(row["puzzle"] for row in rows if row["puzzle"] in used))
-    side = read_canvas(puzzles / AUDIT) if side is None else side
     with new_directory(target) as folder:
         for name, chosen in sets.items():
             _write_set(folder / name, chosen, names, side)
@@ -66,23 +65,6 @@ def build_arc_arrays(
         (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
 
 
-def read_pairs(path: Path) -> list[Row]:
-    """The rows of `pairs.parquet`; ValueError if there is no such file."""
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    import pyarrow.parquet as pq
-
-    rows: list[Row] = pq.read_table(path).to_pylist()
-    return rows
-
-
-def read_canvas(path: Path) -> int:
-    """The side of the canvas that `audit.json` names; ValueError if there is no such file."""
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    return int(json.loads(path.read_text(encoding="utf-8"))["canvas"])
-
-
 def _scored_collection(rows: list[Row]) -> str:
     """The collection whose test pairs are scored: evaluation, or held_out. ValueError if there are both."""
     found = [name for name in SCORED if any(row["collection"] == name for row in rows)]
@@ -94,10 +76,6 @@ def _scored_collection(rows: list[Row]) -> str:
 def check_sets(sets: dict[str, list[Row]]) -> None:
     """ValueError if a set is wrong; see `build_arc_arrays`."""
     (name,) = sets.keys() - {TRAIN}
-    collections: dict[str, str] = {}
-    for row in (*sets[TRAIN], *sets[name]):
-        if collections.setdefault(row["puzzle"], row["collection"]) != row["collection"]:
-            raise ValueError(f"puzzle {row['puzzle']} is in two collections")
     for row in sets[name]:
         if row["is_trained"]:
             which = name.replace("_", "-")

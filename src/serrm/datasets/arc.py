@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 
 from serrm.datasets.arc_audit import audit_overlap, audit_pairs, count_puzzles
+from serrm.datasets.parquet import PARTS
 from serrm.manifest import check_manifest, new_directory
 from serrm.puzzles.arc.audit import Forms, canonical_forms
 from serrm.puzzles.arc.grid import (
-    MAX_SIDE,
     SCORED,
     ArcPuzzle,
     Audit,
     NamedPairs,
+    Pair,
     PairName,
     Scored,
     named_pairs,
@@ -64,11 +65,9 @@ def write_arc_sets(
         audit: whether images of scored pairs are kept from training, or reported only.
 
     Raises:
-        ValueError: the raw files are not those of the manifest, a file is malformed, there are fewer puzzles
-            than asked for, or no number to hold out. Nothing is left behind.
+        ValueError: the raw files are not those of the manifest, a file is malformed, or there are fewer puzzles
+            than asked for. Nothing is left behind.
     """
-    if not 1 <= canvas <= MAX_SIDE:
-        raise ValueError(f"a canvas of side {canvas}, 1 to {MAX_SIDE} expected")
     check_manifest(raw)
     published = {number: read_raw(raw, number) for number in VERSIONS}
     forms = {number: canonical_forms(named_pairs(puzzles)) for number, puzzles in published.items()}
@@ -121,10 +120,8 @@ def hold_out(
 ) -> list[ArcPuzzle]:
     """The puzzles without the evaluation ones, and `num` of the training puzzles as held out; in their order.
 
-    Those with a name in `barred` are not held out. ValueError if there are not that many, or no number is given.
+    Those with a name in `barred` are not held out. ValueError if there are not that many.
     """
-    if num is None:
-        raise ValueError("held-out puzzles are to be scored, and no number of them is given")
     free = [puzzle for puzzle in puzzles if puzzle.collection == "training" and puzzle.name not in barred]
     rng = keyed_rng(seed, Purpose.SUBSET, 2)
     drawn = {puzzle.name for puzzle in _draw(free, num, rng, "held-out training")}
@@ -151,7 +148,7 @@ def _draw(
 ) -> Sequence[ArcPuzzle]:
     if num is None:
         return puzzles
-    if not 1 <= num <= len(puzzles):
+    if num > len(puzzles):
         raise ValueError(f"{num} {what} puzzles asked for, {len(puzzles)} there")
     return [puzzles[place] for place in rng.permutation(len(puzzles))[:num]]
 
@@ -163,21 +160,10 @@ def schema() -> Any:
     """
     import pyarrow as pa
 
-    return pa.schema(
-        [
-            ("puzzle", pa.string()),
-            ("collection", pa.string()),
-            ("role", pa.string()),
-            ("number", pa.int32()),
-            ("is_trained", pa.bool_()),
-            ("question_rows", pa.uint8()),
-            ("question_cols", pa.uint8()),
-            ("answer_rows", pa.uint8()),
-            ("answer_cols", pa.uint8()),
-            ("question", pa.binary()),
-            ("answer", pa.binary()),
-        ]
-    )
+    names = [(name, pa.string()) for name in ("puzzle", "collection", "role")]
+    facts = [("number", pa.int32()), ("is_trained", pa.bool_())]
+    sizes = [(f"{part}_{axis}", pa.uint8()) for part in PARTS for axis in ("rows", "cols")]
+    return pa.schema([*names, *facts, *sizes, *((part, pa.binary()) for part in PARTS)])
 
 
 def write_pairs(path: Path, pairs: NamedPairs, trained: Contained[PairName]) -> None:
@@ -185,17 +171,12 @@ def write_pairs(path: Path, pairs: NamedPairs, trained: Contained[PairName]) -> 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [
-        {
-            **name._asdict(),
-            "is_trained": name in trained,
-            "question_rows": pair.question.shape[0],
-            "question_cols": pair.question.shape[1],
-            "answer_rows": pair.answer.shape[0],
-            "answer_cols": pair.answer.shape[1],
-            "question": pair.question.tobytes(),
-            "answer": pair.answer.tobytes(),
-        }
-        for name, pair in pairs.items()
-    ]
+    def row(name: PairName, pair: Pair) -> dict[str, Any]:
+        facts = name._asdict() | {"is_trained": name in trained}
+        for part, grid in zip(PARTS, (pair.question, pair.answer), strict=True):
+            num_rows, num_columns = grid.shape
+            facts |= {f"{part}_rows": num_rows, f"{part}_cols": num_columns, part: grid.tobytes()}
+        return facts
+
+    rows = [row(name, pair) for name, pair in pairs.items()]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)

@@ -7,13 +7,13 @@ Paper: section "Maze", data: 1,000 + 1,000 mazes of 30×30.
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from serrm.datasets.parquet import TRAIN, draw, read_puzzle_set, set_file, write_set
-from serrm.manifest import check_manifest, new_directory
+from serrm.datasets.parquet import TRAIN, draw, read_puzzle_set, refuse_leaks, set_file, write_set
+from serrm.manifest import check_manifest, new_directory, only_folder
 from serrm.progress import watch
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.maze.grid import format_maze, side_of
@@ -25,7 +25,7 @@ from serrm.puzzles.maze.paths import (
     shortest_length,
 )
 from serrm.randomness import Purpose, keyed_rng
-from serrm.sources.maze_layout import TEST_MAZES, TRAIN_MAZES, maze_folder
+from serrm.sources.maze_layout import FOLDERS, TEST_MAZES, TRAIN_MAZES
 
 logger = logging.getLogger(__name__)
 
@@ -58,11 +58,11 @@ def write_maze_sets(
             is left behind.
     """
     check_manifest(raw)
-    folder = maze_folder(raw)
+    folder = only_folder(raw, FOLDERS)
     with new_directory(target) as directory:
         drawn = {}
         for stream, (name, num) in enumerate({TRAIN: num_train, TEST: num_test}.items()):
-            mazes = _read(folder / FILES[name], name)
+            mazes = enumerate(watch(read_csv(folder / FILES[name]), f"{name} mazes"))
             drawn[name] = list(draw(mazes, num, keyed_rng(seed, Purpose.SUBSET, stream), name))
         side = _common_side(drawn)
         paths = {TRAIN: directory / set_file(TRAIN), TEST: directory / set_file(f"{side}x{side}")}
@@ -71,12 +71,6 @@ def write_maze_sets(
         audit = audit_sets(paths[TRAIN], paths[TEST])
         (directory / AUDIT).write_text(json.dumps(audit, indent=2) + "\n", encoding="ascii")
     logger.info("%s: %s", target, audit)
-
-
-def _read(path: Path, name: str) -> Iterator[Numbered]:
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    yield from enumerate(watch(read_csv(path), f"{name} mazes"))
 
 
 def _common_side(drawn: dict[str, list[Numbered]]) -> int:
@@ -115,20 +109,17 @@ def check_labels(rows: list[Numbered], name: str) -> None:
 
 
 def audit_sets(train: Path, test: Path) -> dict[str, int | dict[str, int]]:
-    """What the audit says of two written sets; `ValueError` naming the first test maze that is a training maze."""
+    """What the audit says of two written sets; `ValueError` naming a test maze that is a training maze."""
+    refuse_leaks(train, test, format_maze)
     questions = {TRAIN: read_puzzle_set(train)[0], TEST: read_puzzle_set(test)[0]}
     known = {question.tobytes() for question in questions[TRAIN]}
     side = side_of(questions[TEST])
     orders = [cell_order(side, side, transform) for transform in range(1, NUM_TRANSFORMS)]
-    num_images = 0
-    for row, question in enumerate(questions[TEST]):
-        if question.tobytes() in known:
-            raise ValueError(f"row {row} of {test.name} is also in {train.name}: {format_maze(question)}")
-        num_images += any(question[order].tobytes() in known for order in orders)
+    are_images = [any(maze[order].tobytes() in known for order in orders) for maze in questions[TEST]]
     return {
         "num_mazes": {name: len(mazes) for name, mazes in questions.items()},
         "num_with_one_shortest_path": {
             name: sum(map(has_unique_shortest_path, mazes)) for name, mazes in questions.items()
         },
-        "num_dihedral_images": num_images,
+        "num_dihedral_images": sum(are_images),
     }

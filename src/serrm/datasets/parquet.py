@@ -1,6 +1,7 @@
 """Puzzle sets on disk: Parquet, one typed file a set, one row a puzzle, written and read a row group at a time.
 
-What the sets of tasks on square grids share: the seeded draw of a subset, the writer, the reader.
+What the sets of tasks on square grids share: the seeded draw of a subset, the writer, the reader, and
+the search for puzzles that are in two of them.
 """
 
 import heapq
@@ -32,13 +33,11 @@ def draw(
     """A uniform random subset of `num` puzzles, in their order; all of them for None.
 
     One pass: every puzzle draws a key, and those with the `num` largest stay; a larger draw with an equal rng
-    holds a smaller one. `ValueError` if there are fewer than `num`, or none are asked for.
+    holds a smaller one. `ValueError` if there are fewer than `num`.
     """
     if num is None:
         yield from puzzles
         return
-    if num < 1:
-        raise ValueError(f"{name}: {num} puzzles asked for")
     kept = heapq.nlargest(num, ((rng.random(), number, puzzle) for number, puzzle in puzzles))
     if len(kept) < num:
         raise ValueError(f"{name}: {num} puzzles asked for, only {len(kept)} there")
@@ -93,6 +92,15 @@ def read_puzzle_batches(path: Path) -> Iterator[tuple[Grids, Grids]]:
         for batch in file.iter_batches(batch_size=ROW_GROUP, columns=list(PARTS)):
             questions, answers = (_to_array(batch.column(part)) for part in PARTS)
             yield questions, answers
+
+
+def refuse_leaks(train: Path, test: Path, show: Callable[[UInt8[np.ndarray, " I"]], str]) -> None:
+    """`ValueError` naming a test puzzle whose question also is a training question, as `show` writes it."""
+    rows = {question.tobytes(): row for row, question in enumerate(read_puzzle_set(test)[0])}
+    for questions, _ in read_puzzle_batches(train):
+        for question in questions:
+            if (row := rows.get(question.tobytes())) is not None:
+                raise ValueError(f"row {row} of {test.name} is also in {train.name}: {show(question)}")
 
 
 def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:

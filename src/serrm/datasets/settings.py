@@ -1,9 +1,13 @@
 """Which of the raw puzzles are used, by task: settings of the `augment` stage."""
 
+from typing import Annotated
+
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.puzzles.arc.grid import Audit, Scored
 from serrm.settings import Settings
+
+OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 
 
 class SubsetSettings(Settings):
@@ -11,7 +15,7 @@ class SubsetSettings(Settings):
 
     num_train: PositiveInt | None
     num_test: PositiveInt | None  # of the size trained on
-    num_test_sizes: dict[str, PositiveInt | None]  # of the other sizes
+    num_test_sizes: dict[OtherSize, PositiveInt | None]
     scored: Scored = "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
     seed: NonNegativeInt
 

@@ -2,22 +2,22 @@
 
 This is the work of the `augment` stage for Sudoku: a seeded subset of each raw file, every answer checked,
 no test puzzle among the training puzzles. (The augmentations themselves are drawn when a batch is gathered.)
-Files are streamed; memory holds one row group and the drawn subset, never a whole published file.
+Files are streamed; memory holds one row group, the drawn subset, and the test questions while they are compared.
 Paper: section "Sudoku", data: 1,000 training puzzles; test sets of four sizes.
 """
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
-from jaxtyping import UInt64
 
-from serrm.datasets.parquet import TRAIN, Grids, draw, read_puzzle_batches, set_file, write_set
+from serrm.datasets.parquet import TRAIN, draw, refuse_leaks, set_file, write_set
 from serrm.datasets.sudoku_raw import Numbered, read_held_out, read_scored, read_training
 from serrm.manifest import check_manifest, new_directory
 from serrm.progress import watch
+from serrm.puzzles.arc.grid import Scored
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle
 from serrm.puzzles.sudoku.text import format_grid
@@ -28,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 HELD_OUT: Final = "held_out"  # 9×9 puzzles to choose settings on, which are never scored otherwise
 STREAMS = {TRAIN: 0, HELD_OUT: 1}  # of random numbers; a test set's is its side
-OTHER_SIZES = ("4x4", "16x16", "25x25")
 
 
 def write_puzzle_sets(
@@ -39,7 +38,7 @@ def write_puzzle_sets(
     num_test: int | None,
     num_test_sizes: Mapping[str, int | None],
     seed: int,
-    scored: Literal["evaluation", "held_out"] = "evaluation",
+    scored: Scored = "evaluation",
 ) -> None:
     """Write the training set and the test sets of a raw directory to the directory `target`.
 
@@ -56,9 +55,6 @@ def write_puzzle_sets(
             test puzzle also is a training puzzle, or there are fewer puzzles than asked for. Nothing is left
             behind.
     """
-    for size in num_test_sizes:
-        if size not in OTHER_SIZES:
-            raise ValueError(f"num_test_sizes: {size!r} is not one of {', '.join(OTHER_SIZES)}")
     check_manifest(raw)
     tests = (
         {HELD_OUT: num_test or NUM_HELD_OUT} if scored == HELD_OUT else {"9x9": num_test, **num_test_sizes}
@@ -72,7 +68,7 @@ def write_puzzle_sets(
             drawn = draw(puzzles, num, rng, size)
             num_written = write_puzzle_set(directory / set_file(size), drawn, side, size)
             logger.info("%s: %d puzzles", set_file(size), num_written)
-        refuse_leaks(directory / set_file(TRAIN), directory / set_file(next(iter(tests))))
+        refuse_leaks(directory / set_file(TRAIN), directory / set_file(next(iter(tests))), format_grid)
 
 
 def _read(raw: Path, size: str, written: Path) -> Iterator[Numbered]:
@@ -113,22 +109,3 @@ def check_puzzles(rows: list[Numbered], side: int, name: str) -> None:
         number, puzzle = rows[int(np.argmin(is_solution))]
         question = format_grid(puzzle.question)
         raise ValueError(f"{name}: the answer of puzzle {number} is no solution: {question}")
-
-
-def refuse_leaks(train: Path, test: Path) -> None:
-    """`ValueError` naming the first test puzzle whose question also is a training question."""
-    known = np.concatenate([fingerprints(questions) for questions, _ in read_puzzle_batches(train)])
-    num_before = 0
-    for questions, _ in read_puzzle_batches(test):
-        for index in np.flatnonzero(np.isin(fingerprints(questions), known)):
-            # Fingerprints may coincide, questions decide.
-            if any((batch == questions[index]).all(axis=1).any() for batch, _ in read_puzzle_batches(train)):
-                place = f"row {num_before + index} of {test.name}"
-                raise ValueError(f"{place} is also in {train.name}: {format_grid(questions[index])}")
-        num_before += len(questions)
-
-
-def fingerprints(grids: Grids) -> UInt64[np.ndarray, " N"]:
-    """A 64-bit hash of each grid: a fixed random linear combination of its cells, modulo 2^64."""
-    weights = np.random.default_rng(0).integers(2**64, size=grids.shape[1], dtype=np.uint64)
-    return np.asarray((grids * weights).sum(axis=1, dtype=np.uint64))

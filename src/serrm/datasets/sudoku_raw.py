@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from serrm.manifest import only_folder
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_csv, read_json, read_tsv
 from serrm.puzzles.sudoku.solve import solve
@@ -18,11 +19,11 @@ from serrm.sources.sudoku_layout import (
     FILE_4X4,
     FILE_16X16,
     FOLDER_EXTREME_1K,
+    FOLDERS_9X9,
     NUM_HELD_OUT,
     TEST_9X9,
     TRAIN_9X9,
     files_25x25,
-    folder_9x9,
 )
 
 logger = logging.getLogger(__name__)
@@ -33,14 +34,14 @@ Numbered = tuple[int, Puzzle]
 
 def read_training(raw: Path) -> Iterator[Numbered]:
     """The 9×9 puzzles of the training file."""
-    return enumerate(read_csv(_existing(folder_9x9(raw) / TRAIN_9X9)))
+    return enumerate(read_csv(only_folder(raw, FOLDERS_9X9) / TRAIN_9X9))
 
 
 def read_held_out(raw: Path, trained: AbstractSet[int]) -> Iterator[Numbered]:
     """The 9×9 puzzles for choosing, if those with the numbers `trained` are trained on."""
-    folder = folder_9x9(raw)
+    folder = only_folder(raw, FOLDERS_9X9)
     if folder.name == FOLDER_EXTREME_1K:
-        return islice(enumerate(read_csv(_existing(folder / TEST_9X9))), NUM_HELD_OUT)
+        return islice(enumerate(read_csv(folder / TEST_9X9)), NUM_HELD_OUT)
     return (row for row in read_training(raw) if row[0] not in trained)
 
 
@@ -50,13 +51,13 @@ def read_scored(raw: Path, size: str) -> Iterator[Numbered]:
         case "25x25":
             return read_solvable(files_25x25(raw))
         case "4x4":
-            return enumerate(read_tsv(_existing(raw / FILE_4X4)))
+            return enumerate(read_tsv(raw / FILE_4X4))
         case "16x16":
-            return enumerate(read_csv(_existing(raw / FILE_16X16)))
+            return enumerate(read_csv(raw / FILE_16X16))
         case _:
-            folder = folder_9x9(raw)
+            folder = only_folder(raw, FOLDERS_9X9)
             first = NUM_HELD_OUT if folder.name == FOLDER_EXTREME_1K else 0
-            return islice(enumerate(read_csv(_existing(folder / TEST_9X9))), first, None)
+            return islice(enumerate(read_csv(folder / TEST_9X9)), first, None)
 
 
 def read_solvable(files: list[Path]) -> Iterator[Numbered]:
@@ -73,9 +74,3 @@ def read_solvable(files: list[Path]) -> Iterator[Numbered]:
             else:
                 yield number, replace(puzzle, answer=answer)
     logger.info("%d of %d puzzles without a solution dropped", num_dropped, len(files))
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    return path

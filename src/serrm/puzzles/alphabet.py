@@ -16,7 +16,6 @@ class Alphabet:
     `num_symbols` is K, padding included; `special` are the ids that no symbol permutation may move.
     """
 
-    name: str
     num_symbols: int
     special: tuple[int, ...] = (0, 1)
 
@@ -30,13 +29,13 @@ def sudoku_alphabet(n: int) -> Alphabet:
     """The alphabet of n×n Sudoku: 0 padding, 1 blank, 2…n+1 the digits 1…n. ValueError for n < 2."""
     if n < 2:
         raise ValueError(f"a Sudoku needs a side of at least 2, not {n}")
-    return Alphabet(name=f"sudoku-{n}x{n}", num_symbols=n + 2)
+    return Alphabet(n + 2)
 
 
-MAZE = Alphabet(name="maze", num_symbols=6)
+MAZE = Alphabet(6)
 """0 padding, 1 wall, 2 space, 3 start, 4 goal, 5 path."""
 
-ARC = Alphabet(name="arc", num_symbols=12)
+ARC = Alphabet(12)
 """0 padding, 1 end of grid, 2…11 the colours 0…9."""
 
 ALPHABETS: dict[str, Callable[[int], Alphabet]] = {

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from serrm.files import new_file
+from serrm.files import existing, new_file
 
 CSV_COLUMNS = ["source", "question", "answer", "rating"]
 """The columns of Sudoku-Extreme and of Maze-Hard."""
@@ -61,8 +61,8 @@ def parse_rating(text: str) -> int | None:
 
 
 def open_text(path: Path | str) -> TextIO:
-    """Open for reading; bytes that are no UTF-8 become a character that no grid may hold."""
-    return Path(path).open(newline="", encoding="utf-8-sig", errors="replace")
+    """Open for reading; bytes that are no UTF-8 become a character that no grid may hold. ValueError for no file."""
+    return existing(Path(path)).open(newline="", encoding="utf-8-sig", errors="replace")
 
 
 @contextmanager

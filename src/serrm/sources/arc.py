@@ -18,8 +18,9 @@ from serrm.sources.arc_layout import (
     SETS_KAGGLE,
     kaggle_files,
 )
-from serrm.sources.arc_settings import ArcSource, HubArcSource, MirrorArcSource, PackagedArcSource
+from serrm.sources.arc_settings import ArcSource, HubArcSource, PackagedArcSource
 from serrm.sources.published import copy_files, download_all, of_archive
+from serrm.sources.publishers import Mirror
 
 
 def write_arc(source: ArcSource, directory: Path, seed: int, scratch: Path) -> dict[str, Origin]:
@@ -35,7 +36,7 @@ def write_arc(source: ArcSource, directory: Path, seed: int, scratch: Path) -> d
     match source:
         case PackagedArcSource():
             return copy_packaged(directory)
-        case MirrorArcSource():
+        case Mirror():
             sets = [*(name for names in SETS_KAGGLE.values() for name in names), CONCEPT_KAGGLE]
             return copy_files(source.root, [file for name in sets for file in kaggle_files(name)], directory)
         case HubArcSource():

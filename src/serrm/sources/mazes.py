@@ -14,8 +14,9 @@ from serrm.progress import watch
 from serrm.puzzles.maze.generate import iterate_mazes
 from serrm.puzzles.maze.parse import write_csv
 from serrm.sources.maze_layout import FOLDER_GENERATED, FOLDER_HARD, TEST_MAZES, TRAIN_MAZES
-from serrm.sources.maze_settings import MazeGenerated, MazeHub, MazeMirror, MazeSource
+from serrm.sources.maze_settings import MazeGenerated, MazeHub, MazeSource
 from serrm.sources.published import copy_files, download_all, of_hugging_face
+from serrm.sources.publishers import Mirror
 
 
 def write_mazes(source: MazeSource, directory: Path, seed: int, scratch: Path) -> dict[str, Origin]:
@@ -30,8 +31,8 @@ def write_mazes(source: MazeSource, directory: Path, seed: int, scratch: Path) -
     """
     match source:
         case MazeGenerated():
-            return write_generated_mazes(source, directory, seed)
-        case MazeMirror():
+            return _write_generated(source, directory, seed)
+        case Mirror():
             names = [f"{FOLDER_HARD}/{name}" for name in (TRAIN_MAZES, TEST_MAZES)]
             return copy_files(source.root, names, directory)
         case MazeHub():
@@ -39,7 +40,7 @@ def write_mazes(source: MazeSource, directory: Path, seed: int, scratch: Path) -
             return download_all(files, directory, scratch)
 
 
-def write_generated_mazes(source: MazeGenerated, directory: Path, seed: int) -> dict[str, Origin]:
+def _write_generated(source: MazeGenerated, directory: Path, seed: int) -> dict[str, Origin]:
     """Make the mazes of both files in one run, so that no test maze is an image of a training maze."""
     num = source.num_train + source.num_test
     rng = np.random.default_rng([seed, source.side])

@@ -1,10 +1,20 @@
-"""What is fetched from which publisher, at pinned commits: settings that the tasks' sources are made of."""
+"""What is fetched from which publisher, at pinned commits, or found in a mirror: parts of the tasks' settings."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
 from serrm.settings import Settings
+
+
+class Mirror(Settings):
+    """A local directory with the publishers' file names, for machines without network."""
+
+    kind: Literal["mirror"]
+    # The directory; a relative one is relative to the repository root, and arrives here resolved.
+    root: Path
+
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]

@@ -28,14 +28,6 @@ FOLDER_25X25 = "sudoku-25x25"
 NUM_PUBLISHED_25X25 = 100
 
 
-def folder_9x9(raw: Path) -> Path:
-    """The folder of the 9×9 puzzles in a raw directory; `ValueError` unless there is exactly one."""
-    found = [name for name in FOLDERS_9X9 if (raw / name).is_dir()]
-    if len(found) != 1:
-        raise ValueError(f"{raw}: exactly one of {', '.join(FOLDERS_9X9)} expected, found {found}")
-    return raw / found[0]
-
-
 def files_25x25(raw: Path) -> list[Path]:
     """The 25×25 files sorted by name, so that their order does not depend on the file system."""
     return sorted((raw / FOLDER_25X25).glob("*.json"), key=lambda path: path.name)

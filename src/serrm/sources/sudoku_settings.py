@@ -5,30 +5,20 @@ They are the `source` of a profile in params.yaml; the `download` stage hands on
 Paper: section "Sudoku", data; appendix, data sets.
 """
 
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
+from serrm.puzzles.sudoku.generate import check_clues
+from serrm.puzzles.sudoku.grid import Box
 from serrm.settings import Settings
-from serrm.sources.publishers import GitHubFile, GitHubFiles, HuggingFaceFiles
+from serrm.sources.publishers import GitHubFile, GitHubFiles, HuggingFaceFiles, Mirror
 from serrm.sources.sudoku_layout import FOLDER_EXTREME_1K
 
-
-def _within(num_cells: int) -> Callable[[tuple[int, int]], tuple[int, int]]:
-    def check(clues: tuple[int, int]) -> tuple[int, int]:
-        least, most = clues
-        if not 1 <= least <= most <= num_cells:
-            raise ValueError(f"clue range {list(clues)} is not within 1 <= least <= most <= {num_cells}")
-        return clues
-
-    return check
-
-
-Clues9 = Annotated[tuple[int, int], AfterValidator(_within(81))]
-Clues16 = Annotated[tuple[int, int], AfterValidator(_within(256))]
-Clues25 = Annotated[tuple[int, int], AfterValidator(_within(625))]
+Clues9 = Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(3, 3)))]
+Clues16 = Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]
+Clues25 = Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
 
 
 class WithGenerated16(Settings):
@@ -54,12 +44,9 @@ class GeneratedSource(WithGenerated16):
     clues_25x25: Clues25
 
 
-class MirrorSource(WithGenerated16):
-    """A local directory with the publishers' file names, for machines without network."""
+class MirrorSource(WithGenerated16, Mirror):
+    """A local directory with the publishers' file names; the 16×16 puzzles are made here."""
 
-    kind: Literal["mirror"]
-    # The directory; a relative one is relative to the repository root, and arrives here resolved.
-    root: Path
     # Which of the 9×9 folders below root: the published set, or its 1,000 training puzzles.
     folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
 

