@@ -268,8 +268,8 @@ def reseal(raw: Path, sets: dict[str, dict[str, Raw]]) -> None:
 
 def test_questions_with_other_answers_stay_and_are_listed(tmp_path: Path) -> None:
     sets = make_raw(tmp_path / "raw", 2, seed=0)
-    copied = sets["eval"]["eval1"]["test"][0]["input"]
-    sets["train"]["train1"]["test"][0]["input"] = copied
+    image = moved(sets["eval"]["eval1"]["test"][0], 5, (2, 0, 3, 1))
+    sets["train"]["train1"]["test"][0]["input"] = image["input"]
     reseal(tmp_path / "raw", sets)
     rows, audit = write(tmp_path / "raw", tmp_path / "set")
     names = [(PairName(**match["test"]), PairName(**match["trained"])) for match in audit["equal_questions"]]

@@ -1,13 +1,11 @@
 """Raw mazes to Parquet: what goes in comes out, subsets are seeded, wrong labels and leaks are refused."""
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.maze import write_maze_sets
@@ -17,14 +15,11 @@ from serrm.puzzles.dihedral import cell_order
 from serrm.puzzles.maze.grid import PATH, parse_maze
 from serrm.puzzles.maze.parse import MazePuzzle, write_csv
 from serrm.puzzles.maze.paths import has_unique_shortest_path, shortest_path
-from serrm.sources.fetch import fetch
-from serrm.sources.publishers import Mirror
 from tests.references import generate_mazes, seal
 
 SIDE, NUM_TRAIN, NUM_TEST = 7, 20, 15
 MAZES = generate_mazes(SIDE, NUM_TRAIN + NUM_TEST, np.random.default_rng(0), 8)
 TRAIN, TEST = MAZES[:NUM_TRAIN], MAZES[NUM_TRAIN:]
-MIRROR = os.environ.get("SERRM_MIRROR")
 
 
 def fill_raw(raw: Path, train: list[MazePuzzle] = TRAIN, test: list[MazePuzzle] = TEST) -> Path:
@@ -135,17 +130,3 @@ def test_bad_raw_files_are_refused(tmp_path: Path, spoil: Callable[[Path], objec
     with pytest.raises(ValueError, match=message):
         write(raw, tmp_path / "sets")
     assert list(tmp_path.iterdir()) == [raw]
-
-
-# Collected only where the environment names a real mirror.
-if MIRROR is not None:
-
-    def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
-        fetch("maze", Mirror(kind="mirror", root=Path(MIRROR or "")), tmp_path / "raw", seed=0)
-        sets = write(tmp_path / "raw", tmp_path / "sets")
-        assert json.loads((sets / "audit.json").read_text()) == {
-            "num_mazes": {"train": 1_000, "test": 1_000},
-            "num_with_one_shortest_path": {"train": 0, "test": 0},
-            "num_dihedral_images": 0,
-        }
-        assert min(pq.read_table(sets / "test_30x30.parquet").column("rating").to_pylist()) == 109

@@ -2,4 +2,4 @@
 
 import os
 
-collect_ignore = [] if "SERRM_MIRROR" in os.environ else ["test_maze_mirror.py", "test_sudoku_mirror.py"]
+collect_ignore = [] if "SERRM_MIRROR" in os.environ else ["test_mirror.py"]

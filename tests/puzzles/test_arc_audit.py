@@ -1,4 +1,4 @@
-"""The canonical form: the same for every image, and for nothing else; matches and overlaps are what they say."""
+"""The canonical form: the same for every image, and for nothing else."""
 
 from itertools import combinations
 
@@ -7,15 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.puzzles.arc.audit import (
-    Match,
-    canonical_form,
-    canonical_forms,
-    find_matches,
-    question,
-)
+from serrm.puzzles.arc.audit import canonical_form
 from serrm.puzzles.arc.colours import recoloured
-from serrm.puzzles.arc.grid import ArcPuzzle, Collection, Grid, Pair, PairName, named_pairs
+from serrm.puzzles.arc.grid import Grid
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 
 permutations = st.permutations(range(10)).map(lambda colours: np.array(colours, dtype=np.uint8))
@@ -66,42 +60,3 @@ def test_two_pairs_have_one_form_only_if_they_are_images(seed: int) -> None:
     forms = [canonical_form(pair) for pair in pairs]
     for one, other in combinations(range(len(pairs)), 2):
         assert (forms[one] == forms[other]) == are_images(pairs[one], pairs[other])
-
-
-def make_puzzle(name: str, collection: Collection, pairs: list[Pair]) -> ArcPuzzle:
-    return ArcPuzzle(name, collection, tuple(pairs[:-1]), tuple(pairs[-1:]))
-
-
-def make_pairs(num: int, seed: int) -> list[Pair]:
-    """Pairs too large to be images of each other by chance."""
-    rng = np.random.default_rng(seed)
-    return [
-        Pair(rng.integers(0, 10, (5, 6), dtype=np.uint8), rng.integers(0, 10, (4, 4), dtype=np.uint8))
-        for _ in range(num)
-    ]
-
-
-def image_of(pair: Pair, transform: int) -> Pair:
-    permutation = np.roll(np.arange(10, dtype=np.uint8), transform)
-    return Pair(image(pair.question, transform, permutation), image(pair.answer, transform, permutation))
-
-
-def test_matches_are_found_whatever_the_transform() -> None:
-    pairs = make_pairs(10, 0)
-    tests = canonical_forms(named_pairs([make_puzzle("t", "evaluation", pairs[:1])]))
-    others = [image_of(pairs[0], transform) for transform in range(NUM_TRANSFORMS)]
-    trained = canonical_forms(named_pairs([make_puzzle("a", "training", [*others, *pairs[1:]])]))
-    (test,) = tests
-    assert find_matches(tests, trained) == [
-        Match(test, PairName("a", "training", "demonstration", number)) for number in range(NUM_TRANSFORMS)
-    ]
-
-
-def test_equal_questions_with_other_answers_only_match_as_questions() -> None:
-    pairs = make_pairs(2, 1)
-    tests = named_pairs([make_puzzle("t", "evaluation", [pairs[0]])])
-    moved = image_of(pairs[0], 5)
-    trained = named_pairs([make_puzzle("a", "training", [Pair(moved.question, pairs[1].answer)])])
-    assert find_matches(canonical_forms(tests), canonical_forms(trained)) == []
-    asked, known = canonical_forms(tests, question), canonical_forms(trained, question)
-    assert find_matches(asked, known) == [Match(*tests, *trained)]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, PADDING, decode, decoded_sizes, encode
+from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, PADDING, decode, encode
 from serrm.puzzles.arc.grid import NUM_COLOURS, Grid
 
 SIDE = 6
@@ -67,11 +67,3 @@ def test_any_tokens_are_read_as_the_largest_rectangle_of_colours(seed: int, shar
     grid = decode(tokens, side)
     assert grid.shape == (rows, columns)
     assert np.array_equal(grid + 2, tokens.reshape(side, side)[:rows, :columns])
-
-
-def test_many_canvases_are_read_as_one_by_one() -> None:
-    rng = np.random.default_rng(0)
-    tokens = rng.choice(np.array([0, 1, 2, 5, 11], dtype=np.uint8), (50, 9), p=[0.05, 0.05, 0.3, 0.3, 0.3])
-    sizes = decoded_sizes(tokens, 3)
-    assert [tuple(size) for size in sizes.tolist()] == [decode(row, 3).shape for row in tokens]
-    assert len({tuple(size) for size in sizes.tolist()}) > 5

@@ -1,4 +1,4 @@
-"""Generated mazes: shortest labels of the wanted length, all different, decided by the seed, with Maze-Hard's look."""
+"""Generated mazes: shortest labels of the wanted length, all different, in walls that are scattered or a tree."""
 
 import itertools
 
@@ -13,7 +13,13 @@ from serrm.puzzles.maze import generate
 from serrm.puzzles.maze.flood import flooded, pack, unpack, waves
 from serrm.puzzles.maze.generate import iterate_mazes
 from serrm.puzzles.maze.grid import START
-from serrm.puzzles.maze.paths import is_shortest_path, shortest_length, shortest_path
+from serrm.puzzles.maze.paths import (
+    has_unique_shortest_path,
+    is_shortest_path,
+    shortest_length,
+    shortest_path,
+)
+from serrm.puzzles.maze.tree import tree_cells
 from tests.references import generate_mazes
 
 
@@ -41,11 +47,6 @@ def test_no_maze_is_an_image_of_another() -> None:
     orders = [cell_order(3, 3, transform) for transform in range(NUM_TRANSFORMS)]
     images = [{maze[order].tobytes() for order in orders} for maze in mazes]
     assert not any(first & second for first, second in itertools.combinations(images, 2))
-
-
-def test_the_seed_decides_and_a_larger_number_goes_on() -> None:
-    assert np.array_equal(mazes_of(8, 12, 9)[:5], mazes_of(8, 5, 9))
-    assert not np.array_equal(mazes_of(8, 5, 9, seed=1), mazes_of(8, 5, 9))
 
 
 def test_start_and_goal_are_drawn_evenly_from_all_pairs_far_enough_apart(
@@ -76,6 +77,24 @@ def test_no_pair_is_missed_where_one_is_found(side: int, min_steps: int, seed: i
         assert not outer or set(far) <= set(outer)
         assert flooded(cells[0], free, side) == region
         assert unpack(region, side).sum() == len(cells)
+
+
+@given(st.integers(2, 15), st.integers(0, 2**32))
+def test_walls_of_a_tree_leave_all_rooms_in_one_tree(side: int, seed: int) -> None:
+    is_free = tree_cells(side, np.random.default_rng(seed))
+    board = pack(is_free, side)
+    assert np.array_equal(unpack(flooded(board & -board, board, side), side), is_free)
+    grid = is_free.reshape(side, side)
+    assert grid[::2, ::2].all() and not grid[1::2, 1::2].any()
+    num_links = (grid[1:] & grid[:-1]).sum() + (grid[:, 1:] & grid[:, :-1]).sum()
+    assert num_links == grid.sum() - 1
+
+
+@given(st.integers(5, 10), st.integers(0, 2**32))
+def test_paths_between_walls_of_a_tree_are_unique(side: int, seed: int) -> None:
+    for puzzle in generate_mazes(side, 3, np.random.default_rng(seed), 5, "tree"):
+        assert has_unique_shortest_path(puzzle.question)
+        assert is_shortest_path(puzzle.question, puzzle.answer)
 
 
 @pytest.mark.parametrize(("side", "min_path"), [(1, 2), (5, 1), (5, 26)])

