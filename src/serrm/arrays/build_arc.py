@@ -11,7 +11,7 @@ from serrm.arrays.arc import INDEX
 from serrm.arrays.arc_index import build_index
 from serrm.arrays.puzzles import METADATA, TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS
-from serrm.files import existing
+from serrm.files import existing, write_json
 from serrm.manifest import data_hash, new_directory
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import encode
@@ -62,7 +62,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
             "sets": {name: _counts(chosen, side) for name, chosen in sets.items()},
             "puzzles": names,
         }
-        (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
+        write_json(folder / METADATA, metadata)
 
 
 def _scored_collection(rows: list[Row]) -> str:

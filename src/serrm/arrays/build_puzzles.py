@@ -1,6 +1,5 @@
 """Puzzle sets of tasks on square grids → arrays on disk, in the form that `arrays.puzzles` opens."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from serrm.arrays.images import IMAGES, Images
 from serrm.arrays.puzzles import AUGMENTATIONS, METADATA, TRAIN
 from serrm.datasets.parquet import read_puzzle_set
+from serrm.files import write_json
 from serrm.manifest import data_hash, new_directory
 from serrm.progress import watch
 
@@ -34,7 +34,7 @@ def build_arrays(
                 shape = num_puzzles, num_prebuilt + 1
                 _write_images(folder / name / AUGMENTATIONS, images, shape, side, seed)
         metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
-        (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
+        write_json(folder / METADATA, metadata)
 
 
 def _write_images(path: Path, images: Images, shape: tuple[int, int], side: int, seed: int) -> None:

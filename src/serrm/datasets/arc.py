@@ -7,7 +7,6 @@ permutations are applied when a batch is gathered.) Settings are chosen on train
 scored in place of the evaluation puzzles, of which then nothing is used. Paper: section "ARC-AGI", data.
 """
 
-import json
 import logging
 from collections.abc import Collection as Contained
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 
 from serrm.datasets.arc_audit import audit_overlap, audit_pairs, count_puzzles
 from serrm.datasets.parquet import PARTS
+from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory
 from serrm.puzzles.arc.audit import Forms, canonical_forms
 from serrm.puzzles.arc.grid import (
@@ -89,7 +89,7 @@ def write_arc_sets(
     }
     with new_directory(target) as directory:
         write_pairs(directory / PAIRS, pairs, trained)
-        (directory / AUDIT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        write_json(directory / AUDIT, report)
     logger.info(
         "%s: puzzles %s, dropped pairs %d", target, report["num_puzzles"], report["num_dropped_pairs"]
     )

@@ -5,7 +5,6 @@ shortest path, no test maze among the training mazes. (Dihedral images are made 
 Paper: section "Maze", data: 1,000 + 1,000 mazes of 30×30.
 """
 
-import json
 import logging
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from serrm.datasets.parquet import TRAIN, draw, read_puzzle_set, refuse_leaks, set_file, write_set
+from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory, only_folder
 from serrm.progress import watch
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
@@ -69,7 +69,7 @@ def write_maze_sets(
         for name, path in paths.items():
             write_maze_set(path, drawn[name], side, name)
         audit = audit_sets(paths[TRAIN], paths[TEST])
-        (directory / AUDIT).write_text(json.dumps(audit, indent=2) + "\n", encoding="ascii")
+        write_json(directory / AUDIT, audit)
     logger.info("%s: %s", target, audit)
 
 
