@@ -15,7 +15,8 @@ from serrm.arrays.build_arc import build_arc_arrays
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import ExampleStream
 from serrm.config import Execution, TrainCell, read_params
-from serrm.datasets.arc import PAIRS, write_pairs
+from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
+from serrm.files import write_json
 from serrm.inference.evaluate import evaluate
 from serrm.inference.evaluate_arc import votes
 from serrm.inference.gallery import Gallery
@@ -208,7 +209,8 @@ def voters(
     ]
     named = named_pairs(puzzles)
     write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
-    build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=8, seed=0, side=3)
+    write_json(folder / AUDIT, {"canvas": 3})
+    build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=8, seed=0)
     cell = make_cell(task="arc_agi_1", **{**trm_changes, "arrays": {"num_augmentations": 7}})
     models = [
         build_model(cell.model, 12, torch.Generator().manual_seed(n), num_positions=9, num_task_types=16)

@@ -13,7 +13,8 @@ from torch import Tensor
 from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.config import TrainCell
-from serrm.datasets.arc import PAIRS, write_pairs
+from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
+from serrm.files import write_json
 from serrm.inference.evaluate_arc import evaluate_arc, score_demonstrations
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
@@ -78,9 +79,8 @@ def make_arrays(folder: Path, scored: Collection) -> Path:
     folder.mkdir()
     named = named_pairs(puzzles)
     write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
-    build_arc_arrays(
-        folder, folder / "arrays", task="arc_agi_1", num_variants=NUM_VARIANTS, seed=0, side=SIDE
-    )
+    write_json(folder / AUDIT, {"canvas": SIDE})
+    build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=NUM_VARIANTS, seed=0)
     return folder / "arrays"
 
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from serrm.puzzles.arc.audit import (
     Compared,
     Forms,
     Match,
-    are_identical,
     canonical_forms,
     find_matches,
     puzzles_of,
@@ -121,9 +122,6 @@ def count_puzzles(pairs: Iterable[PairName]) -> dict[str, int]:
 
 def _describe(match: Match, pairs: NamedPairs, compared: Compared) -> Entries:
     """The two pairs, and whether they agree as they are, without a transform or recolouring."""
-    is_identical = are_identical(compared(pairs[match.test]), compared(pairs[match.trained]))
-    return {
-        "test": match.test._asdict(),
-        "trained": match.trained._asdict(),
-        "is_identical": is_identical,
-    }
+    is_identical = all(map(np.array_equal, compared(pairs[match.test]), compared(pairs[match.trained])))
+    names = {"test": match.test._asdict(), "trained": match.trained._asdict()}
+    return names | {"is_identical": is_identical}

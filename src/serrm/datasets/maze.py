@@ -7,6 +7,7 @@ Paper: section "Maze", data: 1,000 + 1,000 mazes of 30×30.
 
 import logging
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,14 +91,11 @@ def write_maze_set(path: Path, mazes: Iterable[Numbered], side: int, name: str) 
 
     ValueError naming the first row whose label is no shortest path.
     """
-
-    def facts(maze: MazePuzzle) -> dict[str, int | None]:
-        return {"rating": num_steps(maze.answer)}
-
-    write_set(path, mazes, side, name, lambda rows: check_labels(rows, name), {"rating": "int32"}, facts)
+    types, check = {"rating": "int32"}, partial(check_labels, name)
+    write_set(path, mazes, side, name, check, types, lambda maze: {"rating": num_steps(maze.answer)})
 
 
-def check_labels(rows: list[Numbered], name: str) -> None:
+def check_labels(name: str, rows: list[Numbered]) -> None:
     """`ValueError` for the first maze whose label is no valid path, or longer than necessary."""
     questions = np.stack([maze.question for _, maze in rows])
     answers = np.stack([maze.answer for _, maze in rows])

@@ -10,16 +10,6 @@ from serrm.settings import Settings
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 
 
-class SubsetSettings(Settings):
-    """Which of the raw puzzles are used; None: all of them. Sudoku's."""
-
-    num_train: PositiveInt | None
-    num_test: PositiveInt | None  # of the size trained on
-    num_test_sizes: dict[OtherSize, PositiveInt | None]
-    scored: Scored = "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
-    seed: NonNegativeInt
-
-
 class MazeSubsetSettings(Settings):
     """Which of the raw mazes are used; None: all of them."""
 
@@ -28,15 +18,19 @@ class MazeSubsetSettings(Settings):
     seed: NonNegativeInt
 
 
-class ArcSubsetSettings(Settings):
-    """Which of the ARC-AGI puzzles are used; None: all of them."""
+class SubsetSettings(MazeSubsetSettings):
+    """The same of Sudokus, where `num_test` is of the size trained on."""
+
+    num_test_sizes: dict[OtherSize, PositiveInt | None]
+    scored: Scored = "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
+
+
+class ArcSubsetSettings(MazeSubsetSettings):
+    """The same of ARC-AGI: `num_train` training and concept puzzles, `num_test` to score."""
 
     canvas: PositiveInt = Field(le=30)  # side of the canvas; puzzles with a larger grid are left out
-    num_train: PositiveInt | None  # training and concept puzzles
-    num_test: PositiveInt | None  # puzzles to score
     scored: Scored = "evaluation"  # which; held_out: so many training puzzles instead, to choose settings on
     audit: Audit = "drop"  # pairs that are images of a scored one; report: they are trained on, as published
-    seed: NonNegativeInt
 
     @model_validator(mode="after")
     def _says_how_many_are_held_out(self) -> "ArcSubsetSettings":

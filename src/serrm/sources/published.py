@@ -9,6 +9,7 @@ import shutil
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -66,15 +67,12 @@ def download_all(files: Iterable[Published], directory: Path, scratch: Path) -> 
 
 def of_hugging_face(files: HuggingFaceFiles, folder: str, endpoint: str) -> list[Published]:
     """The files of a data set, to be named below `folder`."""
-    urls = {
-        name: hf_hub_url(
-            files.repository, name, repo_type="dataset", revision=files.revision, endpoint=endpoint
-        )
-        for name in files.sha256
-    }
+    url = partial(
+        hf_hub_url, files.repository, repo_type="dataset", revision=files.revision, endpoint=endpoint
+    )
     return [
-        Published(url, files.revision, files.sha256[name], _move_to(f"{folder}/{name}"))
-        for name, url in urls.items()
+        Published(url(name), files.revision, sha256, _move_to(f"{folder}/{name}"))
+        for name, sha256 in files.sha256.items()
     ]
 
 
@@ -90,9 +88,7 @@ def of_archive(files: GitHubFiles, folder: str, base: str, *, is_flat: bool = Fa
     GitHub does not promise that an archive's bytes stay the same, so it is the commit that pins them.
     """
 
-    def unpack(archive: Path, directory: Path) -> list[str]:
-        return _extract(archive, files.num_files, directory, folder, is_flat=is_flat)
-
+    unpack = partial(_extract, num_files=files.num_files, folder=folder, is_flat=is_flat)
     return Published(f"{base}/{files.repository}/tar.gz/{files.revision}", files.revision, None, unpack)
 
 
@@ -110,7 +106,7 @@ def _place(path: Path, directory: Path, name: str, carry: Callable[[Path, Path],
 
 
 def _extract(
-    archive: Path, num_files: dict[str, int], directory: Path, folder: str, *, is_flat: bool
+    archive: Path, directory: Path, num_files: dict[str, int], folder: str, *, is_flat: bool
 ) -> list[str]:
     """Write the files that match a pattern; returns their names in `directory`.
 

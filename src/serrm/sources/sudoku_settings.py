@@ -16,10 +16,6 @@ from serrm.settings import Settings
 from serrm.sources.publishers import GitHubFile, GitHubFiles, HuggingFaceFiles, Mirror
 from serrm.sources.sudoku_layout import FOLDER_EXTREME_1K
 
-Clues9 = Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(3, 3)))]
-Clues16 = Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]
-Clues25 = Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
-
 
 class WithGenerated16(Settings):
     """The 16×16 puzzles, which every source makes here, as the paper does with py-sudoku."""
@@ -27,7 +23,7 @@ class WithGenerated16(Settings):
     # How many; the paper has 216. 0 leaves the size out.
     num_16x16: NonNegativeInt
     # Least and most clues; the puzzles' numbers of clues spread evenly over the range.
-    clues_16x16: Clues16
+    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]
 
 
 class GeneratedSource(WithGenerated16):
@@ -38,10 +34,10 @@ class GeneratedSource(WithGenerated16):
     num_train: PositiveInt
     num_test: PositiveInt
     # Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25.
-    clues: Clues9
+    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(3, 3)))]
     # 25×25 puzzles, 0 leaves the size out, and their least and most clues; the published have 372 to 623.
     num_25x25: NonNegativeInt
-    clues_25x25: Clues25
+    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
 
 
 class MirrorSource(WithGenerated16, Mirror):

@@ -12,8 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from serrm.puzzles.arc.grid import Grid, NamedPairs, Pair, PairName
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 
@@ -57,11 +55,6 @@ Forms = dict[PairName, bytes]
 def canonical_forms(pairs: NamedPairs, compared: Compared = whole) -> Forms:
     """The canonical form of what is compared of each pair."""
     return {name: canonical_form(compared(pair)) for name, pair in pairs.items()}
-
-
-def are_identical(first: tuple[Grid, ...], second: tuple[Grid, ...]) -> bool:
-    """Whether the grids are equal as they are, without a transform or recolouring."""
-    return all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
 
 
 class Match(NamedTuple):

@@ -48,7 +48,7 @@ def fill_blanks(
 ) -> UInt8[np.ndarray, " I"] | None:
     """The first solution in py-sudoku's order, or None where it takes more positions than that."""
     values, units = grid.tolist(), unit_indices(box)
-    peers = [set(units[(units == cell).any(axis=1)].flat) - {cell} for cell in range(box.num_cells)]
+    peers = [set(units[(units == cell).any(axis=1)].ravel().tolist()) - {cell} for cell in range(len(values))]
     digits = {
         cell: set(range(1, box.side + 1)) - {values[peer] for peer in peers[cell]}
         for cell, value in enumerate(values)
