@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
+from serrm.arrays.arc_evaluation import open_arc_evaluation
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.config import TrainCell
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
@@ -20,7 +21,9 @@ from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import Work
 from serrm.inference.settings import EvaluateCell
+from serrm.inference.studies import studies
 from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.models.registry import build_model
 from serrm.puzzles.arc.grid import ArcPuzzle, Collection, Pair, named_pairs
 from serrm.training.processes import Processes
 
@@ -141,6 +144,24 @@ def test_held_out_puzzles_are_called_so(
     sets = scores_of(replace(loaded, model=model), arrays)
     assert list(sets) == ["held_out", "held_out, blank task type"]
     assert sets["held_out"]["demonstrations"]["steps"]["1"]["pair_fsr"] == 1
+
+
+def test_recoloured_test_inputs_have_recoloured_answers(
+    loaded: LoadedModel, arrays: Path, make_cell: Callable[..., TrainCell]
+) -> None:
+    """By SE-RRM, though its task types tell of colours: what is read off counts, untransformed inputs are asked."""
+    settings = make_cell(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model
+    num = len(open_arc_demonstrations(arrays, NUM_VARIANTS, 99).task_types)
+    model = build_model(settings, 12, torch.Generator().manual_seed(0), num_task_types=num).eval()
+    assert model.task_types is not None
+    torch.nn.init.normal_(model.task_types, generator=torch.Generator().manual_seed(1))
+    work = Work.begin(replace(loaded, model=model), cell_of(equivariance_pairs=9).evaluate, CPU)
+    found = studies(work, arrays, 0)["equivariance"]
+    assert (found["num_pairs"], found["num_identical"]) == (3, 3)
+    example = found["example"]
+    inputs = open_arc_evaluation(arrays, NUM_VARIANTS)
+    assert example["question"] == inputs.gather(0, 1).questions[0].tolist()
+    assert example["permutation"][:2] == [0, 1] and sorted(example["permutation"]) == list(range(12))
 
 
 class Half(Processes):

@@ -192,6 +192,25 @@ def test_task_types_start_equivariant(make_settings: Maker) -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("planes", ["all", "usual"])
+@pytest.mark.parametrize("kind", ["factored", "full"])
+@torch.no_grad()
+def test_permuted_symbols_and_task_types_permute_the_logits(
+    make_settings: Maker, kind: str, planes: str
+) -> None:
+    settings = make_settings(task_types=kind, planes=planes, registers=0)
+    model = build_model(settings, 11, seeded(0), num_task_types=2).eval()
+    assert model.task_types is not None
+    vectors = torch.randn(model.task_types.shape, generator=seeded(2))
+    moved = torch.cat([torch.arange(NUM_SPECIAL), NUM_SPECIAL + torch.randperm(9, generator=seeded(1))])
+    tokens, state = draw_tokens(9), model.initial_state(2, 81, 11)
+    plain = model(state, tokens, vectors).logits
+    permuted = model(state, moved[tokens], model.embedding.permuted(vectors, moved)).logits
+    kept = model(state, moved[tokens], vectors).logits
+    torch.testing.assert_close(permuted[..., moved], plain, rtol=0, atol=1e-4)
+    assert not torch.allclose(kept[..., moved].nan_to_num(), plain.nan_to_num(), atol=1e-2)
+
+
 def test_symbols_without_a_plane_are_never_predicted(make_settings: Maker) -> None:
     model = build_model(make_settings(planes="usual"), 6, seeded(0)).eval()
     logits = model(model.initial_state(2, 16, 6), draw_tokens(4)).logits

@@ -120,6 +120,7 @@ def arc_evaluation(task_types: list[str]) -> Stage:
         "task_types": task_types,
         "demonstration_pairs": 0,
         "curve_puzzles": 0,
+        "equivariance_pairs": 0,
     }
     changed = {**section, "evaluate": {**section["evaluate"], "arc_agi": arc}}
     stages = workload({**PARAMS, "profiles": {**PARAMS["profiles"], "paper": changed}}, "paper")

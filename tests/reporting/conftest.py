@@ -92,7 +92,7 @@ def maze_file(model, fsr, family):
     return metric_file("maze", model, 0, family, {"10x10": scored(100, at)}, curve)
 
 
-def arc_file(task, model, rate, family):
+def arc_file(task, model, rate, family, **more):
     def at(best):
         return {
             16: scores(
@@ -107,7 +107,7 @@ def arc_file(task, model, rate, family):
         "evaluation, blank task type": scored(20, at(rate / 5)),
     }
     curve = [scores(20, pass_at_2=rate * part) for part in (0.2, 0.5, 1.0)]
-    return metric_file(task, model, 0, family, sets, curve)
+    return metric_file(task, model, 0, family, sets, curve, **more)
 
 
 QUESTION, ANSWER = "2 3 0 0 4 0 0 0 1 0 0 0 0 4 2 1", "2 3 1 4 4 1 3 2 1 2 4 3 3 4 2 1"
@@ -140,6 +140,15 @@ def equivariance(is_exact):
     }
 
 
+def recoloured():
+    """A model that swaps two colours and adds nothing, on a canvas of 4."""
+    question, answer = (encode(np.array(grid, dtype=np.uint8), 4).tolist() for grid in ([[1, 2]], [[2], [1]]))
+    after = {"permuted_question": swapped(question, 3, 4), "permuted_prediction": swapped(answer, 3, 4)}
+    example = {"set": "evaluation", "side": 4, "permutation": swapped(list(range(12)), 3, 4), **after}
+    example |= {"question": question, "prediction": answer}
+    return {"num_pairs": 6, "num_identical": 6, "example": example}
+
+
 def effort(mean_steps, fsr, **more):
     return {"max_steps": 64, "mean_steps": mean_steps, **scores(500, fsr=fsr), **more}
 
@@ -168,7 +177,7 @@ FULL_FILES = [
     maze_file("se_rrm", 0.8, "se_rrm"),
     maze_file("trm", 0.4, "trm"),
     maze_file("hrm", 0.1, "hrm"),
-    arc_file("arc_agi_1", "se_rrm", 0.3, "se_rrm"),
+    arc_file("arc_agi_1", "se_rrm", 0.3, "se_rrm", equivariance=recoloured()),
     arc_file("arc_agi_1", "trm", 0.25, "trm"),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 from serrm.reporting.figures.architecture import architecture_figure, sketch
 from serrm.reporting.figures.compute import compute_figure, throughput_figure
 from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
-from serrm.reporting.figures.equivariance import equivariance_figure
+from serrm.reporting.figures.equivariance import SIZE, equivariance_figure, recoloured_figure
 from serrm.reporting.figures.sizes import sizes_figure
 from serrm.reporting.figures.style import svg_text
 
@@ -127,6 +127,26 @@ def test_equivariance_shows_four_grids_a_model_and_counts(full, small):
     # One cell of TRM's is wrong, none of SE-RRM's.
     assert svg.count('fill="#F7BCAF"') == 1
     assert equivariance_figure(small) is None
+
+
+def test_a_recoloured_task_is_drawn_with_both_answers(full, small):
+    svg = recoloured_figure(full)
+    texts = texts_of(svg)
+    assert texts.count("f(πx)") == 1 and "SE-RRM, ARC-AGI-1" in texts and "π: 1→2  2→1" in texts
+    assert "6 of 6 predictions the same" in texts
+    # The answers are two cells high and one wide, and no higher than any other picture.
+    assert svg.count(f'width="{SIZE / 2:g}" height="{SIZE}"') == 2
+    assert recoloured_figure(small) is None
+
+
+def test_a_task_whose_snapshots_were_not_scored_says_so(report, full_files):
+    for file in full_files:
+        if file["task"] == "arc_agi_1":
+            file["learning_curve"] = []
+    drawn = report(full_files)
+    for figure, num_panels in ((learning_curves_figure(drawn), 4), (compute_figure(drawn), 6)):
+        said = [axes.get_title(loc="left") for axes in figure.axes if axes.texts]
+        assert len(figure.axes) == num_panels and [title[:9] for title in said] == ["ARC-AGI-1"]
 
 
 def test_equal_figures_are_equal_texts(full):

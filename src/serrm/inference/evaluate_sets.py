@@ -61,7 +61,7 @@ def _counted(work: Work, puzzles: PuzzleArrays, gallery: Gallery | None) -> dict
     tally = TASKS[puzzles.task].tally
     assert tally is not None, "a task scored by votes has no such sets"
     tallies, most = {step: tally() for step in work.settings.steps}, gallery.num if gallery else 0
-    for found in predict_batches(work, _questions(puzzles), f"evaluating {puzzles.name}"):
+    for found in predict_batches(work, questions_of(puzzles), f"evaluating {puzzles.name}"):
         questions, answers, _ = found.batch
         tallies[found.step].add(questions, found.tokens, answers)
         for place, number in enumerate(range(found.start, min(found.start + len(questions), most))):
@@ -86,7 +86,9 @@ def scored(tallies: Mapping[int, SudokuTally]) -> dict[str, Any]:
     }
 
 
-def _questions(puzzles: PuzzleArrays) -> Questions:
+def questions_of(puzzles: PuzzleArrays) -> Questions:
+    """All puzzles of a set, in order."""
+
     def gather(start: int, num: int) -> Examples:
         rows = slice(start, start + num)
         questions, answers = np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])

@@ -52,6 +52,10 @@ class Questions(NamedTuple):
     gather: Callable[[int, int], Examples]  # (first, number) → questions, answers, task types
 
 
+# (number of the first question, batch) → rows of the task-type table
+TaskVectors = Callable[[int, Examples], Float[Tensor, "B W"] | None]
+
+
 class Predicted(NamedTuple):
     """A batch after so many supervision steps; `start` is the number of its first question."""
 
@@ -67,12 +71,12 @@ def predict_batches(
     work: Work,
     asked: Questions,
     what: str,
-    task_vectors: Callable[[int, Examples], Float[Tensor, "B W"] | None] | None = None,
+    task_vectors: TaskVectors | None = None,
 ) -> Iterator[Predicted]:
     """Predictions at every depth of the settings for the questions of this process, batch by batch.
 
-    Several processes take the batches in turns: each is what it would be for one. `task_vectors` of (number of the
-    first question, batch) are by default the rows of the table that the batch names.
+    Several processes take the batches in turns: each is what it would be for one. `task_vectors` are by default the
+    rows of the table that the batch names.
     """
     model, processes = work.loaded.model, work.processes
     size = rows_at_once(asked.side, work.settings.batch_size, asked.num_symbols)

@@ -37,7 +37,9 @@ class EvaluateSettings(Settings):
         256  # ARC: trained pairs of the scored puzzles that are asked; 0: none
     )
     effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
-    equivariance_pairs: NonNegativeInt = 0  # Sudoku: puzzles compared with their images under a permutation
+    equivariance_pairs: NonNegativeInt = (
+        0  # Sudoku, ARC: puzzles compared with their images under a permutation
+    )
 
     @property
     def usual_steps(self) -> tuple[int, ...]:

@@ -19,12 +19,12 @@ class TaskEvaluation:
     tally: Callable[[], SudokuTally] | None = None  # counts one answer a puzzle
     verify: Verify | None = None  # tells a right answer without knowing it
     symmetries: Symmetries | None = None
-    has_digits: bool = False  # symbols that may be exchanged for one another
+    is_symmetric: bool = False  # its usual symbols may be exchanged for one another
 
 
-ARC = TaskEvaluation()
+ARC = TaskEvaluation(is_symmetric=True)
 TASKS = {
-    "sudoku": TaskEvaluation(SudokuTally, solves_sudoku, sudoku_symmetries, has_digits=True),
+    "sudoku": TaskEvaluation(SudokuTally, solves_sudoku, sudoku_symmetries, is_symmetric=True),
     "maze": TaskEvaluation(MazeTally, are_valid_paths, maze_symmetries),
     "arc_agi_1": ARC,
     "arc_agi_2": ARC,

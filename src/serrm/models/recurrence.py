@@ -109,6 +109,12 @@ class InputEmbedding(nn.Module, ABC):
     ) -> tuple[Tensor, Rotation | None]:
         """The embedding, in shape and dtype of the state, and the rotary table of its positions."""
 
+    def permuted(
+        self, task_vectors: Float[Tensor, "B W"], permutation: Int[Tensor, " symbols"]
+    ) -> Float[Tensor, "B W"]:
+        """Task vectors for the same puzzles with symbol k replaced by permutation[k]; here they tell of no symbol."""
+        return task_vectors
+
 
 class RecurrentModel(nn.Module):
     """A recurrent reasoning model: embedding, networks, schedule and readout around plain state tensors."""

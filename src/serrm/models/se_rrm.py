@@ -82,6 +82,16 @@ class SymbolPlanes(InputEmbedding):
             embedding = embedding + self._task_planes(task_vectors, planes)
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 
+    def permuted(
+        self, task_vectors: Float[Tensor, "B W"], permutation: Int[Tensor, " symbols"]
+    ) -> Float[Tensor, "B W"]:
+        """Likewise: what a vector holds of a symbol goes to the plane of the symbol in its place."""
+        first = NUM_SPECIAL - self.num_special
+        came_from = (permutation[first:] - first).argsort()
+        of_all = self.settings.width if self.settings.task_types == "factored" else 0
+        by_plane = task_vectors[:, of_all:].unflatten(1, (len(came_from), -1))
+        return torch.cat([task_vectors[:, :of_all], by_plane[:, came_from].flatten(1)], dim=1)
+
     def rotation(self, num_positions: int, device: torch.device) -> Rotation | None:
         """Rotary table of the grid; registers follow it and are not rotated."""
         settings = self.settings

@@ -38,7 +38,7 @@ def evaluation_operations(
     steps += max(settings.steps) * min(settings.demonstration_pairs, counts.num_demonstrations)
     if cell.task in WITH_RULE:
         steps += _effort_steps(cell.task, settings, num)
-    if cell.task == "sudoku":
+    if cell.task != "maze":
         steps += 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     return of_sets + steps * _a_step(cell, counts.side)
 

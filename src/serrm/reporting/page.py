@@ -33,6 +33,7 @@ FIGURES: Final = {
     "throughput": "Puzzle-steps a second in training, by model; the numbers are in the table of runs",
     "architecture": "Architecture of each model that was run, with the shapes, layers and cycles of its settings",
     "equivariance": "Puzzles and the same with permuted symbols, with each model's predictions for both",
+    "recoloured": "An ARC-AGI task and the same in permuted colours, with each model's answers to both",
 }
 SECTIONS: Final = {
     "sudoku": ("Sudoku", ("1", "2", "2-effort")),

@@ -13,7 +13,7 @@ from serrm.reporting.examples import shown_examples
 from serrm.reporting.figures.architecture import architecture_figure
 from serrm.reporting.figures.compute import compute_figure, throughput_figure
 from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
-from serrm.reporting.figures.equivariance import equivariance_figure
+from serrm.reporting.figures.equivariance import equivariance_figure, recoloured_figure
 from serrm.reporting.figures.sizes import sizes_figure
 from serrm.reporting.figures.style import svg_text
 from serrm.reporting.page import render_page
@@ -32,6 +32,7 @@ FIGURES: Final[dict[str, Callable[[Report], Figure | str | None]]] = {
     "throughput": throughput_figure,
     "architecture": architecture_figure,
     "equivariance": equivariance_figure,
+    "recoloured": recoloured_figure,
 }
 
 

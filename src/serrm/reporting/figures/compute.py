@@ -13,6 +13,7 @@ from serrm.reporting.figures.style import (
     Style,
     draw_band,
     frame,
+    note_if_empty,
     panels,
     percent_axis,
     short_axis,
@@ -37,6 +38,7 @@ def compute_figure(report: Report) -> Figure:
                 batch_size = int(report.settings.here[task, run.model]["train"]["batch_size"])
                 _draw_training(training, run, batch_size, metric, styles[run.model])
                 _draw_inference(inference, run, metric, styles[run.model])
+            note_if_empty(training)
             training.set_title(f"{task_name(task)}: training")
             inference.set_title(f"{task_name(task)}: inference")
             short_axis(training, "Puzzle-steps of training")

@@ -12,6 +12,7 @@ from serrm.reporting.figures.style import (
     Style,
     draw_band,
     frame,
+    note_if_empty,
     panels,
     percent_axis,
     short_axis,
@@ -63,6 +64,7 @@ def learning_curves_figure(report: Report) -> Figure:
                 points = [point for point in run.learning_curve if metric in point]
                 samples = [point["samples"] for point in points]
                 draw_band(axes, samples, points, metric, styles[variant], model_name(variant))
+            note_if_empty(axes)
             axes.set_title(task_name(task))
             short_axis(axes, "Samples processed")
             percent_axis(axes, METRIC_NAMES[metric])

@@ -1,8 +1,11 @@
-"""Equivariance drawn from real runs (figures A1 and A2): a puzzle and its image under a permutation of the symbols.
+"""Equivariance drawn from real runs: a puzzle and its image under a permutation of the symbols (figures A1 and A2).
 
 For each model that has such an example: the puzzle x and the prediction f(x), the permuted puzzle πx and f(πx), whose
 cells are marked where they are not those of πf(x).
 """
+
+import textwrap
+from typing import Final
 
 from serrm.drawing.grids import grid_svg
 from serrm.drawing.panels import Panel, as_tokens, prediction_panel, question_panel
@@ -13,27 +16,43 @@ from serrm.reporting.names import model_name, task_name
 from serrm.reporting.report import Report
 from serrm.reporting.results import Equivariance, Evaluation, PermutedPuzzle
 
-SIZE, GAP, LEFT, TOP = 190, 26, 16, 74  # pixels: of a grid, between grids, and at the edges
+SIZE, GAP, LEFT, TOP = 190, 26, 16, 58  # pixels: of a grid, between grids, and at the edges
+LINE, LETTERS = 16, 135  # of the explanation: height in pixels, length
 ROW_HEIGHT = SIZE + 92
-TITLE = "Puzzles before and after a permutation of their symbols, with the predictions of each model"
-EXPLAINED = (
-    "x: a puzzle; π: a permutation of its symbols; f: the model after 16 steps. Orange: f(πx) is not πf(x)."
+EXPLAINED: Final = (
+    "x: the first test puzzle of profile {}; π: a permutation of its symbols; f: the model after 16 steps, in "
+    "float32. {} The paper's figure is a sketch without a model's answers."
 )
+MARKED: Final = {
+    "sudoku": "Orange: f(πx) is not πf(x).",
+    "arc_agi_1": "A cross: f(πx) is not πf(x). Each model is told the puzzle's own task type; "
+    "what SE-RRM's says of a colour, π moves too.",
+}
 
 
 def equivariance_figure(report: Report) -> str | None:
-    """An SVG with a row for each model that has an example; None where there is none."""
-    runs = [seeds[0] for seeds in report.results.values()]
+    """Figure A1, of Sudoku: an SVG with a row for each model that has an example; None where there is none."""
+    return _figure(report, "sudoku", "A permutation of the digits")
+
+
+def recoloured_figure(report: Report) -> str | None:
+    """Figure A2, likewise: the first test input of ARC-AGI-1, recoloured."""
+    return _figure(report, "arc_agi_1", "A recoloured ARC-AGI task")
+
+
+def _figure(report: Report, task: str, title: str) -> str | None:
+    runs = [seeds[0] for (of, _), seeds in report.results.items() if of == task]
     rows = [(run, part, part.example) for run in runs if (part := run.equivariance) and part.example]
     if not rows:
         return None
-    parts = [
-        text(LEFT, 26, "A permutation of the symbols", font_size=16, font_weight=700, fill=INK),
-        text(LEFT, 46, EXPLAINED, font_size=11.5, fill=MUTED),
-    ]
+    lines = textwrap.wrap(EXPLAINED.format(report.profile, MARKED[task]), LETTERS)
+    parts = [text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
+    for place, line in enumerate(lines):
+        parts.append(text(LEFT, 46 + LINE * place, line, font_size=11.5, fill=MUTED))
+    top = TOP + LINE * len(lines)
     for place, row in enumerate(rows):
-        parts += _row(*row, TOP + place * ROW_HEIGHT)
-    return document(2 * LEFT + 4 * SIZE + 3 * GAP, TOP + len(rows) * ROW_HEIGHT, TITLE, parts)
+        parts += _row(*row, top + place * ROW_HEIGHT)
+    return document(2 * LEFT + 4 * SIZE + 3 * GAP, top + len(rows) * ROW_HEIGHT, title, parts)
 
 
 def _row(run: Evaluation, finding: Equivariance, example: PermutedPuzzle, top: Length) -> list[str]:
@@ -47,8 +66,10 @@ def _row(run: Evaluation, finding: Equivariance, example: PermutedPuzzle, top: L
     ]
     for place, (what, panel) in enumerate(_panels(run.task, example).items()):
         left = LEFT + place * (SIZE + GAP)
-        parts.append(grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
-        parts.append(text(left, top + 62 + SIZE, what, font_size=12, fill=INK))
+        width = min(SIZE, SIZE * panel.num_columns / max(panel.num_rows, 1))
+        parts.append(grid_svg(panel, f"{what}, {name}", left, top + 44, width))
+        caption = what if panel.cells.size else f"{what}: no grid"
+        parts.append(text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
     return parts
 
 
@@ -56,7 +77,7 @@ def _permutation(task: str, example: PermutedPuzzle) -> str:
     """The symbols that the permutation moves, such as 1→4 4→1; of ARC's colours their numbers."""
     pairs = [pair for pair in enumerate(example.permutation) if pair[0] != pair[1]]
     moved = ["→".join(sudoku_symbol(k) if task == "sudoku" else str(k - 2) for k in pair) for pair in pairs]
-    return "π: " + "  ".join(moved[:9]) + (" …" if len(moved) > 9 else "")
+    return "π: " + "  ".join(moved[:10]) + (" …" if len(moved) > 10 else "")
 
 
 def _panels(task: str, example: PermutedPuzzle) -> dict[str, Panel]:

@@ -108,6 +108,13 @@ def draw_band(
     axes.plot(at, value, color=style.colour, marker=style.marker, label=label)
 
 
+def note_if_empty(axes: Axes) -> None:
+    """Words in a panel without a point, as of a task whose snapshots a profile does not score."""
+    if not any(len(line.get_xdata()) for line in axes.get_lines()):  # type: ignore[arg-type]
+        place: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "color": MUTED}
+        axes.text(0.5, 0.5, "snapshots not scored in this profile", **place)
+
+
 def frame(figure: Figure, title: str, text: str, axes: Sequence[Axes] = (), columns: int = 3) -> None:
     """A title above, and below the legend of some axes and a remark, flush left."""
     width, height = figure.get_size_inches()
