@@ -21,17 +21,9 @@ LATEX_ARROWS = {"": "", "above": r"\,$\uparrow$", "below": r"\,$\downarrow$"}
 # What LaTeX reads as a command, and what pdfTeX's fonts lack.
 ESCAPES = {character: f"\\{character}" for character in "&%$#_{}"}
 ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "²": "$^2$"}
-ESCAPES |= {
-    "–": "--",
-    "—": "---",
-    "’": "'",
-    "†": r"$\dagger$",
-    "×": r"$\times$",
-    "±": r"$\pm$",
-    "√": r"$\surd$",
-}
-ESCAPES |= {"≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "−": r"$-$", "→": r"$\to$"}
-ESCAPES |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+ESCAPES |= {"–": "--", "—": "---", "’": "'", "−": "$-$"}
+_NAMES = ["dagger", "times", "pm", "surd", "leq", "geq", "neq", "propto", "gg", "to", "uparrow", "downarrow"]
+ESCAPES |= {character: f"$\\{name}$" for character, name in zip("†×±√≤≥≠∝≫→↑↓", _NAMES, strict=True)}
 
 
 def to_markdown(table: Table) -> str:
