@@ -10,6 +10,7 @@ from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable, ThirdParty,
 from serrm.reporting.results import Evaluation, RefusedSet, Results
 
 ARROWS = {"": "", "above": "↑", "below": "↓"}
+OWN_PAPERS = "HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871"
 SIDES = f"{ARROWS['above']} {ARROWS['below']}: our interval lies wholly above or below the paper's."
 
 
@@ -102,7 +103,7 @@ def _runs(paper: ScoreTable, rows: Sequence[PaperRow], results: Results) -> dict
 
 def _legend(paper: ScoreTable, rows: Sequence[PaperRow], comparisons: Sequence[Comparison]) -> Iterable[Note]:
     if any(cell.paper.is_quoted for cell in comparisons):
-        yield Note("Quoted by the paper from the model's own paper, not run there.", QUOTED)
+        yield Note(f"Quoted by the paper from the model's own paper, not run there ({OWN_PAPERS}).", QUOTED)
     if any(cell.ours.value is not None for cell in comparisons):
         has_gpa = any(column.metric == "gpa" for column in paper.columns.values())
         cells = ", which for GPA counts blank cells" if has_gpa else ""
