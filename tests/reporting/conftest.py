@@ -127,9 +127,7 @@ def equivariance(is_exact):
     return {
         "num_pairs": 40,
         "num_identical": 40 if is_exact else 3,
-        "max_difference": 3.6e-5,
         "example": {
-            "set": "4x4",
             "side": 4,
             "permutation": swapped(list(range(6))),
             "question": tokens(QUESTION),
@@ -144,7 +142,7 @@ def recoloured():
     """A model that swaps two colours and adds nothing, on a canvas of 4."""
     question, answer = (encode(np.array(grid, dtype=np.uint8), 4).tolist() for grid in ([[1, 2]], [[2], [1]]))
     after = {"permuted_question": swapped(question, 3, 4), "permuted_prediction": swapped(answer, 3, 4)}
-    example = {"set": "evaluation", "side": 4, "permutation": swapped(list(range(12)), 3, 4), **after}
+    example = {"side": 4, "permutation": swapped(list(range(12)), 3, 4), **after}
     example |= {"question": question, "prediction": answer}
     return {"num_pairs": 6, "num_identical": 6, "example": example}
 

@@ -96,7 +96,7 @@ def test_variants_of_a_row_can_differ_by_column():
 def table_data(**changes):
     column = {"group": "g", "name": "n", "task": "t", "set": "s", "metric": "fsr", "num": 10}
     row = {"name": "HRM", "cells": {"c": "1.0 (0.5-2.0)"}}
-    return {"label": "l", "title": "t", "caption": "c", "columns": {"c": column}, "rows": [row]} | changes
+    return {"title": "t", "caption": "c", "columns": {"c": column}, "rows": [row]} | changes
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ Drawer = Callable[[Panel], Iterable[str]]
 
 
 def grid_svg(panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None) -> str:
-    """A panel as an <svg>; with a `size`, that wide and with its corner at (x, y) of the figure around it."""
+    """A panel as an <svg>; with a `size`, that of its longer side, at (x, y) of the figure around it."""
     letters = LETTERS[panel.task](panel) if panel.task in LETTERS else ()
     return _framed(panel, title, SHAPES[panel.task](panel), letters, x, y, size)
 
@@ -50,8 +50,8 @@ def _framed(
     rows, columns = panel.cells.shape
     place = ""
     if size is not None:
-        height = size * rows / max(columns, 1)
-        place = f'x="{number(x)}" y="{number(y)}" width="{number(size)}" height="{number(height)}" '
+        width, height = (size * part / max(rows, columns, 1) for part in (columns, rows))
+        place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
     box = f"{-MARGIN} {-MARGIN} {columns * CELL + 2 * MARGIN} {rows * CELL + 2 * MARGIN}"
     parts = f'<g transform="scale({CELL})">{"".join(shapes)}</g>{"".join(letters)}'
     return f'<svg {place}viewBox="{box}" role="img"><title>{escape(title)}</title>{parts}</svg>'

@@ -62,7 +62,7 @@ def _row(row: Sequence[Panel | None], top: Length, size: int) -> Iterator[str]:
         yield text(left, top + 18, panel.caption, fill=colours.INK, font_size=CAPTION_SIZE, font_weight=700)
         yield text(left, top + 35, panel.remark, fill=colours.FAINT_INK, font_size=REMARK_SIZE)
         if panel.cells.size:  # the empty grid that an ARC prediction may be
-            yield grid_svg(panel, f"{panel.caption}: {panel.remark}", left, below, _across(panel, size))
+            yield grid_svg(panel, f"{panel.caption}: {panel.remark}", left, below, size)
 
 
 def _legend(task: str, marks: Iterable[str], top: Length) -> Iterator[str]:
@@ -95,13 +95,8 @@ def _sample(task: str, mark: str, middle: Length) -> Iterator[str]:
         yield rectangle(left, top, SAMPLE, SAMPLE, fill=fill, stroke=colours.LINE)
 
 
-def _across(panel: Panel, size: int) -> Length:
-    """The width of a grid: the longer of its sides is `size`."""
-    return size * min(1, panel.num_columns / panel.num_rows)
-
-
 def _height(panel: Panel, size: int) -> Length:
-    return _across(panel, size) * panel.num_rows / panel.num_columns if panel.cells.size else 0
+    return size * panel.num_rows / max(panel.num_rows, panel.num_columns, 1)
 
 
 def _width(words: str, size: int) -> int:

@@ -73,10 +73,7 @@ class Drawing:
         for line in self._lines(console.color_system is not None, options.max_width):
             if options.ascii_only:
                 line.plain = line.plain.translate(ASCII).encode("ascii", "replace").decode("ascii")
-            line.no_wrap, line.overflow = (
-                True,
-                "crop",
-            )  # ends where the terminal does, and does not go on in the next
+            line.no_wrap, line.overflow = True, "crop"  # ends where the terminal does
             yield line
 
     def _lines(self, has_colours: bool, width: int) -> Iterator[Text]:

@@ -152,10 +152,7 @@ def _permutation(evidence: Evidence) -> Finding:
     found = [(run, part) for run in evidence.runs(SE_RRM) if (part := run.equivariance) is not None]
     if not found:
         return missing("SE-RRM on permuted puzzles")
-    texts = [
-        f"{task_name(run.task)}: {part.counts('the same', 'logits differ by at most {:.1e}')}"
-        for run, part in found
-    ]
+    texts = [f"{task_name(run.task)}: {part.counts} the same" for run, part in found]
     is_exact = all(part.num_identical == part.num_pairs for _, part in found)
     return Finding(HOLDS if is_exact else FAILS, "; ".join(texts) + ".")
 

@@ -35,12 +35,6 @@ FIGURES: Final = {
     "equivariance": "Puzzles and the same with permuted symbols, with each model's predictions for both",
     "recoloured": "An ARC-AGI task and the same in permuted colours, with each model's answers to both",
 }
-SECTIONS: Final = {
-    "sudoku": ("Sudoku", ("1", "2", "2-effort")),
-    "arc-maze": ("ARC-AGI and mazes", ("3", "3-arc", "3-demonstrations", "3-task_types", "3-mazes")),
-    "ablations": ("Ablations", ("A5", "A6", "A7")),
-    "settings": ("Hyperparameters", ("A2", "A3", "A4")),
-}
 
 
 def render_page(
@@ -64,7 +58,6 @@ def render_page(
             name: inline_svg(svg, f"f{number}", FIGURES[name])
             for number, (name, svg) in enumerate(figures.items())
         },
-        sections=SECTIONS,
         arrows=ARROWS,
         tally=tally(report.claims),
         summary=[_summary(report, task) for task in dict.fromkeys(run.task for run in runs)],

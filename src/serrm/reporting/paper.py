@@ -90,7 +90,6 @@ class PaperRow(_Marked):
 class ScoreTable(_Frozen):
     """A table of results, with the paper's `footnotes` and our `remarks`, both called by their marks."""
 
-    label: str
     title: str
     caption: str
     attributes: tuple[str, ...] = ()
@@ -128,7 +127,6 @@ class HyperparameterRow(_Frozen):
 class HyperparameterTable(_Frozen):
     """Hyperparameters of some tasks: rows by our key, columns by variant with the model's printed name."""
 
-    label: str
     tasks: tuple[str, ...]
     title: str
     columns: dict[str, str]

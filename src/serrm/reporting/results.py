@@ -109,7 +109,6 @@ class PermutedPuzzle(_Part):
     `permutation[k]` is the token that stands in the permuted puzzle where k stood.
     """
 
-    set: str
     side: int
     permutation: tuple[int, ...]
     question: tuple[int, ...]
@@ -121,19 +120,17 @@ class PermutedPuzzle(_Part):
 class Equivariance(_Part):
     """How far f(πx) is from πf(x), over pairs of a puzzle x and a permutation π of its symbols.
 
-    `max_difference` is the largest difference of logits, `num_identical` counts pairs whose predictions agree cell by
-    cell once π is undone.
+    `num_identical` counts pairs whose predictions agree cell by cell once π is undone.
     """
 
     num_pairs: int
     num_identical: int
-    max_difference: float | None = None
-    example: PermutedPuzzle | None = None
+    example: PermutedPuzzle
 
-    def counts(self, what: str, difference: str) -> str:
-        """How many pairs are identical, as "40 of 40 the same, logits …", with the largest difference if known."""
-        largest = "" if self.max_difference is None else f", {difference.format(self.max_difference)}"
-        return f"{self.num_identical:,} of {self.num_pairs:,} {what}{largest}"
+    @property
+    def counts(self) -> str:
+        """How many pairs are identical, such as "40 of 40"."""
+        return f"{self.num_identical:,} of {self.num_pairs:,}"
 
 
 class Evaluation(_Part):

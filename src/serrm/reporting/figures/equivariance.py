@@ -42,7 +42,7 @@ def recoloured_figure(report: Report) -> str | None:
 
 def _figure(report: Report, task: str, title: str) -> str | None:
     runs = [seeds[0] for (of, _), seeds in report.results.items() if of == task]
-    rows = [(run, part, part.example) for run in runs if (part := run.equivariance) and part.example]
+    rows = [(run, run.equivariance) for run in runs if run.equivariance]
     if not rows:
         return None
     lines = textwrap.wrap(EXPLAINED.format(report.profile, MARKED[task]), LETTERS)
@@ -55,19 +55,17 @@ def _figure(report: Report, task: str, title: str) -> str | None:
     return document(2 * LEFT + 4 * SIZE + 3 * GAP, top + len(rows) * ROW_HEIGHT, title, parts)
 
 
-def _row(run: Evaluation, finding: Equivariance, example: PermutedPuzzle, top: Length) -> list[str]:
-    name = model_name(run.model)
-    counts = finding.counts("predictions the same", "logits at most {:.1e} apart")
+def _row(run: Evaluation, finding: Equivariance, top: Length) -> list[str]:
+    name, example = model_name(run.model), finding.example
     right = LEFT + 2 * (SIZE + GAP)
     parts = [
         text(LEFT, top + 14, f"{name}, {task_name(run.task)}", font_size=13.5, font_weight=700, fill=INK),
-        text(LEFT, top + 32, counts, font_size=11.5, fill=MUTED),
+        text(LEFT, top + 32, f"{finding.counts} predictions the same", font_size=11.5, fill=MUTED),
         text(right, top + 32, _permutation(run.task, example), font_size=11.5, fill=MUTED),
     ]
     for place, (what, panel) in enumerate(_panels(run.task, example).items()):
         left = LEFT + place * (SIZE + GAP)
-        width = min(SIZE, SIZE * panel.num_columns / max(panel.num_rows, 1))
-        parts.append(grid_svg(panel, f"{what}, {name}", left, top + 44, width))
+        parts.append(grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
         caption = what if panel.cells.size else f"{what}: no grid"
         parts.append(text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
     return parts
