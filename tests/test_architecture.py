@@ -50,12 +50,23 @@ ALLOWED = {
     # what is composed, and the command line
     "grid": {"settings"},
     "config": {"arrays", "grid", "models", "settings", "sources", "training"},
-    "resolve": {"arrays", "config", "datasets", "describe", "grid", "inference", "sources", "training"},
+    "resolve": {
+        "arrays",
+        "config",
+        "datasets",
+        "describe",
+        "files",
+        "grid",
+        "inference",
+        "sources",
+        "training",
+    },
     "describe": {"config", "inference", "models", "sources"},
     "grid_file": {"config", "files"},
     "project": {"config"},
     "display": {"published"},
     **{name: set() for name in ("extra", "store", "ui", *SUPPORT)},
+    "manifest": {"files"},
     "__init__": {"solving"},  # when it is asked for
     # `commands` and `cli` call all of the above.
 }

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from serrm.files import naming
+
 MANIFEST = "manifest.json"
 
 
@@ -56,7 +58,8 @@ def new_directory(target: Path) -> Iterator[Path]:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        yield temporary
+        with naming(target):
+            yield temporary
         if target.is_dir():
             shutil.rmtree(target)
         temporary.replace(target)

@@ -17,6 +17,7 @@ from serrm.arrays.settings import ArraySettings
 from serrm.config import TrainCell, parse
 from serrm.datasets.settings import AUGMENT
 from serrm.describe import departures, describe_source
+from serrm.files import write_whole
 from serrm.grid import Grid
 from serrm.inference.settings import EvaluateCell, ScoringFidelity
 from serrm.sources.settings import DOWNLOAD
@@ -164,8 +165,7 @@ def write(files: Mapping[str, BaseModel], target: Path) -> None:
     for name, settings in files.items():
         path = target / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)  # never write through a link into DVC's cache
-        path.write_text(as_text(settings))
+        write_whole(path, as_text(settings))
 
 
 def as_text(settings: BaseModel) -> str:

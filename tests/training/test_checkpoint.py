@@ -1,6 +1,8 @@
 """A checkpoint is there whole or not at all, and is refused by name of what does not fit."""
 
-from collections.abc import Mapping
+import resource
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -41,21 +43,29 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [path.name for path in target.parent.iterdir()] == ["step_1"]
 
 
-@pytest.mark.parametrize("fails", ["save_file", "torch.save", "shutil.copytree"])
-def test_a_failed_write_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
+@contextmanager
+def files_limited(num_bytes: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes: writing fails in the middle, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "most", [100, 1000, 10_000], ids=["in the weights", "in the state", "in the snapshots"]
+)
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path, most: int) -> None:
     target, snapshots = tmp_path / "step_1", tmp_path / "snapshots"
     snapshots.mkdir()
+    (snapshots / "step_1.safetensors").write_bytes(bytes(20_000))
     write(target, {**CONFIG, "data_hash": "old"})
-
-    def fail(*_: object, **__: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr(f"serrm.training.checkpoint.{fails}", fail)
     for other in (target, tmp_path / "step_2"):
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(OSError, match=rf"^{other} cannot be written: .*") as caught, files_limited(most):
             ckpt.write_checkpoint(other, WEIGHTS, STATE, CONFIG, snapshots=snapshots)
+        assert "\n" not in str(caught.value)
     assert ckpt.read_config(target)["data_hash"] == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"step_1", "snapshots"}
 

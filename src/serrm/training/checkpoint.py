@@ -11,13 +11,15 @@ import logging
 import os
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
 from pydantic import BaseModel
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -43,7 +45,7 @@ def write_checkpoint(
 
     Without a `state` no training goes on from it.
     """
-    with new_directory(target) as folder:
+    with new_directory(target) as folder, writing():
         save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / MODEL)
         if state is not None:
             torch.save(dict(state), folder / STATE)
@@ -51,6 +53,17 @@ def write_checkpoint(
         if snapshots is not None:
             shutil.copytree(snapshots, folder / snapshots.name, ignore=shutil.ignore_patterns("*.partial"))
         write_sums(folder)
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """An interrupted write of safetensors or PyTorch, or copy of a folder, as the OSError that it is."""
+    try:
+        yield
+    except shutil.Error as error:
+        raise OSError(error.args[0][0][-1]) from error  # of the first file
+    except (SafetensorError, RuntimeError) as error:
+        raise OSError(f"{error} (is the disk full?)") from error
 
 
 def copy_for_prediction(checkpoint: Path, target: Path) -> None:

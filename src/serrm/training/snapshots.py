@@ -5,6 +5,7 @@ from pathlib import Path
 from safetensors.torch import save_file
 
 from serrm.files import new_file
+from serrm.training.checkpoint import writing
 from serrm.training.loop import Trainer
 
 SNAPSHOTS = "snapshots"  # the folder, in a checkpoint and beside those of an unfinished training
@@ -21,5 +22,5 @@ def write_snapshot(folder: Path, trainer: Trainer, loss: float) -> None:
     target = folder / f"step_{trainer.step:09d}.safetensors"
     weights = {name: value.contiguous() for name, value in trainer.averaged_weights().items()}
     facts = {"step": trainer.step, "samples": trainer.slots.position, "loss": loss}
-    with new_file(target) as partial:
+    with new_file(target) as partial, writing():
         save_file(weights, partial, metadata={key: str(value) for key, value in facts.items()})
