@@ -1,7 +1,5 @@
 """data/runs, data/arrays → reports/<profile>/metrics/<cell>.json: scores with intervals at every depth."""
 
-import json
-
 import typer
 
 from stages.layout import PARAMS, ROOT, Layout
@@ -15,6 +13,7 @@ def evaluate(
 ) -> None:
     """Score the checkpoint of one cell of the grid on all sizes of its task."""
     from serrm.config import read_cell, read_execution
+    from serrm.files import write_json
     from serrm.inference.evaluate import evaluate_together
     from serrm.inference.settings import EvaluateCell
     from serrm.reporting.results import Evaluation
@@ -32,10 +31,10 @@ def evaluate(
     with cell_run(ROOT, profile, name, layout.runs / f"{name}.mlflow.json", training=training) as run:
         scores, gallery = evaluate_together(*what)
         metrics = {"profile": profile, "task": task, "model": model, "seed": seed, **scores}
-        run.log_scores(metrics)
-        run.describe(Evaluation.model_validate(metrics))
         gallery.write(layout.predictions / name)
-        run.log_pictures(layout.predictions / name)
+        run.tell(run.log_scores, metrics)
+        run.tell(run.describe, Evaluation.model_validate(metrics))
+        run.tell(run.log_pictures, layout.predictions / name)
     target = layout.reports / "metrics" / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(metrics, indent=2) + "\n")
+    write_json(target, metrics)

@@ -39,6 +39,6 @@ def provenance() -> dict[str, str]:
 
 
 def _git(*arguments: str) -> str:
-    """What git says; nothing without git or outside a repository."""
-    command = ["git", *arguments]
+    """What git says; nothing without git or outside a repository. It takes no lock that a kill could leave."""
+    command = ["git", "--no-optional-locks", *arguments]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip() if which("git") else ""

@@ -29,13 +29,13 @@ def train(
         return
     records: list[Record] = []
     with cell_run(ROOT, profile, name, unfinished, params=cell.model_dump(mode="json")) as run:
-        run.tag(cell_tags(task, model, seed, cell.model.family))
+        run.tell(run.tag, cell_tags(task, model, seed, cell.model.family))
 
         def note(record: Record) -> None:
             records.append(record)
-            run.log_record(record)
+            run.tell(run.log_record, record)
 
         config = train_cell(*what, note)
-        run.log_training(config, name, target, layout.arrays / task)
+        run.tell(run.log_training, config, name, target, layout.arrays / task)
     write_training_log(layout.reports / "training" / f"{name}.csv", records)
     unfinished.replace(pointer)

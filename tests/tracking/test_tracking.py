@@ -10,12 +10,13 @@ from typing import Any
 import mlflow
 import pytest
 from mlflow.entities import Run
+from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from serrm.config import TrainCell
 from serrm.store import tracking_uri
 from serrm.tracking.runs import BATCH, CellRun, cell_run
-from serrm.tracking.store import flattened
+from serrm.tracking.store import create_database, flattened
 from serrm.training.interrupt import Interrupted
 
 # MLflow's own models of its database.
@@ -152,6 +153,34 @@ def test_a_run_ends_as_its_body_does(
     found = stored(client, runs[0])
     assert found.info.status == status
     assert found.data.metrics == {"x": 2.0}, "what was noted is not lost"
+
+
+def test_a_store_that_fails_costs_no_result(
+    root: Path,
+    client: MlflowClient,
+    pointer: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with cell_run(root, "ci", "cell", pointer, params={}) as run:
+
+        def fail(*_: object, **__: object) -> None:
+            raise MlflowException("the connection was refused\nby the server")
+
+        monkeypatch.setattr(run.client, "log_batch", fail)
+        for _ in range(2):
+            run.tell(run.tag, {"x": "y"})
+    (record,) = caplog.records
+    assert "is told no more (`serrm track sync` does it later): the connection was refused" in record.message
+    assert "\n" not in record.message
+    assert stored(client, run).info.status == "RUNNING", "it is not known to have ended"
+
+
+def test_a_database_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlflow.store.db.utils._upgrade_db", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        create_database(tmp_path / "mlflow.db")
+    assert not (tmp_path / "mlflow.db").exists()
 
 
 def test_metrics_go_in_batches(

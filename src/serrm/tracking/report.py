@@ -8,7 +8,7 @@ from mlflow.entities import RunStatus
 from mlflow.tracking import MlflowClient
 
 from serrm.reporting.results import Evaluation, read_evaluation
-from serrm.tracking.store import connect, experiment_id, experiments, new_run, tagged_runs
+from serrm.tracking.store import answering, connect, experiment_id, experiments, new_run, tagged_runs
 from serrm.tracking.words import overview
 
 # What of a report is stored, as (files, the folder of the artifacts).
@@ -17,8 +17,10 @@ KIND, FILES, NOTE = "kind", "files", "mlflow.note.content"
 
 
 def mirror_report(root: Path, profile: str) -> str:
-    """`log_report` to the project's store."""
-    return log_report(connect(root), root, profile)
+    """`log_report` to the project's store. ValueError if that does not answer."""
+    client = connect(root)
+    with answering():
+        return log_report(client, root, profile)
 
 
 def log_report(client: MlflowClient, root: Path, profile: str) -> str:

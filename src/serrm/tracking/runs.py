@@ -1,22 +1,37 @@
 """The run of one cell while it is open: training, scores, pictures and description, as the stages come to know them."""
 
 import json
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from mlflow.entities import Dataset, DatasetInput, Metric, RunStatus, RunTag
+from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
+from sqlalchemy.exc import SQLAlchemyError
 
+from serrm.files import write_json
 from serrm.reporting.results import Evaluation
 from serrm.tracking.models import log_model
-from serrm.tracking.store import CURRENT, TRAINING, connect, experiments, known_run, new_run, tagged_runs
+from serrm.tracking.store import (
+    CURRENT,
+    TRAINING,
+    answering,
+    connect,
+    experiments,
+    known_run,
+    new_run,
+    tagged_runs,
+)
 from serrm.tracking.words import cell_tags, description, headline, training_digest
 from serrm.training.interrupt import Interrupted
 
+P = ParamSpec("P")
+log = logging.getLogger(__name__)
 PICTURES = 2  # of each size of grid
 BATCH = 500  # metrics sent at once; MLflow's limit is 1,000
 FACTS = ("seconds", "samples", "steps", "operations", "puzzle_steps_per_second", "peak_memory_bytes")
@@ -37,6 +52,7 @@ class CellRun:
     logged: frozenset[str] = frozenset()  # metrics that the run had when it was opened
     known: dict[str, set[tuple[int, float]]] = field(default_factory=dict)  # (step, value) by metric
     pending: list[Metric] = field(default_factory=list)
+    is_lost: bool = False  # the store failed, and hears of nothing more
 
     @classmethod
     def open(cls, client: MlflowClient, profile: str, run_id: str) -> "CellRun":
@@ -44,6 +60,17 @@ class CellRun:
         run = client.get_run(run_id)
         info, logged = run.info, frozenset(run.data.metrics)
         return cls(client, profile, run_id, str(info.experiment_id), info.start_time, info.end_time, logged)
+
+    def tell(self, method: Callable[P, None], *values: P.args, **options: P.kwargs) -> None:
+        """Log with one of the methods below, unless the store has failed: no result is lost for want of its mirror."""
+        if self.is_lost:
+            return
+        try:
+            method(*values, **options)
+        except (MlflowException, SQLAlchemyError, OSError) as error:
+            self.is_lost = True
+            reason = str(error).splitlines()[0]
+            log.warning("MLflow failed, and is told no more (`serrm track sync` does it later): %s", reason)
 
     def history(self, name: str) -> set[tuple[int, float]]:
         """What the run had of a metric when it was opened, as (step, value); asked for once."""
@@ -171,18 +198,20 @@ def cell_run(
     """The run of a cell: the one that `pointer` names, else the one of that `training`, else a new one.
 
     With `params`, those of a new run, `pointer` is made to name it; without, the file is only read (it is an output
-    of the training then, and belongs to DVC). The run ends FINISHED, or FAILED or KILLED as the body does.
+    of the training then, and belongs to DVC). The run ends FINISHED, or FAILED or KILLED as the body does; if the
+    store fails on the way, it stays RUNNING. ValueError if the store does not answer at the beginning.
     """
     client = connect(root)
-    run_id = find_run(client, profile, pointer, training)
-    if run_id is None:
-        tags = {"dvc.stage": f"train@{profile}-{name}"} | ({TRAINING: training} if training else {})
-        run_id = new_run(client, root, profile, name, tags, params or {})
+    with answering():
+        run_id = find_run(client, profile, pointer, training)
+        if run_id is None:
+            tags = {"dvc.stage": f"train@{profile}-{name}"} | ({TRAINING: training} if training else {})
+            run_id = new_run(client, root, profile, name, tags, params or {})
+        client.update_run(run_id, RunStatus.to_string(RunStatus.RUNNING))
+        run = CellRun.open(client, profile, run_id)
     if params is not None:
         pointer.parent.mkdir(parents=True, exist_ok=True)
-        pointer.write_text(json.dumps({"run_id": run_id}) + "\n")
-    client.update_run(run_id, RunStatus.to_string(RunStatus.RUNNING))
-    run = CellRun.open(client, profile, run_id)
+        write_json(pointer, {"run_id": run_id})
     run.end = run.end if params is None else None
     status = RunStatus.FAILED
     try:
@@ -192,8 +221,8 @@ def cell_run(
         status = RunStatus.KILLED
         raise
     finally:
-        run.flush()
-        client.set_terminated(run_id, RunStatus.to_string(status), run.end)
+        run.tell(run.flush)
+        run.tell(client.set_terminated, run_id, RunStatus.to_string(status), run.end)
 
 
 def find_run(client: MlflowClient, profile: str, pointer: Path, training: str | None) -> str | None:

@@ -1,8 +1,8 @@
 """Finding and making runs in the MLflow store: by the training they are of, not by ids that only one store knows."""
 
 import subprocess
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from mlflow.entities import LifecycleStage, Param, Run
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 from mlflow.tracking import MlflowClient
+from sqlalchemy.exc import SQLAlchemyError
 
 from serrm.store import WATCHED, tracking_uri
 
@@ -25,16 +26,33 @@ def connect(root: Path) -> MlflowClient:
     """The store of a project. ValueError if it does not answer or is of another MLflow."""
     uri = tracking_uri(root)
     mlflow.set_tracking_uri(uri)
-    is_file = uri.startswith(SQLITE)
-    try:
-        # A client creates the database that is not there; several that do so at once break it.
-        with FileLock(uri.removeprefix(SQLITE) + ".lock") if is_file else nullcontext():
-            client = MlflowClient(uri)
-            client.search_experiments(max_results=1)
-    except MlflowException as error:
-        fault = "cannot be opened" if is_file else "does not answer"
-        raise ValueError(f"MLFLOW_TRACKING_URI: {uri} {fault}: {error.message}") from error
+    with answering():
+        if uri.startswith(SQLITE):
+            create_database(Path(uri.removeprefix(SQLITE)))
+        client = MlflowClient(uri)
+        client.search_experiments(max_results=1)
     return client
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """What MLflow raises, as a ValueError that names the store."""
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError) as error:
+        uri = mlflow.get_tracking_uri()
+        fault = "cannot be used" if uri.startswith(SQLITE) else "does not answer"
+        raise ValueError(f"MLFLOW_TRACKING_URI: {uri} {fault}: {str(error).splitlines()[0]}") from error
+
+
+def create_database(path: Path) -> None:
+    """MLflow's database, where there is none: whole or not at all, as a half-made one can never be opened again."""
+    with FileLock(f"{path}.lock"):  # several processes that made it at once would break it
+        if not path.exists():
+            partial = Path(f"{path}.new")
+            partial.unlink(missing_ok=True)
+            MlflowClient(f"{SQLITE}{partial}").search_experiments(max_results=1)
+            partial.replace(path)
 
 
 def known_run(client: MlflowClient, run_id: str | None) -> str | None:
@@ -119,9 +137,10 @@ def git_tags(root: Path) -> dict[str, str]:
 
 
 def git(root: Path, *arguments: str) -> str | None:
-    """What git says of a repository; None without git or outside one."""
+    """What git says of a repository; None without git or outside one. It takes no lock that a kill could leave."""
+    command = ["git", "--no-optional-locks", *arguments]
     try:
-        result = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return None
     return result.stdout.strip() if result.returncode == 0 else None

@@ -18,7 +18,7 @@ from serrm.reporting.training_log import read_training_log
 from serrm.tracking.files import CellFiles, cells_with_files, training_of_evaluation
 from serrm.tracking.report import log_report
 from serrm.tracking.runs import CellRun, find_run
-from serrm.tracking.store import TRAINING, connect, git, log_params, new_run
+from serrm.tracking.store import TRAINING, answering, connect, git, log_params, new_run
 from serrm.tracking.words import cell_tags
 
 FILES = "files"  # the tag with the digest of what a run was last told
@@ -41,9 +41,10 @@ def sync(root: Path, profile: str, settings: Settings) -> Iterator[Synced]:
     Raises ValueError if the store does not answer or a file is malformed.
     """
     client = connect(root)
-    for name in cells_with_files(root, profile):
-        yield sync_cell(client, CellFiles(root, profile, name), settings)
-    yield Synced("report", log_report(client, root, profile))
+    with answering():
+        for name in cells_with_files(root, profile):
+            yield sync_cell(client, CellFiles(root, profile, name), settings)
+        yield Synced("report", log_report(client, root, profile))
 
 
 def sync_cell(client: MlflowClient, files: CellFiles, settings: Settings) -> Synced:
@@ -69,6 +70,7 @@ def sync_cell(client: MlflowClient, files: CellFiles, settings: Settings) -> Syn
     _log_files(run, files, config, evaluation)
     run.flush()
     run.tag({TRAINING: training, FILES: digest})
+    client.set_terminated(run_id, RunStatus.to_string(RunStatus.FINISHED), run.end)
     return Synced(files.name, outcome, missing)
 
 
