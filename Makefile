@@ -1,13 +1,14 @@
 # make repro: environment, then the default pipeline to tables and figures.  make test: the test suite.
 # make test-plain: its numeric tests as on a CPU with AVX2 only.
 # make test-slow: what takes more than a few seconds.
+# make faults: the table of docs/reliability.md, anew.
 # make regress: what moved in the ci profile's numbers since regression/ci.json; make regress-update: run it, and expect them so.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup repro test test-slow test-plain check regress regress-update ui clean
+.PHONY: setup repro test test-slow test-plain check regress regress-update faults ui clean
 
 setup: $(TOOLS)
 
@@ -52,6 +53,9 @@ regress: $(READY)
 
 regress-update: $(READY)
 	.ci/profile serrm regress --update
+
+faults: $(READY)
+	$(BIN)/python -m benchmarks.faults --write docs/reliability.md
 
 ui: $(READY)
 	$(BIN)/serrm ui

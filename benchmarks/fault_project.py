@@ -1,0 +1,179 @@
+"""The small pipeline that `benchmarks/faults.py` does harm to: a clone of its own, and what is found in it."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow.parquet as pq
+import yaml
+from dvc.schema import COMPILED_LOCKFILE_SCHEMA
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+from voluptuous import Invalid
+
+from serrm.manifest import MANIFEST, check_manifest, hash_file
+from serrm.training.checkpoint import MODEL, damage
+
+ROOT = Path(__file__).parents[1]
+CELL: Final = {"profile": "ci", "task": "sudoku", "model": "se_rrm", "seed": "0"}
+NAME: Final = "sudoku-se_rrm-s0"
+STAGES: Final = {  # with what DVC calls them after
+    "resolve": "ci",
+    "download": "ci-sudoku",
+    "augment": "ci-sudoku",
+    "build_arrays": "ci-sudoku",
+    "train": "ci-sudoku-se_rrm-0",
+    "evaluate": "ci-sudoku-se_rrm-0",
+    "tabulate": "ci",
+}
+CLOCK = {
+    "seconds",
+    "peak_memory_bytes",
+    "puzzles_per_second",
+    "puzzle_steps_per_second",
+}  # of a run, no result
+READERS: dict[str, Callable[[Path], object]] = {
+    ".json": lambda path: json.loads(path.read_text()),
+    ".npy": np.load,
+    ".parquet": pq.read_table,
+    ".safetensors": load_file,
+    ".svg": ElementTree.parse,
+    ".html": lambda path: path.read_text().rindex("</html>"),
+}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A clone of the committed files, whose pipeline is one small cell."""
+
+    root: Path
+    address: str = ""  # of an MLflow server; empty: a database in the folder
+
+    @classmethod
+    def create(cls, root: Path, address: str = "") -> "Project":
+        """Clone, and reduce params.yaml to the cell."""
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(root)], check=True)
+        params = yaml.safe_load((root / "params.yaml").read_text())
+        profile = params["profiles"]["ci"]
+        profile["grid"] = [{"tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}]
+        data, train = profile["data"]["sudoku"], profile["recipe"]["sudoku"]["se_rrm"]["train"]
+        data["download"]["source"] |= {"num_train": 32, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
+        data["augment"]["num_test_sizes"] = {"4x4": 4}
+        profile["evaluate"]["sudoku"] |= {"steps": [1, 4], "curve_puzzles": 2, "effort": None}
+        profile["model"]["se_rrm"] |= {"width": 16, "heads": 1}
+        train |= {"batch_size": 4, "steps": 60, "log_every": 10}
+        params["execution"] |= {"device": "cpu", "threads": 1, "checkpoint_seconds": 0.5}
+        (root / "params.yaml").write_text(yaml.safe_dump({**params, "profile": "ci"}))
+        project = cls(root, address)
+        code, words = project.run(sys.executable, "-m", "serrm.cli", "grid")
+        assert code == 0, words
+        return project
+
+    def start(self, *command: str, limit: int | None = None, **more: str) -> subprocess.Popen[str]:
+        """A command there, with the clone's code, in a process group of its own; no file beyond `limit` bytes."""
+        place = self.root.with_name(f"{self.root.name}.tmp")
+        place.mkdir(exist_ok=True)
+        environment = {key: value for key, value in os.environ.items() if key not in ("DVC_ROOT", "GIT_DIR")}
+        environment |= {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": f"{self.root / 'src'}{os.pathsep}{self.root}",
+            "PYTHONUNBUFFERED": "1",
+            "OMP_NUM_THREADS": "1",
+            "MLFLOW_TRACKING_URI": self.address,
+            "DVC_SITE_CACHE_DIR": str(place),
+            "TMPDIR": str(place),
+            **more,
+        }
+        limits = None if limit is None else partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit))
+        return subprocess.Popen(
+            command, cwd=self.root, env=environment, preexec_fn=limits, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def run(self, *command: str, limit: int | None = None, **more: str) -> tuple[int, str]:
+        """Exit code and words of a command."""
+        process = self.start(*command, limit=limit, **more)
+        words, _ = process.communicate()
+        return process.returncode, words
+
+    def repro(self, *targets: str) -> dict[str, float]:
+        """`dvc repro`, which has to succeed; the seconds of each stage that ran."""
+        process = self.start("dvc", "repro", *targets)
+        began, words = {}, []
+        assert process.stdout is not None
+        for line in process.stdout:
+            words.append(line)
+            if line.startswith("Running stage '"):
+                began[line.split("'")[1].split("@")[0]] = time.monotonic()
+        assert process.wait() == 0, "".join(words)
+        ends = [*began.values(), time.monotonic()][1:]
+        return {name: end - start for (name, start), end in zip(began.items(), ends, strict=True)}
+
+    def command(self, stage: str) -> list[str]:
+        """The command of a stage, as the pipeline has it."""
+        words: str = yaml.safe_load((self.root / "dvc.yaml").read_text())["stages"][stage]["do"]["cmd"]
+        for key, value in CELL.items():
+            words = words.replace(f"${{item.{key}}}", value)
+        return words.split()
+
+    def files(self) -> Iterator[Path]:
+        """What the pipeline writes, without MLflow's."""
+        for place in (self.root / "data", self.root / "reports" / "ci"):
+            yield from (path for path in sorted(place.rglob("*")) if path.is_file())
+
+    def results(self) -> dict[str, str]:
+        """Every file that the pipeline leaves, with its content where that depends on no clock."""
+        found = {path.relative_to(self.root).as_posix(): "" for path in self.files()}
+        for name in found:
+            path = self.root / name
+            if name.startswith("reports/ci/metrics"):
+                metrics = json.loads(path.read_text())
+                kept = {key: value for key, value in metrics["training"].items() if key not in CLOCK}
+                found[name] = json.dumps({**metrics, "training": kept}, sort_keys=True)
+            elif path.suffix == ".safetensors":
+                weights = load_file(path)  # what its header says is in any order
+                found[name] = sha256(b"".join(weights[key].tobytes() for key in sorted(weights))).hexdigest()
+            elif not name.startswith(("reports", "data/runs")):
+                found[name] = hash_file(path)
+        return found
+
+    def restored(self) -> set[str]:
+        """dvc.lock as committed again, if DVC, which writes it in place, left half of it; its name then."""
+        lock = self.root / "dvc.lock"
+        try:
+            COMPILED_LOCKFILE_SCHEMA(yaml.load(lock.read_text(), yaml.CSafeLoader))
+        except (yaml.YAMLError, Invalid):
+            subprocess.run(["git", "checkout", "--quiet", "HEAD", "--", lock.name], cwd=self.root, check=True)
+            return {lock.name}
+        return set()
+
+    def half_written(self) -> set[str]:
+        """Files that cannot be read, folders that are not what their sums say; what lies beside its place is none."""
+        return {
+            path.relative_to(self.root).as_posix()
+            for path in self.files()
+            if not any(part.startswith(".") for part in path.relative_to(self.root).parts)
+            and not is_whole(path)
+        }
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file can be read, and a checkpoint or a folder of raw files is what its sums say."""
+    try:
+        READERS.get(path.suffix, Path.read_bytes)(path)
+        if path.name == MANIFEST:
+            check_manifest(path.parent)
+    except (ValueError, OSError, EOFError, ElementTree.ParseError, SafetensorError):
+        return False
+    return path.name != MODEL or damage(path.parent) is None

@@ -1,0 +1,93 @@
+"""The table of faults finds what it looks for: files cut short, checkpoints without sums, results that differ."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from torch import zeros
+
+from benchmarks.fault_project import STAGES, Project
+from benchmarks.faults import BEGIN, END, Row, before, last_line, target
+from serrm.reporting.files import between_markers
+from serrm.training.checkpoint import write_checkpoint
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Some files as the pipeline writes them."""
+    write_checkpoint(tmp_path / "data" / "runs" / "ci" / "cell", {"a": zeros(9)}, None, {})
+    metrics = tmp_path / "reports" / "ci" / "metrics" / "cell.json"
+    metrics.parent.mkdir(parents=True)
+    metrics.write_text(json.dumps({"score": 1, "training": {"steps": 2, "seconds": 3.0}}))
+    np.save(tmp_path / "data" / "a.npy", np.arange(9))
+    (tmp_path / "reports" / "ci" / "a.svg").write_text("<svg></svg>")
+    return Project(tmp_path)
+
+
+def test_what_is_cut_short_is_found(project: Project) -> None:
+    assert project.half_written() == set()
+    cut = [
+        "data/a.npy",
+        "data/runs/ci/cell/model.safetensors",
+        "reports/ci/a.svg",
+        "reports/ci/metrics/cell.json",
+    ]
+    for name in cut:
+        content = (project.root / name).read_bytes()
+        (project.root / name).write_bytes(content[: len(content) // 2])
+    assert project.half_written() == set(cut)
+
+
+def test_a_checkpoint_without_its_sums_is_found(project: Project) -> None:
+    (project.root / "data" / "runs" / "ci" / "cell" / "SHA256SUMS").unlink()
+    assert project.half_written() == {"data/runs/ci/cell/model.safetensors"}
+
+
+def test_what_lies_beside_its_place_is_left_over_but_not_half_written(project: Project) -> None:
+    before_ = project.results()
+    (project.root / "data" / ".b.json.1.partial").write_text("{")
+    assert project.half_written() == set()
+    assert project.results().keys() - before_.keys() == {"data/.b.json.1.partial"}
+
+
+def test_half_a_lock_file_is_found_and_restored(project: Project) -> None:
+    lock, git = project.root / "dvc.lock", ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    lock.write_text("schema: '2.0'\nstages: {}\n")
+    for command in (["init", "-q"], ["add", "dvc.lock"], ["commit", "-qm", "lock"]):
+        subprocess.run([*git, *command], cwd=project.root, check=True)
+    assert project.restored() == set()
+    whole = lock.read_text()
+    lock.write_text("")
+    assert project.restored() == {"dvc.lock"} and lock.read_text() == whole
+
+
+@pytest.mark.parametrize(("key", "is_same"), [("seconds", True), ("steps", False)])
+def test_results_are_without_the_clock(project: Project, key: str, is_same: bool) -> None:
+    known, file = project.results(), project.root / "reports" / "ci" / "metrics" / "cell.json"
+    metrics = json.loads(file.read_text())
+    metrics["training"][key] += 1
+    file.write_text(json.dumps(metrics))
+    assert (project.results() == known) == is_same
+
+
+def test_a_row_counts_and_says_what_was_wrong(project: Project) -> None:
+    row = Row("a fault", ["exit 1: a", "exit 1: a"], {"b.json"}, is_same=False)
+    assert str(row) == "| a fault | 2 | exit 1: a | b.json | **others** |"
+    words = f"Traceback (most recent call last):\nOSError: {project.root}/data | full\n"
+    assert last_line(words, project) == r"**traceback**, OSError: data \| full"
+
+
+def test_stages_are_those_of_the_pipeline() -> None:
+    command = " ".join(Project(ROOT).command("train"))
+    assert command == "python -m stages train --profile ci --task sudoku --model se_rrm --seed 0"
+    assert (before("train"), target("train")) == ("build_arrays", "train@ci-sudoku-se_rrm-0")
+    assert set(STAGES) == {path.stem for path in (ROOT / "stages").glob("[a-z]*.py")} - {"layout"}
+
+
+def test_the_page_has_a_place_for_the_table() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    assert between_markers(page, BEGIN, END, "x").count("\nx\n") == 1
