@@ -12,7 +12,7 @@ def evaluate(
     seed: int = typer.Option(...),
 ) -> None:
     """Score the checkpoint of one cell of the grid on all sizes of its task."""
-    from serrm.config import read_cell, read_execution
+    from serrm.config import read_cell, read_section
     from serrm.files import write_json
     from serrm.inference.evaluate import evaluate_together
     from serrm.inference.settings import EvaluateCell
@@ -20,10 +20,11 @@ def evaluate(
     from serrm.tracking.files import CellFiles
     from serrm.tracking.runs import cell_run
     from serrm.training.processes import is_first_of_torchrun
+    from serrm.training.settings import Execution
 
     layout, name = Layout(profile), f"{task}-{model}-s{seed}"
     cell = read_cell(EvaluateCell, layout.config / "evaluate" / f"{name}.json")
-    what = (layout.runs / name, layout.arrays / task, cell, read_execution(PARAMS))
+    what = (layout.runs / name, layout.arrays / task, cell, read_section(Execution, PARAMS, "execution"))
     if not is_first_of_torchrun():
         evaluate_together(*what)
         return

@@ -12,13 +12,14 @@ from stages.layout import PARAMS, ROOT, Layout
 
 def tabulate(profile: str = typer.Option(...)) -> None:
     """Build every table and figure of a profile, and the page that holds them."""
-    from serrm.config import TrainCell, read_cell, read_params
+    from serrm.config import read_cell, read_params
     from serrm.grid import Grid
     from serrm.reporting.settings import CellSettings
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
     from serrm.resolve import deviations, train_cell
     from serrm.tracking.report import mirror_report
+    from serrm.training.settings import TrainCell
 
     layout, params = Layout(profile), read_params(PARAMS)
     cells = read_cell(Grid, layout.config / "tabulate.json").cells()

@@ -12,18 +12,19 @@ def train(
     seed: int = typer.Option(...),
 ) -> None:
     """Train one cell of the grid; interrupted, the same command goes on where it stopped."""
-    from serrm.config import TrainCell, read_cell, read_execution
+    from serrm.config import read_cell, read_section
     from serrm.reporting.training_log import Record, write_training_log
     from serrm.tracking.runs import cell_run
     from serrm.tracking.words import cell_tags
     from serrm.training.processes import is_first_of_torchrun
     from serrm.training.run import train as train_cell
+    from serrm.training.settings import Execution, TrainCell
 
     layout, name = Layout(profile), f"{task}-{model}-s{seed}"
     cell = read_cell(TrainCell, layout.config / "train" / f"{name}.json")
     target, pointer = layout.runs / name, layout.runs / f"{name}.mlflow.json"
     unfinished = layout.scratch / f"{cell.digest()}.mlflow.json"
-    what = (cell, layout.arrays / task, target, layout.scratch, read_execution(PARAMS))
+    what = (cell, layout.arrays / task, target, layout.scratch, read_section(Execution, PARAMS, "execution"))
     if not is_first_of_torchrun():
         train_cell(*what)
         return

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from serrm.arrays.build_puzzles import build_arrays
-from serrm.config import TrainCell
 from serrm.datasets.parquet import set_file
 from serrm.datasets.sudoku import write_puzzle_set
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.training.settings import TrainCell
 
 torch.set_num_threads(1)
 # PyTorch looks for it once a process, at the first product on a GPU.

@@ -21,12 +21,11 @@ ALLOWED = {
     "arrays": {"puzzles", "datasets"} | SUPPORT,
     "models": {"puzzles"} | SUPPORT,
     "kernels": {"files", "models"},
-    # The settings of the execution section and of a cell are handed to a training as config's types.
-    "training": {"arrays", "models", "kernels", "config"} | SUPPORT,
+    "training": {"arrays", "models", "kernels", "config"} | SUPPORT,  # of config how a file is parsed
     "scoring": {"puzzles"},
     "inference": {"puzzles", "arrays", "models", "kernels", "training", "scoring", "config"} | SUPPORT,
     "drawing": {"files", "puzzles"},
-    "reporting": {"files", "puzzles", "drawing", "scoring"},
+    "reporting": {"files", "puzzles", "drawing", "scoring", "inference"},  # of inference its settings
     "tracking": {"drawing", "reporting", "solving", "store", "training"} | SUPPORT,
     # beside it
     "solving": {
@@ -37,7 +36,6 @@ ALLOWED = {
         "training",
         "scoring",
         "inference",
-        "config",
         "extra",
     }
     | SUPPORT,
@@ -49,19 +47,10 @@ ALLOWED = {
     | SUPPORT,
     # what is composed, and the command line
     "grid": {"settings"},
-    "config": {"arrays", "grid", "models", "settings", "sources", "training"},
-    "resolve": {
-        "arrays",
-        "config",
-        "datasets",
-        "describe",
-        "files",
-        "grid",
-        "inference",
-        "sources",
-        "training",
-    },
-    "describe": {"config", "inference", "models", "sources"},
+    "config": {"grid", "settings", "sources"},
+    "resolve": {"arrays", "config", "datasets", "describe", "files", "grid", "inference", "sources"}
+    | {"training"},
+    "describe": {"inference", "models", "sources", "training"},
     "grid_file": {"config", "files"},
     "project": {"config"},
     "display": {"published"},
@@ -149,6 +138,7 @@ def test_rooms_import_in_one_direction(name: str) -> None:
 def test_config_knows_the_settings_of_the_rooms_and_nothing_else() -> None:
     packages = {name.rpartition(".")[0] for name in SETTINGS}
     assert imported_modules(PACKAGE / "config.py") - packages <= SETTINGS
+    assert [name for name in ALLOWED["config"] if "config" in ALLOWED[name]] == []  # no arrow back
     for name in SETTINGS:
         # Whoever reads a setting must not wait for torch, nor may a settings module need config.
         assert not {each for each in imported_modules(as_file(name)) if each.startswith("serrm.config")}
@@ -183,7 +173,7 @@ def test_only_tracking_imports_mlflow() -> None:
 def test_only_config_reads_params_yaml() -> None:
     # The paper's numbers are the one other YAML file.
     assert importers("yaml") <= {"config.py", "reporting/paper.py"}
-    readers = ("serrm.config.read_params", "serrm.config.read_execution")
+    readers = ("serrm.config.read_params", "serrm.config.read_section")
     in_rooms = [path for path in modules() if path.parent != PACKAGE]
     # Inside the rooms settings are arguments, and no path is chosen.
     assert not [name_of(path) for path in in_rooms if any(name in readers for name in imports(path))]

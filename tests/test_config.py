@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from serrm.config import Execution, Params, TrainCell, parse, read_cell, read_execution, read_params
+from serrm.config import Params, parse, read_cell, read_params, read_section
 from serrm.inference.settings import EvaluateSettings
 from serrm.resolve import SECTIONS, lineage, resolve, write
+from serrm.training.settings import Execution, TrainCell
 from tests.conftest import with_grid
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
@@ -214,7 +215,7 @@ def test_what_is_no_params_file_is_refused(tmp_path: Path, text: str, message: s
 def test_execution_is_read_on_its_own(params: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "params.yaml"
     path.write_text(yaml.safe_dump({**params, "execution": {"device": "cpu", "max_seconds": 9}}))
-    assert read_execution(path) == Execution(device="cpu", max_seconds=9.0)
+    assert read_section(Execution, path, "execution") == Execution(device="cpu", max_seconds=9.0)
     for broken, message in (
         ({"devcie": "cpu"}, "execution.devcie: Extra inputs are not permitted"),
         ({"threads": 0}, "execution.threads: Input should be greater than 0"),
@@ -222,7 +223,7 @@ def test_execution_is_read_on_its_own(params: dict[str, Any], tmp_path: Path) ->
     ):
         path.write_text(yaml.safe_dump({**params, "execution": broken}))
         with pytest.raises(ValueError, match=message):
-            read_execution(path)
+            read_section(Execution, path, "execution")
 
 
 def test_a_cell_file_is_read_as_it_was_written(tmp_path: Path, make_cell: Callable[..., TrainCell]) -> None:

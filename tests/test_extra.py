@@ -45,7 +45,7 @@ for module in pkgutil.walk_packages(serrm.__path__, "serrm.", onerror=lambda nam
     if not module.name.startswith(tuple(OUTSIDE)):
         import_module(module.name)
 
-from serrm.config import Execution, TrainCell
+from serrm.training.settings import Execution, TrainCell
 from serrm.training.run import train
 target = Path(folder, "run")
 train(TrainCell.model_validate(cell), Path(arrays), target, Path(folder, "scratch"), Execution(device="cpu"))

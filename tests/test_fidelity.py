@@ -14,7 +14,7 @@ from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import ExampleStream
-from serrm.config import Execution, TrainCell, read_params
+from serrm.config import read_params
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
 from serrm.inference.evaluate import evaluate
@@ -30,6 +30,7 @@ from serrm.resolve import train_cell
 from serrm.scoring.arc import ArcTally
 from serrm.training.loop import Trainer
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 
 pytestmark = pytest.mark.numeric
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.config import TrainCell, read_params
+from serrm.config import read_params
 from serrm.describe import describe_source
 from serrm.grid import Grid
 from serrm.inference.settings import EvaluateCell
@@ -16,6 +16,7 @@ from serrm.models.settings import SeRrmSettings
 from serrm.planning.operations import training_operations
 from serrm.planning.puzzles import count_puzzles
 from serrm.resolve import compose, deviations, resolve, train_cell, write
+from serrm.training.settings import TrainCell
 from tests.conftest import with_grid
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from serrm.config import TrainCell, read_params
+from serrm.config import read_params
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings, TrmSettings
 from serrm.resolve import SECTIONS as SECTIONS_OF
 from serrm.resolve import resolve, train_cell
+from serrm.training.settings import TrainCell
 from tests.conftest import with_grid
 
 PARAMS = read_params(Path(__file__).parents[1] / "params.yaml")

@@ -1,62 +1,24 @@
-"""params.yaml as frozen, typed settings: the only module that reads it.
+"""params.yaml and its sections, frozen and typed: the only module that reads it. What a section holds, its room says.
 
 The `resolve` stage composes what every cell of the grid needs (base variant, recipe, profile) and writes one
 JSON file a cell; DVC tracks those files, so a cell re-runs exactly when a value it resolves to has changed.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, Field, NonNegativeInt, ValidationError, model_validator
 
-from serrm.arrays.settings import ArraySettings
 from serrm.grid import Block, Grid
-from serrm.models.settings import ModelSettings
 from serrm.settings import Settings
 from serrm.sources.settings import DOWNLOAD
-from serrm.training.settings import Fidelity, TrainSettings
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are called after it
 T = TypeVar("T", bound=BaseModel)
 Values = dict[str, Any]  # checked where they are used, once a cell is composed of them
-
-
-class TrainCell(Settings):
-    """Everything a training depends on besides its arrays."""
-
-    task: str
-    variant: str
-    seed: NonNegativeInt
-    model: ModelSettings
-    train: TrainSettings
-    fidelity: Fidelity
-    arrays: ArraySettings
-
-    @property
-    def name(self) -> str:
-        """task-variant-seed, the name of the cell's files."""
-        return f"{self.task}-{self.variant}-s{self.seed}"
-
-    def digest(self) -> str:
-        """sha256 of the resolved settings: where an unfinished training is kept."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
-
-
-class Execution(Settings):
-    """How the work is done, not what: neither tracked by DVC nor part of any hash."""
-
-    device: str = "auto"  # auto, cpu, cuda, cuda:1, …
-    threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
-    processes: PositiveInt = 1  # that share a training or an evaluation here; torchrun's number wins
-    micro_batch: PositiveInt | None = None  # most slots a process puts through the model at once (null: all)
-    native: bool = True  # our own kernels where they fit; false: PyTorch's operations alone, on every CPU
-    recompute: bool = False  # compute what is inside a network twice, not keep it: less memory, more time
-    checkpoint_seconds: float = Field(default=60.0, gt=0)
-    max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
 
 
 class VariantSection(BaseModel, extra="allow"):
@@ -156,9 +118,9 @@ def write_params(path: Path, params: Mapping[str, Any]) -> None:
     path.write_text(yaml.safe_dump(dict(params), sort_keys=False))
 
 
-def read_execution(path: Path) -> Execution:
-    """The execution section alone: read at run time by the stages that compute."""
-    return parse(Execution, read_params(path)["execution"], "execution")
+def read_section(kind: type[T], path: Path, name: str) -> T:
+    """A section of params.yaml alone, such as the execution, which the stages that compute read at run time."""
+    return parse(kind, read_params(path)[name], name)
 
 
 def parse(kind: type[T], data: object, where: str) -> T:

@@ -6,10 +6,10 @@ The second is what no parameter shows: docs/fidelity.md has the list, with reaso
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from serrm.config import TrainCell
 from serrm.inference.settings import ScoringFidelity
 from serrm.models.settings import SeRrmSettings
 from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
+from serrm.training.settings import TrainCell
 
 CELLS_16X16 = 256
 

@@ -14,14 +14,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from serrm.arrays.settings import ArraySettings
-from serrm.config import TrainCell, parse
+from serrm.config import parse
 from serrm.datasets.settings import AUGMENT
 from serrm.describe import departures, describe_source
 from serrm.files import write_whole
 from serrm.grid import Grid
 from serrm.inference.settings import EvaluateCell, ScoringFidelity
 from serrm.sources.settings import DOWNLOAD
-from serrm.training.settings import Fidelity
+from serrm.training.settings import Fidelity, TrainCell
 
 Tree = Mapping[str, Any]
 PAPER = "paper"

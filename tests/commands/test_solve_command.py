@@ -18,7 +18,6 @@ from PIL import Image
 
 from serrm.cli import main
 from serrm.commands.trace import telling_steps
-from serrm.config import TrainCell
 from serrm.inference.load import LoadedModel
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
@@ -26,6 +25,7 @@ from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.text import format_grid, parse_grid
 from serrm.solving.answers import Trace
 from serrm.training.checkpoint import write_checkpoint
+from serrm.training.settings import TrainCell
 from tests.oracle import make_oracle
 
 CLUES = {4: (6, 9), 6: (14, 20), 9: (40, 50), 16: (170, 200)}

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.config import TrainCell
 from serrm.inference.adaptive import TIE, Job, Outcome, Plan, first_of_largest, solve_adaptively
 from serrm.inference.predict import predict_logits
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
+from serrm.training.settings import TrainCell
 from tests.oracle import make_oracle
 
 pytestmark = pytest.mark.numeric

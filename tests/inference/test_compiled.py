@@ -10,7 +10,6 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from serrm.config import Execution, TrainCell
 from serrm.inference.adaptive import Job, Plan, solve_adaptively
 from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import filled_up, predict_logits, refusal
@@ -20,6 +19,7 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart, num_variants, traced_only
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}

@@ -11,7 +11,6 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from serrm.arrays.puzzles import PuzzleArrays, open_arrays
-from serrm.config import Execution, TrainCell
 from serrm.inference.evaluate import evaluate, evaluate_together
 from serrm.inference.evaluate_sets import score_set
 from serrm.inference.gallery import Gallery
@@ -20,6 +19,7 @@ from serrm.inference.predict import Work, rows_at_once
 from serrm.inference.settings import EvaluateCell, EvaluateSettings
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 
 pytestmark = pytest.mark.numeric
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
 from serrm.arrays.arc_evaluation import open_arc_evaluation
 from serrm.arrays.build_arc import build_arc_arrays
-from serrm.config import TrainCell
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
 from serrm.inference.evaluate_arc import evaluate_arc, score_demonstrations
@@ -26,6 +25,7 @@ from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grid import ArcPuzzle, Collection, Pair, named_pairs
 from serrm.training.processes import Processes
+from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")
 SIDE, NUM_VARIANTS = 4, 8

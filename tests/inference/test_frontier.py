@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from serrm.arrays.puzzles import PuzzleArrays
-from serrm.config import TrainCell
 from serrm.inference.adaptive import Plan
 from serrm.inference.breadth import Found, attempts_at, choose, search
 from serrm.inference.frontier import RESTARTS, SYMMETRIC, adaptive_curve, breadth_points, ways_of
@@ -19,6 +18,7 @@ from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.scoring.intervals import wilson
+from serrm.training.settings import TrainCell
 from tests.oracle import make_oracle
 
 NUM = 12

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.config import Execution, TrainCell
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
@@ -18,6 +17,7 @@ from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.training import checkpoint as ckpt
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 
 pytestmark = pytest.mark.numeric
 

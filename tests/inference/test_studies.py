@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.config import Execution, TrainCell
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Work
 from serrm.inference.settings import EvaluateSettings
 from serrm.inference.studies import of_trained_size, studies
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 
 CPU = torch.device("cpu")
 EFFORT = {

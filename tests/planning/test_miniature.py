@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from serrm.config import TrainCell, read_params
+from serrm.config import read_params
 from serrm.planning.miniature import compiling, miniature, mirrored, selected
 from serrm.resolve import resolve
+from serrm.training.settings import TrainCell
 
 PARAMS = read_params(Path(__file__).parents[2] / "params.yaml")
 PROFILES = list(PARAMS["profiles"])

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from serrm.config import Execution
 from serrm.planning import rate
 from serrm.planning.done import still_to_do
 from serrm.planning.rate import Rate, measured_rate, seconds_of, with_prefix, words
 from serrm.planning.workload import Stage
+from serrm.training.settings import Execution
 
 STAGES = [
     Stage("download", "sudoku", "sudoku", "download/sudoku", "{}"),

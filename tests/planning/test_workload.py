@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from serrm.config import Execution, TrainCell, read_params
+from serrm.config import read_params
 from serrm.datasets.settings import AUGMENT
 from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import EvaluateCell, EvaluateSettings
@@ -19,6 +19,7 @@ from serrm.planning.puzzles import Counts, count_puzzles
 from serrm.planning.workload import Stage, workload
 from serrm.sources.settings import DOWNLOAD
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 
 ROOT = Path(__file__).parents[2]
 PARAMS = read_params(ROOT / "params.yaml")

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.config import TrainCell
 from serrm.inference.load import load_model
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
@@ -29,6 +28,7 @@ from serrm.published.exchange import (
 )
 from serrm.published.vectors import read_vectors
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
+from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")
 PREFIX = "_orig_mod.model.inner."

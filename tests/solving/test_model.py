@@ -15,13 +15,13 @@ from torch import Tensor
 
 import serrm
 from serrm import extra
-from serrm.config import TrainCell
 from serrm.inference.load import load_model
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving.answers import Status
+from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")
 MAZE = "S  #" + " # #" + "    " + "## G"

@@ -13,7 +13,6 @@ import torch
 
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.cli import main
-from serrm.config import TrainCell
 from serrm.inference.evaluate_sets import score_set
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import load_model
@@ -27,6 +26,7 @@ from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving import score_file as module
 from serrm.solving.score_file import score_file
 from serrm.training.checkpoint import write_checkpoint
+from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")
 NUM = {4: 7, 6: 3, 9: 4}

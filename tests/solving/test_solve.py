@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.config import TrainCell
 from serrm.inference.load import LoadedModel
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.canvas import decode
@@ -24,6 +23,7 @@ from serrm.solving.answers import Answer, Status, summary
 from serrm.solving.puzzle_stream import read_lines
 from serrm.solving.questions import Entry, entries_of_value
 from serrm.solving.solve import SolveOptions, Solver
+from serrm.training.settings import TrainCell
 from tests.oracle import make_oracle
 from tests.references import count_solutions
 

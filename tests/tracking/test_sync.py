@@ -19,11 +19,11 @@ import pytest
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from serrm.config import TrainCell
 from serrm.reporting.training_log import write_training_log
 from serrm.tracking.files import CellFiles, profiles_with_files
 from serrm.tracking.runs import cell_run
 from serrm.tracking.sync import Synced, sync
+from serrm.training.settings import TrainCell
 from serrm.ui import ENVIRONMENT, server_command
 
 # MLflow's own models of its database.

@@ -13,11 +13,11 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from serrm.config import TrainCell
 from serrm.store import tracking_uri
 from serrm.tracking.runs import BATCH, CellRun, cell_run
 from serrm.tracking.store import create_database, flattened
 from serrm.training.interrupt import Interrupted
+from serrm.training.settings import TrainCell
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")

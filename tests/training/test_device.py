@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from serrm.config import Execution, TrainCell
 from serrm.training import device as devices
 from serrm.training.device import choose_device, keep_memory, prepare_device, supported, supported_settings
+from serrm.training.settings import Execution, TrainCell
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from serrm.config import Execution, TrainCell
 from serrm.models.sizes import PROCESS_BYTES, Manner, Share, training_bytes
 from serrm.training import checkpoint as ckpt
 from serrm.training import estimate as needs
 from serrm.training.run import TrainingRun, train
+from serrm.training.settings import Execution, TrainCell
 
 PLAIN = Execution(device="cpu")
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from serrm.config import Execution, TrainCell
 from serrm.manifest import hash_file
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted
 from serrm.training.run import TrainingRun, train
+from serrm.training.settings import Execution, TrainCell
 
 pytestmark = pytest.mark.numeric
 

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import Examples, ExampleStream
-from serrm.config import TrainCell
 from serrm.models.halting import CONTINUE, HALT
 from serrm.models.registry import build_model
 from serrm.models.settings import QLearning
 from serrm.training.loop import Trainer
+from serrm.training.settings import TrainCell
 
 pytestmark = pytest.mark.numeric
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import ExampleStream
-from serrm.config import TrainCell
 from serrm.models.registry import build_model
 from serrm.training.loop import Record, Trainer
+from serrm.training.settings import TrainCell
 
 pytestmark = pytest.mark.numeric
 

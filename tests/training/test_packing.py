@@ -11,7 +11,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from serrm.config import Execution, TrainCell
 from serrm.manifest import file_names
 from serrm.training import __main__ as command_line
 from serrm.training import checkpoint as ckpt
@@ -19,6 +18,7 @@ from serrm.training.away import train_packed
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
 from serrm.training.packing import PACKING, Packed, pack, places
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 from serrm.training.unpacking import bring_home, unpack
 from tests.training.test_run import assert_same
 

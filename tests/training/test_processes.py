@@ -14,13 +14,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from serrm.config import Execution, TrainCell
 from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted
 from serrm.training.launch import run_in_processes
 from serrm.training.loop import Record
 from serrm.training.processes import Processes, joined, joined_by_torchrun
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart
 
 MakeCell = Callable[..., TrainCell]

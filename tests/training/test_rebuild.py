@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from serrm.config import Execution, TrainCell
 from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted
 from serrm.training.rebuild import lightened
 from serrm.training.run import TrainingRun, train
+from serrm.training.settings import Execution, TrainCell
 
 MakeCell = Callable[..., TrainCell]
 STILL = {

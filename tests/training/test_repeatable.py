@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from serrm.config import Execution, TrainCell
 from serrm.training.interrupt import Interrupted
 from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart
 from tests.training.test_run import assert_same_checkpoint
 

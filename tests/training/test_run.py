@@ -15,13 +15,13 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from serrm.config import Execution, TrainCell
 from serrm.models.operations import count_work
 from serrm.training import checkpoint as ckpt
 from serrm.training.divergence import Diverged
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.loop import Record
 from serrm.training.run import TrainingRun, train
+from serrm.training.settings import Execution, TrainCell
 
 NUM_KILLS = 20
 MakeCell = Callable[..., TrainCell]
@@ -235,7 +235,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import torch
-from serrm.config import Execution, TrainCell
+from serrm.training.settings import Execution, TrainCell
 from serrm.training.run import train
 
 torch.set_num_threads(1)

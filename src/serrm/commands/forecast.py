@@ -12,11 +12,12 @@ TFLOPS = typer.Option(
 
 def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> None:
     """Say what is still to do of a profile: trainings, operations, and about how long they take here."""
-    from serrm.config import Execution, locked_md5s, parse
+    from serrm.config import locked_md5s, parse
     from serrm.planning.done import still_to_do
     from serrm.planning.rate import Rate, measured_rate, words
     from serrm.planning.workload import workload
     from serrm.project import check_profile, find_root, project_params
+    from serrm.training.settings import Execution
 
     root = find_root(Path.cwd())
     params = project_params(root)

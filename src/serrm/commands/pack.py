@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from serrm.config import TrainCell
+    from serrm.training.settings import TrainCell
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 SIZE = re.compile(rf"(\d+)\s*({'|'.join(UNITS)})")

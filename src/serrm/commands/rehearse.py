@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from serrm.config import Execution
     from serrm.planning.pool import Result
     from serrm.planning.workload import Stage
+    from serrm.training.settings import Execution
 
 PROFILE = typer.Option(None, help="An entry of `profiles` in params.yaml. Default: the active one.")
 MIRROR = typer.Option(
@@ -32,7 +32,7 @@ def rehearse(
     is_kept: bool = KEEP,
 ) -> None:
     """Run every stage of a profile with small models, few puzzles and few steps, and tell what the real run takes."""
-    from serrm.config import Execution, parse, pipeline_commands
+    from serrm.config import parse, pipeline_commands
     from serrm.grid_file import grid_sections
     from serrm.planning.folder import PLACE, project
     from serrm.planning.miniature import compiling, miniature, mirrored, selected
@@ -41,6 +41,7 @@ def rehearse(
     from serrm.planning.workload import workload
     from serrm.project import PARAMS, PIPELINE, STAGES, check_profile, find_root, project_params
     from serrm.training.device import choose_device
+    from serrm.training.settings import Execution
 
     if tflops == 0:
         raise ValueError("--tflops 0: a rate above 0 is needed")

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from serrm.config import Execution
 from serrm.inference.evaluate_arc import evaluate_arc
 from serrm.inference.evaluate_sets import evaluate_sets
 from serrm.inference.gallery import Gallery
@@ -21,6 +20,7 @@ from serrm.kernels.accelerate import accelerate
 from serrm.training.device import prepare_device
 from serrm.training.launch import run_in_processes
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
+from serrm.training.settings import Execution
 
 Scores = dict[str, Any]
 

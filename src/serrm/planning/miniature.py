@@ -9,11 +9,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from serrm.config import TrainCell, grid_of
+from serrm.config import grid_of
 from serrm.inference.settings import EvaluateCell
 from serrm.models.settings import HEAD_DIVISOR
 from serrm.resolve import resolve
 from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
+from serrm.training.settings import TrainCell
 
 Tree = Mapping[str, Any]
 # One width for all, so that variants of the same structure are the same compiled graphs.

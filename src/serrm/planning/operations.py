@@ -4,13 +4,13 @@ An evaluation's are exact but for the studies of effort, whose puzzles stop when
 most that they can come to.
 """
 
-from serrm.config import TrainCell
 from serrm.inference.settings import HEADLINE_STEPS, EvaluateSettings
 from serrm.models.operations import count_work
 from serrm.models.settings import SeRrmSettings, TrmSettings
 from serrm.planning.puzzles import Counts
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.dihedral import NUM_TRANSFORMS
+from serrm.training.settings import TrainCell
 
 WITH_RULE = ("sudoku", "maze")  # whose answers can be verified
 

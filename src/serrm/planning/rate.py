@@ -9,9 +9,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from serrm.config import Execution
 from serrm.planning.workload import Stage
 from serrm.progress import duration
+from serrm.training.settings import Execution
 
 MEASURE_SECONDS = 1.0
 LEAST_OPERATIONS = 4e9  # of the product: long enough for two threads to meet on a busy machine

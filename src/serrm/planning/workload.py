@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from serrm.config import TrainCell
 from serrm.inference.settings import EvaluateCell
 from serrm.models.sizes import (
     PROCESS_BYTES,
@@ -23,6 +22,7 @@ from serrm.planning.operations import evaluation_operations, num_votes, training
 from serrm.planning.puzzles import Counts, count_puzzles
 from serrm.puzzles.alphabet import alphabet
 from serrm.resolve import as_text, resolve
+from serrm.training.settings import TrainCell
 
 RAW_BYTES = 25  # of a puzzle in a raw file or a set, besides its cells
 DATA_STAGES = ("download", "augment", "arrays")

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from serrm.config import TrainCell
 from serrm.files import new_file
 from serrm.inference.load import load_model
 from serrm.manifest import hash_file
@@ -35,6 +34,7 @@ from serrm.published.weights import (
 )
 from serrm.puzzles.alphabet import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
+from serrm.training.settings import TrainCell
 
 log = logging.getLogger(__name__)
 # Side of a task's grids as published.

@@ -6,6 +6,7 @@ from decimal import Decimal
 from importlib.resources import files
 from typing import Final
 
+from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.evidence import (
     BASELINES,
     FAILS,
@@ -72,8 +73,8 @@ def _more_steps(evidence: Evidence) -> Finding:
     depths = evidence.depths(SE_RRM)
     if not depths:
         return missing("SE-RRM on 9×9")
-    beyond = max(depths) > 16 and 16 in depths
-    first, last = (16 if beyond else min(depths)), max(depths)
+    beyond = max(depths) > HEADLINE_STEPS and HEADLINE_STEPS in depths
+    first, last = (HEADLINE_STEPS if beyond else min(depths)), max(depths)
     before, after = (evidence.score("sudoku", SE_RRM, "fsr", steps=steps) for steps in (first, last))
     assert before is not None and after is not None
     text = f"FSR after {first} and {last} steps: {said([before, after])}."

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
+from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.cells import Reading, our_reading
 from serrm.reporting.names import model_name
 from serrm.reporting.paper import PaperColumn
@@ -12,7 +13,6 @@ from serrm.reporting.results import Evaluation, Results
 from serrm.reporting.settings import CellSettings
 
 PAPER_SETS: Final = {"sudoku": "9x9", "maze": "30x30"}  # of ARC-AGI "evaluation"
-HEADLINE_STEPS: Final = 16
 SE_RRM: Final = "se_rrm"
 BASELINES: Final = ("trm", "hrm")
 

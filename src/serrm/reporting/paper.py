@@ -10,6 +10,8 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from serrm.inference.settings import HEADLINE_STEPS
+
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
 BOLD = re.compile(r"\*\*(?P<text>.*)\*\*")
 
@@ -66,7 +68,7 @@ class PaperColumn(_Marked):
     set: str
     takes_other_sizes: bool = False
     metric: str
-    steps: int = 16
+    steps: int = HEADLINE_STEPS
     num: int | None = None
     interval: IntervalKind | None = None
     blanks: str = ""
@@ -146,7 +148,7 @@ class ThirdParty(_Frozen):
     task: str
     set: str
     metric: str
-    steps: int = 16
+    steps: int = HEADLINE_STEPS
     low: str
     high: str
     found_at: tuple[str, ...] = ()

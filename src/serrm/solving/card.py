@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from serrm.config import TrainCell
+from serrm.training.settings import TrainCell
 
 CARD = "README.md"
 

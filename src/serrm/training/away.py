@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psutil
 
-from serrm.config import Execution, TrainCell
 from serrm.training import checkpoint as ckpt
 from serrm.training.finished import FINISHED
 from serrm.training.interrupt import Interrupted
 from serrm.training.packing import Packed, Packing, Places, pack, places
 from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 from serrm.training.snapshots import SNAPSHOTS
 from serrm.training.unpacking import read_packing, unpack
 

@@ -10,11 +10,11 @@ import torch
 
 from serrm.arrays.stream import Stream
 from serrm.arrays.tasks import open_stream
-from serrm.config import TrainCell
 from serrm.manifest import hash_file
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.training.checkpoint import MODEL, check, read_config, read_weights
+from serrm.training.settings import TrainCell
 
 
 def open_cell_stream(cell: TrainCell, arrays: Path) -> Stream:

@@ -9,11 +9,10 @@ import sys
 
 import torch
 
-from serrm.config import Execution
 from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16
 from serrm.training.processes import ALONE, Processes
 from serrm.training.repeatable import repeat_arithmetic
-from serrm.training.settings import TrainSettings
+from serrm.training.settings import Execution, TrainSettings
 
 log = logging.getLogger(__name__)
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h

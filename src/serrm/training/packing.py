@@ -15,7 +15,6 @@ import torch
 from pydantic import PositiveInt
 
 from serrm.arrays.training_data import copy_training_data, training_hash
-from serrm.config import TrainCell
 from serrm.manifest import file_names, new_directory
 from serrm.models.recurrence import num_parameters
 from serrm.settings import Settings
@@ -23,6 +22,7 @@ from serrm.training import checkpoint as ckpt
 from serrm.training.begin import build_cell_model, open_cell_stream
 from serrm.training.finished import FINISHED
 from serrm.training.rebuild import lightened
+from serrm.training.settings import TrainCell
 from serrm.training.snapshots import SNAPSHOTS
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ from typing import Any
 
 from serrm.arrays.ahead import ReadAhead
 from serrm.arrays.training_data import training_hash
-from serrm.config import Execution, TrainCell
 from serrm.kernels.accelerate import accelerate
 from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
@@ -32,6 +31,7 @@ from serrm.training.loop import Trainer
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 from serrm.training.progress import Manner, Progress
 from serrm.training.rebuild import resume
+from serrm.training.settings import Execution, TrainCell
 from serrm.training.snapshots import SNAPSHOTS, snapshot_steps, write_snapshot
 from serrm.training.tally import Record
 

@@ -1,10 +1,14 @@
-"""How a model is trained: the recipe of a (task, model) pair and the known faults one may switch on."""
+"""How a model is trained: the recipe of a (task, model) pair, the known faults one may switch on, and what all of a
+cell's training depends on; and where and how the work is done, which no result depends on.
+"""
 
+import hashlib
 from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from serrm.models.settings import HaltingSettings
+from serrm.arrays.settings import ArraySettings
+from serrm.models.settings import HaltingSettings, ModelSettings
 from serrm.settings import Settings
 
 
@@ -58,3 +62,37 @@ class TrainSettings(Settings):
             return self.steps
         assert self.epochs is not None
         return max(1, int(self.epochs * num_puzzles / self.batch_size))
+
+
+class TrainCell(Settings):
+    """Everything a training depends on besides its arrays."""
+
+    task: str
+    variant: str
+    seed: NonNegativeInt
+    model: ModelSettings
+    train: TrainSettings
+    fidelity: Fidelity
+    arrays: ArraySettings
+
+    @property
+    def name(self) -> str:
+        """task-variant-seed, the name of the cell's files."""
+        return f"{self.task}-{self.variant}-s{self.seed}"
+
+    def digest(self) -> str:
+        """sha256 of the resolved settings: where an unfinished training is kept."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+class Execution(Settings):
+    """How the work is done, not what: neither tracked by DVC nor part of any hash."""
+
+    device: str = "auto"  # auto, cpu, cuda, cuda:1, …
+    threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
+    processes: PositiveInt = 1  # that share a training or an evaluation here; torchrun's number wins
+    micro_batch: PositiveInt | None = None  # most slots a process puts through the model at once (null: all)
+    native: bool = True  # our own kernels where they fit; false: PyTorch's operations alone, on every CPU
+    recompute: bool = False  # compute what is inside a network twice, not keep it: less memory, more time
+    checkpoint_seconds: float = Field(default=60.0, gt=0)
+    max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long

@@ -10,11 +10,12 @@ import tempfile
 from pathlib import Path
 
 from serrm.arrays.training_data import training_hash
-from serrm.config import TrainCell, parse, read_cell
+from serrm.config import parse, read_cell
 from serrm.manifest import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.finished import FINISHED
 from serrm.training.packing import PACKING, PART, Packing, newest, places
+from serrm.training.settings import TrainCell
 from serrm.training.snapshots import SNAPSHOTS
 
 PART_NAME = re.compile(rf"(.*){re.escape(PART)}(\d{{5}})")
