@@ -17,7 +17,7 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     from serrm.reporting.settings import CellSettings
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
-    from serrm.resolve import deviations, train_cell
+    from serrm.resolve import deviations, paper_cell
     from serrm.tracking.report import mirror_report
     from serrm.training.settings import TrainCell
 
@@ -26,7 +26,7 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     of = {(t, m): read_cell(TrainCell, layout.config / "train" / f"{t}-{m}-s{s}.json") for t, m, s in cells}
     here = {key: cell.model_dump(mode="json") for key, cell in of.items()}
     differences = {key: list(deviations(params, profile, cell)) for key, cell in of.items()}
-    paper = {k: train_cell(params, "paper", *k, c.seed).model_dump(mode="json") for k, c in of.items()}
+    paper = {k: p.model_dump(mode="json") for k, c in of.items() if (p := paper_cell(params, c))}
     places = Places(layout.reports, layout.predictions)
     build(profile, cells, CellSettings(here, paper, differences), places, provenance())
     mirror_report(ROOT, profile)

@@ -10,7 +10,7 @@ import yaml
 
 from serrm.config import Params, parse, read_cell, read_params, read_section
 from serrm.inference.settings import EvaluateSettings
-from serrm.resolve import SECTIONS, lineage, resolve, write
+from serrm.resolve import lineage, resolve, section_of, write
 from serrm.training.settings import Execution, TrainCell
 from tests.conftest import with_grid
 
@@ -58,7 +58,7 @@ def is_used(params: dict[str, Any], keys: Keys) -> bool:
     models = {name for block in blocks for name in block["models"]}
     models |= {base for name in models for base in lineage(params, name)}
     tasks = {task for block in blocks for task in block["tasks"]}
-    tasks |= {SECTIONS.get(task, task) for task in tasks}
+    tasks |= {section_of(task) for task in tasks}
     match keys:
         case ("profiles", name, *_) if name != params["profile"]:
             return False

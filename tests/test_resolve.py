@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.config import read_params
-from serrm.describe import describe_source
+from serrm.describe import TASKS as RECORDS
 from serrm.grid import Grid
 from serrm.inference.settings import EvaluateCell
 from serrm.models.settings import SeRrmSettings
 from serrm.planning.operations import training_operations
-from serrm.planning.puzzles import count_puzzles
+from serrm.planning.tasks import TASKS as PLANNED
 from serrm.resolve import compose, deviations, resolve, train_cell, write
 from serrm.training.settings import TrainCell
 from tests.conftest import with_grid
@@ -314,7 +314,7 @@ def test_published_is_the_published_sudoku_with_equal_operations(params: dict[st
         "evaluation",
     )
     assert set(subset.num_test_sizes.values()) == {None}
-    counts = count_puzzles("sudoku", source, subset)
+    counts = PLANNED["sudoku"].counts(source, subset)
     spent = [
         training_operations(files[f"train/sudoku-{name}-s0"], counts) for name in ("hrm", "trm", "se_rrm")
     ]
@@ -335,10 +335,10 @@ def test_a_substitute_is_called_one(
     params: dict[str, Any], source: dict[str, Any], said: str, unsaid: str
 ) -> None:
     data = {"download": {"source": {**source, "num_16x16": 9, "clues_16x16": [163, 167]}}, "augment": {}}
-    words = describe_source("sudoku", data)
+    words = RECORDS["sudoku"].source(data["download"]["source"], data["augment"])
     assert said in words and unsaid not in words
     data["augment"] = {"scored": "held_out"}
-    assert "held out" in describe_source("sudoku", data)
+    assert "held out" in RECORDS["sudoku"].source(data["download"]["source"], data["augment"])
 
 
 def test_files_are_written_alike_each_time(params: dict[str, Any], tmp_path: Path) -> None:

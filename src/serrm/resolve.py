@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from serrm.arrays.settings import ArraySettings
 from serrm.config import parse
 from serrm.datasets.settings import AUGMENT
-from serrm.describe import departures, describe_source
+from serrm.describe import TASKS
 from serrm.files import write_whole
 from serrm.grid import Grid
 from serrm.inference.settings import EvaluateCell, ScoringFidelity
@@ -27,17 +27,8 @@ Tree = Mapping[str, Any]
 PAPER = "paper"
 # Keys whose difference is no deviation from the recipe; epochs and steps are told as optimiser steps.
 UNREMARKABLE = ("seed", "log_every", "snapshots", "prebuilt", "compile", "epochs", "steps")
-# Training examples an epoch at the paper's scale: puzzles, or the trained pairs of the ARC-AGI puzzles.
-PAPER_EXAMPLES = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
 LENGTH = ("epochs", "steps")
 NESTED = ("train", "fidelity", "arrays")  # sections of a variant's entry beside its model's keys
-# By the names of their sections: what the stages of a task's data take.
-DATA: dict[str, Mapping[str, type[BaseModel]]] = {
-    "download": DOWNLOAD,
-    "augment": AUGMENT,
-    "arrays": dict.fromkeys(DOWNLOAD, ArraySettings),
-}
-SECTIONS = {"arc_agi_1": "arc_agi", "arc_agi_2": "arc_agi"}  # tasks that share their sections
 SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D forgets
 
 
@@ -51,9 +42,10 @@ def resolve(params: Tree, profile: str) -> dict[str, BaseModel]:
     for task in grid.tasks():
         data, where = of_task(params, task, "profiles", profile, "data"), f"profiles.{profile}.data.{task}"
         seed = data.get("seed", 0)
-        for name, kinds in DATA.items():
+        kinds: list[type[BaseModel]] = [DOWNLOAD[task], AUGMENT[task], ArraySettings]
+        for name, kind in zip(("download", "augment", "arrays"), kinds, strict=True):
             values = entry(data, name, where=where)
-            files[f"{name}/{task}"] = parse(kinds[task], {**values, "seed": seed}, f"{where}.{name}")
+            files[f"{name}/{task}"] = parse(kind, {**values, "seed": seed}, f"{where}.{name}")
     for task, variant, run in grid.cells():
         cell = train_cell(params, profile, task, variant, run)
         files[f"train/{cell.name}"] = cell
@@ -90,13 +82,14 @@ def train_cell(params: Tree, profile: str, task: str, variant: str, seed: int) -
 
 def evaluate_cell(params: Tree, profile: str, cell: TrainCell) -> EvaluateCell:
     """What one evaluation resolves to."""
+    data = of_task(params, cell.task, "profiles", profile, "data")
     values = {
         "task": cell.task,
         "variant": cell.variant,
         "seed": cell.seed,
         "evaluate": of_task(params, cell.task, "profiles", profile, "evaluate"),
         "fidelity": _fidelity(params, profile, cell.task, cell.variant),
-        "source": describe_source(cell.task, of_task(params, cell.task, "profiles", profile, "data")),
+        "source": TASKS[cell.task].source(data["download"]["source"], data["augment"]),
     }
     return parse(EvaluateCell, values, f"{profile}.{cell.task}.{cell.variant}")
 
@@ -145,19 +138,25 @@ def lineage(params: Tree, variant: str) -> list[str]:
 def deviations(params: Tree, profile: str, cell: TrainCell) -> Iterator[str]:
     """Sentences that say where a cell differs from the same cell at the paper's scale, and where that departs."""
     if profile == PAPER:
-        yield from departures(cell, _fidelity(params, profile, cell.task, cell.variant))
+        yield from TASKS[cell.task].departures(cell, _fidelity(params, profile, cell.task, cell.variant))
         return
-    paper = train_cell(params, PAPER, cell.task, cell.variant, cell.seed)
+    paper, num_papers = paper_cell(params, cell), TASKS[cell.task].paper_examples
+    if paper is None or num_papers is None:
+        return
     for section in ("model", "train", "arrays"):
         ours, theirs = getattr(cell, section).model_dump(), getattr(paper, section).model_dump()
         for key, value in ours.items():
             if key not in UNREMARKABLE and value != theirs.get(key):
                 yield f"{key.replace('_', ' ')} {_say(value)} (paper: {_say(theirs.get(key))})"
-    steps, puzzles = (
-        cell.train.num_steps(_num_examples(params, profile, cell.task)),
-        PAPER_EXAMPLES[cell.task],
-    )
-    yield f"optimiser steps {steps:,} (paper: {paper.train.num_steps(puzzles):,})"
+    steps = cell.train.num_steps(_num_examples(params, profile, cell.task) or num_papers)
+    yield f"optimiser steps {steps:,} (paper: {paper.train.num_steps(num_papers):,})"
+
+
+def paper_cell(params: Tree, cell: TrainCell) -> TrainCell | None:
+    """The same cell at the paper's scale; None where the paper does not have its task."""
+    if TASKS[cell.task].paper_examples is None:
+        return None
+    return train_cell(params, PAPER, cell.task, cell.variant, cell.seed)
 
 
 def write(files: Mapping[str, BaseModel], target: Path) -> None:
@@ -186,8 +185,13 @@ def entry(tree: Tree, *keys: str, where: str = "") -> Any:
 def of_task(params: Tree, task: str, *keys: str) -> Any:
     """What a section says of a task, or of the group of tasks that it belongs to."""
     section = entry(params, *keys)
-    group = SECTIONS.get(task, task)
+    group = section_of(task)
     return entry(section, task if task in section or group not in section else group, where=".".join(keys))
+
+
+def section_of(task: str) -> str:
+    """The name under which params.yaml speaks of a task, or of the group that it belongs to."""
+    return TASKS[task].section or task
 
 
 def _own(params: Tree, name: str, section: str) -> Tree:
@@ -204,15 +208,15 @@ def _overrides(params: Tree, profile: str, task: str, name: str, section: str) -
     of_profile = entry(params, "profiles", profile)
     values = of_profile.get("model", {}).get(name, {}) if section == "model" else {}
     recipes = of_profile.get("recipe", {})
-    recipe = recipes.get(task, recipes.get(SECTIONS.get(task, task), {}))
+    recipe = recipes.get(task, recipes.get(section_of(task), {}))
     return [values, recipe.get(name, {}).get(section, {})]
 
 
-def _num_examples(params: Tree, profile: str, task: str) -> int:
-    """Training examples of a profile, as far as params.yaml tells."""
+def _num_examples(params: Tree, profile: str, task: str) -> int | None:
+    """Training examples of a profile, if params.yaml tells."""
     data = of_task(params, task, "profiles", profile, "data")
-    drawn = None if task.startswith("arc") else data["augment"]["num_train"]
-    return int(drawn or data["download"]["source"].get("num_train", PAPER_EXAMPLES[task]))
+    drawn: int | None = None if TASKS[task].has_pairs else data["augment"]["num_train"]
+    return drawn or data["download"]["source"].get("num_train")
 
 
 def _say(value: object) -> str:

@@ -12,10 +12,10 @@ import pytest
 from jaxtyping import UInt8
 
 from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
+from serrm.describe import TASKS
 from serrm.puzzles.arc.audit import canonical_forms
 from serrm.puzzles.arc.grid import ArcPuzzle, Audit, Grid, Pair, PairName, Scored, named_pairs
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
-from serrm.resolve import PAPER_EXAMPLES
 from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 from serrm.sources.arc_settings import PackagedArcSource
 from serrm.sources.fetch import fetch
@@ -247,7 +247,7 @@ def test_reported_only_the_published_pairs_are_those_the_papers_steps_are_counte
 ) -> None:
     audit = write(packaged, tmp_path / "set", audit="report")[1]
     concept_arc = 427 + 480  # which is not packaged
-    assert audit["num_trained_pairs"] + concept_arc == PAPER_EXAMPLES["arc_agi_1"]
+    assert audit["num_trained_pairs"] + concept_arc == TASKS["arc_agi_1"].paper_examples
     assert audit["puzzles_without_trained_pairs"] == [] and len(audit["leaks"]) >= 15
 
 

@@ -15,7 +15,7 @@ from serrm.datasets.settings import AUGMENT
 from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import EvaluateCell, EvaluateSettings
 from serrm.planning.operations import can_take, evaluation_operations, training_operations
-from serrm.planning.puzzles import Counts, count_puzzles
+from serrm.planning.tasks import TASKS, Counts
 from serrm.planning.workload import Stage, workload
 from serrm.sources.settings import DOWNLOAD
 from serrm.training.run import train
@@ -138,7 +138,7 @@ def test_generated_sets_are_counted_exactly() -> None:
     download = DOWNLOAD["sudoku"].model_validate({"source": source, "seed": 0})
     sizes = {"4x4": None, "16x16": 1, "25x25": None}
     values = {"num_train": 10, "num_test": None, "num_test_sizes": sizes, "seed": 0}
-    counts = count_puzzles("sudoku", download.source, AUGMENT["sudoku"].model_validate(values))
+    counts = TASKS["sudoku"].counts(download.source, AUGMENT["sudoku"].model_validate(values))
     assert (counts.side, counts.num_train) == (9, 10)
     assert counts.tests == {9: 20, 4: 288, 16: 1, 25: 0}
 

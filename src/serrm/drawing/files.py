@@ -21,10 +21,12 @@ from serrm.drawing.predictions import read_grid, take
 from serrm.drawing.scenes import Item, Scene, Wanted
 from serrm.drawing.symbols import BLANK
 from serrm.puzzles.arc.read import load_json
+from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.parse import read_csv as read_mazes
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import read_puzzles
 from serrm.puzzles.sudoku.solve import solve
+from serrm.puzzles.sudoku.text import parse_grid
 from serrm.puzzles.tables import CSV_COLUMNS, open_text, read_table
 
 EXAMPLES: Final = "examples.json"
@@ -107,7 +109,7 @@ def _read_sudoku(path: Path, wanted: Wanted) -> Scene:
     _refuse_name(path, wanted)
     puzzle = take(path, read_puzzles(path), wanted.number, "puzzle")
     answer = None if puzzle.answer is None else puzzle.answer + np.uint8(BLANK)
-    item = Item(puzzle.question + np.uint8(BLANK), answer, _predictions("sudoku", puzzle.side, wanted))
+    item = Item(puzzle.question + np.uint8(BLANK), answer, _predictions(_tokens, puzzle.side, wanted))
     if wanted.has_answer and puzzle.answer is None:
         solution = solve(puzzle.question, box_for_side(puzzle.side))
         if solution is None:
@@ -119,7 +121,7 @@ def _read_sudoku(path: Path, wanted: Wanted) -> Scene:
 def _read_maze(path: Path, wanted: Wanted) -> Scene:
     _refuse_name(path, wanted)
     maze = take(path, read_mazes(path), wanted.number, "maze")
-    item = Item(maze.question, maze.answer, _predictions("maze", maze.side, wanted))
+    item = Item(maze.question, maze.answer, _predictions(parse_maze, maze.side, wanted))
     return Scene("maze", maze.side, f"{path.name}: maze {wanted.number}", (item,))
 
 
@@ -142,10 +144,14 @@ def _example(path: Path, task: str, number: int, example: Example) -> Scene:
     return Scene(task, example.side, title, (Item(question, answer, trace=trace),))
 
 
-def _predictions(task: str, side: int, wanted: Wanted) -> dict[str, Tokens]:
+def _tokens(text: str) -> Tokens:
+    return parse_grid(text) + np.uint8(BLANK)
+
+
+def _predictions(parse: Callable[[str], Tokens], side: int, wanted: Wanted) -> dict[str, Tokens]:
     if wanted.prediction is None:
         return {}
-    return {"prediction": read_grid(wanted.prediction, task, side, wanted.number)}
+    return {"prediction": read_grid(wanted.prediction, parse, side, wanted.number)}
 
 
 def _refuse_name(path: Path, wanted: Wanted) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from serrm.drawing import colours
 from serrm.drawing.marks import links, marked, places
-from serrm.drawing.panels import ARC_TASKS, Mask, Panel
+from serrm.drawing.panels import Mask, Panel
 from serrm.drawing.svg import Length, number, path, rectangle, text
 from serrm.drawing.symbols import sudoku_symbol
 from serrm.puzzles.arc.canvas import FIRST_COLOUR
@@ -28,13 +28,13 @@ Drawer = Callable[[Panel], Iterable[str]]
 
 def grid_svg(panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None) -> str:
     """A panel as an <svg>; with a `size`, that of its longer side, at (x, y) of the figure around it."""
-    letters = LETTERS[panel.task](panel) if panel.task in LETTERS else ()
-    return _framed(panel, title, SHAPES[panel.task](panel), letters, x, y, size)
+    letters = LETTERS[panel.look](panel) if panel.look in LETTERS else ()
+    return _framed(panel, title, SHAPES[panel.look](panel), letters, x, y, size)
 
 
 def verdict_svg(panel: Panel, title: str) -> str:
     """A Sudoku without its digits: given, right and wrong cells. Panels of other tasks are drawn as they are."""
-    if panel.task != "sudoku":
+    if panel.look != "digits":
         return grid_svg(panel, title)
     is_right = ~panel.is_given & ~panel.is_wrong & (panel.cells > 1)
     tints = (panel.is_given, colours.GIVEN_TINT), (is_right, RIGHT_TINT), (panel.is_wrong, colours.WRONG)
@@ -119,8 +119,8 @@ def _arc(panel: Panel) -> Iterable[str]:
         yield _stroke(crosses, colour, width)
 
 
-SHAPES: Final[dict[str, Drawer]] = {"sudoku": _sudoku, "maze": _maze, **dict.fromkeys(ARC_TASKS, _arc)}
-LETTERS: Final[dict[str, Drawer]] = {"sudoku": _digits, "maze": _ends}
+SHAPES: Final[dict[str, Drawer]] = {"digits": _sudoku, "maze": _maze, "colours": _arc}
+LETTERS: Final[dict[str, Drawer]] = {"digits": _digits, "maze": _ends}
 
 
 def _letter(row: int, column: int, symbol: str) -> str:

@@ -28,11 +28,11 @@ MEANINGS: Final = {
 
 
 def marked(panel: Panel) -> dict[str, Mask]:
-    """The R × C cells that bear each of a task's marks, by the mark's name in MEANINGS and in its order."""
+    """The R × C cells that bear each of its marks, by the mark's name in MEANINGS and in its order."""
     cells, is_wrong, is_given = panel.cells, panel.is_wrong, panel.is_given
-    if panel.task == "sudoku":
+    if panel.look == "digits":
         masks = {"given": is_given, "filled": (cells > BLANK) & ~is_given, "wrong": is_wrong}
-    elif panel.task == "maze":
+    elif panel.look == "maze":
         is_path = cells == PATH
         masks = {"path": is_path & ~is_wrong, "stray": is_path & is_wrong}
         masks |= {"missed": ~is_path & is_wrong & ~is_given, "overwritten": is_wrong & is_given}

@@ -7,20 +7,15 @@ families of puzzles (`serrm.puzzles.alphabet`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.drawing.remarks import remark_on_grid, remark_on_prediction
-from serrm.drawing.symbols import BLANK
+from serrm.drawing.tasks import TASKS, Look
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import FIRST_COLOUR, PADDING, decode
-from serrm.puzzles.maze.grid import SPACE
 from serrm.puzzles.sudoku.grid import box_for_side
-
-ARC_TASKS: Final = ("arc_agi_1", "arc_agi_2")
-TASKS: Final = ("sudoku", "maze", *ARC_TASKS)
 
 Tokens = UInt8[np.ndarray, " I"]
 # R × C; the axes have no names, for the panels of one picture differ in size.
@@ -44,6 +39,11 @@ class Panel:
     is_wrong: Mask
     is_changed: Mask
     remark: str = ""
+
+    @property
+    def look(self) -> Look:
+        """How the cells are drawn."""
+        return TASKS[self.task].look
 
     @property
     def num_rows(self) -> int:
@@ -82,7 +82,7 @@ def answer_panel(
     """The answer to a question, both I = side² tokens; what the question gives is told from what it asks for."""
     cells = _visible(task, side, answer, shows_canvas)
     nothing = np.zeros(cells.shape, dtype=bool)
-    remark = remark_on_grid(task, side, answer)
+    remark = TASKS[task].remark(side, answer)
     return Panel(task, caption, cells, _given(task, side, question, cells), nothing, nothing, remark)
 
 
@@ -104,7 +104,7 @@ def prediction_panel(
             is_wrong &= right != PADDING
     if before is not None:
         is_changed = _differs(cells, _visible(task, side, before, shows_canvas))
-    remark = remark_on_prediction(task, side, prediction, question, answer)
+    remark = TASKS[task].judge(side, prediction, question, answer)
     return Panel(task, caption, cells, _given(task, side, question, cells), is_wrong, is_changed, remark)
 
 
@@ -140,7 +140,7 @@ def check_tokens(task: str, side: int, tokens: Tokens) -> None:
         raise ValueError(f"task {task!r} is none of {', '.join(TASKS)}")
     if len(tokens) != side**2:
         raise ValueError(f"{len(tokens)} tokens are no {side}×{side} grid")
-    if task == "sudoku":
+    if TASKS[task].look == "digits":
         box_for_side(side)
     num_symbols = alphabet(task, side).num_symbols
     if tokens.max() >= num_symbols:
@@ -150,7 +150,7 @@ def check_tokens(task: str, side: int, tokens: Tokens) -> None:
 def _visible(task: str, side: int, tokens: Tokens, shows_canvas: bool) -> Cells:
     """The tokens that are seen, as a grid: of an ARC canvas the part that is read off it."""
     check_tokens(task, side, tokens)
-    if task in ARC_TASKS and not shows_canvas:
+    if TASKS[task].look == "colours" and not shows_canvas:
         grid: Cells = decode(tokens, side) + np.uint8(FIRST_COLOUR)
         return grid
     return tokens.reshape(side, side)
@@ -158,9 +158,9 @@ def _visible(task: str, side: int, tokens: Tokens, shows_canvas: bool) -> Cells:
 
 def _given(task: str, side: int, question: Tokens, cells: Cells) -> Mask:
     check_tokens(task, side, question)
-    if task in ARC_TASKS:
+    asked_for = TASKS[task].asked_for
+    if asked_for is None:
         return np.zeros(cells.shape, dtype=bool)
-    asked_for = BLANK if task == "sudoku" else SPACE
     is_given: Mask = question.reshape(side, side) != asked_for
     return is_given
 

@@ -11,7 +11,7 @@ from typing import Final
 from serrm.drawing import colours
 from serrm.drawing.grids import grid_svg
 from serrm.drawing.marks import MEANINGS, marks_of
-from serrm.drawing.panels import ARC_TASKS, Panel
+from serrm.drawing.panels import Panel
 from serrm.drawing.scenes import Scene, rows_of
 from serrm.drawing.svg import Length, document, path, rectangle, text
 
@@ -49,7 +49,7 @@ def picture_svg(rows: Sequence[Sequence[Panel | None]], title: str) -> str:
     for row, top in zip(rows, tops, strict=False):
         parts += _row(row, top, size)
     marks = marks_of(panels)
-    parts += _legend(panels[0].task, marks, tops[-1])
+    parts += _legend(panels[0].look, marks, tops[-1])
     return document(width, tops[-1] + LEGEND_LINE * len(marks) + MARGIN, title, parts)
 
 
@@ -65,14 +65,14 @@ def _row(row: Sequence[Panel | None], top: Length, size: int) -> Iterator[str]:
             yield grid_svg(panel, f"{panel.caption}: {panel.remark}", left, below, size)
 
 
-def _legend(task: str, marks: Iterable[str], top: Length) -> Iterator[str]:
+def _legend(look: str, marks: Iterable[str], top: Length) -> Iterator[str]:
     for number, mark in enumerate(marks):
         middle = top + LEGEND_LINE * (number + 0.5)
-        yield from _sample(task, mark, middle)
+        yield from _sample(look, mark, middle)
         yield text(MARGIN + 2 * SAMPLE, middle + 4, MEANINGS[mark], fill=colours.INK, font_size=REMARK_SIZE)
 
 
-def _sample(task: str, mark: str, middle: Length) -> Iterator[str]:
+def _sample(look: str, mark: str, middle: Length) -> Iterator[str]:
     """What a mark looks like in the grids above."""
     left, top, half = MARGIN, middle - SAMPLE / 2, SAMPLE / 2
     if mark in LINES:
@@ -83,12 +83,11 @@ def _sample(task: str, mark: str, middle: Length) -> Iterator[str]:
         yield text(left + 2, middle + 4, "5", fill=colours.FILLED, font_size=CAPTION_SIZE)
     elif mark == "missed":
         yield f'<circle cx="{left + half}" cy="{middle}" r="3" fill="{colours.PAPER}" stroke="{colours.FILLED}"/>'
-    elif mark == "changed" and task != "maze":
-        look = (
-            {"stroke": colours.INK, "fill": colours.PAPER} if task in ARC_TASKS else {"fill": colours.CHANGED}
-        )
-        yield path(f"M{left} {top}h{SAMPLE}v{SAMPLE}z", **look)
-    elif mark == "wrong" and task in ARC_TASKS:
+    elif mark == "changed" and look != "maze":
+        is_framed = look == "colours"
+        paint = {"stroke": colours.INK, "fill": colours.PAPER} if is_framed else {"fill": colours.CHANGED}
+        yield path(f"M{left} {top}h{SAMPLE}v{SAMPLE}z", **paint)
+    elif mark == "wrong" and look == "colours":
         yield path(f"M{left + 2} {top + 2}l8 8m0 -8l-8 8", fill="none", stroke=colours.INK, stroke_width=2)
     else:
         fill = SQUARES.get(mark, colours.WRONG_TINT)

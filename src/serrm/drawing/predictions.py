@@ -6,7 +6,7 @@ submission.json for ARC. A fault is a ValueError of one line that names the file
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -14,11 +14,8 @@ import numpy as np
 from jaxtyping import UInt8
 from pydantic import TypeAdapter
 
-from serrm.drawing.symbols import BLANK
 from serrm.puzzles.arc.grid import Grid
 from serrm.puzzles.arc.read import Rows, load_json
-from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.sudoku.text import parse_grid
 from serrm.puzzles.tables import open_text
 
 COLUMNS: Final = {",": "answer", "\t": "Solution"}
@@ -29,7 +26,7 @@ Found = TypeVar("Found")
 Tokens = UInt8[np.ndarray, " I"]
 
 
-def read_grid(path: Path, task: str, side: int, number: int) -> Tokens:
+def read_grid(path: Path, parse: Callable[[str], Tokens], side: int, number: int) -> Tokens:
     """The prediction for puzzle `number`, from 1, of a file of Sudokus or mazes: I = side² tokens.
 
     Each is a line, whose first column it is, a row of a table with a column "answer" (or "Solution", if tabs
@@ -40,7 +37,7 @@ def read_grid(path: Path, task: str, side: int, number: int) -> Tokens:
     """
     text = take(path, _texts(path), number, "prediction")
     try:
-        tokens = parse_maze(text) if task == "maze" else parse_grid(text) + np.uint8(BLANK)
+        tokens = parse(text)
     except ValueError as error:
         raise ValueError(f"{path}: prediction {number}: {error}") from None
     if len(tokens) != side**2:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from serrm.drawing import colours
 from serrm.drawing.marks import MEANINGS, links, marked, marks_of
-from serrm.drawing.panels import ARC_TASKS, Panel
+from serrm.drawing.panels import Panel
 from serrm.drawing.symbols import sudoku_symbol
 from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, PADDING
 from serrm.puzzles.maze import grid as maze
@@ -38,7 +38,7 @@ ASCII: Final = str.maketrans(PATH_LINES, "o" * len(PATH_LINES)) | str.maketrans(
 _ON_PAPER: Final = Style(color=colours.FILLED, bgcolor=colours.PAPER)
 Samples = dict[str, tuple[str, Style]]
 COLOURED: Final[dict[str, Samples]] = {
-    "sudoku": {
+    "digits": {
         "given": ("5", BOLD), "filled": ("5", FILLED_DIGIT), "wrong": ("5", WRONG_DIGIT), "changed": ("5", CHANGED),
     },
     "maze": {
@@ -48,12 +48,12 @@ COLOURED: Final[dict[str, Samples]] = {
         "overwritten": ("  ", Style(bgcolor=colours.WRONG_TINT)),
         "changed": ("  ", Style(bgcolor=colours.CHANGED_TINT)),
     },
-    "arc": {"wrong": ("><", BOLD), "changed": (" ▝", BOLD), "end": ("▒▒", HATCH), "padding": ("░░", HATCH)},
+    "colours": {"wrong": ("><", BOLD), "changed": (" ▝", BOLD), "end": ("▒▒", HATCH), "padding": ("░░", HATCH)},
 }  # fmt: skip
 PLAIN: Final[dict[str, Samples]] = {
-    "sudoku": {"wrong": ("*", BOLD), "changed": ("'", BOLD)},
+    "digits": {"wrong": ("*", BOLD), "changed": ("'", BOLD)},
     "maze": {"stray": ("x", BOLD), "missed": (".", BOLD), "overwritten": ("!", BOLD)},
-    "arc": {"wrong": ("*", BOLD), "changed": ("'", BOLD), "end": ("|", BOLD), "padding": (".", BOLD)},
+    "colours": {"wrong": ("*", BOLD), "changed": ("'", BOLD), "end": ("|", BOLD), "padding": (".", BOLD)},
 }
 """How a mark looks with colours and without, where some need none."""
 
@@ -92,9 +92,9 @@ class Drawing:
 
 def _block(panel: Panel, has_colours: bool, width: int) -> list[Text]:
     """Caption, remark and grid of a panel; a maze that is too wide in colours has a character a cell."""
-    grid = GRIDS[panel.task](panel, has_colours)
-    if panel.task == "maze" and _width(grid) > width:
-        grid = GRIDS[panel.task](panel, False)
+    grid = GRIDS[panel.look](panel, has_colours)
+    if panel.look == "maze" and _width(grid) > width:
+        grid = GRIDS[panel.look](panel, False)
     return [Text(panel.caption, BOLD), Text(panel.remark, DIM), *grid]
 
 
@@ -193,9 +193,9 @@ def _by_cells(panel: Panel, cell: Callable[[tuple[int, int]], Text]) -> list[Tex
 
 
 GRIDS: Final[dict[str, Callable[[Panel, bool], list[Text]]]] = {
-    "sudoku": _sudoku,
+    "digits": _sudoku,
     "maze": _maze,
-    **dict.fromkeys(ARC_TASKS, _arc),
+    "colours": _arc,
 }
 
 
@@ -228,6 +228,6 @@ def _beside(blocks: Sequence[list[Text]]) -> Iterator[Text]:
 
 def _legend(panels: Sequence[Panel], samples: dict[str, Samples]) -> Text:
     """What the marks mean that need to be explained; nothing without any."""
-    kind = samples["arc" if panels[0].task in ARC_TASKS else panels[0].task]
+    kind = samples[panels[0].look]
     told = [Text.assemble(kind[name], f" {MEANINGS[name]}") for name in marks_of(panels) if name in kind]
     return Text("    ").join(told)

@@ -12,7 +12,8 @@ from typing import Any
 from serrm.config import grid_of
 from serrm.inference.settings import EvaluateCell
 from serrm.models.settings import HEAD_DIVISOR
-from serrm.resolve import resolve
+from serrm.planning.tasks import TASKS, PlannedTask
+from serrm.resolve import resolve, section_of
 from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
 from serrm.training.settings import TrainCell
 
@@ -24,11 +25,6 @@ AT_MOST = {"layers": 1, "h_cycles": 2, "l_cycles": 2, "heads": 1, "symbol_heads"
 TRAIN_AT_MOST = {"batch_size": 2, "snapshots": 1, "log_every": 1}
 NUM_STEPS = 3  # of a training
 NUM_TRAIN, NUM_TEST, NUM_OTHER = 4, 2, 1  # puzzles to train on, to score, and of another size
-DEPTHS = {
-    "sudoku": 16,
-    "maze": 3,
-}  # supervision steps at most: Sudoku's are cheap, and the tables show the 16th
-DEPTH_OF_VOTES = 1  # ARC-AGI: a puzzle is asked in a thousand variants
 SOURCE_AT_MOST = {
     "num_train": NUM_TRAIN,
     "num_test": NUM_TEST,
@@ -166,7 +162,7 @@ def _data(task: str, section: Tree) -> dict[str, Any]:
         key: _least(value, SOURCE_AT_MOST.get(key)) for key, value in section["download"]["source"].items()
     }
     augment = section["augment"]
-    most = {"num_train": NUM_TRAIN, "num_test": NUM_OTHER if task.startswith("arc") else NUM_TEST}
+    most = {"num_train": NUM_TRAIN, "num_test": NUM_OTHER if _task_of(task).has_votes else NUM_TEST}
     few = {
         key: min(each for each in (augment[key], source.get(key), num) if each) for key, num in most.items()
     }
@@ -179,14 +175,18 @@ def _data(task: str, section: Tree) -> dict[str, Any]:
 
 
 def _evaluate(task: str, values: Tree, precision: Tree) -> dict[str, Any]:
-    depth = DEPTHS.get(task, DEPTH_OF_VOTES)
+    depth = _task_of(task).rehearsed_steps
     small = {key: _least(value, STUDIES.get(key)) for key, value in values.items()}
     small["steps"] = sorted({min(step, depth) for step in values["steps"]})
-    if task.startswith("arc"):
-        small["demonstration_pairs"] = min(values.get("demonstration_pairs", PAIRS), PAIRS)
+    small["demonstration_pairs"] = min(values.get("demonstration_pairs", PAIRS), PAIRS)
     if (effort := values.get("effort")) is not None:
         small["effort"] = {**effort, **_effort(effort)}
     return {**small, **_present(precision, values)}
+
+
+def _task_of(section: str) -> PlannedTask:
+    """The task that a section is about, or one of those that share it."""
+    return next(each for task, each in TASKS.items() if section in (task, section_of(task)))
 
 
 def _effort(effort: Tree) -> dict[str, Any]:

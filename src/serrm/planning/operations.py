@@ -7,12 +7,9 @@ most that they can come to.
 from serrm.inference.settings import HEADLINE_STEPS, EvaluateSettings
 from serrm.models.operations import count_work
 from serrm.models.settings import SeRrmSettings, TrmSettings
-from serrm.planning.puzzles import Counts
+from serrm.planning.tasks import TASKS, Counts
 from serrm.puzzles.alphabet import alphabet
-from serrm.puzzles.dihedral import NUM_TRANSFORMS
 from serrm.training.settings import TrainCell
-
-WITH_RULE = ("sudoku", "maze")  # whose answers can be verified
 
 
 def training_operations(cell: TrainCell, counts: Counts) -> int:
@@ -36,16 +33,16 @@ def evaluation_operations(
     num = counts.tests[counts.side]
     steps = settings.curve_steps * cell.train.snapshots * min(settings.curve_puzzles, num) * (votes or 1)
     steps += max(settings.steps) * min(settings.demonstration_pairs, counts.num_demonstrations)
-    if cell.task in WITH_RULE:
+    if not votes:
         steps += _effort_steps(cell.task, settings, num)
-    if cell.task != "maze":
+    if TASKS[cell.task].is_symmetric:
         steps += 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     return of_sets + steps * _a_step(cell, counts.side)
 
 
 def num_votes(cell: TrainCell) -> int:
     """Variants in which a test input of ARC-AGI is asked; 0 for a task without votes."""
-    if cell.task in WITH_RULE:
+    if not TASKS[cell.task].has_votes:
         return 0
     return cell.arrays.num_augmentations + 1 + cell.fidelity.identity_twice
 
@@ -75,8 +72,6 @@ def _effort_steps(task: str, settings: EvaluateSettings, num: int) -> int:
     effort = settings.effort
     if effort is None:
         return 0
-    symmetries = max(effort.symmetries, default=0)
-    if task == "maze":
-        symmetries = min(symmetries, NUM_TRANSFORMS)
+    symmetries = int(min(max(effort.symmetries, default=0), TASKS[task].most_symmetries))
     attempts = max(effort.restarts, default=0) + symmetries
     return min(effort.num_puzzles, num) * (max(effort.max_steps) + attempts * effort.attempt_steps)

@@ -4,7 +4,7 @@ Operations are counted; memory and disk are estimates to plan by. Sets, checkpoi
 links them where the disk can.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from serrm.models.sizes import (
     training_bytes,
 )
 from serrm.planning.operations import evaluation_operations, num_votes, training_operations
-from serrm.planning.puzzles import Counts, count_puzzles
+from serrm.planning.tasks import TASKS, Counts
 from serrm.puzzles.alphabet import alphabet
 from serrm.resolve import as_text, resolve
 from serrm.training.settings import TrainCell
@@ -58,7 +58,7 @@ def workload(params: Mapping[str, Any], profile: str, *, is_native: bool = False
     for name, settings in files.items():
         kind, _, of = name.partition("/")
         if kind == "download":
-            counts[of] = count_puzzles(of, files[name].source, files[f"augment/{of}"])  # type: ignore[attr-defined]
+            counts[of] = TASKS[of].counts(files[name].source, files[f"augment/{of}"])  # type: ignore[attr-defined]
         if kind in DATA_STAGES:
             stage = ARRAYS if kind == "arrays" else kind
             disk = _disk_of_data(of, kind, settings, counts[of])
@@ -100,11 +100,7 @@ def _disk_of_data(task: str, kind: str, settings: Any, counts: Counts) -> int:
     sides = [(counts.side, counts.num_train), *counts.tests.items()]
     if kind != "arrays":
         return sum(num * (2 * side**2 + RAW_BYTES) for side, num in sides)
-    return sum(num * 2 * side**2 for side, num in sides) + sum(_augmentations(task, settings, counts))
-
-
-def _augmentations(task: str, settings: Any, counts: Counts) -> Iterator[int]:
-    if task.startswith("arc"):
-        yield counts.num_puzzles * (settings.num_augmentations + 1) * 11
-    elif task == "sudoku" and settings.prebuilt:
-        yield counts.num_train * (settings.num_augmentations + 1) * (3 * counts.side + 1)
+    record = TASKS[task]
+    num = counts.num_puzzles if record.has_votes else counts.num_train * int(settings.prebuilt)
+    num_images = num * (int(settings.num_augmentations) + 1)
+    return sum(num * 2 * side**2 for side, num in sides) + num_images * record.image_bytes(counts.side)

@@ -21,7 +21,7 @@ from serrm.reporting.evidence import (
     said,
     weakest,
 )
-from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, set_name, task_name
+from serrm.reporting.names import METRIC_NAMES, model_name, reported, set_name, task_name
 from serrm.reporting.results import Evaluation, RefusedSet
 
 LARGER: Final = {"16x16": 16, "25x25": 25}
@@ -183,7 +183,7 @@ def _data_efficient(evidence: Evidence) -> Finding:
         if len(runs) < 2 or runs[0].model != SE_RRM:
             continue
         ours, *others = runs
-        metric, why = HEADLINE.get(task, "fsr"), ""
+        metric, why = reported(task).headline, ""
         if not any(_best(run, metric) for run in others):
             metric, why = "gpa", "no other model solves any, so by "
         if any(metric not in point for run in runs for point in run.learning_curve or ({},)):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from serrm.files import write_json, write_whole
-from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, set_name, task_name
+from serrm.reporting.names import METRIC_NAMES, model_name, reported, set_name, task_name
 from serrm.reporting.results import Evaluation, Results, ScoredSet, all_runs
 
 DEPTH: Final = ("panel", "model", "steps", "solved", "gpa")
@@ -64,5 +64,5 @@ def _learning(run: Evaluation, model: str) -> Iterator[Point]:
 
 
 def _rates(run: Evaluation, scores: dict[str, float]) -> Point:
-    named = {"solved": scores.get(HEADLINE.get(run.task, "fsr")), "gpa": scores.get("gpa")}
+    named = {"solved": scores.get(reported(run.task).headline), "gpa": scores.get("gpa")}
     return {name: None if rate is None else round(100 * rate, 2) for name, rate in named.items()}

@@ -7,12 +7,11 @@ from typing import Final, Literal, NamedTuple
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.cells import Reading, our_reading
-from serrm.reporting.names import model_name
+from serrm.reporting.names import model_name, reported
 from serrm.reporting.paper import PaperColumn
 from serrm.reporting.results import Evaluation, Results
 from serrm.reporting.settings import CellSettings
 
-PAPER_SETS: Final = {"sudoku": "9x9", "maze": "30x30"}  # of ARC-AGI "evaluation"
 SE_RRM: Final = "se_rrm"
 BASELINES: Final = ("trm", "hrm")
 
@@ -81,16 +80,11 @@ class Evidence:
         self, task: str, variant: str, metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
     ) -> Score | None:
         """A model's score; None where it was not run or cannot take the set."""
-        name = of_set or PAPER_SETS.get(task, "evaluation")
+        record = reported(task)
         column = PaperColumn(
-            group="",
-            name="",
-            task=task,
-            set=name,
-            takes_other_sizes=task == "maze",
-            metric=metric,
-            steps=steps,
-        )
+            group="", name="", task=task, set=of_set or record.set, metric=metric, steps=steps,
+            takes_other_sizes=record.takes_other_sizes,
+        )  # fmt: skip
         reading = our_reading(self.results.get((task, variant), []), column)
         if reading.value is None or reading.lo is None or reading.hi is None:
             return None

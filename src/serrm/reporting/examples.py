@@ -13,7 +13,7 @@ from serrm.drawing.files import EXAMPLES, Example, load_examples
 from serrm.drawing.grids import grid_svg, verdict_svg
 from serrm.drawing.panels import answer_panel, as_tokens, question_panel, trace_panels
 from serrm.reporting.inline import themed
-from serrm.reporting.names import HEADLINE, model_name, set_name, task_name
+from serrm.reporting.names import model_name, reported, set_name, task_name
 from serrm.reporting.results import Evaluation, Results
 
 MOST_SIDE = 30  # of a grid on the page
@@ -64,7 +64,7 @@ def shown_examples(results: Results, folder: Path) -> list[Shown]:
 
 def _score(run: Evaluation) -> float:
     steps = run.trained_steps
-    return steps[max(steps)].get(HEADLINE.get(run.task, "fsr"), 0.0) if steps else 0.0
+    return steps[max(steps)].get(reported(run.task).headline, 0.0) if steps else 0.0
 
 
 def _chosen(examples: Sequence[Example], main: str) -> Iterator[Example]:
@@ -86,7 +86,7 @@ def _show(run: Evaluation, example: Example, is_first: bool) -> Shown:
     panels = trace_panels(task, side, question, predictions, answer)
     for steps, panel in zip(sorted(predictions), panels, strict=True):
         # The page has tints for changes in a Sudoku only.
-        panel = replace(panel, is_changed=panel.is_changed & (task == "sudoku"))
+        panel = replace(panel, is_changed=panel.is_changed & (panel.look == "digits"))
         title = f"Prediction of {name} {panel.caption}: {panel.remark or 'not judged'}"
         pictures = themed(grid_svg(panel, title)), themed(verdict_svg(panel, title))
         frames.append(Frame(steps, *pictures, panel.remark))

@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 
 from serrm.reporting.cells import NOT_RUN, QUOTED, Comparison, Reading, part_of
 from serrm.reporting.files import between_markers
-from serrm.reporting.names import HEADLINE, duration, model_name, set_name, task_name
+from serrm.reporting.names import duration, model_name, reported, set_name, task_name
 from serrm.reporting.notes import ARROWS, SIDES, blanks, called, data_notes
 from serrm.reporting.paper import PaperColumn, load_paper
 from serrm.reporting.results import Evaluation, Results, all_runs, load_language_models, load_results
@@ -88,7 +88,7 @@ def page_table(profile: str, cells: Cells, results: Results, target: str) -> str
         paper = load_paper().score_tables[number]
         rows = {row.variant: row for row in build_table(number, paper, results).models}
         for place, column in enumerate(paper.columns.values()):
-            if column.metric == HEADLINE[column.task] and (runs := _runs_of(column, results)):
+            if column.metric == reported(column.task).headline and (runs := _runs_of(column, results)):
                 compared = [rows[variant].cells[place] for variant in variants]
                 scores = [text for cell in compared for text in _both(cell)]
                 lines.append([_heading(column, runs, compared), *scores])

@@ -1,14 +1,33 @@
 """How tasks, sets, models and numbers are called in tables, figures and the page. (Names as in the paper.)"""
 
+from dataclasses import dataclass
 from typing import Final
 
 from serrm.reporting.paper import load_paper
 
-TASK_NAMES: Final = {
-    "sudoku": "Sudoku",
-    "maze": "Maze",
-    "arc_agi_1": "ARC-AGI-1",
-    "arc_agi_2": "ARC-AGI-2",
+
+@dataclass(frozen=True)
+class ReportedTask:
+    """A task as the paper reports it."""
+
+    name: str
+    # Of its learning curves (figure A3); the first is what the paper gives first.
+    metrics: tuple[str, ...] = ("fsr",)
+    set: str = "evaluation"
+    takes_other_sizes: bool = False  # the only set that we scored stands for the paper's
+    table: str = "3"
+
+    @property
+    def headline(self) -> str:
+        """The score that the paper gives first."""
+        return self.metrics[0]
+
+
+TASKS: Final = {
+    "sudoku": ReportedTask("Sudoku", ("fsr", "gpa"), "9x9", table="1"),
+    "maze": ReportedTask("Maze", set="30x30", takes_other_sizes=True),
+    "arc_agi_1": ReportedTask("ARC-AGI-1", ("pass_at_2",)),
+    "arc_agi_2": ReportedTask("ARC-AGI-2", ("pass_at_2",)),
 }
 METRIC_NAMES: Final = {
     "fsr": "Fully solved rate",
@@ -19,13 +38,16 @@ METRIC_NAMES: Final = {
     "valid": "valid paths",
     "valid_shortest": "shortest paths",
 }
-# The score that the paper gives first, by task; its learning curves (figure A3) show these.
-HEADLINE: Final = {"sudoku": "fsr", "maze": "fsr", "arc_agi_1": "pass_at_2", "arc_agi_2": "pass_at_2"}
+
+
+def reported(task: str) -> ReportedTask:
+    """A task of the paper's; one that it does not have keeps its name and has a table of its own."""
+    return TASKS.get(task) or ReportedTask(task, table=task)
 
 
 def task_name(task: str) -> str:
-    """The paper's name of a task; one that it has not keeps its own."""
-    return TASK_NAMES.get(task, task)
+    """The paper's name of a task; one that it does not have keeps its own."""
+    return reported(task).name
 
 
 def model_name(variant: str) -> str:

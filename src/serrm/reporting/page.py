@@ -15,7 +15,7 @@ from serrm.reporting.cells import Reading
 from serrm.reporting.claims import tally
 from serrm.reporting.examples import Shown
 from serrm.reporting.inline import inline_svg
-from serrm.reporting.names import HEADLINE, METRIC_NAMES, duration, model_name, set_name, task_name
+from serrm.reporting.names import METRIC_NAMES, duration, model_name, reported, set_name, task_name
 from serrm.reporting.notes import ARROWS, called, data_notes, run_notes
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import Report
@@ -84,9 +84,8 @@ class Summary:
 
 
 def _summary(report: Report, task: str) -> Summary:
-    number, column = {"sudoku": ("1", "9×9")}.get(task, ("3", task_name(task)))
-    table = report.tables[number]
-    headings = [(column in (each.group, each.name)) and each.name != "GPA" for each in table.columns]
+    table, told = report.tables[reported(task).table], {set_name(reported(task).set), task_name(task)}
+    headings = [bool(told & {each.group, each.name}) and each.name != "GPA" for each in table.columns]
     place = headings.index(True)
     variants = [variant for of, variant in report.results if of == task]
     rows = [
@@ -96,7 +95,7 @@ def _summary(report: Report, task: str) -> Summary:
     sets = report.results[task, variants[0]][0].sets
     of_set = "9x9" if "9x9" in sets else next(iter(sets))
     shown = "" if of_set == "evaluation" else set_name(of_set)
-    return Summary(task_name(task), METRIC_NAMES[HEADLINE.get(task, "fsr")], shown, tuple(scores))
+    return Summary(task_name(task), METRIC_NAMES[reported(task).headline], shown, tuple(scores))
 
 
 def _grouped(header: Sequence[str]) -> list[tuple[str, list[str]]]:

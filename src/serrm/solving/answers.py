@@ -18,6 +18,7 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.sudoku.text import parse_grid
+from serrm.solving.questions import ARC, MAZE, SUDOKU
 
 NETWORK = "network"  # what found an answer, unless it is named otherwise
 
@@ -75,10 +76,19 @@ class Answer:
     @property
     def grid(self) -> UInt8[np.ndarray, "R C"]:
         """The answer as an array: a Sudoku's values 1…n, a maze's tokens, an ARC grid's colours; 0 × 0 without one."""
-        if not self.answer or self.task.startswith("arc"):
-            return np.array(json.loads(self.answer or "[[]]"), dtype=np.uint8)
-        cells = parse_maze(self.answer) if self.task == "maze" else parse_grid(self.answer)
-        return cells.reshape(math.isqrt(len(cells)), -1)
+        return READERS[self.task](self.answer) if self.answer else np.zeros((0, 0), dtype=np.uint8)
+
+
+def _square(cells: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, "R C"]:
+    return cells.reshape(math.isqrt(len(cells)), -1)
+
+
+READERS: dict[str, Callable[[str], UInt8[np.ndarray, "R C"]]] = {
+    SUDOKU: lambda text: _square(parse_grid(text)),
+    MAZE: lambda text: _square(parse_maze(text)),
+    ARC: lambda text: np.array(json.loads(text), dtype=np.uint8),
+}
+"""By the kind of the question: the text of an answer → its grid."""
 
 
 @dataclass(frozen=True)

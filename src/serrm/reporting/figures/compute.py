@@ -19,7 +19,7 @@ from serrm.reporting.figures.style import (
     short_axis,
     styles_of,
 )
-from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, short_number, task_name
+from serrm.reporting.names import METRIC_NAMES, model_name, reported, short_number, task_name
 from serrm.reporting.report import Report
 from serrm.reporting.results import Effort, Evaluation, all_runs
 
@@ -33,7 +33,7 @@ def compute_figure(report: Report) -> Figure:
     with matplotlib.rc_context(LOOK):
         figure, all_axes = panels(2 * len(tasks))
         for task, training, inference in zip(tasks, all_axes[::2], all_axes[1::2], strict=True):
-            metric = HEADLINE.get(task, "fsr")
+            metric = reported(task).headline
             for run in (run for run in runs if run.task == task):
                 batch_size = int(report.settings.here[task, run.model]["train"]["batch_size"])
                 _draw_training(training, run, batch_size, metric, styles[run.model])

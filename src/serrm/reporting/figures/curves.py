@@ -18,7 +18,7 @@ from serrm.reporting.figures.style import (
     short_axis,
     styles_of,
 )
-from serrm.reporting.names import HEADLINE, METRIC_NAMES, model_name, task_name
+from serrm.reporting.names import METRIC_NAMES, model_name, reported, task_name
 from serrm.reporting.report import Report
 from serrm.reporting.tables import Row
 
@@ -52,7 +52,9 @@ def learning_curves_figure(report: Report) -> Figure:
     """
     results = report.results
     wanted = [
-        (task, metric) for task in dict.fromkeys(task for task, _ in results) for metric in _metrics(task)
+        (task, metric)
+        for task in dict.fromkeys(task for task, _ in results)
+        for metric in reported(task).metrics
     ]
     styles = styles_of(variant for _, variant in results)
     with matplotlib.rc_context(LOOK):
@@ -70,10 +72,6 @@ def learning_curves_figure(report: Report) -> Figure:
             percent_axis(axes, METRIC_NAMES[metric])
         frame(figure, "Learning curves", f"Ours, with 95% intervals: {report.source}.", all_axes)
     return figure
-
-
-def _metrics(task: str) -> tuple[str, ...]:
-    return ("fsr", "gpa") if task == "sudoku" else (HEADLINE.get(task, "fsr"),)
 
 
 def _draw_ours(axes: Axes, row: Row, steps: Sequence[int], style: Style) -> None:

@@ -11,6 +11,8 @@ from serrm.drawing.grids import grid_svg
 from serrm.drawing.panels import Panel, as_tokens, prediction_panel, question_panel
 from serrm.drawing.svg import Length, document, text
 from serrm.drawing.symbols import sudoku_symbol
+from serrm.drawing.tasks import TASKS
+from serrm.puzzles.arc.canvas import FIRST_COLOUR
 from serrm.reporting.figures.style import INK, MUTED
 from serrm.reporting.names import model_name, task_name
 from serrm.reporting.report import Report
@@ -73,8 +75,8 @@ def _row(run: Evaluation, finding: Equivariance, top: Length) -> list[str]:
 
 def _permutation(task: str, example: PermutedPuzzle) -> str:
     """The symbols that the permutation moves, such as 1→4 4→1; of ARC's colours their numbers."""
-    pairs = [pair for pair in enumerate(example.permutation) if pair[0] != pair[1]]
-    moved = ["→".join(sudoku_symbol(k) if task == "sudoku" else str(k - 2) for k in pair) for pair in pairs]
+    symbol = sudoku_symbol if TASKS[task].look == "digits" else lambda token: str(token - FIRST_COLOUR)
+    moved = ["→".join(map(symbol, pair)) for pair in enumerate(example.permutation) if pair[0] != pair[1]]
     return "π: " + "  ".join(moved[:10]) + (" …" if len(moved) > 10 else "")
 
 

@@ -1,39 +1,52 @@
-"""The few words that stand under the caption of a panel: how good a prediction is, how large a question.
+"""What drawing asks of a task: how its cells look, and the few words that stand under the caption of a panel.
 
-Panels ask here. These are remarks on one picture, counted on its cells; scores are the business of
-`serrm.scoring`. (Metrics of the paper: a puzzle counts if every cell is right; mazes also by valid paths.)
+Those say how good a prediction is, how large a question: remarks on one picture, counted on its cells; scores are the
+business of `serrm.scoring`. (Metrics of the paper: a puzzle counts if every cell is right; mazes also by valid paths.)
 """
 
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.drawing.symbols import BLANK
 from serrm.puzzles.arc.canvas import decode
-from serrm.puzzles.maze.grid import PATH
+from serrm.puzzles.maze.grid import PATH, SPACE
 from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path, num_steps
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 
 Tokens = UInt8[np.ndarray, " I"]
 
 
-def remark_on_prediction(
-    task: str, side: int, prediction: Tokens, question: Tokens, answer: Tokens | None
-) -> str:
-    """How good a prediction is, such as "7 of 51 blanks wrong"; in ARC, without the answer, its size."""
-    return JUDGES[task](side, prediction, question, answer)
+Look = Literal["digits", "maze", "colours"]
+"""Digits in boxes, walls and a path between them, or coloured cells of a grid that is read off a canvas."""
 
 
-def remark_on_grid(task: str, side: int, tokens: Tokens) -> str:
-    """What there is to say of a question or an answer: clues, size, or length of the path."""
-    if task == "sudoku":
-        num_blank = np.count_nonzero(tokens == BLANK)
-        return f"{len(tokens) - num_blank} clues" if num_blank else f"{side}×{side}"
-    if task == "maze" and (tokens == PATH).any():
-        return f"a path of {num_steps(tokens)} steps"
-    return _size((side, side) if task == "maze" else decode(tokens, side).shape)
+@dataclass(frozen=True)
+class DrawnTask:
+    """A task in pictures and in the terminal."""
+
+    look: Look
+    remark: Callable[[int, Tokens], str]
+    """(side, tokens) → what there is to say of a question or an answer: clues, size, or length of the path."""
+    judge: Callable[[int, Tokens, Tokens, Tokens | None], str]
+    """(side, prediction, question, answer) → how good a prediction is, such as "7 of 51 blanks wrong"."""
+    asked_for: int | None = None  # the token that a question leaves to be found; None: no cell of it is given
+
+
+def _remark_sudoku(side: int, tokens: Tokens) -> str:
+    num_blank = np.count_nonzero(tokens == BLANK)
+    return f"{len(tokens) - num_blank} clues" if num_blank else f"{side}×{side}"
+
+
+def _remark_maze(side: int, tokens: Tokens) -> str:
+    return f"a path of {num_steps(tokens)} steps" if (tokens == PATH).any() else f"{side}×{side}"
+
+
+def _remark_arc(side: int, tokens: Tokens) -> str:
+    return _size(decode(tokens, side).shape)
 
 
 def _size(shape: tuple[int, ...]) -> str:
@@ -73,9 +86,11 @@ def _judge_arc(side: int, prediction: Tokens, question: Tokens, answer: Tokens |
     return f"{num_wrong} of {right.size} cells wrong" if num_wrong else "right"
 
 
-JUDGES: Final[dict[str, Callable[[int, Tokens, Tokens, Tokens | None], str]]] = {
-    "sudoku": _judge_sudoku,
-    "maze": _judge_maze,
-    "arc_agi_1": _judge_arc,
-    "arc_agi_2": _judge_arc,
+ARC: Final = DrawnTask("colours", _remark_arc, _judge_arc)
+TASKS: Final = {
+    "sudoku": DrawnTask("digits", _remark_sudoku, _judge_sudoku, BLANK),
+    "maze": DrawnTask("maze", _remark_maze, _judge_maze, SPACE),
+    "arc_agi_1": ARC,
+    "arc_agi_2": ARC,
 }
+"""By task. A task of one's own is one entry more."""

@@ -1,13 +1,19 @@
-"""How many puzzles a task's settings give, before any is there: of those made here exactly, of published ones as known.
+"""What a task comes to: how many puzzles its settings give, before any is there, and what an answer to one takes.
+
+Of those made here the number is exact, of published ones as known.
 
 Which ARC-AGI puzzles fit a canvas only the files tell, so its pairs are the published sets' average a puzzle.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from typing import Any
 
 from serrm.datasets.settings import ArcSubsetSettings, MazeSubsetSettings, SubsetSettings
+from serrm.puzzles.arc.grid import NUM_COLOURS
+from serrm.puzzles.dihedral import NUM_TRANSFORMS
 from serrm.sources.sudoku_layout import NUM_HELD_OUT
 from serrm.sources.sudoku_settings import GeneratedSource, MirrorSource
 
@@ -29,9 +35,16 @@ class Counts:
     num_demonstrations: int = 0  # pairs of the scored puzzles that are trained on
 
 
-def count_puzzles(task: str, source: Any, subset: Any) -> Counts:
-    """What the settings of the download and augment stages come to."""
-    return COUNTS[task](source, subset)
+@dataclass(frozen=True)
+class PlannedTask:
+    """A task as a forecast and a rehearsal see it."""
+
+    counts: Callable[[Any, Any], Counts]  # (source, subset), the settings of the download and augment stages
+    has_votes: bool = False  # many variants of a puzzle vote on its answer, which no rule verifies
+    is_symmetric: bool = False  # its usual symbols may be exchanged for one another
+    most_symmetries: float = inf  # of a puzzle
+    image_bytes: Callable[[int], int] = lambda side: 0  # of a stored image on grids of that side
+    rehearsed_steps: int = 1  # supervision steps at most in a rehearsal
 
 
 def _sudoku(source: Any, subset: SubsetSettings) -> Counts:
@@ -75,10 +88,14 @@ class ArcSet:
         return Counts(subset.canvas, pairs, {subset.canvas: inputs}, train + test, demonstrations)
 
 
-COUNTS: dict[str, Callable[[Any, Any], Counts]] = {
-    "sudoku": _sudoku,
-    "maze": _maze,
-    "arc_agi_1": ArcSet(560, 400, 3988, 419, 1363),
-    "arc_agi_2": ArcSet(1160, 120, 5573, 172, 358),
+ARC = partial(PlannedTask, has_votes=True, is_symmetric=True, image_bytes=lambda side: 1 + NUM_COLOURS)
+TASKS = {
+    # Sudoku's steps are cheap, and the tables show the 16th.
+    "sudoku": PlannedTask(
+        _sudoku, is_symmetric=True, image_bytes=lambda side: 3 * side + 1, rehearsed_steps=16
+    ),
+    "maze": PlannedTask(_maze, most_symmetries=NUM_TRANSFORMS, rehearsed_steps=3),
+    "arc_agi_1": ARC(ArcSet(560, 400, 3988, 419, 1363)),
+    "arc_agi_2": ARC(ArcSet(1160, 120, 5573, 172, 358)),
 }
-"""By task: (source, subset) → counts."""
+"""By task. A task of one's own is one entry more."""
