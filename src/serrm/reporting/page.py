@@ -15,7 +15,7 @@ from serrm.reporting.cells import Reading
 from serrm.reporting.claims import tally
 from serrm.reporting.examples import Shown
 from serrm.reporting.inline import inline_svg
-from serrm.reporting.names import METRIC_NAMES, duration, model_name, reported, set_name, task_name
+from serrm.reporting.names import METRIC_NAMES, TASKS, duration, model_name, reported, set_name, task_name
 from serrm.reporting.notes import ARROWS, called, data_notes, run_notes
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import Report
@@ -58,6 +58,7 @@ def render_page(
             name: inline_svg(svg, f"f{number}", FIGURES[name])
             for number, (name, svg) in enumerate(figures.items())
         },
+        own=[report.tables[task] for task in dict.fromkeys(run.task for run in runs) if task not in TASKS],
         arrows=ARROWS,
         tally=tally(report.claims),
         summary=[_summary(report, task) for task in dict.fromkeys(run.task for run in runs)],
@@ -84,9 +85,10 @@ class Summary:
 
 
 def _summary(report: Report, task: str) -> Summary:
-    table, told = report.tables[reported(task).table], {set_name(reported(task).set), task_name(task)}
+    record = reported(task)
+    table, told = report.tables[record.table], {set_name(record.set), record.name}
     headings = [bool(told & {each.group, each.name}) and each.name != "GPA" for each in table.columns]
-    place = headings.index(True)
+    place = headings.index(True) if any(headings) else 0
     variants = [variant for of, variant in report.results if of == task]
     rows = [
         row for row in table.models if row.variant in variants and row.cells[place].ours.value is not None

@@ -9,7 +9,7 @@ from serrm.reporting.notes import called, data_notes
 from serrm.reporting.paper import load_paper
 from serrm.reporting.results import Results, all_runs
 from serrm.reporting.settings import CellSettings, hyperparameter_table
-from serrm.reporting.tables import Table, build_table
+from serrm.reporting.tables import Table, build_table, own_tables
 from serrm.reporting.word_tables import word_tables
 
 
@@ -36,12 +36,13 @@ def build_report(
     """Judge the claims and build the tables: the paper's, their extensions, the claims and the runs.
 
     Language models, `asked`, are rows of table 1 alone, and the claims know them. A table of which nothing was run is
-    there as well and says so: which tables there are is the same in every profile.
+    there as well and says so: which tables there are is the same in every profile, but for tasks of one's own.
     """
     paper, claims = load_paper(), check_claims(Evidence(results | (asked or {}), settings))
+    own = dict(own_tables(results))
     tables = [
         build_table(number, table, results | (asked or {}) if number == "1" else results)
-        for number, table in (paper.score_tables | paper.extension_tables).items()
+        for number, table in (paper.score_tables | paper.extension_tables | own).items()
     ]
     tables += [
         hyperparameter_table(number, profile, table, settings, results)

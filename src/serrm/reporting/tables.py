@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from serrm.reporting.cells import NOT_RUN, Comparison, Reading, others_reading, our_reading, paper_reading
+from serrm.reporting.names import METRIC_NAMES, TASKS, model_name, set_name
 from serrm.reporting.notes import Note, notes_of
 from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable, load_paper
-from serrm.reporting.results import Evaluation, Results
+from serrm.reporting.results import Evaluation, Results, all_runs
 
 Words = tuple[str, ...]
 
@@ -108,6 +109,26 @@ def build_table(number: str, paper: ScoreTable, results: Results) -> Table:
         any(cell.ours.words != NOT_RUN for cell in cells),
         tuple(Column(column.group, column.name, column.marks) for column in paper.columns.values()),
     )
+
+
+def own_tables(results: Results) -> Iterable[tuple[str, ScoreTable]]:
+    """A table of the same form for each task that the paper does not have, by its name: all that its sets tell."""
+    for task in dict.fromkeys(task for task, _ in results if task not in TASKS):
+        parts = {
+            name: part for run in all_runs(results) if run.task == task for name, part in run.scored.items()
+        }
+        columns = {
+            f"{name} {metric}": PaperColumn(
+                group=set_name(name), name=words, task=task, set=name, metric=metric, steps=max(part.steps)
+            )
+            for name, part in parts.items()
+            for metric, words in METRIC_NAMES.items()
+            if metric in part.steps[max(part.steps)]
+        }
+        models = [variant for of, variant in results if of == task]
+        rows = tuple(PaperRow(name=model_name(variant), variant=variant, cells={}) for variant in models)
+        caption = "A task that the paper does not have: scores after the last supervision step, in percent."
+        yield task, ScoreTable(title=task, caption=caption, columns=columns, rows=rows)
 
 
 def _cells(row: PaperRow, paper: ScoreTable, results: Results) -> Iterable[Comparison]:

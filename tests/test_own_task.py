@@ -1,4 +1,4 @@
-"""A task of one's own, Latin squares, from its raw file to examples for training: entries, no file of the package."""
+"""A task of one's own, Latin squares, from its raw file to a row of a table: entries, no file of the package."""
 
 import json
 from dataclasses import dataclass
@@ -7,29 +7,47 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+import torch
 from jaxtyping import UInt8
 
+from serrm import describe
 from serrm.arrays import images
 from serrm.arrays.build import build
 from serrm.arrays.images import Images
 from serrm.arrays.puzzles import evaluation_sets, open_arrays
 from serrm.arrays.settings import ArraySettings
 from serrm.arrays.tasks import open_stream
+from serrm.config import Params, parse, read_params
 from serrm.datasets import settings as dataset_settings
 from serrm.datasets import tasks as dataset_tasks
 from serrm.datasets.parquet import draw, set_file, write_set
 from serrm.datasets.tasks import write_sets
+from serrm.describe import DescribedTask
+from serrm.drawing import tasks as drawing_tasks
+from serrm.drawing.tasks import DrawnTask
+from serrm.inference import tasks as inference_tasks
+from serrm.inference.evaluate import evaluate
+from serrm.inference.gallery import Gallery
+from serrm.inference.settings import EvaluateCell
+from serrm.inference.tasks import TaskEvaluation
 from serrm.manifest import Origin, check_manifest, new_directory
 from serrm.puzzles import alphabet
 from serrm.puzzles.alphabet import Alphabet
 from serrm.randomness import Purpose, keyed_rng
+from serrm.reporting.settings import CellSettings
+from serrm.reporting.tabulate import Places, tabulate
+from serrm.resolve import resolve
+from serrm.scoring.metrics import SudokuTally
 from serrm.settings import Settings
 from serrm.sources import fetch as sources_fetch
 from serrm.sources import settings as source_settings
 from serrm.sources.fetch import fetch
 from serrm.sources.settings import Download
+from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 
-SIDE = 5
+PARAMS = Path(__file__).parents[1] / "params.yaml"
+SIDE = 4
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
 
@@ -90,6 +108,10 @@ def write_latin_sets(raw: Path, target: Path, *, num_train: int, seed: int) -> N
             write_set(directory / set_file(name), chosen, SIDE, name, check, {}, lambda _: {})
 
 
+def judge(side: int, prediction: Grid, question: Grid, answer: Grid | None) -> str:
+    return "a Latin square" if is_latin(prediction[None] - np.uint8(1)) else "none"
+
+
 def draw_order(seed: int, puzzle: int, member: int, side: int) -> UInt8[np.ndarray, " P"]:
     """An order of the rows; member 0 leaves them as they are."""
     rng = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, member)
@@ -111,6 +133,9 @@ def latin(monkeypatch: pytest.MonkeyPatch) -> str:
         (dataset_settings.AUGMENT, LatinSubset),
         (dataset_tasks.WRITE_SETS, write_latin_sets),
         (images.IMAGES, Images(1, None, draw_order, apply_orders)),
+        (describe.TASKS, DescribedTask(lambda source, augment: f"{source['num']} Latin squares")),
+        (inference_tasks.TASKS, TaskEvaluation(SudokuTally)),
+        (drawing_tasks.TASKS, DrawnTask("digits", lambda side, tokens: "a square", judge, asked_for=1)),
     ]
     for registry, entry in entries:
         monkeypatch.setitem(registry, "latin", entry)
@@ -134,3 +159,53 @@ def test_a_task_of_ones_own_becomes_examples(latin: str, tmp_path: Path, prebuil
     questions, answers, _ = stream.gather(0, 100)
     assert is_latin(answers - 1) and ((questions == 1) | (questions == answers)).all()
     assert len(np.unique(answers, axis=0)) > stream.num_examples
+
+
+def params_of(task: str) -> dict[str, Any]:
+    """params.yaml with a profile of its own for the task: the models and trainings of profile ci, at three steps."""
+    params = read_params(PARAMS)
+    ci = params["profiles"]["ci"]
+    data = {
+        "download": {"source": {"kind": "generated", "num": 9}},
+        "augment": {"num_train": 6},
+        "arrays": {"num_augmentations": 3, "prebuilt": False},
+    }
+    small = {"train": {**ci["recipe"]["maze"]["trm"]["train"], "steps": 3, "warmup_steps": 1}}
+    scored = {**ci["evaluate"]["maze"], "steps": [1, 2], "curve_puzzles": 2, "examples": 1}
+    profile = {
+        "grid": [{"tasks": [task], "models": ["trm"], "seeds": [0]}],
+        "data": {task: data},
+        "model": ci["model"],
+        "recipe": {task: {"trm": small}},
+        "evaluate": {task: scored},
+    }
+    recipe = {**params["recipe"], task: {"trm": {"train": {"weight_decay": 1.0}}}}
+    return {**params, "recipe": recipe, "profiles": {**params["profiles"], "mine": profile}}
+
+
+def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path: Path) -> None:
+    params = params_of(latin)
+    parse(Params, params, "params")
+    files: dict[str, Any] = resolve(params, "mine")
+    raw, sets, arrays, run = (tmp_path / name for name in ("raw", "sets", "arrays", "run"))
+    fetch(latin, files[f"download/{latin}"].source, raw, seed=0)
+    write_sets(raw, sets, latin, files[f"augment/{latin}"].model_dump())
+    build(sets, arrays, latin, files[f"arrays/{latin}"])
+    cell, asked = files[f"train/{latin}-trm-s0"], files[f"evaluate/{latin}-trm-s0"]
+    assert isinstance(cell, TrainCell) and isinstance(asked, EvaluateCell)
+    train(cell, arrays, run, tmp_path / "scratch", Execution(device="cpu"))
+    gallery = Gallery(latin, asked.evaluate.examples)
+    scores = evaluate(run, arrays, asked, torch.device("cpu"), gallery)
+    gallery.write(tmp_path / "examples" / cell.name)
+    metrics = {"profile": "mine", "task": latin, "model": "trm", "seed": 0, **scores}
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / f"{cell.name}.json").write_text(json.dumps(metrics))
+    settings = CellSettings({(latin, "trm"): cell.model_dump(mode="json")})
+    tabulate("mine", [(latin, "trm", 0)], settings, Places(tmp_path, tmp_path / "examples"), {})
+    solved = scores["sets"][f"{SIDE}x{SIDE}"]["steps"]["2"]["fsr"]
+    row = next(
+        line for line in (tmp_path / "tables" / f"{latin}.md").read_text().splitlines() if "TRM" in line
+    )
+    assert f"{100 * solved:.2f} (" in row
+    page = (tmp_path / "report.html").read_text()
+    assert "9 Latin squares; 6 training puzzles" in page and "a square" in page
