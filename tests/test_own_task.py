@@ -208,4 +208,4 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     )
     assert f"{100 * solved:.2f} (" in row
     page = (tmp_path / "report.html").read_text()
-    assert "9 Latin squares; 6 training puzzles" in page and "a square" in page
+    assert "9 Latin squares; 6 training puzzles" in page and "after 2 steps: " in page

@@ -49,13 +49,13 @@ def tree(is_there: list[bool], section: str) -> dict[str, Any]:
 
     overrides: dict[str, Any] = {"family": profile, "variant": own_profile}
     if section != "model":
-        overrides = {"task": {name: {section: values} for name, values in overrides.items()}}
+        overrides = {"maze": {name: {section: values} for name, values in overrides.items()}}
     return {
         "model": {
             "base": {"family": "family", **entry(base)},
             "variant": {"based_on": "base", **entry(own)},
         },
-        "recipe": {"task": {"base": {section: recipe}, "variant": {section: own_recipe}}},
+        "recipe": {"maze": {"base": {section: recipe}, "variant": {section: own_recipe}}},
         "profiles": {"ci": {"model" if section == "model" else "recipe": overrides}},
     }
 
@@ -63,7 +63,7 @@ def tree(is_there: list[bool], section: str) -> dict[str, Any]:
 @pytest.mark.parametrize("section", ["model", "train", "arrays"])
 @given(is_there=presence)
 def test_the_strongest_place_wins(section: str, is_there: list[bool]) -> None:
-    values = compose(tree(is_there, section), "ci", "task", "variant", section)
+    values = compose(tree(is_there, section), "ci", "maze", "variant", section)
     there = [place for place, marked in zip(PLACES, is_there, strict=True) if marked]
     assert values.get("x") == (there[-1] if there else None)
     assert "based_on" not in values
@@ -72,7 +72,7 @@ def test_the_strongest_place_wins(section: str, is_there: list[bool]) -> None:
 @pytest.mark.parametrize("section", ["model", "train", "arrays"])
 @given(is_there=presence)
 def test_a_base_knows_nothing_of_its_variants(section: str, is_there: list[bool]) -> None:
-    values = compose(tree(is_there, section), "ci", "task", "base", section)
+    values = compose(tree(is_there, section), "ci", "maze", "base", section)
     there = [place for place, marked in zip(PLACES[:3], is_there, strict=False) if marked]
     assert values.get("x") == (there[-1] if there else None)
 
@@ -85,17 +85,17 @@ def test_a_variant_of_a_variant_is_it_but_for_its_own(
     params = tree(is_there, section)
     own = {"x": "third"} if is_own else {}
     params["model"]["third"] = {"based_on": "variant", **(own if section == "model" else {section: own})}
-    expected = compose(params, "ci", "task", "variant", section) | own
-    assert compose(params, "ci", "task", "third", section) == expected
+    expected = compose(params, "ci", "maze", "variant", section) | own
+    assert compose(params, "ci", "maze", "third", section) == expected
 
 
 def test_how_long_a_variant_of_a_variant_trains_is_the_profiles_to_say() -> None:
     params = tree([False] * 6, "train")
     params["model"]["third"] = {"based_on": "variant", "train": {"steps": 9, "ema": 0.5}}
-    of_profile = params["profiles"]["ci"]["recipe"]["task"]
+    of_profile = params["profiles"]["ci"]["recipe"]["maze"]
     for name, steps in (("family", 1), ("variant", 2), ("third", 3)):
         of_profile[name] = {"train": {"steps": steps}}
-        assert compose(params, "ci", "task", "third", "train") == {"steps": steps, "ema": 0.5}
+        assert compose(params, "ci", "maze", "third", "train") == {"steps": steps, "ema": 0.5}
 
 
 @pytest.mark.parametrize("bases", [{"variant": "variant"}, {"variant": "third", "third": "variant"}])
@@ -103,7 +103,7 @@ def test_a_variant_based_on_itself_is_refused(bases: dict[str, str]) -> None:
     broken = tree([False] * 6, "model")
     broken["model"] |= {name: {"based_on": base} for name, base in bases.items()}
     with pytest.raises(ValueError, match=r"model\.\w+\.based_on: '\w+' is itself based on '\w+'$"):
-        compose(broken, "ci", "task", "variant", "model")
+        compose(broken, "ci", "maze", "variant", "model")
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -334,11 +334,10 @@ def test_published_is_the_published_sudoku_with_equal_operations(params: dict[st
 def test_a_substitute_is_called_one(
     params: dict[str, Any], source: dict[str, Any], said: str, unsaid: str
 ) -> None:
-    data = {"download": {"source": {**source, "num_16x16": 9, "clues_16x16": [163, 167]}}, "augment": {}}
-    words = RECORDS["sudoku"].source(data["download"]["source"], data["augment"])
+    download, told = {**source, "num_16x16": 9, "clues_16x16": [163, 167]}, RECORDS["sudoku"].source
+    words = told(download, {})
     assert said in words and unsaid not in words
-    data["augment"] = {"scored": "held_out"}
-    assert "held out" in RECORDS["sudoku"].source(data["download"]["source"], data["augment"])
+    assert "held out" in told(download, {"scored": "held_out"})
 
 
 def test_files_are_written_alike_each_time(params: dict[str, Any], tmp_path: Path) -> None:

@@ -23,12 +23,10 @@ class DescribedTask:
 
     source: Callable[[Tree, Tree], str]  # (source, augment) → where a cell's puzzles come from, in words
     paper_examples: int | None = None  # of an epoch at the paper's scale, where the paper has the task
+    # Where a cell at the paper's scale is not what the paper, or its published code, did.
     departures: Callable[[TrainCell, ScoringFidelity], Iterator[str]] = lambda cell, fidelity: iter(())
-    """Where a cell at the paper's scale is not what the paper, or its published code, did."""
     section: str | None = None  # of params.yaml, where it shares one with other tasks
-    has_pairs: bool = (
-        False  # an example is one of several pairs of a puzzle, whose number the settings do not tell
-    )
+    has_pairs: bool = False  # an example is one of a puzzle's pairs, whose number the settings do not tell
 
 
 def _sudoku_departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
@@ -93,10 +91,10 @@ def _arc(source: Tree, augment: Tree) -> str:
     return f"{places[source['kind']]}{size}{held_out}"
 
 
+# By task. A task of one's own is one entry more.
 TASKS = {
     "sudoku": DescribedTask(_sudoku, 1000, _sudoku_departures),
     "maze": DescribedTask(_mazes, 1000),
     "arc_agi_1": DescribedTask(_arc, 3988, _arc_departures, "arc_agi", has_pairs=True),
     "arc_agi_2": DescribedTask(_arc, 5573, _arc_departures, "arc_agi", has_pairs=True),
 }
-"""By task. A task of one's own is one entry more."""

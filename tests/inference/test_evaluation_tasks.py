@@ -14,5 +14,5 @@ def test_every_task_has_its_records() -> None:
     for name, task in TASKS.items():
         # What is scored by votes has no rule; what has a rule has images to try as well.
         assert (task.tally is None) == planning.TASKS[name].has_votes
-        assert task.has_digits == planning.TASKS[name].has_digits
+        assert task.is_symmetric == planning.TASKS[name].is_symmetric
         assert (task.tally is None) == (task.verify is None) == (task.symmetries is None), name

@@ -18,10 +18,8 @@ from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path, num_steps
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 
 Tokens = UInt8[np.ndarray, " I"]
-
-
+# Digits in boxes, walls and a path between them, or coloured cells of a grid that is read off a canvas.
 Look = Literal["digits", "maze", "colours"]
-"""Digits in boxes, walls and a path between them, or coloured cells of a grid that is read off a canvas."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,10 @@ class DrawnTask:
     """A task in pictures and in the terminal."""
 
     look: Look
+    # (side, tokens) → what there is to say of a question or an answer: clues, size, or length of the path.
     remark: Callable[[int, Tokens], str]
-    """(side, tokens) → what there is to say of a question or an answer: clues, size, or length of the path."""
+    # (side, prediction, question, answer) → how good a prediction is, such as "7 of 51 blanks wrong".
     judge: Callable[[int, Tokens, Tokens, Tokens | None], str]
-    """(side, prediction, question, answer) → how good a prediction is, such as "7 of 51 blanks wrong"."""
     asked_for: int | None = None  # the token that a question leaves to be found; None: no cell of it is given
 
 
@@ -87,10 +85,10 @@ def _judge_arc(side: int, prediction: Tokens, question: Tokens, answer: Tokens |
 
 
 ARC: Final = DrawnTask("colours", _remark_arc, _judge_arc)
+# By task. A task of one's own is one entry more.
 TASKS: Final = {
     "sudoku": DrawnTask("digits", _remark_sudoku, _judge_sudoku, BLANK),
     "maze": DrawnTask("maze", _remark_maze, _judge_maze, SPACE),
     "arc_agi_1": ARC,
     "arc_agi_2": ARC,
 }
-"""By task. A task of one's own is one entry more."""

@@ -24,9 +24,8 @@ class LoadedModel:
     model: RecurrentModel
     cell: TrainCell
     config: dict[str, Any]
-    snapshots: tuple[
-        Path, ...
-    ] = ()  # averaged weights along the way, the last those of the checkpoint itself
+    # Averaged weights along the way, the last those of the checkpoint itself.
+    snapshots: tuple[Path, ...] = ()
 
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:

@@ -175,7 +175,7 @@ def _data(task: str, section: Tree) -> dict[str, Any]:
 
 
 def _evaluate(task: str, values: Tree, precision: Tree) -> dict[str, Any]:
-    depth = _task_of(task).rehearsed_steps
+    depth = _task_of(task).rehearsed
     small = {key: _least(value, STUDIES.get(key)) for key, value in values.items()}
     small["steps"] = sorted({min(step, depth) for step in values["steps"]})
     small["demonstration_pairs"] = min(values.get("demonstration_pairs", PAIRS), PAIRS)

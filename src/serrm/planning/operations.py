@@ -72,6 +72,6 @@ def _effort_steps(task: str, settings: EvaluateSettings, num: int) -> int:
     effort = settings.effort
     if effort is None:
         return 0
-    symmetries = int(min(max(effort.symmetries, default=0), TASKS[task].most_symmetries))
+    symmetries = min(max(effort.symmetries, default=0), TASKS[task].most_symmetries)
     attempts = max(effort.restarts, default=0) + symmetries
     return min(effort.num_puzzles, num) * (max(effort.max_steps) + attempts * effort.attempt_steps)

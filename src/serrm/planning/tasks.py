@@ -1,14 +1,13 @@
 """What a task comes to: how many puzzles its settings give, before any is there, and what an answer to one takes.
 
 Of those made here the number is exact, of published ones as known.
-
 Which ARC-AGI puzzles fit a canvas only the files tell, so its pairs are the published sets' average a puzzle.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import inf
+from sys import maxsize
 from typing import Any
 
 from serrm.datasets.settings import ArcSubsetSettings, MazeSubsetSettings, SubsetSettings
@@ -42,9 +41,9 @@ class PlannedTask:
     counts: Callable[[Any, Any], Counts]  # (source, subset), the settings of the download and augment stages
     has_votes: bool = False  # many variants of a puzzle vote on its answer, which no rule verifies
     is_symmetric: bool = False  # its usual symbols may be exchanged for one another
-    most_symmetries: float = inf  # of a puzzle
+    most_symmetries: int = maxsize  # of a puzzle
     image_bytes: Callable[[int], int] = lambda side: 0  # of a stored image on grids of that side
-    rehearsed_steps: int = 1  # supervision steps at most in a rehearsal
+    rehearsed: int = 1  # supervision steps at most in a rehearsal
 
 
 def _sudoku(source: Any, subset: SubsetSettings) -> Counts:
@@ -89,13 +88,11 @@ class ArcSet:
 
 
 ARC = partial(PlannedTask, has_votes=True, is_symmetric=True, image_bytes=lambda side: 1 + NUM_COLOURS)
+# By task. A task of one's own is one entry more.
 TASKS = {
     # Sudoku's steps are cheap, and the tables show the 16th.
-    "sudoku": PlannedTask(
-        _sudoku, is_symmetric=True, image_bytes=lambda side: 3 * side + 1, rehearsed_steps=16
-    ),
-    "maze": PlannedTask(_maze, most_symmetries=NUM_TRANSFORMS, rehearsed_steps=3),
+    "sudoku": PlannedTask(_sudoku, is_symmetric=True, image_bytes=lambda side: 3 * side + 1, rehearsed=16),
+    "maze": PlannedTask(_maze, most_symmetries=NUM_TRANSFORMS, rehearsed=3),
     "arc_agi_1": ARC(ArcSet(560, 400, 3988, 419, 1363)),
     "arc_agi_2": ARC(ArcSet(1160, 120, 5573, 172, 358)),
 }
-"""By task. A task of one's own is one entry more."""

@@ -35,9 +35,8 @@ class Training(_Part):
     samples: int
     seconds: float
     puzzles_per_second: float | None = None  # puzzle-steps: puzzles at work × supervision steps
-    operations: int | None = (
-        None  # of its matrix products; metric files from before they were counted have none
-    )
+    # Of its matrix products; metric files from before they were counted have none.
+    operations: int | None = None
     final_loss: float | None = None
     device: str | None = None
     peak_memory_bytes: int | None = None

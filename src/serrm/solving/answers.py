@@ -20,6 +20,10 @@ from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.sudoku.text import parse_grid
 from serrm.solving.questions import ARC, MAZE, SUDOKU
 
+# By the kind of the question: the text of an answer → its cells.
+READERS: dict[str, Callable[[str], UInt8[np.ndarray, "..."]]] = {
+    SUDOKU: parse_grid, MAZE: parse_maze, ARC: lambda text: np.array(json.loads(text), dtype=np.uint8),
+}  # fmt: skip
 NETWORK = "network"  # what found an answer, unless it is named otherwise
 
 
@@ -76,19 +80,8 @@ class Answer:
     @property
     def grid(self) -> UInt8[np.ndarray, "R C"]:
         """The answer as an array: a Sudoku's values 1…n, a maze's tokens, an ARC grid's colours; 0 × 0 without one."""
-        return READERS[self.task](self.answer) if self.answer else np.zeros((0, 0), dtype=np.uint8)
-
-
-def _square(cells: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, "R C"]:
-    return cells.reshape(math.isqrt(len(cells)), -1)
-
-
-READERS: dict[str, Callable[[str], UInt8[np.ndarray, "R C"]]] = {
-    SUDOKU: lambda text: _square(parse_grid(text)),
-    MAZE: lambda text: _square(parse_maze(text)),
-    ARC: lambda text: np.array(json.loads(text), dtype=np.uint8),
-}
-"""By the kind of the question: the text of an answer → its grid."""
+        cells = READERS[self.task](self.answer) if self.answer else np.zeros((0, 0), dtype=np.uint8)
+        return cells.reshape(math.isqrt(len(cells)), -1) if cells.ndim == 1 else cells
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,8 @@ from serrm.solving.questions import ARC, MAZE, SUDOKU, Question
 
 CP_SAT, SEARCH = "cp-sat", "breadth-first search"
 CONFIDENT = 0.9  # certainty from which a cell is a hint to the exact solver
-NUM_VARIANTS = (
-    8  # of an ARC task that vote if not more are asked for: the dihedral ones, all that SE-RRM knows
-)
+# Of an ARC task that vote if not more are asked for: the dihedral ones, all that SE-RRM knows.
+NUM_VARIANTS = 8
 
 Tokens = UInt8[np.ndarray, " I"]
 

@@ -31,9 +31,8 @@ def train_packed(packed: Path, seconds: float | None, device: str) -> Packed:
     packing, cell = read_packing(packed)
     if packing.code_hash != ckpt.code_hash():
         log.warning("%s was packed by another version of the code", packing.name)
-    work = packed.with_name(
-        f".{packed.name}.work"
-    )  # stays if all goes wrong: the same command goes on from it
+    # It stays if all goes wrong: the same command goes on from it.
+    work = packed.with_name(f".{packed.name}.work")
     here = places(work, packing.profile, cell)
     began = time.monotonic()
     _clear(here)

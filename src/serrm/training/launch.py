@@ -31,7 +31,7 @@ KINDS = (
     LostProcess,
     ValueError,
     OSError,
-)  # what work may raise; the first that fits says how it is told
+)  # of errors of work; the first that fits says how it is told
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # by the agent, which hands them on
 
 

@@ -17,9 +17,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
-PATIENCE = timedelta(
-    hours=2
-)  # for a process that is slow to compile or to read; a dead one is noticed at once
+# For a process that is slow to compile or to read; a dead one is noticed at once.
+PATIENCE = timedelta(hours=2)
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
