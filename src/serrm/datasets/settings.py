@@ -10,23 +10,23 @@ from serrm.settings import Settings
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 
 
-class MazeSubsetSettings(Settings):
-    """Which of the raw mazes are used; None: all of them."""
+class SubsetSettings(Settings):
+    """Which of the raw puzzles are used; None: all of them. Mazes need no more than that."""
 
     num_train: PositiveInt | None
     num_test: PositiveInt | None
     seed: NonNegativeInt
 
 
-class SubsetSettings(MazeSubsetSettings):
-    """The same of Sudokus, where `num_test` is of the size trained on."""
+class SudokuSubsetSettings(SubsetSettings):
+    """Of Sudokus, where `num_test` is of the size trained on."""
 
     num_test_sizes: dict[OtherSize, PositiveInt | None]
     scored: Scored = "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
 
 
-class ArcSubsetSettings(MazeSubsetSettings):
-    """The same of ARC-AGI: `num_train` training and concept puzzles, `num_test` to score."""
+class ArcSubsetSettings(SubsetSettings):
+    """Of ARC-AGI: `num_train` training and concept puzzles, `num_test` to score."""
 
     canvas: PositiveInt = Field(le=30)  # side of the canvas; puzzles with a larger grid are left out
     scored: Scored = "evaluation"  # which; held_out: so many training puzzles instead, to choose settings on
@@ -40,8 +40,8 @@ class ArcSubsetSettings(MazeSubsetSettings):
 
 
 AUGMENT: dict[str, type[Settings]] = {
-    "sudoku": SubsetSettings,
-    "maze": MazeSubsetSettings,
+    "sudoku": SudokuSubsetSettings,
+    "maze": SubsetSettings,
     "arc_agi_1": ArcSubsetSettings,
     "arc_agi_2": ArcSubsetSettings,
 }

@@ -10,7 +10,7 @@ from functools import partial
 from sys import maxsize
 from typing import Any
 
-from serrm.datasets.settings import ArcSubsetSettings, MazeSubsetSettings, SubsetSettings
+from serrm.datasets.settings import ArcSubsetSettings, SubsetSettings, SudokuSubsetSettings
 from serrm.puzzles.arc.grid import NUM_COLOURS
 from serrm.puzzles.dihedral import NUM_TRANSFORMS
 from serrm.sources.sudoku_layout import NUM_HELD_OUT
@@ -46,7 +46,7 @@ class PlannedTask:
     rehearsed: int = 1  # supervision steps at most in a rehearsal
 
 
-def _sudoku(source: Any, subset: SubsetSettings) -> Counts:
+def _sudoku(source: Any, subset: SudokuSubsetSettings) -> Counts:
     train, test = SUDOKU_EXTREME
     others = {"4x4": NUM_4X4, "16x16": source.num_16x16, "25x25": NUM_25X25}
     if isinstance(source, GeneratedSource):
@@ -61,7 +61,7 @@ def _sudoku(source: Any, subset: SubsetSettings) -> Counts:
     return Counts(9, subset.num_train or train, tests)
 
 
-def _maze(source: Any, subset: MazeSubsetSettings) -> Counts:
+def _maze(source: Any, subset: SubsetSettings) -> Counts:
     is_made_here = source.kind == "generated"
     train, test = (source.num_train, source.num_test) if is_made_here else MAZE_HARD
     side = source.side if is_made_here else MAZE_SIDE
