@@ -191,7 +191,8 @@ def of_task(params: Tree, task: str, *keys: str) -> Any:
 
 def section_of(task: str) -> str:
     """The name under which params.yaml speaks of a task, or of the group that it belongs to."""
-    return TASKS[task].section or task
+    described = TASKS.get(task)
+    return described.section or task if described else task
 
 
 def _own(params: Tree, name: str, section: str) -> Tree:

@@ -151,7 +151,7 @@ def test_recoloured_test_inputs_have_recoloured_answers(
 ) -> None:
     """By SE-RRM, though its task types tell of colours: what is read off counts, untransformed inputs are asked."""
     settings = make_cell(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model
-    num = len(open_arc_demonstrations(arrays, NUM_VARIANTS, 99).task_types)
+    num = open_arc_demonstrations(arrays, NUM_VARIANTS, 99).num_task_types
     model = build_model(settings, 12, torch.Generator().manual_seed(0), num_task_types=num).eval()
     assert model.task_types is not None
     torch.nn.init.normal_(model.task_types, generator=torch.Generator().manual_seed(1))
