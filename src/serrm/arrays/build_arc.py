@@ -1,6 +1,7 @@
 """ARC pairs of the augment stage → arrays on disk, in the form that `arrays.arc` opens and describes."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
         ],
     }
     check_sets(sets)
-    # A puzzle all of whose pairs the audit keeps from training, and that is not evaluated, is in neither set.
-    used = {row["puzzle"] for chosen in sets.values() for row in chosen}
-    names = tuple(dict.fromkeys(row["puzzle"] for row in rows if row["puzzle"] in used))
+    names = _puzzle_names(rows, sets)
     with new_directory(target) as folder:
         for name, chosen in sets.items():
             _write_set(folder / name, chosen, names, side)
@@ -63,6 +62,12 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
             "puzzles": names,
         }
         write_json(folder / METADATA, metadata)
+
+
+def _puzzle_names(rows: list[Row], sets: Mapping[str, list[Row]]) -> tuple[str, ...]:
+    """In their order, but for those not scored of which the audit keeps all pairs from training."""
+    used = {row["puzzle"] for chosen in sets.values() for row in chosen}
+    return tuple(dict.fromkeys(row["puzzle"] for row in rows if row["puzzle"] in used))
 
 
 def _scored_collection(rows: list[Row]) -> str:

@@ -45,8 +45,7 @@ def rehearse(
 
     if tflops == 0:
         raise ValueError("--tflops 0: a rate above 0 is needed")
-    root = find_root(Path.cwd())
-    params = project_params(root)
+    params = project_params(root := find_root(Path.cwd()))
     if profile is not None:
         check_profile(profile, root)
     params = selected(params, profile or str(params["profile"]), only or ())

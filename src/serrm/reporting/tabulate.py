@@ -69,8 +69,7 @@ def tabulate(
         if not run.is_asked and (run.task, run.model) not in settings.here:
             raise ValueError(f"no resolved settings of {run.task}-{run.model}")
     for key, sentences in settings.deviations.items():
-        said = {"deviations": tuple(sentences)}
-        results[key] = [run.model_copy(update=said) for run in results[key]]
+        results[key] = [run.model_copy(update={"deviations": tuple(sentences)}) for run in results[key]]
     report = build_report(profile, results, settings, asked)
     figures = build_figures(report)
     examples = shown_examples(results, places.examples)
