@@ -1,6 +1,7 @@
 """What many tests share: one CPU thread, no hypothesis deadline, and small models, recipes and arrays."""
 
 import os
+import signal
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,10 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # A busy machine is no failure.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
+
+# A shell has jobs in the background ignore Ctrl-C, and what they start; some tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CLUES = {4: (6, 9), 9: (40, 50), 16: (170, 200), 25: (560, 600)}
 MODEL: dict[str, Any] = {
