@@ -1,5 +1,6 @@
 """Finding and making runs in the MLflow store: by the training they are of, not by ids that only one store knows."""
 
+import logging
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,10 @@ SQLITE = "sqlite:///"
 NOT_THERE = ErrorCode.Name(RESOURCE_DOES_NOT_EXIST)
 TRAINING = "training"  # the tag by which the run of a finished training is found, in any store
 CURRENT = "current"  # the tag of the run whose results the reports hold: true or false
+
+
+# What it tells of a failure, with a traceback, it raises as well.
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 
 
 def connect(root: Path) -> MlflowClient:
