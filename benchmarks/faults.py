@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import shorten
@@ -23,6 +23,7 @@ from urllib.request import urlopen
 from benchmarks.fault_project import NAME, STAGES, Project
 from serrm.files import write_whole
 from serrm.reporting.files import between_markers
+from serrm.reporting.writers import markdown_line
 from serrm.ui import ENVIRONMENT, server_command
 
 # In the stage that writes them, no file may grow beyond half of these.
@@ -51,7 +52,7 @@ class Row:
         """A line of the table."""
         told, found = "; ".join(dict.fromkeys(self.told)), ", ".join(sorted(self.found))
         same = "the same" if self.is_same else "**others**"
-        return line((self.fault, str(len(self.told)), told, found or "nothing", same))
+        return markdown_line((self.fault, str(len(self.told)), told, found or "nothing", same))
 
 
 class Server:
@@ -181,11 +182,6 @@ class Faults:
         return Row(fault, [": ".join([f"exit {training.returncode}", *about])], project.half_written())
 
 
-def line(cells: Iterable[str]) -> str:
-    """A line of a Markdown table."""
-    return f"| {' | '.join(cells)} |"
-
-
 def before(stage: str) -> str:
     """The stage in front of one."""
     return list(STAGES)[list(STAGES).index(stage) - 1]
@@ -241,7 +237,7 @@ def main() -> None:
             print(row, flush=True)
             done.append(row)
     if options.write is not None:
-        table = "\n".join([line(COLUMNS), line(["---"] * len(COLUMNS)), *map(str, done)])
+        table = "\n".join([markdown_line(COLUMNS), markdown_line(["---"] * len(COLUMNS)), *map(str, done)])
         write_whole(options.write, between_markers(options.write.read_text(), BEGIN, END, table))
     sys.exit(any(row.found or not row.is_same for row in done))
 

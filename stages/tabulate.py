@@ -1,9 +1,7 @@
 """reports/<profile>/metrics, data/predictions → tables, figures and report.html, ours beside the paper's."""
 
-import subprocess
 from datetime import date
 from importlib.metadata import version
-from shutil import which
 
 import typer
 
@@ -34,12 +32,9 @@ def tabulate(profile: str = typer.Option(...)) -> None:
 
 def provenance() -> dict[str, str]:
     """When the page was made, of which commit, and with what."""
-    changes = ", with changes" if _git("status", "--porcelain", "src", "stages", "params.yaml") else ""
-    made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": _git("rev-parse", "HEAD") + changes}
+    from serrm.tracking.store import git
+
+    changes = ", with changes" if git(ROOT, "status", "--porcelain", "src", "stages", "params.yaml") else ""
+    commit = (git(ROOT, "rev-parse", "HEAD") or "") + changes
+    made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": commit}
     return made | {name: version(name) for name in ("serrm", "torch", "numpy")}
-
-
-def _git(*arguments: str) -> str:
-    """What git says; nothing without git or outside a repository. It takes no lock that a kill could leave."""
-    command = ["git", "--no-optional-locks", *arguments]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip() if which("git") else ""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from serrm.files import naming
+from serrm.files import existing, naming
 
 MANIFEST = "manifest.json"
 
@@ -114,9 +114,7 @@ def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, 
 
 def read_manifest(directory: Path) -> Manifest:
     """Read `manifest.json`; `ValueError` if it is not there or malformed."""
-    path = directory / MANIFEST
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
+    path = existing(directory / MANIFEST)
     try:
         return Manifest.model_validate_json(path.read_bytes())
     except ValidationError as error:

@@ -66,7 +66,7 @@ class ReadAhead:
         there = sum(map(_len, parts))
         if there < num or not parts:
             parts.append(self.stream.gather(start + there, num - there))
-        return Examples(*map(np.concatenate, zip(*parts, strict=True)))
+        return parts[0] if len(parts) == 1 else Examples(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _len(examples: Examples) -> int:

@@ -96,11 +96,15 @@ def read_puzzle_batches(path: Path) -> Iterator[tuple[Grids, Grids]]:
 
 def refuse_leaks(train: Path, test: Path, show: Callable[[UInt8[np.ndarray, " I"]], str]) -> None:
     """`ValueError` naming a test puzzle whose question also is a training question, as `show` writes it."""
-    rows = {question.tobytes(): row for row, question in enumerate(read_puzzle_set(test)[0])}
-    for questions, _ in read_puzzle_batches(train):
-        for question in questions:
-            if (row := rows.get(question.tobytes())) is not None:
-                raise ValueError(f"row {row} of {test.name} is also in {train.name}: {show(question)}")
+    rows = {question.tobytes(): row for row, question in enumerate(_questions(test))}
+    for question in _questions(train):
+        if (row := rows.get(question.tobytes())) is not None:
+            raise ValueError(f"row {row} of {test.name} is also in {train.name}: {show(question)}")
+
+
+def _questions(path: Path) -> Iterator[UInt8[np.ndarray, " I"]]:
+    for questions, _ in read_puzzle_batches(path):
+        yield from questions
 
 
 def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
