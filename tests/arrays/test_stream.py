@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from serrm.arrays.images import draw_symmetry
 from serrm.arrays.puzzles import PuzzleArrays, open_arrays
+from serrm.arrays.settings import HintSettings
 from serrm.arrays.stream import ExampleStream
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.symmetry import apply_parameters
@@ -80,6 +81,22 @@ def test_epochs_and_seeds_are_shuffled_differently_and_members_evenly(drawn: Puz
     mean = num / len(counts)
     assert len(counts) == NUM_PUZZLES * NUM_MEMBERS
     assert np.abs(counts - mean).max() < 5 * mean**0.5
+
+
+def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
+    plain, hinted = (
+        ExampleStream(drawn, NUM_MEMBERS - 1, seed=0, hints=hints)
+        for hints in (None, HintSettings(most=5, examples=300))
+    )
+    (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)
+    assert np.array_equal(shown.answers, answers)
+    is_hint = shown.questions != questions
+    assert (shown.questions[is_hint] == answers[is_hint]).all()
+    num = is_hint.sum(1)
+    assert set(num[:100].tolist()) == {0, 1, 2, 3, 4, 5}
+    assert num[150:].max() <= 3 and not num[300:].any() and num[:150].sum() > num[150:].sum()
+    later = hinted.gather(37, 20)
+    assert np.array_equal(later.questions, shown.questions[37:57])
 
 
 def test_more_augmentations_than_stored_are_refused(stored: PuzzleArrays) -> None:

@@ -1,13 +1,16 @@
-"""Adam-atan2 equals a scalar loop over its formula; the schedules; no global state."""
+"""Adam-atan2 equals a scalar loop over its formula; Muon has the matrices alone; the schedules."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.training.optimizer import AdamAtan2, learning_rate
+from serrm.models.registry import build_model
+from serrm.models.settings import SeRrmSettings
+from serrm.training.optimizer import AdamAtan2, learning_rate, muon, trained
 from tests.compiling import DEVICES
 
 pytestmark = pytest.mark.numeric
@@ -94,3 +97,23 @@ def test_a_loaded_state_keeps_its_count_on_the_host(device: str) -> None:
     (loaded,) = optimizers[1].state.values()
     assert loaded["step"].device.type == "cpu" and loaded["mean"].device.type == device
     assert float(loaded["step"]) == 1
+
+
+def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(
+    make_settings: Callable[..., SeRrmSettings],
+) -> None:
+    model = build_model(make_settings(), 6, torch.Generator().manual_seed(0))
+    optimizer = muon(model, (0.9, 0.95), weight_decay=0.0)
+    before = {name: value.detach().clone() for name, value in model.named_parameters()}
+    for group in optimizer.param_groups:
+        group["lr"] = 0.01
+    for parameter in trained(model):
+        parameter.grad = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3))
+    optimizer.step()
+    for name, value in model.named_parameters():
+        update = (before[name] - value.detach()) / 0.01
+        if name.startswith("networks"):  # every direction moves about alike
+            most = 0.2 * math.sqrt(max(update.shape))
+            assert torch.linalg.svdvals(update).div(most).sub(1).abs().max() < 0.5
+        elif value.numel():  # atan2 of a first gradient and its own size
+            assert update.abs().sub(math.pi / 4).abs().max() < 1e-4

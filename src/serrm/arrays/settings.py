@@ -1,6 +1,8 @@
-"""How many symmetric images a training puzzle has: settings of the `build_arrays` stage, the same for every task."""
+"""How many symmetric images a training puzzle has: settings of the `build_arrays` stage, the same for every task; and
+the hints with which a training may begin.
+"""
 
-from pydantic import NonNegativeInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from serrm.settings import Settings
 
@@ -11,3 +13,10 @@ class ArraySettings(Settings):
     num_augmentations: NonNegativeInt  # symmetric images of a training puzzle, besides itself
     prebuilt: bool  # store their parameters, or draw them when a batch is gathered (Sudoku)
     seed: NonNegativeInt
+
+
+class HintSettings(Settings):
+    """Cells of the answer that the first questions show: of example n, up to most · (1 − n / examples)."""
+
+    most: PositiveInt
+    examples: PositiveInt  # from this example on there are none

@@ -11,8 +11,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int, Int64, UInt8
 
+from serrm.arrays.hints import with_hints
 from serrm.arrays.images import IMAGES, Rows
 from serrm.arrays.puzzles import PuzzleArrays
+from serrm.arrays.settings import HintSettings
 from serrm.randomness import Purpose, keyed_rng
 
 
@@ -59,6 +61,7 @@ class ExampleStream:
     arrays: PuzzleArrays
     num_augmentations: int
     seed: int
+    hints: HintSettings | None = None
 
     def __post_init__(self) -> None:
         stored, most = self.arrays.augmentations, IMAGES[self.arrays.task].most
@@ -102,13 +105,15 @@ class ExampleStream:
         return puzzles, members
 
     def gather(self, start: int, num: int) -> Examples:
-        """Tokens and targets of the examples start … start+num-1, augmented."""
+        """Tokens and targets of the examples start … start+num-1, augmented and with their hints."""
         puzzles, members = self.examples(start, num)
         questions, answers = self.arrays.questions[puzzles], self.arrays.answers[puzzles]
         if self.num_augmentations > 0:
             rows = self.image_rows(puzzles, members)
             both = np.concatenate([questions, answers]), np.concatenate([rows, rows])
             questions, answers = np.split(IMAGES[self.arrays.task].apply(*both, self.side), 2)
+        if self.hints is not None:
+            questions = with_hints(questions, answers, self.hints, self.seed, start)
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
 
     def image_rows(self, puzzles: Int[np.ndarray, " B"], members: Int[np.ndarray, " B"]) -> Rows:

@@ -5,22 +5,29 @@ from pathlib import Path
 
 from serrm.arrays.arc_stream import open_arc_stream
 from serrm.arrays.puzzles import TRAIN, open_arrays, read_metadata
+from serrm.arrays.settings import HintSettings
 from serrm.arrays.stream import ExampleStream, Stream
 
 
 def open_stream(
-    arrays: Path, num_augmentations: int, seed: int, *, has_identity_twice: bool = False
+    arrays: Path,
+    num_augmentations: int,
+    seed: int,
+    *,
+    has_identity_twice: bool = False,
+    hints: HintSettings | None = None,
 ) -> Stream:
     """The training examples of a folder of arrays, with that many symmetric images of each puzzle.
 
-    `has_identity_twice` makes the ARC puzzle itself a variant more, a fault of the published code.
+    `has_identity_twice` makes the ARC puzzle itself a variant more, a fault of the published code. ValueError if hints
+    are asked for on ARC-AGI, whose questions show no part of the answer's grid.
     """
-    open_task = STREAMS.get(read_metadata(arrays)["task"], _open_grids)
-    return open_task(arrays, num_augmentations, seed, has_identity_twice)
-
-
-def _open_grids(arrays: Path, num_augmentations: int, seed: int, _: bool) -> Stream:
-    return ExampleStream(open_arrays(arrays, TRAIN), num_augmentations, seed)
+    task = read_metadata(arrays)["task"]
+    if task not in STREAMS:
+        return ExampleStream(open_arrays(arrays, TRAIN), num_augmentations, seed, hints)
+    if hints is not None:
+        raise ValueError(f"train.hints: questions of {task} have no cells of the answer to show")
+    return STREAMS[task](arrays, num_augmentations, seed, has_identity_twice)
 
 
 def _open_arc(arrays: Path, num_augmentations: int, seed: int, has_identity_twice: bool) -> Stream:

@@ -80,6 +80,11 @@ def _heads(cell: Settings) -> str:
     return f"{model['heads']} × {model['head_dim']}, over symbols {over_symbols}"
 
 
+def _hints(cell: Settings) -> str:
+    hints = cell["train"]["hints"]
+    return DASH if hints is None else f"up to {hints['most']} cells, none from example {hints['examples']:,} on"
+
+
 # What the paper prints, by its keys in paper.yaml, and what it does not, with names of our own.
 VALUES: Final[dict[str, tuple[str, Callable[[Settings], str]]]] = {
     "supervision_steps": ("", _of_training("max_supervision_steps")),
@@ -112,8 +117,10 @@ VALUES: Final[dict[str, tuple[str, Callable[[Settings], str]]]] = {
         lambda cell: f"{cell['arrays']['num_augmentations']:,}",
     ),
     "warmup": ("Warm-up steps", _of_training("warmup_steps", ",")),
+    "optimizer": ("Optimiser", _of_training("optimizer")),
     "betas": ("Betas", lambda cell: ", ".join(f"{beta:g}" for beta in cell["train"]["betas"])),
     "ema": ("Weight average (EMA)", _of_training("ema", "g")),
+    "hints": ("Hints in the first questions", _hints),
     "precision": ("Arithmetic", _of_training("precision")),
 }
 

@@ -21,7 +21,11 @@ def open_cell_stream(cell: TrainCell, arrays: Path) -> Stream:
     """The training examples of a cell. ValueError if the arrays are not what it needs."""
     used = cell.arrays
     return open_stream(
-        arrays, used.num_augmentations, used.seed, has_identity_twice=cell.fidelity.identity_twice
+        arrays,
+        used.num_augmentations,
+        used.seed,
+        has_identity_twice=cell.fidelity.identity_twice,
+        hints=cell.train.hints,
     )
 
 

@@ -20,7 +20,7 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.task_types import update_rows
 from serrm.training.dropout import seed_dropout
 from serrm.training.loss import solved, stablemax_cross_entropy
-from serrm.training.optimizer import AdamAtan2, learning_rate
+from serrm.training.optimizer import OPTIMIZERS, learning_rate, trained
 from serrm.training.processes import ALONE, Processes
 from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, Slots, Worked, empty_slots, to_device
@@ -50,11 +50,10 @@ class Trainer:
         self.num_steps = self.settings.num_steps(stream.num_examples)
         self.step = 0
         self.num_symbols = stream.num_symbols
-        self.parameters: list[Tensor] = [p for p in self.model.parameters() if p.numel()]
+        self.parameters: list[Tensor] = trained(self.model)
         self.average = [p.detach().clone() for p in self.parameters]
-        self.optimizer = AdamAtan2(
-            self.parameters, 0.0, self.settings.betas, weight_decay=self.settings.weight_decay
-        )
+        build = OPTIMIZERS[self.settings.optimizer]
+        self.optimizer = build(self.model, self.settings.betas, self.settings.weight_decay)
         self.slots: Slots = empty_slots(
             self.settings.batch_size,
             self.model,

@@ -1,4 +1,4 @@
-"""Adam-atan2 (Everett et al. 2024) and the learning-rate schedules of the paper."""
+"""Adam-atan2 (Everett et al. 2024), the paper's optimiser; Muon (Jordan 2024), ours; and the learning-rate schedules."""
 
 import math
 from collections.abc import Iterable
@@ -7,6 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from serrm.models.recurrence import RecurrentModel
+
+Betas = tuple[float, float]
 
 class AdamAtan2(torch.optim.Optimizer):
     """Adam whose update is −lr·atan2(m̂, √v̂): no epsilon, scale-invariant. Weight decay is decoupled."""
@@ -59,6 +62,68 @@ class AdamAtan2(torch.optim.Optimizer):
         torch._foreach_mul_(parameters, 1 - lr * weight_decay)
         updates = [torch.atan2(mean, root) for mean, root in zip(corrected, roots, strict=True)]
         torch._foreach_add_(parameters, updates, alpha=-lr)
+
+
+class MuonAtan2:
+    """Muon for the matrices of the networks, Adam-atan2 for all other parameters: both at one learning rate.
+
+    Muon's update of a matrix has the root mean square of Adam's, so that a rate means about the same to both. (No part
+    of the paper.)
+    """
+
+    def __init__(
+        self, matrices: list[Tensor], others: list[Tensor], betas: Betas, weight_decay: float
+    ) -> None:
+        self.parts = {
+            "muon": torch.optim.Muon(
+                matrices, weight_decay=weight_decay, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+            ),
+            "adam_atan2": AdamAtan2(others, 0.0, betas, weight_decay),
+        }
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """The groups of both."""
+        return [group for part in self.parts.values() for group in part.param_groups]
+
+    def step(self) -> None:
+        """Update every parameter that has a gradient."""
+        for part in self.parts.values():
+            part.step()
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all."""
+        for part in self.parts.values():
+            part.zero_grad()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of each by its name."""
+        return {name: part.state_dict() for name, part in self.parts.items()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the states that `state_dict` gave."""
+        for name, part in self.parts.items():
+            part.load_state_dict(state_dict[name])
+
+
+def adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> AdamAtan2:
+    """The paper's optimiser, for all parameters alike."""
+    return AdamAtan2(trained(model), 0.0, betas, weight_decay)
+
+
+def muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
+    """Muon for what the networks multiply with, Adam-atan2 for embeddings and readout."""
+    matrices = [p for p in model.networks.parameters() if p.ndim == 2]
+    known = {id(p) for p in matrices}
+    return MuonAtan2(matrices, [p for p in trained(model) if id(p) not in known], betas, weight_decay)
+
+
+def trained(model: RecurrentModel) -> list[Tensor]:
+    """The parameters that an optimiser updates, in the order of the model."""
+    return [p for p in model.parameters() if p.numel()]
+
+
+OPTIMIZERS = {"adam_atan2": adam_atan2, "muon": muon}
 
 
 def constant(progress: float, final: float) -> float:

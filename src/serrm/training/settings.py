@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from serrm.arrays.settings import ArraySettings
+from serrm.arrays.settings import ArraySettings, HintSettings
 from serrm.models.settings import HaltingSettings, ModelSettings
 from serrm.settings import Settings
 
@@ -29,13 +29,14 @@ class TaskTypeSettings(Settings):
 
 
 class TrainSettings(Settings):
-    """One training: deep supervision with slots, Adam-atan2, warm-up and schedule, EMA."""
+    """One training: deep supervision with slots, optimiser, warm-up and schedule, EMA."""
 
     batch_size: PositiveInt  # B, slots
     epochs: PositiveFloat | None = None  # steps = epochs · puzzles / batch_size
     steps: PositiveInt | None = None  # optimiser steps; give this or epochs
     max_supervision_steps: PositiveInt
     halting: HaltingSettings
+    optimizer: Literal["adam_atan2", "muon"] = "adam_atan2"  # the paper's; muon: for the networks' matrices
     learning_rate: PositiveFloat
     schedule: Literal["constant", "cosine"]
     final_rate: float = Field(default=0.1, ge=0, le=1)  # what the cosine ends at, of the peak
@@ -48,6 +49,7 @@ class TrainSettings(Settings):
     compile: bool  # torch.compile the networks
     snapshots: NonNegativeInt  # averaged weights kept along the way, for learning curves
     log_every: PositiveInt  # steps between records of the training log
+    hints: HintSettings | None = None  # cells of the answer that the first questions show
     init_from: str | None = None  # checkpoint folder whose averaged weights to begin with: fine-tuning
 
     @model_validator(mode="after")
