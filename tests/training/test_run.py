@@ -92,7 +92,9 @@ def cell(request: pytest.FixtureRequest, make_cell: MakeCell, trm_changes: dict[
     """Trainings with everything that has a state: dropout, averages, task types, a schedule."""
     train = {"log_every": 1, "schedule": "cosine"}
     if request.param == "trm":
-        return make_cell(model=trm_changes["model"], train={**trm_changes["train"], "optimizer": "muon", **train})
+        return make_cell(
+            model=trm_changes["model"], train={**trm_changes["train"], "optimizer": "muon", **train}
+        )
     if request.param == "se_rrm":
         return make_cell(train=train, model={"attention_dropout": 0.2, "registers": 1})
     return make_cell(

@@ -1,4 +1,4 @@
-"""Adam-atan2 (Everett et al. 2024), the paper's optimiser; Muon (Jordan 2024), ours; and the learning-rate schedules."""
+"""Adam-atan2 (Everett et al. 2024), the paper's optimiser; Muon (Jordan 2024), ours; and learning-rate schedules."""
 
 import math
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ from torch import Tensor
 from serrm.models.recurrence import RecurrentModel
 
 Betas = tuple[float, float]
+
 
 class AdamAtan2(torch.optim.Optimizer):
     """Adam whose update is −lr·atan2(m̂, √v̂): no epsilon, scale-invariant. Weight decay is decoupled."""
