@@ -67,16 +67,16 @@ def refused(capsys: pytest.CaptureFixture[str], code: int, *arguments: Any) -> s
 
 def test_a_sudoku_in_the_terminal(sudokus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, sudokus, "--number", 2)
-    assert text.splitlines() == [
+    assert [line.rstrip() for line in text.splitlines()] == [
         "puzzles.csv: puzzle 2",
         "",
         "question",
         "10 clues",
-        " 1 . │ 3 . ",
-        " 3 4 │ 1 . ",
+        " 1 . │ 3 .",
+        " 3 4 │ 1 .",
         "─────┼─────",
-        " 2 . │ . 3 ",
-        " . 3 │ 2 1 ",
+        " 2 . │ . 3",
+        " . 3 │ 2 1",
     ]
     text = shown(capsys, sudokus, "--number", 2, "--answer")
     assert " 1 . │ 3 .      1 2 │ 3 4 \n" in text
@@ -154,20 +154,10 @@ def test_usage_errors(sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
         refused(capsys, 2, *arguments)
 
 
-def test_failures_name_the_file(
-    sudokus: Path, examples: Path, arc: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failures_name_the_file(sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "a.png"
-    for arguments, message in [
-        ([sudokus, "--number", 3], "there is no puzzle 3, the last is 2"),
-        ([sudokus, "--task", "x"], "only ARC puzzles are chosen by a name, not 'x'"),
-        ([sudokus, "--trace"], "has no predictions after several numbers of steps"),
-        ([arc, "--task", "x"], "none of its 1 puzzles is named 'x'"),
-        ([Path(__file__)], ""),
-    ]:
-        error = refused(capsys, 1, *arguments, "--out", target)
-        assert f"{arguments[0]}" in error
-        assert message in error
+    for file, *options in ([sudokus, "--number", 3], [sudokus, "--trace"], [Path(__file__)]):
+        assert f"{file}:" in refused(capsys, 1, file, *options, "--out", target)
     assert not target.exists()
 
 

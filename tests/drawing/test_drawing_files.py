@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from serrm.drawing.files import kind_of, read_scene
-from serrm.drawing.panels import Panel
+from serrm.drawing.panels import Panel, Puzzle
 from serrm.drawing.scenes import Item, Scene, Wanted, columns_of, rows_of
 from serrm.puzzles.arc.canvas import decode
 from serrm.puzzles.maze.grid import format_maze
@@ -19,10 +19,7 @@ HEADER = "source,question,answer,rating\n"
 SUDOKUS = [("1.3.341.2..3.321", "1234341221434321"), ("12343412.1434321", "1234341221434321")]
 MAZE, MAZE_ANSWER = "S #  #  G", "So# o# oG"
 PUZZLE = {
-    "train": [
-        {"input": [[1, 2]], "output": [[2], [1]]},
-        {"input": [[3]], "output": [[4, 5]]},
-    ],
+    "train": [{"input": [[1, 2]], "output": [[2], [1]]}, {"input": [[3]], "output": [[4, 5]]}],
     "test": [{"input": [[6, 7]], "output": [[7], [6]]}, {"input": [[8]], "output": [[9]]}],
 }
 CHALLENGE = {"train": PUZZLE["train"], "test": [{"input": test["input"]} for test in PUZZLE["test"]]}
@@ -44,8 +41,9 @@ def sudoku_csv() -> str:
     return HEADER + "".join(f"s,{question},{answer},1\n" for question, answer in SUDOKUS)
 
 
-def grids_of(item: Item, side: int) -> list[Any]:
-    return [None if grid is None else decode(grid, side).tolist() for grid in (item.question, item.answer)]
+def grids_of(item: Item) -> list[Any]:
+    grids = item.puzzle.question, item.puzzle.answer
+    return [None if grid is None else decode(grid, 30).tolist() for grid in grids]
 
 
 @pytest.mark.parametrize(
@@ -64,20 +62,17 @@ def test_sudokus_of_every_format(write: Any, name: str, content: Any) -> None:
     for source in (path, path.parent) if name == "a.json" else (path,):
         scene = read_scene(source, Wanted(number))
         (item,) = scene.items
-        assert (scene.task, scene.side) == ("sudoku", 4)
+        assert (item.puzzle.task, item.puzzle.side) == ("sudoku", 4)
         assert scene.title == f"{source.name}: puzzle {number}"
-        assert np.array_equal(item.question, parse_grid(SUDOKUS[1][0]) + 1)
-        has_answer = name in ("a.csv", "a.tsv")
-        assert (item.answer is not None) == has_answer
-        assert item.solution is None
-        assert not item.predictions
+        assert np.array_equal(item.puzzle.question, parse_grid(SUDOKUS[1][0]) + 1)
+        assert (item.puzzle.answer is not None) == (name in ("a.csv", "a.tsv"))
+        assert item.solution is None and not item.predictions
 
 
 def test_an_answer_that_is_wanted_and_not_there_is_computed(write: Any) -> None:
     path = write("a.txt", f"{SUDOKUS[0][0]}\n11{'.' * 14}\n")
     (item,) = read_scene(path, Wanted(1, has_answer=True)).items
-    assert item.answer is None
-    assert item.solution is not None
+    assert item.puzzle.answer is None and item.solution is not None
     assert is_solution(item.solution - np.uint8(1), box_for_side(4))
     with pytest.raises(ValueError, match=r"a\.txt: puzzle 2 has no solution$"):
         read_scene(path, Wanted(2, has_answer=True))
@@ -88,11 +83,10 @@ def test_an_answer_that_is_wanted_and_not_there_is_computed(write: Any) -> None:
 def test_a_maze_is_told_from_a_sudoku_by_its_cells(write: Any) -> None:
     path = write("a.csv", f"{HEADER}m,{MAZE},{MAZE_ANSWER},4\n")
     scene = read_scene(path, Wanted())
-    assert (kind_of(path), scene.task, scene.side, scene.title) == ("maze", "maze", 3, "a.csv: maze 1")
-    (item,) = scene.items
-    assert format_maze(item.question) == MAZE
-    assert item.answer is not None
-    assert format_maze(item.answer) == MAZE_ANSWER
+    puzzle = scene.items[0].puzzle
+    assert (kind_of(path), puzzle.task, puzzle.side, scene.title) == ("maze", "maze", 3, "a.csv: maze 1")
+    assert puzzle.answer is not None
+    assert [format_maze(puzzle.question), format_maze(puzzle.answer)] == [MAZE, MAZE_ANSWER]
 
 
 def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
@@ -109,11 +103,8 @@ def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
         read_scene(arckit, Wanted(name="abc")),
     ]
     for scene in scenes:
-        assert scene.side == 30
-        shown = [grids_of(item, 30) for item in scene.demonstrations]
-        assert shown == [[pair["input"], pair["output"]] for pair in PUZZLE["train"]]
-        asked = [grids_of(item, 30) for item in scene.items]
-        assert asked == [[pair["input"], pair["output"]] for pair in PUZZLE["test"]]
+        for part, items in (("train", scene.demonstrations), ("test", scene.items)):
+            assert [grids_of(item) for item in items] == [[*pair.values()] for pair in PUZZLE[part]]
     titles = [scene.title for scene in scenes]
     assert titles == ["x_challenges.json: abc", "x_challenges.json: abc", "abc", "both.json: abc"]
 
@@ -123,11 +114,9 @@ def test_attempts_come_from_a_submission(write: Any) -> None:
     attempts = [{"attempt_1": [[1]], "attempt_2": [[2, 2]]}, {"attempt_1": [[9]], "attempt_2": [[0]]}]
     submission = write("submission.json", {"abc": attempts})
     scene = read_scene(path, Wanted(prediction=submission))
-    found = [
-        {caption: decode(grid, 30).tolist() for caption, grid in item.predictions.items()}
-        for item in scene.items
-    ]
-    assert found == [{"attempt 1": [[1]], "attempt 2": [[2, 2]]}, {"attempt 1": [[9]], "attempt 2": [[0]]}]
+    for item, expected in zip(scene.items, attempts, strict=True):
+        found = {caption: decode(grid, 30).tolist() for caption, grid in item.predictions.items()}
+        assert found == {name.replace("_", " "): grid for name, grid in expected.items()}
     for content, message in [
         ({"xyz": attempts}, "no attempts at abc"),
         ({"abc": attempts[:1]}, "attempts at 1 tests of abc, which has 2"),
@@ -175,16 +164,8 @@ def test_a_faulty_prediction_names_its_file(write: Any, content: str, message: s
 
 def example(**changes: Any) -> dict[str, Any]:
     question, answer = ((parse_grid(text) + 1).tolist() for text in SUDOKUS[0])
-    predictions = {"16": answer, "1": question, "2": [2] * 16}
-    return {
-        "set": "4x4",
-        "side": 4,
-        "name": "p7",
-        "question": question,
-        "answer": answer,
-        "predictions": predictions,
-        "is_right": True,
-    } | changes
+    whole = {"set": "4x4", "side": 4, "name": "p7", "question": question, "answer": answer}
+    return whole | {"predictions": {"16": answer, "1": question, "2": [2] * 16}} | changes
 
 
 @pytest.mark.parametrize(
@@ -235,22 +216,20 @@ def captions(rows: list[list[Panel | None]]) -> list[list[str | None]]:
 
 def test_a_scene_is_a_row_of_question_answer_and_predictions(sudoku: Any) -> None:
     trace = {1: sudoku.question, 16: sudoku.answer}
-    item = Item(sudoku.question, sudoku.answer, {"ours": sudoku.answer}, trace)
-    scene = Scene("sudoku", 4, "", (item,))
+    scene = Scene("", (Item(sudoku, {"ours": sudoku.answer}, trace),))
     assert captions(rows_of(scene, shows_answer=False)) == [["question", "ours", "after 16 steps"]]
     assert captions(rows_of(scene, shows_answer=True)) == [["question", "answer", "ours", "after 16 steps"]]
     rows = rows_of(scene, shows_answer=True, shows_trace=True)
     assert captions(rows) == [["question", "answer", "ours"], ["after 1 step", "after 16 steps"]]
     assert [panel.remark for panel in rows[1] if panel] == ["6 of 6 blanks wrong", "solved"]
-    computed = Scene("sudoku", 4, "", (Item(sudoku.question, solution=sudoku.answer),))
+    computed = Scene("", (Item(Puzzle("sudoku", 4, sudoku.question), solution=sudoku.answer),))
     assert captions(rows_of(computed, shows_answer=True)) == [["question", "answer, computed"]]
 
 
 def test_the_rows_of_an_arc_puzzle_become_columns(arc: Any) -> None:
-    pair = Item(arc.question, arc.answer)
-    tried = Item(arc.question, arc.answer, {"attempt 1": arc.question, "attempt 2": arc.answer})
-    scene = Scene(arc.task, arc.side, "", (tried, pair), (pair, pair))
-    rows = rows_of(scene, shows_answer=True)
+    pair = Item(arc)
+    tried = Item(arc, {"attempt 1": arc.question, "attempt 2": arc.answer})
+    rows = rows_of(Scene("", (tried, pair), (pair, pair)), shows_answer=True)
     assert captions(rows) == [
         ["input 1", "output 1"],
         ["input 2", "output 2"],
@@ -261,5 +240,5 @@ def test_the_rows_of_an_arc_puzzle_become_columns(arc: Any) -> None:
         ["input 1", "input 2", "test 1", None, None, "test 2"],
         ["output 1", "output 2", "answer 1", "attempt 1", "attempt 2", "answer 2"],
     ]
-    rows = rows_of(Scene(arc.task, arc.side, "", (pair,), (pair,)), shows_answer=False)
+    rows = rows_of(Scene("", (pair,), (pair,)), shows_answer=False)
     assert captions(columns_of(rows)) == [["input 1", "test"], ["output 1", None]]

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from serrm.drawing.colours import ARC_COLOURS, rgb
 from serrm.drawing.grids import grid_svg, verdict_svg
-from serrm.drawing.panels import Panel, answer_panel, prediction_panel, question_panel, trace_panels
+from serrm.drawing.panels import Puzzle
 from serrm.drawing.picture import GRID, MARGIN, picture_svg, scene_svg
 from serrm.drawing.raster import SCALE, gif, png
 from serrm.drawing.scenes import Item, Scene
@@ -46,10 +48,8 @@ def fills(svg: ElementTree.Element) -> dict[str, int]:
 def test_a_sudoku_has_a_digit_a_cell_and_a_tint_a_wrong_one(wrong: set[int]) -> None:
     question = array([3, 4, 1, 1, 5, 1, 1, 1, 2, 1, 1, 1, 1, 5, 3, 2])
     answer = array([3, 4, 2, 5, 5, 2, 4, 3, 2, 3, 5, 4, 4, 5, 3, 2])
-    predicted = np.where([place in wrong for place in range(16)], 2 + (answer - 1) % 4, answer).astype(
-        np.uint8
-    )
-    panel = prediction_panel("sudoku", 4, question, predicted, answer=answer)
+    predicted = array([2 + (a - 1) % 4 if place in wrong else a for place, a in enumerate(answer.tolist())])
+    panel = Puzzle("sudoku", 4, question, answer).prediction_panel(predicted)
     svg, verdicts = parsed(grid_svg(panel, "a < b & c")), parsed(verdict_svg(panel, "t"))
     assert svg.findtext(f"{SVG}title") == "a < b & c"
     assert len(list(svg.iter(f"{SVG}text"))) == 16 and not list(verdicts.iter(f"{SVG}text"))
@@ -61,24 +61,25 @@ def test_a_sudoku_has_a_digit_a_cell_and_a_tint_a_wrong_one(wrong: set[int]) -> 
 
 
 def test_a_question_has_no_digit_where_it_is_blank() -> None:
-    svg = parsed(grid_svg(question_panel("sudoku", 4, array([3, 1, 1, 1] * 4)), "t"))
+    svg = parsed(grid_svg(Puzzle("sudoku", 4, array([3, 1, 1, 1] * 4)).question_panel(), "t"))
     assert "".join(each.text or "" for each in svg.iter(f"{SVG}text")) == "2222"
 
 
 def test_a_maze_has_its_walls_ends_and_path() -> None:
-    maze, solved = parse_maze("#####S ###G#####"), parse_maze("#####So###G#####")
-    svg = parsed(grid_svg(answer_panel("maze", 4, maze, solved), "t"))
+    solved = parse_maze("#####So###G#####")
+    maze = Puzzle("maze", 4, parse_maze("#####S ###G#####"), solved)
+    svg = parsed(grid_svg(maze.answer_panel(solved), "t"))
     assert [each.text for each in svg.iter(f"{SVG}text")] == ["S", "G"]
     assert fills(svg) == {"#3A3A3A": 13}
     lines = [each for each in svg.iter(f"{SVG}path") if each.get("stroke") == "#0072B2"]
     assert [each.attrib["d"].count("M") for each in lines] == [2]  # to S and to G
-    missed = parsed(grid_svg(prediction_panel("maze", 4, maze, maze, answer=solved, before=solved), "t"))
+    missed = parsed(grid_svg(maze.prediction_panel(maze.question, before=solved), "t"))
     assert len(list(missed.iter(f"{SVG}circle"))) == 3 and fills(missed)["#FBE3A8"] == 1
 
 
 def test_an_arc_grid_has_its_colours_and_marks_what_is_wrong() -> None:
     question, answer, predicted = (encode(array(grid), 5) for grid in ([[1]], [[1, 2, 2]], [[1, 2, 3]]))
-    svg = parsed(grid_svg(prediction_panel("arc_agi_1", 5, question, predicted, answer=answer), "t"))
+    svg = parsed(grid_svg(Puzzle("arc_agi_1", 5, question, answer).prediction_panel(predicted), "t"))
     assert svg.get("viewBox") == "-1 -1 62 22"
     assert list(fills(svg)) == ["#0074D9", "#FF4136", "#2ECC40"]
     crosses = [each for each in svg.iter(f"{SVG}path") if each.get("stroke-linecap") == "round"]
@@ -104,10 +105,11 @@ def test_any_words_make_an_svg_that_parses(words: str) -> None:
 
 
 @pytest.mark.parametrize("is_right", [True, False])
-def test_a_scene_has_question_answer_and_last_prediction_and_explains_its_marks(is_right: bool) -> None:
-    question, answer = parse_maze("S #   # #  #   G"), parse_maze("So#  o# #oo#  oG")
-    item = Item(question, answer, trace={1: question, 16: answer if is_right else question})
-    svg = ElementTree.fromstring(scene_svg(Scene("maze", 4, "a cell: <one>", (item,))))
+def test_a_scene_has_question_answer_and_last_prediction_and_explains_its_marks(
+    maze: Any, is_right: bool
+) -> None:
+    item = Item(maze, trace={1: maze.question, 16: maze.answer if is_right else maze.question})
+    svg = ElementTree.fromstring(scene_svg(Scene("a cell: <one>", (item,))))
     words = [each.text for each in svg.iter(f"{SVG}text")]
     assert words[0] == "a cell: <one>" and {"question", "answer", "after 16 steps"} < {*words}
     assert "after 1 step" not in words
@@ -120,12 +122,7 @@ def test_a_scene_has_question_answer_and_last_prediction_and_explains_its_marks(
 
 
 def test_arc_grids_keep_their_shapes_and_one_may_be_empty(arc: Any) -> None:
-    nothing = np.zeros_like(arc.answer)
-    row = [
-        answer_panel(*arc.basis, arc.answer),
-        None,
-        prediction_panel(*arc.basis, nothing, answer=arc.answer),
-    ]
+    row = [arc.answer_panel(arc.answer), None, arc.prediction_panel(np.zeros_like(arc.answer))]
     svg = ElementTree.fromstring(picture_svg([row], "t"))
     (grid,) = [each.attrib for each in svg.iter(f"{SVG}svg") if each is not svg]
     assert float(grid["height"]) / float(grid["width"]) == pytest.approx(3 / 5)
@@ -133,7 +130,7 @@ def test_arc_grids_keep_their_shapes_and_one_may_be_empty(arc: Any) -> None:
 
 
 def test_pixels_have_the_colours_of_the_cells(arc: Any) -> None:
-    panel = answer_panel(*arc.basis, arc.answer)
+    panel = arc.answer_panel(arc.answer)
     svg = picture_svg([[panel]], "a $title$")
     image = Image.open(io.BytesIO(png(svg))).convert("RGB")
     root = ElementTree.fromstring(svg)
@@ -143,19 +140,14 @@ def test_pixels_have_the_colours_of_the_cells(arc: Any) -> None:
     left, top = float(grid["x"]), float(grid["y"])
     for (row, column), token in np.ndenumerate(panel.cells):
         place = tuple(int(SCALE * (start + (k + 0.3) * cell)) for start, k in ((left, column), (top, row)))
-        assert image.getpixel(place) == tuple(bytes.fromhex(ARC[token - 2])), (row, column)
+        assert image.getpixel(place) == rgb(ARC_COLOURS[token - 2]), (row, column)
 
 
-ARC = ("000000", "0074D9", "FF4136", "2ECC40", "FFDC00", "AAAAAA", "F012BE", "FF851B", "7FDBFF", "870C25")
-
-
-def test_every_kind_of_panel_becomes_pixels_and_the_same_each_time(puzzles: dict[str, Any]) -> None:
-    for puzzle in puzzles.values():
-        panels: list[Panel] = trace_panels(
-            *puzzle.basis, {1: puzzle.question, 2: puzzle.answer}, puzzle.answer
-        )
-        canvas = question_panel(*puzzle.basis, shows_canvas=True)
-        pictures = [picture_svg([[panel]], "") for panel in (canvas, *panels)]
+def test_every_kind_of_panel_becomes_pixels_and_the_same_each_time(puzzles: list[Any]) -> None:
+    for puzzle in puzzles:
+        canvas = replace(puzzle, shows_canvas=True).question_panel()
+        trace = puzzle.trace_panels({1: puzzle.question, 2: puzzle.answer})
+        pictures = [picture_svg([[panel]], "") for panel in (canvas, *trace)]
         assert png(pictures[-1]) == png(pictures[-1])
         with Image.open(io.BytesIO(gif(pictures))) as image:
             assert getattr(image, "n_frames", 1) == 3

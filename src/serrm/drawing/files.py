@@ -6,7 +6,6 @@ For `serrm show`. What a file holds is told by its content; a fault is a ValueEr
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,10 +15,10 @@ from pydantic import BaseModel, Field
 
 from serrm.drawing.arc_files import READERS as ARC_READERS
 from serrm.drawing.arc_files import read_arc
-from serrm.drawing.panels import Tokens, as_tokens, check_tokens
+from serrm.drawing.panels import Puzzle, as_tokens, check_tokens
 from serrm.drawing.predictions import read_grid, take
 from serrm.drawing.scenes import Item, Scene, Wanted
-from serrm.drawing.symbols import BLANK
+from serrm.drawing.tasks import BLANK, Tokens
 from serrm.puzzles.arc.read import load_json
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.parse import read_csv as read_mazes
@@ -44,6 +43,14 @@ class Example(BaseModel):
     predictions: dict[int, list[Token]]
     is_right: bool = False
 
+    def item(self, task: str) -> Item:
+        """What is drawn of it. ValueError where a grid is none of the task's."""
+        puzzle = Puzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer))
+        trace = {steps: as_tokens(grid) for steps, grid in self.predictions.items()}
+        for prediction in trace.values():
+            check_tokens(task, self.side, prediction)
+        return Item(puzzle, trace=trace)
+
 
 class Examples(BaseModel):
     """An examples.json, as evaluations write it."""
@@ -60,15 +67,24 @@ def read_scene(path: Path, wanted: Wanted) -> Scene:
     """
     if (path / EXAMPLES).is_file():
         path = path / EXAMPLES
-    return READERS[kind_of(path)](path, wanted)
+    kind = kind_of(path)
+    if wanted.name is not None and kind not in ARC_READERS:
+        raise ValueError(f"{path}: only ARC puzzles are chosen by a name, not {wanted.name!r}")
+    return READERS[kind](path, wanted)
 
 
 def read_examples(path: Path) -> list[Scene]:
     """All scenes of an examples.json, each with a trace. ValueError, with the file, where it is malformed."""
     content = load_examples(path)
-    return [
-        _example(path, content.task, number, each) for number, each in enumerate(content.examples, start=1)
-    ]
+    scenes = []
+    for number, example in enumerate(content.examples, start=1):
+        try:
+            item = example.item(content.task)
+        except ValueError as error:
+            raise ValueError(f"{path}: example {number}: {error}") from None
+        title = path.parent.name if path.name == EXAMPLES else path.stem
+        scenes.append(Scene(f"{title}: {example.set}, {example.name}", (item,)))
+    return scenes
 
 
 def load_examples(path: Path) -> Examples:
@@ -106,57 +122,40 @@ def _kind_of_json(path: Path) -> str:
 
 
 def _read_sudoku(path: Path, wanted: Wanted) -> Scene:
-    _refuse_name(path, wanted)
-    puzzle = take(path, read_puzzles(path), wanted.number, "puzzle")
-    answer = None if puzzle.answer is None else puzzle.answer + np.uint8(BLANK)
-    item = Item(puzzle.question + np.uint8(BLANK), answer, _predictions(_tokens, puzzle.side, wanted))
-    if wanted.has_answer and puzzle.answer is None:
-        solution = solve(puzzle.question, box_for_side(puzzle.side))
-        if solution is None:
+    found = take(path, read_puzzles(path), wanted.number, "puzzle")
+    answer = None if found.answer is None else _as_tokens(found.answer)
+    puzzle, solution = Puzzle("sudoku", found.side, _as_tokens(found.question), answer), None
+    if wanted.has_answer and answer is None:
+        values = solve(found.question, box_for_side(found.side))
+        if values is None:
             raise ValueError(f"{path}: puzzle {wanted.number} has no solution")
-        item = replace(item, solution=solution + np.uint8(BLANK))
-    return Scene("sudoku", puzzle.side, f"{path.name}: puzzle {wanted.number}", (item,))
+        solution = _as_tokens(values)
+    predictions = _predictions(lambda text: _as_tokens(parse_grid(text)), found.side, wanted)
+    return Scene(f"{path.name}: puzzle {wanted.number}", (Item(puzzle, predictions, solution=solution),))
+
+
+def _as_tokens(values: Tokens) -> Tokens:
+    """The tokens of a grid of digits, with 0 for a blank."""
+    return values + np.uint8(BLANK)
 
 
 def _read_maze(path: Path, wanted: Wanted) -> Scene:
-    _refuse_name(path, wanted)
     maze = take(path, read_mazes(path), wanted.number, "maze")
-    item = Item(maze.question, maze.answer, _predictions(parse_maze, maze.side, wanted))
-    return Scene("maze", maze.side, f"{path.name}: maze {wanted.number}", (item,))
+    puzzle = Puzzle("maze", maze.side, maze.question, maze.answer)
+    item = Item(puzzle, _predictions(parse_maze, maze.side, wanted))
+    return Scene(f"{path.name}: maze {wanted.number}", (item,))
 
 
 def _read_example(path: Path, wanted: Wanted) -> Scene:
     if wanted.prediction is not None:
         raise ValueError(f"{path}: holds predictions, so none of {wanted.prediction} is drawn beside them")
-    _refuse_name(path, wanted)
     return take(path, iter(read_examples(path)), wanted.number, "example")
-
-
-def _example(path: Path, task: str, number: int, example: Example) -> Scene:
-    question, answer = as_tokens(example.question), as_tokens(example.answer)
-    trace = {steps: as_tokens(grid) for steps, grid in example.predictions.items()}
-    try:
-        for grid in (question, answer, *trace.values()):
-            check_tokens(task, example.side, grid)
-    except ValueError as error:
-        raise ValueError(f"{path}: example {number}: {error}") from None
-    title = f"{path.parent.name if path.name == EXAMPLES else path.stem}: {example.set}, {example.name}"
-    return Scene(task, example.side, title, (Item(question, answer, trace=trace),))
-
-
-def _tokens(text: str) -> Tokens:
-    return parse_grid(text) + np.uint8(BLANK)
 
 
 def _predictions(parse: Callable[[str], Tokens], side: int, wanted: Wanted) -> dict[str, Tokens]:
     if wanted.prediction is None:
         return {}
     return {"prediction": read_grid(wanted.prediction, parse, side, wanted.number)}
-
-
-def _refuse_name(path: Path, wanted: Wanted) -> None:
-    if wanted.name is not None:
-        raise ValueError(f"{path}: only ARC puzzles are chosen by a name, not {wanted.name!r}")
 
 
 READERS: Final[dict[str, Callable[[Path, Wanted], Scene]]] = {

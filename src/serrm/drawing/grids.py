@@ -14,7 +14,7 @@ from serrm.drawing import colours
 from serrm.drawing.marks import links, marked, places
 from serrm.drawing.panels import Mask, Panel
 from serrm.drawing.svg import Length, number, path, rectangle, text
-from serrm.drawing.symbols import sudoku_symbol
+from serrm.drawing.tasks import sudoku_symbol
 from serrm.puzzles.arc.canvas import FIRST_COLOUR
 from serrm.puzzles.maze import grid as maze
 from serrm.puzzles.sudoku.grid import box_for_side

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from serrm.drawing.panels import Cells, Mask, Panel
-from serrm.drawing.symbols import BLANK
+from serrm.drawing.tasks import BLANK
 from serrm.puzzles.arc.canvas import END_OF_GRID, PADDING
 from serrm.puzzles.maze.grid import GOAL, PATH, START
 

@@ -6,18 +6,16 @@ families of puzzles (`serrm.puzzles.alphabet`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.drawing.tasks import TASKS, Look
+from serrm.drawing.tasks import TASKS, Look, Tokens
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import FIRST_COLOUR, PADDING, decode
 from serrm.puzzles.sudoku.grid import box_for_side
 
-Tokens = UInt8[np.ndarray, " I"]
 # R × C; the axes have no names, for the panels of one picture differ in size.
 Cells = UInt8[np.ndarray, "_ _"]
 Mask = Bool[np.ndarray, "_ _"]
@@ -25,103 +23,96 @@ Mask = Bool[np.ndarray, "_ _"]
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One grid of a picture: R × C tokens of a task, and three masks of the same shape.
+    """One grid of a picture: R × C tokens, how they are drawn, and three masks of the same shape.
 
     `is_given` marks what the question fixes (the clues of a Sudoku; walls, start and goal of a maze; nothing in
     ARC), `is_wrong` what differs from the answer, `is_changed` what differs from the panel before. `remark` says
     in a few words how good a prediction is.
     """
 
-    task: str
+    look: Look
     caption: str
     cells: Cells
     is_given: Mask
     is_wrong: Mask
     is_changed: Mask
-    remark: str = ""
-
-    @property
-    def look(self) -> Look:
-        """How the cells are drawn."""
-        return TASKS[self.task].look
-
-    @property
-    def num_rows(self) -> int:
-        """R."""
-        return len(self.cells)
-
-    @property
-    def num_columns(self) -> int:
-        """C."""
-        return int(self.cells.shape[1])
+    remark: str
 
 
-def question_panel(
-    task: str, side: int, question: Tokens, caption: str = "question", *, shows_canvas: bool = False
-) -> Panel:
-    """What is asked, as I = side² tokens.
+@dataclass(frozen=True, eq=False)
+class Puzzle:
+    """A question of a task and its answer, if known, as I = side² tokens each, of which panels are made.
 
-    `shows_canvas` is for ARC, here and below: the whole canvas, not only the grid that is read off it.
-
-    Raises:
-        ValueError: here and below, an unknown task, a number of tokens other than side², or a token that the task
-            has not.
+    `shows_canvas` is for ARC: the whole canvas is shown, not only the grid that is read off it. Methods raise
+    ValueError for an unknown task, a number of tokens other than side², or a token that the task does not have.
     """
-    return answer_panel(task, side, question, question, caption, shows_canvas=shows_canvas)
 
+    task: str
+    side: int
+    question: Tokens
+    answer: Tokens | None = None
+    shows_canvas: bool = False
 
-def answer_panel(
-    task: str,
-    side: int,
-    question: Tokens,
-    answer: Tokens,
-    caption: str = "answer",
-    *,
-    shows_canvas: bool = False,
-) -> Panel:
-    """The answer to a question, both I = side² tokens; what the question gives is told from what it asks for."""
-    cells = _visible(task, side, answer, shows_canvas)
-    nothing = np.zeros(cells.shape, dtype=bool)
-    remark = TASKS[task].remark(side, answer)
-    return Panel(task, caption, cells, _given(task, side, question, cells), nothing, nothing, remark)
+    def __post_init__(self) -> None:
+        """Raise ValueError unless the tokens are a grid of the task."""
+        check_tokens(self.task, self.side, self.question)
+        if self.answer is not None:
+            check_tokens(self.task, self.side, self.answer)
 
+    def question_panel(self, caption: str = "question") -> Panel:
+        """What is asked."""
+        return self.answer_panel(self.question, caption)
 
-def prediction_panel(
-    task: str, side: int, question: Tokens, prediction: Tokens, caption: str = "prediction", *,
-    answer: Tokens | None = None, before: Tokens | None = None, shows_canvas: bool = False,
-) -> Panel:  # fmt: skip
-    """What a model makes of a question, I = side² tokens each.
+    def answer_panel(self, answer: Tokens, caption: str = "answer") -> Panel:
+        """An answer that is not judged; what the question gives is told from what it asks for."""
+        return self._panel(answer, caption, TASKS[self.task].remark(self.side, answer))
 
-    With the answer, cells that differ are wrong, but for those that it leaves as padding, and the remark says how
-    many; with the tokens of the panel `before`, cells that differ have changed.
-    """
-    cells = _visible(task, side, prediction, shows_canvas)
-    is_wrong = is_changed = np.zeros(cells.shape, dtype=bool)
-    if answer is not None:
-        right = _visible(task, side, answer, shows_canvas)
-        is_wrong = _differs(cells, right)
-        if shows_canvas:
-            is_wrong &= right != PADDING
-    if before is not None:
-        is_changed = _differs(cells, _visible(task, side, before, shows_canvas))
-    remark = TASKS[task].judge(side, prediction, question, answer)
-    return Panel(task, caption, cells, _given(task, side, question, cells), is_wrong, is_changed, remark)
+    def prediction_panel(
+        self, prediction: Tokens, caption: str = "prediction", before: Tokens | None = None
+    ) -> Panel:
+        """What a model makes of the question, with a remark on how good it is.
 
+        Where the answer is known, cells that differ are wrong, but for those that it leaves as padding; with the
+        tokens of the panel `before`, cells that differ have changed.
+        """
+        check_tokens(self.task, self.side, prediction)
+        remark = TASKS[self.task].judge(self.side, prediction, self.question, self.answer)
+        panel = self._panel(prediction, caption, remark)
+        is_wrong, is_changed = panel.is_wrong, panel.is_changed
+        if self.answer is not None:
+            right = self._visible(self.answer)
+            is_wrong = _differs(panel.cells, right)
+            if self.shows_canvas:
+                is_wrong &= right != PADDING
+        if before is not None:
+            is_changed = _differs(panel.cells, self._visible(before))
+        return replace(panel, is_wrong=is_wrong, is_changed=is_changed)
 
-def trace_panels(
-    task: str, side: int, question: Tokens, predictions: Mapping[int, Tokens], answer: Tokens | None = None, *,
-    shows_canvas: bool = False,
-) -> list[Panel]:  # fmt: skip
-    """Predictions by the number of supervision steps they were made after, fewest first, I = side² tokens each.
+    def trace_panels(self, predictions: Mapping[int, Tokens]) -> list[Panel]:
+        """Predictions by the number of supervision steps they were made after, fewest first.
 
-    From the second on, cells that changed since the panel before are marked.
-    """
-    panels, before = [], None
-    for steps in sorted(predictions):
-        marks: Any = {"answer": answer, "before": before, "shows_canvas": shows_canvas}
-        before = predictions[steps]
-        panels.append(prediction_panel(task, side, question, before, after_steps(steps), **marks))
-    return panels
+        From the second on, cells that changed since the panel before are marked.
+        """
+        steps = sorted(predictions)
+        befores = [None, *(predictions[step] for step in steps[:-1])]
+        return [
+            self.prediction_panel(predictions[step], after_steps(step), before)
+            for step, before in zip(steps, befores, strict=True)
+        ]
+
+    def _panel(self, tokens: Tokens, caption: str, remark: str) -> Panel:
+        """Tokens in which nothing is wrong and nothing changed."""
+        look, asked_for, cells = TASKS[self.task].look, TASKS[self.task].asked_for, self._visible(tokens)
+        nothing = np.zeros(cells.shape, dtype=bool)
+        is_given = nothing if asked_for is None else self.question.reshape(cells.shape) != asked_for
+        return Panel(look, caption, cells, is_given, nothing, nothing, remark)
+
+    def _visible(self, tokens: Tokens) -> Cells:
+        """The tokens that are seen, as a grid: of an ARC canvas the part that is read off it."""
+        if TASKS[self.task].look == "colours" and not self.shows_canvas:
+            grid: Cells = decode(tokens, self.side) + np.uint8(FIRST_COLOUR)
+            return grid
+        return tokens.reshape(self.side, self.side)
 
 
 def after_steps(num_steps: int) -> str:
@@ -145,24 +136,6 @@ def check_tokens(task: str, side: int, tokens: Tokens) -> None:
     num_symbols = alphabet(task, side).num_symbols
     if tokens.max() >= num_symbols:
         raise ValueError(f"token {tokens.max()} is none of the {num_symbols} of {task} with side {side}")
-
-
-def _visible(task: str, side: int, tokens: Tokens, shows_canvas: bool) -> Cells:
-    """The tokens that are seen, as a grid: of an ARC canvas the part that is read off it."""
-    check_tokens(task, side, tokens)
-    if TASKS[task].look == "colours" and not shows_canvas:
-        grid: Cells = decode(tokens, side) + np.uint8(FIRST_COLOUR)
-        return grid
-    return tokens.reshape(side, side)
-
-
-def _given(task: str, side: int, question: Tokens, cells: Cells) -> Mask:
-    check_tokens(task, side, question)
-    asked_for = TASKS[task].asked_for
-    if asked_for is None:
-        return np.zeros(cells.shape, dtype=bool)
-    is_given: Mask = question.reshape(side, side) != asked_for
-    return is_given
 
 
 def _differs(cells: Cells, other: Cells) -> Mask:

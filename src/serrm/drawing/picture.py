@@ -95,7 +95,7 @@ def _sample(look: str, mark: str, middle: Length) -> Iterator[str]:
 
 
 def _height(panel: Panel, size: int) -> Length:
-    return size * panel.num_rows / max(panel.num_rows, panel.num_columns, 1)
+    return size * len(panel.cells) / max(*panel.cells.shape, 1)
 
 
 def _width(words: str, size: int) -> int:

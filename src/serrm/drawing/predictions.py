@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from jaxtyping import UInt8
 from pydantic import TypeAdapter
 
+from serrm.drawing.tasks import Tokens
 from serrm.puzzles.arc.grid import Grid
 from serrm.puzzles.arc.read import Rows, load_json
 from serrm.puzzles.tables import open_text
@@ -23,7 +23,6 @@ COLUMNS: Final = {",": "answer", "\t": "Solution"}
 SUBMISSION: Final = TypeAdapter(dict[str, list[dict[str, Rows]]])
 
 Found = TypeVar("Found")
-Tokens = UInt8[np.ndarray, " I"]
 
 
 def read_grid(path: Path, parse: Callable[[str], Tokens], side: int, number: int) -> Tokens:

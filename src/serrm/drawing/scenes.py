@@ -7,40 +7,43 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from serrm.drawing.panels import (
-    Panel,
-    Tokens,
-    after_steps,
-    answer_panel,
-    prediction_panel,
-    question_panel,
-    trace_panels,
-)
+from serrm.drawing.panels import Panel, Puzzle, after_steps
+from serrm.drawing.tasks import Tokens
 
 Row = list[Panel | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A question of I tokens, and of the same size what is known of its answer.
+    """A puzzle with predictions of its answer, as many tokens each.
 
     `predictions` are named by their captions, `trace` has those of one model by the number of supervision steps.
     A `solution` is one that was computed: it may be shown, but nothing is judged by it.
     """
 
-    question: Tokens
-    answer: Tokens | None = None
+    puzzle: Puzzle
     predictions: Mapping[str, Tokens] = field(default_factory=dict)
     trace: Mapping[int, Tokens] = field(default_factory=dict)
     solution: Tokens | None = None
 
+    def row(self, captions: tuple[str, str], shows_answer: bool, shows_trace: bool) -> Row:
+        """Question, answer, predictions; of a trace that has no row of its own the last one."""
+        row: Row = [self.puzzle.question_panel(captions[0])]
+        answer = self.solution if self.puzzle.answer is None else self.puzzle.answer
+        if shows_answer and answer is not None:
+            caption = captions[1] + (", computed" if self.puzzle.answer is None else "")
+            row.append(self.puzzle.answer_panel(answer, caption))
+        predictions = dict(self.predictions)
+        if self.trace and not shows_trace:
+            last = max(self.trace)
+            predictions[after_steps(last)] = self.trace[last]
+        return row + [self.puzzle.prediction_panel(each, caption) for caption, each in predictions.items()]
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A puzzle of a task on grids of side²: what it asks, one item but for ARC, and what it demonstrates."""
+    """What a puzzle asks, one item but for ARC, and what it demonstrates."""
 
-    task: str
-    side: int
     title: str
     items: tuple[Item, ...]
     demonstrations: tuple[Item, ...] = ()
@@ -62,27 +65,25 @@ class Wanted:
 def rows_of(
     scene: Scene, *, shows_answer: bool, shows_trace: bool = False, shows_canvas: bool = False
 ) -> list[Row]:
-    """A row for each demonstration and item: question, answer, predictions.
+    """A row for each demonstration and item, and one for each trace that is shown.
 
-    A trace is a row of its own, or else its last prediction stands for it. `shows_canvas` is for ARC: canvases whole.
+    `shows_canvas` is for ARC: canvases whole.
     """
-    rows = []
-    for number, item in enumerate(scene.demonstrations, start=1):
-        captions = f"input {number}", f"output {number}"
-        rows.append(_row(scene, item, captions, shows_answer=True, shows_canvas=shows_canvas))
-    for number, item in enumerate(scene.items, start=1):
+    demonstrations, items = (
+        [replace(item, puzzle=replace(item.puzzle, shows_canvas=shows_canvas)) for item in part]
+        for part in (scene.demonstrations, scene.items)
+    )
+    rows = [
+        item.row((f"input {number}", f"output {number}"), True, False)
+        for number, item in enumerate(demonstrations, start=1)
+    ]
+    for number, item in enumerate(items, start=1):
         captions = ("test" if scene.demonstrations else "question"), "answer"
-        if len(scene.items) > 1:
+        if len(items) > 1:
             captions = f"test {number}", f"answer {number}"
-        predictions = dict(item.predictions)
-        if item.trace and not shows_trace:
-            last = max(item.trace)
-            predictions[after_steps(last)] = item.trace[last]
-        shown = replace(item, predictions=predictions)
-        rows.append(_row(scene, shown, captions, shows_answer=shows_answer, shows_canvas=shows_canvas))
+        rows.append(item.row(captions, shows_answer, shows_trace))
         if shows_trace:
-            parts = scene.task, scene.side, item.question, item.trace, item.answer
-            rows.append([*trace_panels(*parts, shows_canvas=shows_canvas)])
+            rows.append([*item.puzzle.trace_panels(item.trace)])
     return rows
 
 
@@ -97,18 +98,3 @@ def columns_of(rows: list[Row]) -> list[Row]:
         above += [question, *[None] * (len(others) - 1)]
         below += others or [None]
     return [above, below]
-
-
-def _row(
-    scene: Scene, item: Item, captions: tuple[str, str], *, shows_answer: bool, shows_canvas: bool
-) -> Row:
-    task, side, question = scene.task, scene.side, item.question
-    row: Row = [question_panel(task, side, question, captions[0], shows_canvas=shows_canvas)]
-    answer = item.solution if item.answer is None else item.answer
-    if shows_answer and answer is not None:
-        caption = captions[1] + (", computed" if item.answer is None else "")
-        row.append(answer_panel(task, side, question, answer, caption, shows_canvas=shows_canvas))
-    for caption, prediction in item.predictions.items():
-        parts = task, side, question, prediction, caption
-        row.append(prediction_panel(*parts, answer=item.answer, shows_canvas=shows_canvas))
-    return row

@@ -11,15 +11,16 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.drawing.symbols import BLANK
 from serrm.puzzles.arc.canvas import decode
 from serrm.puzzles.maze.grid import PATH, SPACE
 from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path, num_steps
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
+from serrm.puzzles.sudoku.text import SYMBOLS
 
 Tokens = UInt8[np.ndarray, " I"]
 # Digits in boxes, walls and a path between them, or coloured cells of a grid that is read off a canvas.
 Look = Literal["digits", "maze", "colours"]
+BLANK: Final = 1  # of a Sudoku, whose token 0 is padding and v + 1 the digit v
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,14 @@ class DrawnTask:
     # (side, prediction, question, answer) → how good a prediction is, such as "7 of 51 blanks wrong".
     judge: Callable[[int, Tokens, Tokens, Tokens | None], str]
     asked_for: int | None = None  # the token that a question leaves to be found; None: no cell of it is given
+
+
+def sudoku_symbol(token: int) -> str:
+    """1 to 9, then letters as in files of puzzles, from 36 on numbers; "?" for padding, nothing for a blank."""
+    if token <= BLANK:
+        return "?" if token == 0 else ""
+    value = token - BLANK
+    return SYMBOLS[value] if value < len(SYMBOLS) else str(value)
 
 
 def _remark_sudoku(side: int, tokens: Tokens) -> str:

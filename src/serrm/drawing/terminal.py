@@ -1,15 +1,18 @@
 """Panels in a terminal, for `serrm show` and `serrm solve`: coloured cells, or characters that say the same.
 
-Panels stand side by side as far as the width allows and below each other from there on; a line below explains the marks
-that occur.
+Panels stand side by side as far as the width allows and below each other from there on; a line below explains the
+marks that occur.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Final
 
 import numpy as np
 from jaxtyping import UInt8
+from rich.columns import Columns
 from rich.console import Console, ConsoleOptions
 from rich.style import Style
 from rich.text import Text
@@ -17,7 +20,7 @@ from rich.text import Text
 from serrm.drawing import colours
 from serrm.drawing.marks import MEANINGS, links, marked, marks_of
 from serrm.drawing.panels import Panel
-from serrm.drawing.symbols import sudoku_symbol
+from serrm.drawing.tasks import sudoku_symbol
 from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, PADDING
 from serrm.puzzles.maze import grid as maze
 from serrm.puzzles.sudoku.grid import box_for_side
@@ -60,54 +63,53 @@ PLAIN: Final[dict[str, Samples]] = {
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Panels of one task as something to print: `console.print(Drawing(rows))`.
+    """Panels of one task as something to print: `console.print(Drawing(rows, title))`.
 
     Each row begins on a new line; None leaves a place out.
     """
 
     rows: Sequence[Sequence[Panel | None]]
-    title: str = ""
+    title: str
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """The lines, for what the terminal can do: colours or not, more than ASCII or not."""
-        for line in self._lines(console.color_system is not None, options.max_width):
-            if options.ascii_only:
-                line.plain = line.plain.translate(ASCII).encode("ascii", "replace").decode("ascii")
-            line.no_wrap, line.overflow = True, "crop"  # ends where the terminal does
-            yield line
-
-    def _lines(self, has_colours: bool, width: int) -> Iterator[Text]:
-        panels = [panel for row in self.rows for panel in row if panel is not None]
-        if self.title:
-            yield Text(self.title, BOLD)
-        for row in self.rows:
-            blocks = [_block(panel, has_colours, width) for panel in row if panel is not None]
-            for number, group in enumerate(_groups(blocks, width)):
-                if self.title or number or row is not self.rows[0]:
-                    yield Text()
-                yield from _beside(group)
-        if legend := _legend(panels, COLOURED if has_colours else PLAIN):
-            yield from (Text(), legend)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Columns]:
+        """Title, panels and legend for what the terminal can do: colours or not, more than ASCII or not."""
+        has_colours = console.color_system is not None
+        fitted = partial(_fitted, is_ascii=options.ascii_only)
+        rows = [[panel for panel in row if panel is not None] for row in self.rows]
+        yield fitted(Text(self.title, BOLD))
+        for row in rows:
+            blocks = (_block(panel, has_colours, options.max_width) for panel in row)
+            yield from (Text(), Columns(map(fitted, blocks), padding=(1, GAP)))
+        if legend := _legend(list(chain.from_iterable(rows)), COLOURED if has_colours else PLAIN):
+            yield from (Text(), fitted(legend))
 
 
-def _block(panel: Panel, has_colours: bool, width: int) -> list[Text]:
+def _fitted(text: Text, is_ascii: bool) -> Text:
+    """Lines that end where the terminal does, in characters that it has."""
+    if is_ascii:
+        text.plain = text.plain.translate(ASCII).encode("ascii", "replace").decode("ascii")
+    text.no_wrap, text.overflow = True, "crop"
+    return text
+
+
+def _block(panel: Panel, has_colours: bool, width: int) -> Text:
     """Caption, remark and grid of a panel; a maze that is too wide in colours has a character a cell."""
     grid = GRIDS[panel.look](panel, has_colours)
-    if panel.look == "maze" and _width(grid) > width:
+    if panel.look == "maze" and max(map(len, grid)) > width:
         grid = GRIDS[panel.look](panel, False)
-    return [Text(panel.caption, BOLD), Text(panel.remark, DIM), *grid]
+    return Text("\n").join([Text(panel.caption, BOLD), Text(panel.remark, DIM), *grid])
 
 
 def _sudoku(panel: Panel, has_colours: bool) -> list[Text]:
     """n + the lines between boxes; a cell is its digit and, without colours, its mark."""
-    box = box_for_side(panel.num_rows)
+    box = box_for_side(len(panel.cells))
     rule = Text("┼".join(["─" * (2 * box.cols + 1)] * box.rows), DIM)
     lines = []
-    for row in range(panel.num_rows):
+    for row in range(len(panel.cells)):
         if row and row % box.rows == 0:
             lines.append(rule.copy())
         line = Text()
-        for column in range(panel.num_columns):
+        for column in range(panel.cells.shape[1]):
             if column % box.cols == 0:
                 line.append("│ " if column else " ", DIM)
             line.append_text(_sudoku_cell(panel, (row, column), has_colours))
@@ -188,7 +190,7 @@ def _arc_cell(panel: Panel, place: tuple[int, int]) -> Text:
 
 
 def _by_cells(panel: Panel, cell: Callable[[tuple[int, int]], Text]) -> list[Text]:
-    rows, columns = range(panel.num_rows), range(panel.num_columns)
+    rows, columns = range(len(panel.cells)), range(panel.cells.shape[1])
     return [Text().join(cell((row, column)) for column in columns) for row in rows]
 
 
@@ -197,33 +199,6 @@ GRIDS: Final[dict[str, Callable[[Panel, bool], list[Text]]]] = {
     "maze": _maze,
     "colours": _arc,
 }
-
-
-def _width(block: Sequence[Text]) -> int:
-    return max((line.cell_len for line in block), default=0)
-
-
-def _groups(blocks: Sequence[list[Text]], width: int) -> Iterator[list[list[Text]]]:
-    """As many blocks as fit beside each other, then as many of the rest, and so on."""
-    group: list[list[Text]] = []
-    for block in blocks:
-        if group and sum(map(_width, [*group, block])) + GAP * len(group) > width:
-            yield group
-            group = []
-        group.append(block)
-    if group:
-        yield group
-
-
-def _beside(blocks: Sequence[list[Text]]) -> Iterator[Text]:
-    for number in range(max(map(len, blocks))):
-        line, end = Text(), 0
-        for block in blocks:
-            if number < len(block):
-                line.append(" " * (end - line.cell_len))
-                line.append_text(block[number])
-            end += _width(block) + GAP
-        yield line
 
 
 def _legend(panels: Sequence[Panel], samples: dict[str, Samples]) -> Text:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from serrm.drawing.files import EXAMPLES, Example, load_examples
 from serrm.drawing.grids import grid_svg, verdict_svg
-from serrm.drawing.panels import answer_panel, as_tokens, question_panel, trace_panels
+from serrm.drawing.panels import as_tokens
 from serrm.reporting.inline import themed
 from serrm.reporting.names import model_name, reported, set_name, task_name
 from serrm.reporting.results import Evaluation, Results
@@ -77,21 +77,22 @@ def _chosen(examples: Sequence[Example], main: str) -> Iterator[Example]:
 
 
 def _show(run: Evaluation, example: Example, is_first: bool) -> Shown:
-    task, side, question = run.task, example.side, as_tokens(example.question)
-    answer = as_tokens(example.answer)
-    predictions = {steps: as_tokens(grid) for steps, grid in example.predictions.items()}
-    name = model_name(run.model)
-    place = task_name(task) if example.set == "evaluation" else f"{set_name(example.set)} {task_name(task)}"
+    item, name = example.item(run.task), model_name(run.model)
+    place = task_name(run.task)
+    if example.set != "evaluation":
+        place = f"{set_name(example.set)} {place}"
     frames = []
-    panels = trace_panels(task, side, question, predictions, answer)
-    for steps, panel in zip(sorted(predictions), panels, strict=True):
+    for steps, panel in zip(sorted(item.trace), item.puzzle.trace_panels(item.trace), strict=True):
         # The page has tints for changes in a Sudoku only.
         panel = replace(panel, is_changed=panel.is_changed & (panel.look == "digits"))
         title = f"Prediction of {name} {panel.caption}: {panel.remark or 'not judged'}"
         pictures = themed(grid_svg(panel, title)), themed(verdict_svg(panel, title))
         frames.append(Frame(steps, *pictures, panel.remark))
-    asked = themed(grid_svg(question_panel(task, side, question), "The question"))
-    right = themed(grid_svg(answer_panel(task, side, question, answer), "The answer"))
     return Shown(
-        f"{name} on {place}, {example.name}", example.is_right, is_first, asked, right, tuple(frames)
+        f"{name} on {place}, {example.name}",
+        example.is_right,
+        is_first,
+        themed(grid_svg(item.puzzle.question_panel(), "The question")),
+        themed(grid_svg(item.puzzle.answer_panel(as_tokens(example.answer)), "The answer")),
+        tuple(frames),
     )

@@ -167,8 +167,9 @@ class CellRun:
 
         drawn: dict[int, int] = {}
         for number, scene in enumerate(read_examples(folder / "examples.json")):
-            drawn[scene.side] = drawn.get(scene.side, 0) + 1
-            if drawn[scene.side] <= PICTURES:
+            side = scene.items[0].puzzle.side
+            drawn[side] = drawn.get(side, 0) + 1
+            if drawn[side] <= PICTURES:
                 self.client.log_text(self.run_id, scene_svg(scene), f"examples/{number:02d}.svg")
 
     def log_dict(self, value: Mapping[str, Any], name: str) -> None:

@@ -8,10 +8,9 @@ import textwrap
 from typing import Final
 
 from serrm.drawing.grids import grid_svg
-from serrm.drawing.panels import Panel, as_tokens, prediction_panel, question_panel
+from serrm.drawing.panels import Panel, Puzzle, as_tokens
 from serrm.drawing.svg import Length, document, text
-from serrm.drawing.symbols import sudoku_symbol
-from serrm.drawing.tasks import TASKS
+from serrm.drawing.tasks import TASKS, sudoku_symbol
 from serrm.puzzles.arc.canvas import FIRST_COLOUR
 from serrm.reporting.figures.style import INK, MUTED
 from serrm.reporting.names import model_name, task_name
@@ -81,13 +80,12 @@ def _permutation(task: str, example: PermutedPuzzle) -> str:
 
 
 def _panels(task: str, example: PermutedPuzzle) -> dict[str, Panel]:
-    question, permuted = as_tokens(example.question), as_tokens(example.permuted_question)
-    answered = as_tokens(example.permuted_prediction)
     expected = as_tokens([example.permutation[token] for token in example.prediction])
-    side = example.side
+    plain = Puzzle(task, example.side, as_tokens(example.question))
+    permuted = Puzzle(task, example.side, as_tokens(example.permuted_question), expected)
     return {
-        "x": question_panel(task, side, question),
-        "f(x)": prediction_panel(task, side, question, as_tokens(example.prediction)),
-        "πx": question_panel(task, side, permuted),
-        "f(πx)": prediction_panel(task, side, permuted, answered, answer=expected),
+        "x": plain.question_panel(),
+        "f(x)": plain.prediction_panel(as_tokens(example.prediction)),
+        "πx": permuted.question_panel(),
+        "f(πx)": permuted.prediction_panel(as_tokens(example.permuted_prediction)),
     }
