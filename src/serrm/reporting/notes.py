@@ -31,7 +31,7 @@ def notes_of(
 ) -> tuple[Note, ...]:
     """All notes of a table that shows these rows of the paper, as far as its cells call for them."""
     runs, marks = _runs(paper, rows, results), paper.marks_of(rows)
-    asked = {name: seeds for name, seeds in runs.items() if seeds[0].is_asked}
+    asked = {name: seeds for name, seeds in runs.items() if seeds[0].is_language_model}
     return (
         *(Note(text, mark) for mark, text in (paper.footnotes | paper.remarks).items() if mark in marks),
         *_legend(paper, rows, comparisons),
@@ -63,7 +63,7 @@ def data_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
         (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name)
         for name, seeds in runs.items()
         for run in seeds
-        if not run.is_asked
+        if not run.is_language_model
     ]
     return tuple(Note(f"Data ({who}): {source}") for source, who in _grouped(data))
 

@@ -99,7 +99,7 @@ def measure(metrics: Path, logs: Path) -> Measured:
     paths = sorted(metrics.glob("*.json"))
     if not paths:
         raise ValueError(f"{metrics}: no metric files; has the profile been run?")
-    runs = [run for path in paths if not (run := read_evaluation(path)).is_asked]
+    runs = [run for path in paths if not (run := read_evaluation(path)).is_language_model]
     found = [(run.name, *each) for run in runs for each in _values(run, logs / f"{run.name}.csv")]
     return Measured(
         {(cell, kind, name): float(value) for cell, kind, name, value, _ in found},

@@ -172,7 +172,7 @@ class Evaluation(_Part):
         return {} if part is None else part.steps
 
     @property
-    def is_asked(self) -> bool:
+    def is_language_model(self) -> bool:
         """Whether it is a language model behind an API: its training and its size are not ours to tell."""
         return self.model_info.family == LANGUAGE_MODEL
 
@@ -208,7 +208,7 @@ def load_language_models(folder: Path) -> Results:
     for path in sorted(folder.glob("sudoku-*.json")):
         if (
             f'"{LANGUAGE_MODEL}"' in path.read_text(encoding="utf-8")
-            and (run := read_evaluation(path)).is_asked
+            and (run := read_evaluation(path)).is_language_model
         ):
             results.setdefault((run.task, run.model), []).append(run)
     return results

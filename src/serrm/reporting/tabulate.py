@@ -66,7 +66,7 @@ def tabulate(
     for run in [*all_runs(results), *all_runs(asked)]:
         if run.profile != profile:
             raise ValueError(f"{metrics}: {run.task}-{run.model} is of profile {run.profile}, not {profile}")
-        if not run.is_asked and (run.task, run.model) not in settings.here:
+        if not run.is_language_model and (run.task, run.model) not in settings.here:
             raise ValueError(f"no resolved settings of {run.task}-{run.model}")
     for key, sentences in settings.deviations.items():
         results[key] = [run.model_copy(update={"deviations": tuple(sentences)}) for run in results[key]]

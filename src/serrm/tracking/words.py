@@ -43,7 +43,11 @@ def description(evaluation: Evaluation) -> str:
         f"{training.samples:,} samples of {evaluation.data.train_puzzles:,} puzzles "
         f"({evaluation.data.source}), {duration(training.seconds)} on {training.device}"
     )
-    lines = [f"{title}: {'asked over an API' if evaluation.is_asked else trained}.", "", *_table(evaluation)]
+    lines = [
+        f"{title}: {'asked over an API' if evaluation.is_language_model else trained}.",
+        "",
+        *_table(evaluation),
+    ]
     if evaluation.notes:
         lines += ["", f"Notes: {'; '.join(evaluation.notes)}."]
     return "\n".join(lines)
