@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from serrm.published.conformance import Check
+if TYPE_CHECKING:
+    from serrm.published.conformance import Check
 
 PLAIN_WIDTH = 110  # of what does not go to a terminal
 
@@ -18,7 +19,7 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
 
 
-def conformance_table(checks: Sequence[Check]) -> Table:
+def conformance_table(checks: "Sequence[Check]") -> Table:
     """One line a comparison."""
     lines = table("quantity", "largest difference", "tolerance", "ok")
     for check in checks:

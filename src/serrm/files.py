@@ -1,8 +1,10 @@
 """Files that are there, or one line says so; and that appear whole or not at all, as `manifest.new_directory`'s."""
 
+import csv
+import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file under another name, then let it take its place."""
     with new_file(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A comma-separated table; None is an empty cell."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

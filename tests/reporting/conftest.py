@@ -35,25 +35,21 @@ def scored(num_puzzles, by_steps):
     return {"status": "scored", "num_puzzles": num_puzzles, "num_blank": 44 * num_puzzles, "steps": steps}
 
 
-def metric_file(task, model, seed, family, sets, curve, **more):
-    """What evaluation writes for one cell."""
+def metric_file(task, model, seed, sets, curve, **more):
+    """What evaluation writes for one cell; the curve has three points."""
     points = [
         {"step": step, "samples": 32 * step, "loss": 1.0, **values}
         for step, values in zip((300, 600, 900), curve, strict=True)
     ]
+    family = next((name for name in ("se_rrm", "hrm") if name in model), "trm")
+    training = {"steps": 900, "samples": 28_800, "seconds": 178.3}
     return {
         "profile": "test",
         "task": task,
         "model": model,
         "seed": seed,
         "model_info": {"family": family, "parameters": 171_264, "parameters_with_task_types": 171_520},
-        "training": {
-            "steps": 900,
-            "samples": 28_800,
-            "seconds": 178.3,
-            "puzzles_per_second": 161,
-            "final_loss": 0.3,
-        },
+        "training": training | {"puzzles_per_second": 161, "final_loss": 0.3},
         "data": {"source": "generated 9×9 puzzles with 30 to 45 clues", "train_puzzles": 1000, "hash": "ab"},
         "deviations": ["Width 64 instead of 256", "Batch 32 & rate 1% higher."],
         "sets": sets,
@@ -61,53 +57,42 @@ def metric_file(task, model, seed, family, sets, curve, **more):
     } | more
 
 
-def sudoku_file(model, seed, fsr_by_steps, family, can_extrapolate, **more):
-    """Larger sizes are refused unless the model can extrapolate."""
+def sudoku_file(model, seed, fsr_by_steps, **more):
+    """9×9 after some numbers of steps; larger sizes are refused unless the model is of SE-RRM's family."""
 
     def large(num):
-        if not can_extrapolate:
+        if "se_rrm" not in model:
             return {"status": "cannot_extrapolate", "reason": REASON}
         return scored(num, {16: scores(num, 100 * num, fsr=0.375, gpa=0.92)})
 
-    def at(fsr):
-        return scores(500, 22_000, fsr=fsr, gpa=0.5 + fsr / 2)
-
-    sets = {
-        "9x9": scored(500, {step: at(fsr) for step, fsr in fsr_by_steps.items()}),
-        "16x16": large(32),
-        "25x25": large(8),
-    }
+    at = {step: scores(500, 22_000, fsr=fsr, gpa=0.5 + fsr / 2) for step, fsr in fsr_by_steps.items()}
+    sets = {"9x9": scored(500, at), "16x16": large(32), "25x25": large(8)}
     curve = [scores(200, 9000, fsr=step / 4000, gpa=0.5) for step in (300, 600, 900)]
-    return metric_file("sudoku", model, seed, family, sets, curve, **more)
+    return metric_file("sudoku", model, seed, sets, curve, **more)
 
 
-def maze_file(model, fsr, family):
-    at = {
-        step: scores(
-            100, 4400, fsr=fsr / 16 * step, gpa=0.9, valid=fsr / 10 * 8 / 16 * step, valid_shortest=0.3
-        )
+def maze_file(model, fsr):
+    steps = {
+        step: scores(100, 4400, fsr=fsr / 16 * step, gpa=0.9, valid=fsr / 20 * step, valid_shortest=0.3)
         for step in (1, 16)
     }
     curve = [scores(50, 2200, fsr=fsr * part, gpa=0.9) for part in (0.2, 0.5, 1.0)]
-    return metric_file("maze", model, 0, family, {"10x10": scored(100, at)}, curve)
+    return metric_file("maze", model, 0, {"10x10": scored(100, steps)}, curve)
 
 
-def arc_file(task, model, rate, family, **more):
+def arc_file(task, model, rate, **more):
     def at(best):
-        return {
-            16: scores(
-                20, **{f"pass_at_{k}": min(1.0, best * (1 + k / 1000)) for k in (1, 2, 5, 10, 100, 1000)}
-            )
-        }
+        numbers = (1, 2, 5, 10, 100, 1000)
+        return {16: scores(20, **{f"pass_at_{k}": min(1.0, best * (1 + k / 1000)) for k in numbers})}
 
-    pairs = {step: scores(64, 900, pair_fsr=rate / 16 * step, pair_gpa=0.9) for step in (1, 16)}
-    told = {"num_pairs": 64, "num_cells": 900, "steps": {str(step): each for step, each in pairs.items()}}
+    pairs = {str(step): scores(64, 900, pair_fsr=rate / 16 * step, pair_gpa=0.9) for step in (1, 16)}
     sets = {
-        "evaluation": scored(20, at(rate)) | {"demonstrations": told},
+        "evaluation": scored(20, at(rate))
+        | {"demonstrations": {"num_pairs": 64, "num_cells": 900, "steps": pairs}},
         "evaluation, blank task type": scored(20, at(rate / 5)),
     }
     curve = [scores(20, pass_at_2=rate * part) for part in (0.2, 0.5, 1.0)]
-    return metric_file(task, model, 0, family, sets, curve, **more)
+    return metric_file(task, model, 0, sets, curve, **more)
 
 
 QUESTION, ANSWER = "2 3 0 0 4 0 0 0 1 0 0 0 0 4 2 1", "2 3 1 4 4 1 3 2 1 2 4 3 3 4 2 1"
@@ -117,34 +102,26 @@ def tokens(text):
     return (np.array(text.split(), dtype=np.uint8) + 1).tolist()
 
 
-def swapped(grid, a=2, b=5):
-    return [{a: b, b: a}.get(token, token) for token in grid]
+def canvas(grid):
+    """The tokens of an ARC grid on a canvas of 4."""
+    return encode(np.array(grid, dtype=np.uint8), 4).tolist()
+
+
+def permuted_pair(question, answer, num_symbols, pair, num_pairs, is_exact=True):
+    """A model that answers a puzzle, and the same with two symbols swapped, wrong in the last cell unless exact."""
+    a, b = pair
+
+    def swapped(grid):
+        return [{a: b, b: a}.get(token, token) for token in grid]
+
+    example = {"side": 4, "permutation": swapped(range(num_symbols)), "question": question}
+    example |= {"prediction": answer, "permuted_question": swapped(question)}
+    example |= {"permuted_prediction": swapped(answer) if is_exact else [*swapped(answer)[:-1], 3]}
+    return {"num_pairs": num_pairs, "num_identical": num_pairs if is_exact else 3, "example": example}
 
 
 def equivariance(is_exact):
-    answer = tokens(ANSWER)
-    permuted = swapped(answer) if is_exact else [*swapped(answer)[:-1], 3]
-    return {
-        "num_pairs": 40,
-        "num_identical": 40 if is_exact else 3,
-        "example": {
-            "side": 4,
-            "permutation": swapped(list(range(6))),
-            "question": tokens(QUESTION),
-            "prediction": answer,
-            "permuted_question": swapped(tokens(QUESTION)),
-            "permuted_prediction": permuted,
-        },
-    }
-
-
-def recoloured():
-    """A model that swaps two colours and adds nothing, on a canvas of 4."""
-    question, answer = (encode(np.array(grid, dtype=np.uint8), 4).tolist() for grid in ([[1, 2]], [[2], [1]]))
-    after = {"permuted_question": swapped(question, 3, 4), "permuted_prediction": swapped(answer, 3, 4)}
-    example = {"side": 4, "permutation": swapped(list(range(12)), 3, 4), **after}
-    example |= {"question": question, "prediction": answer}
-    return {"num_pairs": 6, "num_identical": 6, "example": example}
+    return permuted_pair(tokens(QUESTION), tokens(ANSWER), 6, (2, 5), 40, is_exact)
 
 
 def effort(mean_steps, fsr, **more):
@@ -152,31 +129,25 @@ def effort(mean_steps, fsr, **more):
 
 
 FILES = [
-    sudoku_file("se_rrm", 0, {1: 0.2, 16: 0.66}, "se_rrm", True),
-    sudoku_file("se_rrm", 1, {1: 0.1, 16: 0.60}, "se_rrm", True),
-    sudoku_file("trm", 0, {1: 0.01, 16: 0.72}, "trm", False),
-    sudoku_file("se_rrm_wide", 0, {1: 0.3, 16: 0.88}, "se_rrm", True),
+    sudoku_file("se_rrm", 0, {1: 0.2, 16: 0.66}),
+    sudoku_file("se_rrm", 1, {1: 0.1, 16: 0.60}),
+    sudoku_file("trm", 0, {1: 0.01, 16: 0.72}),
+    sudoku_file("se_rrm_wide", 0, {1: 0.3, 16: 0.88}),
 ]
-DEEP = {1: 0.2, 16: 0.66, 64: 0.9}
+SE_RRM_FINDS = {
+    "adaptive": [effort(6.5, 0.89)],
+    "breadth": [effort(9.5, 0.93, kind="restarts", num=4)],
+    "equivariance": equivariance(True),
+    "notes": ["A note of its own."],
+}
+RECOLOURED = permuted_pair(canvas([[1, 2]]), canvas([[2], [1]]), 12, (3, 4), 6)
 FULL_FILES = [
-    sudoku_file(
-        "se_rrm",
-        0,
-        DEEP,
-        "se_rrm",
-        True,
-        adaptive=[effort(6.5, 0.89)],
-        breadth=[effort(9.5, 0.93, kind="restarts", num=4)],
-        equivariance=equivariance(True),
-        notes=["A note of its own."],
-    ),
-    sudoku_file("trm", 0, {1: 0.01, 16: 0.3, 64: 0.3}, "trm", False, equivariance=equivariance(False)),
-    sudoku_file("hrm", 0, {1: 0.0, 16: 0.0, 64: 0.0}, "hrm", False),
-    maze_file("se_rrm", 0.8, "se_rrm"),
-    maze_file("trm", 0.4, "trm"),
-    maze_file("hrm", 0.1, "hrm"),
-    arc_file("arc_agi_1", "se_rrm", 0.3, "se_rrm", equivariance=recoloured()),
-    arc_file("arc_agi_1", "trm", 0.25, "trm"),
+    sudoku_file("se_rrm", 0, {1: 0.2, 16: 0.66, 64: 0.9}, **SE_RRM_FINDS),
+    sudoku_file("trm", 0, {1: 0.01, 16: 0.3, 64: 0.3}, equivariance=equivariance(False)),
+    sudoku_file("hrm", 0, {1: 0.0, 16: 0.0, 64: 0.0}),
+    *(maze_file(model, fsr) for model, fsr in (("se_rrm", 0.8), ("trm", 0.4), ("hrm", 0.1))),
+    arc_file("arc_agi_1", "se_rrm", 0.3, equivariance=RECOLOURED),
+    arc_file("arc_agi_1", "trm", 0.25),
 ]
 
 
@@ -201,9 +172,7 @@ def paper_files():
                 if column.metric not in steps:
                     steps |= dict(zip(names, numbers, strict=True))
     return [
-        metric_file(task, variant, 0, "se_rrm" if "se_rrm" in variant else "trm", sets, [{}] * 3)
-        for (task, variant), sets in found.items()
-        if variant
+        metric_file(task, variant, 0, sets, [{}] * 3) for (task, variant), sets in found.items() if variant
     ]
 
 
@@ -219,7 +188,7 @@ def write_metrics(files, folder):
     return folder
 
 
-def settings_of(family, num_augmentations=8):
+def settings_of(family):
     """What a training of a family resolves to, as plain data."""
     model = {"width": 64, "layers": 2, "h_cycles": 3, "l_cycles": 6, "heads": 4, "expansion": 4.0}
     model |= {"family": family, "positions": "rope2d", "attention_dropout": 0.0}
@@ -234,63 +203,40 @@ def settings_of(family, num_augmentations=8):
     train = {"batch_size": 32, "epochs": None, "steps": 900, "max_supervision_steps": 16, "halting": halting}
     train |= {"learning_rate": 5.0e-4, "schedule": "constant", "warmup_steps": 100, "weight_decay": 1.0}
     train |= {"task_types": None, "betas": [0.9, 0.95], "ema": 0.999, "precision": "float32"}
-    return {
-        "model": model,
-        "train": train,
-        "arrays": {"num_augmentations": num_augmentations},
-        "fidelity": {},
-    }
+    train |= {"optimizer": "adam_atan2", "hints": None}
+    arrays = {"num_augmentations": 8 if family == "se_rrm" else 1000}
+    return {"model": model, "train": train, "arrays": arrays, "fidelity": {}}
 
 
 def settings_for(files):
-    here = {
-        (file["task"], file["model"]): settings_of(
-            file["model_info"]["family"], 8 if file["model_info"]["family"] == "se_rrm" else 1000
-        )
-        for file in files
-    }
+    here = {(file["task"], file["model"]): settings_of(file["model_info"]["family"]) for file in files}
     return CellSettings(here, here)
 
 
-def example(of_set, side, question, answer, wrong, **more):
-    """A puzzle that is wrong in one cell after one step, and after two unless `is_right`."""
-    first = [*answer[:-1], wrong]
-    return {
-        "set": of_set,
-        "side": side,
-        "name": f"puzzle {of_set}",
-        "question": question,
-        "answer": answer,
-        "predictions": {"1": first, "2": answer},
-        "is_right": True,
-    } | more
+def example(of_set, question, answer, wrong, **more):
+    """A puzzle of side 4 that is wrong in one cell after one step, and after two unless `is_right`."""
+    whole = {"set": of_set, "side": 4, "name": f"puzzle {of_set}", "question": question, "answer": answer}
+    return whole | {"predictions": {"1": [*answer[:-1], wrong], "2": answer}, "is_right": True} | more
 
 
 def example_files():
     sudoku = tokens(QUESTION), tokens(ANSWER)
-    maze = (
-        parse_maze("####\n#S #\n##G#\n####".replace("\n", "")),
-        parse_maze("####\n#So#\n##G#\n####".replace("\n", "")),
-    )
-    maze = tuple(grid.tolist() for grid in maze)
-    arc = tuple(encode(np.array(grid, dtype=np.uint8), 4).tolist() for grid in ([[1, 2]], [[2, 1], [3, 3]]))
-    wrong = {"is_right": False, "predictions": {"1": tokens(ANSWER), "2": [*tokens(ANSWER)[:-1], 3]}}
+    maze = (parse_maze(text).tolist() for text in ("#####S ###G#####", "#####So###G#####"))
+    arc = canvas([[1, 2]]), canvas([[2, 1], [3, 3]])
+    unsolved = {"is_right": False, "predictions": {"1": tokens(ANSWER), "2": [*tokens(ANSWER)[:-1], 3]}}
     return {
-        "sudoku-se_rrm-s0/examples.json": (
-            "sudoku",
-            [example("4x4", 4, *sudoku, 3), example("4x4", 4, *sudoku, 3, **wrong)],
-        ),
-        "sudoku-trm-s0/examples.json": ("sudoku", [example("4x4", 4, *sudoku, 3)]),
-        "maze-se_rrm-s0/examples.json": ("maze", [example("10x10", 4, *maze, 5)]),
-        "arc_agi_1-se_rrm-s0/examples.json": ("arc_agi_1", [example("evaluation", 4, *arc, 4)]),
+        "sudoku-se_rrm-s0": [example("4x4", *sudoku, 3), example("4x4", *sudoku, 3, **unsolved)],
+        "sudoku-trm-s0": [example("4x4", *sudoku, 3)],
+        "maze-se_rrm-s0": [example("10x10", *maze, 5)],
+        "arc_agi_1-se_rrm-s0": [example("evaluation", *arc, 4)],
     }
 
 
 def write_examples(folder):
-    for name, (task, examples) in example_files().items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"task": task, "examples": examples}), encoding="utf-8")
+    for name, examples in example_files().items():
+        path = folder / name / "examples.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"task": name.split("-")[0], "examples": examples}), encoding="utf-8")
     return folder
 
 
@@ -342,28 +288,28 @@ def small_files():
     return json.loads(json.dumps(FILES))
 
 
+def write_report(files, folder):
+    """The folder of a profile after the stage."""
+    write_metrics(files, folder / "metrics")
+    tabulate("test", cells_of(files), settings_for(files), Places(folder, folder / "examples"), MADE)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def full_report(tmp_path_factory):
     """reports/<profile> of the full profile after the stage; not to be changed."""
     folder = tmp_path_factory.mktemp("full")
-    write_metrics(FULL_FILES, folder / "metrics")
     write_examples(folder / "examples")
-    tabulate(
-        "test", cells_of(FULL_FILES), settings_for(FULL_FILES), Places(folder, folder / "examples"), MADE
-    )
-    return folder
+    return write_report(FULL_FILES, folder)
 
 
 @pytest.fixture(scope="session")
 def small_report(tmp_path_factory):
     """The same of the small profile with a variant that nothing knows; the page was a link to another file before."""
     folder = tmp_path_factory.mktemp("small")
-    files = [*FILES, FILES[2] | {"model": "my_own"}]
-    write_metrics(files, folder / "metrics")
     (folder / "elsewhere.html").write_text("kept")
     (folder / "report.html").symlink_to(folder / "elsewhere.html")
-    tabulate("test", cells_of(files), settings_for(files), Places(folder, folder / "examples"), MADE)
-    return folder
+    return write_report([*FILES, FILES[2] | {"model": "my_own"}], folder)
 
 
 @pytest.fixture

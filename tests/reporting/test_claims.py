@@ -11,12 +11,13 @@ from serrm.reporting.checks import CHECKS
 from serrm.reporting.claims import RULES, TUNED_LESS, check_claims, claims_table, tally
 from serrm.reporting.evidence import FAILS, HOLDS, LEVEL, UNTESTED, Evidence
 from serrm.reporting.paper import load_paper
-from serrm.reporting.writers import to_csv, to_latex, to_markdown
+from serrm.reporting.writers import to_latex
 from serrm.scoring.intervals import wilson
 
 
 @pytest.fixture
 def judged(load):
+    """Metric files as claims, by their keys."""
     return lambda files: {claim.key: claim for claim in check_claims(Evidence(*load(files)))}
 
 
@@ -34,10 +35,6 @@ def set_score(files, task, model, metric, rate, of_set=None, steps="16"):
             part["steps"][steps] |= {metric: rate, f"{metric}_lo": low, f"{metric}_hi": high}
 
 
-def without(files, *models):
-    return [file for file in files if file["model"] not in models]
-
-
 def test_every_claim_has_a_check():
     checks = {key: claim.check for key, claim in load_paper().claims.items()}
     assert CHECKS.keys() == {key for key, check in checks.items() if check is None}
@@ -52,11 +49,9 @@ def test_the_papers_own_numbers_refute_none_of_its_claims(verdicts, paper_files)
     assert {key: verdict for key, verdict in found.items() if verdict != HOLDS} == others
 
 
-def test_without_results_nothing_is_tested(load):
-    results, settings = load([])
-    claims = check_claims(Evidence(results, settings))
-    assert {claim.verdict for claim in claims} == {UNTESTED}
-    assert all(claim.ours.startswith("Not run: ") for claim in claims)
+def test_without_results_nothing_is_tested(judged):
+    for claim in judged([]).values():
+        assert claim.verdict == UNTESTED and claim.ours.startswith("Not run: ")
 
 
 def test_complexity_quotes_what_was_measured_last(judged, full_files):
@@ -67,7 +62,7 @@ def test_complexity_quotes_what_was_measured_last(judged, full_files):
 
 
 def test_without_the_other_models_nothing_is_said_of_them(verdicts, full_files):
-    found = verdicts(without(full_files, "hrm", "trm"))
+    found = verdicts([file for file in full_files if file["model"] == "se_rrm"])
     alone = {key for key, verdict in found.items() if verdict != UNTESTED}
     assert alone == {"larger_grids", "larger_unsolved", "more_steps", "permutation"}
 
@@ -89,13 +84,12 @@ rates = st.integers(0, 500).map(lambda num: num / 500)
 
 @given(ours=rates, theirs=rates)
 @with_settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_the_margin_holds_exactly_above_eleven_and_seven_points(load, full_files, ours, theirs):
+def test_the_margin_holds_exactly_above_eleven_and_seven_points(verdicts, full_files, ours, theirs):
     for metric in ("fsr", "gpa"):
         set_score(full_files, "sudoku", "se_rrm", metric, ours)
         for model in ("trm", "hrm"):
             set_score(full_files, "sudoku", model, metric, theirs)
-    (claim,) = (each for each in check_claims(Evidence(*load(full_files))) if each.key == "margins")
-    assert (claim.verdict == HOLDS) == (round(100 * ours, 2) - round(100 * theirs, 2) > 11)
+    assert (verdicts(full_files)["margins"] == HOLDS) == (round(100 * ours, 2) - round(100 * theirs, 2) > 11)
 
 
 @pytest.mark.parametrize(("theirs", "expected"), [(0.6, HOLDS), (0.79, LEVEL), (0.9, FAILS)])
@@ -124,12 +118,8 @@ def test_a_claim_that_holds_over_baselines_tuned_less_says_so(judged, full_files
 
 
 def test_what_the_paper_did_not_run_is_shown_and_not_judged(judged, paper_files):
-    (mine,) = (
-        file | {"model": "trm_rope2d_random_halting"}
-        for file in paper_files
-        if (file["task"], file["model"]) == ("sudoku", "trm")
-    )
-    claim = judged([*paper_files, mine])["trm_fails"]
+    trm = next(file for file in paper_files if (file["task"], file["model"]) == ("sudoku", "trm"))
+    claim = judged([*paper_files, trm | {"model": "trm_rope2d_random_halting"}])["trm_fails"]
     assert claim.verdict == HOLDS
     assert claim.ours.endswith("Beside it, not of the paper: trm_rope2d_random_halting 71.94 (71.80–72.08).")
 
@@ -150,12 +140,7 @@ def test_more_steps_need_more_than_the_training_had(verdicts, full_files):
 
 
 def test_a_baseline_that_takes_larger_grids_refutes_that_it_cannot(verdicts, full_files):
-    trm, se_rrm = (
-        file
-        for model in ("trm", "se_rrm")
-        for file in full_files
-        if file["model"] == model and file["task"] == "sudoku"
-    )
+    se_rrm, trm = full_files[:2]
     trm["sets"]["16x16"] = se_rrm["sets"]["16x16"]
     assert verdicts(full_files)["larger_grids"] == FAILS
 
@@ -188,27 +173,23 @@ def test_a_curve_that_never_rises_is_no_target(judged, full_files):
     assert "TRM 28,800 samples" in claim.ours and "of HRM 0.0%, not compared" in claim.ours
 
 
-def test_where_no_other_model_solves_anything_accuracy_decides(load, full_files):
+def test_where_no_other_model_solves_anything_accuracy_decides(judged, full_files):
     files = [file for file in full_files if file["task"] == "sudoku"]
     for file in files:
         for place, point in enumerate(file["learning_curve"]):
             accuracy = 0.9 if file["model"] == "se_rrm" else 0.1 * place
             point |= {"gpa": accuracy} | ({} if file["model"] == "se_rrm" else {"fsr": 0.0})
-    (claim,) = (each for each in check_claims(Evidence(*load(files))) if each.key == "data_efficient")
+    claim = judged(files)["data_efficient"]
     assert claim.verdict == HOLDS
     assert "Sudoku: no other model solves any, so by grid-point accuracy" in claim.ours
     assert "20.0% after SE-RRM 9,600 samples, TRM 28,800 samples" in claim.ours
 
 
-def test_the_table_counts_and_shows_every_claim(load, full_files, check_latex):
-    claims = check_claims(Evidence(*load(full_files)))
-    table = claims_table(claims)
-    counts = tally(claims)
+def test_the_table_counts_and_shows_every_claim(judged, full_files, check_latex):
+    claims = [*judged(full_files).values()]
+    table, counts = claims_table(claims), tally(claims)
     assert sum(counts.values()) == len(claims) == len(table.rows)
-    assert (
-        f"{counts[HOLDS]} hold, {counts[LEVEL]} are not separated, {counts[FAILS]} do not hold, "
-        f"and {counts[UNTESTED]} are not tested" in table.caption
-    )
+    held, level, failed, untested = (counts[verdict] for verdict in (HOLDS, LEVEL, FAILS, UNTESTED))
+    words = f"{held} hold, {level} are not separated, {failed} do not hold, and {untested} are not tested"
+    assert words in table.caption
     check_latex(to_latex(table), 5)
-    assert to_markdown(table).startswith("### The paper's claims, checked")
-    assert to_csv(table).count("not tested here") >= counts[UNTESTED]

@@ -9,7 +9,8 @@ from serrm.reporting.figures.compute import compute_figure, throughput_figure
 from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
 from serrm.reporting.figures.equivariance import SIZE, equivariance_figure, recoloured_figure
 from serrm.reporting.figures.sizes import sizes_figure
-from serrm.reporting.figures.style import svg_text
+
+FSR = "Fully solved rate"
 
 
 def lines_of(axes):
@@ -48,15 +49,10 @@ def test_learning_curves_draw_every_seed_and_name_each_model_once(small):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["SE-RRM", "TRM", "se_rrm_wide"]
 
 
-def test_learning_curves_have_a_panel_for_each_task(full):
+def test_learning_curves_have_a_panel_for_each_score(full):
     figure = learning_curves_figure(full)
-    panels = [(axes.get_title(loc="left"), axes.get_ylabel()) for axes in figure.axes]
-    assert panels == [
-        ("Sudoku", "Fully solved rate (%)"),
-        ("Sudoku", "Grid-point accuracy (%)"),
-        ("Maze", "Fully solved rate (%)"),
-        ("ARC-AGI-1", "pass@2 (%)"),
-    ]
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels == [f"{name} (%)" for name in (FSR, "Grid-point accuracy", FSR, "pass@2")]
     assert lines_of(figure.axes[3])["SE-RRM"].get_ydata() == pytest.approx([6, 15, 30])
 
 
@@ -91,17 +87,11 @@ def test_throughput_has_a_bar_a_model_and_none_without_speeds(report, full, full
 
 def test_architecture_is_drawn_from_the_settings(full):
     texts = texts_of(architecture_figure(full))
-    for words in (
-        "E: 81 × 9 × 64",
-        "E: (16 + 81) × 64",
-        "4 heads × 64, RoPE2D",
-        "4 heads × 16, RoPE2D",
-        "attention over symbols",
-        "L = 6 times; all of it H = 3 times",
+    assert {
+        *("E: 81 × 9 × 64", "E: (16 + 81) × 64", "4 heads × 64, RoPE2D", "4 heads × 16, RoPE2D"),
+        *("attention over symbols", "L = 6 times; all of it H = 3 times", "171,264 parameters"),
         "two blocks, low and high: 2 layers of",
-        "171,264 parameters",
-    ):
-        assert words in texts, words
+    } <= {*texts}
 
 
 @pytest.mark.parametrize(
@@ -145,10 +135,5 @@ def test_a_task_whose_snapshots_were_not_scored_says_so(report, full_files):
             file["learning_curve"] = []
     drawn = report(full_files)
     for figure, num_panels in ((learning_curves_figure(drawn), 4), (compute_figure(drawn), 6)):
-        said = [axes.get_title(loc="left") for axes in figure.axes if axes.texts]
-        assert len(figure.axes) == num_panels and [title[:9] for title in said] == ["ARC-AGI-1"]
-
-
-def test_equal_figures_are_equal_texts(full):
-    first, second = (svg_text(compute_figure(full)) for _ in range(2))
-    assert first == second and ElementTree.fromstring(first).tag.endswith("svg")
+        empty = [axes.get_title() for axes in figure.axes if axes.texts]
+        assert len(figure.axes) == num_panels and [title[:9] for title in empty] == ["ARC-AGI-1"]

@@ -7,8 +7,9 @@ import pytest
 
 from serrm.drawing.svg import document
 from serrm.reporting.examples import shown_examples
+from serrm.reporting.figures import FIGURES
 from serrm.reporting.inline import VARIABLES, inline_svg
-from serrm.reporting.page import FIGURES, render_page
+from serrm.reporting.page import render_page
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 
@@ -82,7 +83,7 @@ def test_every_picture_has_words_for_those_who_cannot_see_it(page):
     labelled = [each["aria-label"] for each in pictures if "aria-label" in each]
     drawn = {"architecture", "equivariance", "recoloured"}  # these have titles of their own
     assert len(labelled) == len(FIGURES)
-    assert {words for name, words in FIGURES.items() if name not in drawn} < set(labelled)
+    assert {figure.shows for name, figure in FIGURES.items() if name not in drawn} < set(labelled)
     assert any("SE-RRM has 171,264 parameters" in words for words in labelled)
     titles = [around for tag, _, around in page.elements if tag == "title" and "svg" in around]
     assert len(titles) + len(labelled) >= len(pictures)
@@ -92,19 +93,12 @@ def test_numbers_stand_beside_the_papers(page):
     words = " ".join(page.texts)
     assert "66.00 ↓ 61.74–70.02 n = 500" in words
     assert "93.73 93.66–93.81" in words
-    assert "45.8 to 57.5" in words
-    assert "Maze: 10×10 here, 30×30 in the paper." in words
 
 
 def test_what_was_not_run_is_folded_and_never_a_number(small):
-    folded = [
-        attributes["id"] for tag, attributes, _ in small.elements if tag == "details" and "id" in attributes
-    ]
-    assert set(folded) == {
-        *("table-2-effort", "table-3", "table-3-arc", "table-3-demonstrations", "table-3-mazes"),
-        "table-3-task_types",
-        *("table-A3", "table-A4", "table-A5"),
-    }
+    folded = {attributes["id"] for attributes in small.all("details") if "id" in attributes}
+    numbers = "2-effort", "3", "3-arc", "3-demonstrations", "3-mazes", "3-task_types", "A3", "A4", "A5"
+    assert folded == {f"table-{number}" for number in numbers}
     assert small.texts.count("not run in this profile") == len(folded)
     # Only the models that were run have a line in the summary.
     start, end = small.texts.index("In short"), small.texts.index("The paper’s claims")
@@ -140,12 +134,11 @@ def test_inlined_figures_have_names_of_their_own_and_the_pages_colours(full_repo
     first, second = (inline_svg(svg, prefix, 'a "title"') for prefix in ("a", "b"))
     names = [set(re.findall(r'\sid="([^"]+)"', each)) for each in (first, second)]
     assert names[0] and not names[0] & names[1]
-    for each, known in zip((first, second), names, strict=True):
-        called = {a or b for a, b in re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', each)}
-        assert called and called <= known
+    called = {a or b for a, b in re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', first)}
+    assert called and called <= names[0]
     assert "#333333" not in first and "var(--ink)" in first
     assert 'aria-label="a &#34;title&#34;"' in first
-    assert "font-family" not in first and "<metadata" not in first and "<style" not in first
+    assert not any(words in first for words in ("font-family", "<metadata", "<style"))
     assert 'aria-label="its own"' in inline_svg(document(1, 1, "its own", []), "c", "another")
 
 

@@ -35,17 +35,11 @@ def test_every_table_of_scores_says_which_puzzles(report, full_files):
     for file in full_files:
         file["data"]["source"] = f"a substitute for {file['task']}"
     tables = report(full_files).tables
-    for number, task in (
-        ("1", "sudoku"),
-        ("2", "sudoku"),
-        ("2-effort", "sudoku"),
-        ("3", "maze"),
-        ("3-mazes", "maze"),
-    ):
-        assert f"a substitute for {task}" in to_markdown(tables[number]), number
+    for task, numbers in {"sudoku": ("1", "2", "2-effort"), "maze": ("3", "3-mazes")}.items():
+        assert all(f"a substitute for {task}" in to_markdown(tables[number]) for number in numbers)
     assert "Data (SE-RRM on Sudoku): a substitute" in to_markdown(tables["2-effort"])
     for number in ("runs", "claims", "3-demonstrations"):
-        assert "a substitute for arc\\_agi\\_1" in to_markdown(tables[number]), number
+        assert "a substitute for arc\\_agi\\_1" in to_markdown(tables[number])
 
 
 def test_pairs_reproduced_stand_beside_pass_at_k(tables, full_files, check_latex):
@@ -61,8 +55,7 @@ def test_pairs_reproduced_stand_beside_pass_at_k(tables, full_files, check_latex
 
 def test_older_metric_files_say_not_run(tables, full_files):
     for file in full_files:
-        file.pop("adaptive", None)
-        file.pop("breadth", None)
+        file |= {"adaptive": [], "breadth": []}
         for part in file["sets"].values():
             part.pop("demonstrations", None)
     found = tables(full_files)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import typer
@@ -23,10 +22,11 @@ def headline(
     page: Path | None = PAGE,
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
+    from rich.console import Console
+
     from serrm.config import grid_of
     from serrm.files import write_whole
-    from serrm.reporting.headline import headline as headline_text
-    from serrm.reporting.headline import replace_table
+    from serrm.reporting.headline import headline_table, replace_table
 
     root = find_root(Path.cwd())
     params = project_params(root)
@@ -34,17 +34,12 @@ def headline(
     check_profile(profile, root)
     cells = grid_of(params, profile).cells()
     reports = root / "reports" / profile
-    places = [reports / name for name in ("tables", "figures", "report.html")]
-    text = headline_text(
-        profile,
-        cells,
-        reports / "metrics",
-        [Path(os.path.relpath(place)) for place in places if place.exists()],
-        is_terminal=sys.stdout.isatty(),
-        width=max(110, shutil.get_terminal_size((110, 0)).columns),  # narrower, it would lose numbers
-    )
-    typer.echo(text)
-    typer.echo("  MLflow runs: make ui")
+    scores, notes = headline_table(profile, cells, reports / "metrics")
+    width = max(110, shutil.get_terminal_size((110, 0)).columns)  # narrower, it would lose numbers
+    Console(width=width, highlight=False).print(scores)
+    places = [place for name in ("tables", "figures", "report.html") if (place := reports / name).exists()]
+    for line in (*notes, *map(os.path.relpath, places), "MLflow runs: make ui"):
+        typer.echo(f"  {line}")
     if page is not None:
         written = page.read_text(encoding="utf-8")
         target = os.path.relpath(page, root)

@@ -12,28 +12,28 @@ def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
     """Compare losses, scores and counts with regression/<profile>.json; exit code 1 if one is outside its tolerance."""
     from serrm.files import write_json
     from serrm.project import check_profile, find_root
-    from serrm.reporting.regression import Expectations, changes_table, compare, measure, read_expectations
+    from serrm.reporting import regression
 
     root = find_root(Path.cwd())
     check_profile(profile, root)
     file, reports = root / "regression" / f"{profile}.json", root / "reports" / profile
-    measured = measure(reports / "metrics", reports / "training")
-    worth = measured.worth_expecting()
+    measured = regression.measure(reports / "metrics", reports / "training")
+    worth = regression.worth_expecting(measured)
     num_values = sum(len(values) for kinds in worth.values() for values in kinds.values())
     if not (is_update or file.is_file()):
         raise ValueError(
             f"{file}: no expectations yet; `serrm regress --profile {profile} --update` writes them"
         )
-    known = read_expectations(file) if file.is_file() else Expectations()
-    changes = compare(known, measured)
+    known = regression.read_expectations(file) if file.is_file() else regression.Expectations()
+    changes = regression.compare(known, measured)
     if changes:
-        typer.echo(changes_table(changes))
+        typer.echo(regression.changes_table(changes))
     num_outside = sum(change.is_outside for change in changes)
     typer.echo(
         f"\n{len(worth)} cells, {num_values} values: {len(changes)} moved, {num_outside} outside their tolerance"
     )
     if is_update:
         file.parent.mkdir(exist_ok=True)
-        write_json(file, Expectations(tolerances=known.tolerances, cells=worth).model_dump(mode="json"))
+        write_json(file, known.model_copy(update={"cells": worth}).model_dump(mode="json"))
     elif num_outside:
         raise typer.Exit(1)

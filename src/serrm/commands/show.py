@@ -1,6 +1,5 @@
 """`serrm show`: a puzzle, its answer and predictions as a picture, in a file or in the terminal."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ if TYPE_CHECKING:
     from serrm.drawing.scenes import Row
 
 SUFFIXES = (".png", ".svg")
-PLAIN_WIDTH = 110  # of what does not go to a terminal
 
 FILE = typer.Argument(
     ...,
@@ -62,19 +60,13 @@ def show(
     shows_answer = has_answer or any(item.trace for item in scene.items)
     rows = rows_of(scene, shows_answer=shows_answer, shows_trace=has_trace, shows_canvas=has_canvas)
     if target is None:
-        _print(rows, scene.title)
+        from serrm.display import console
+        from serrm.drawing.terminal import Drawing
+
+        console().print(Drawing(rows, scene.title))
         return
     _save(columns_of(rows) if scene.demonstrations else rows, scene.title, target)
     typer.echo(f"{target}: {scene.title}")
-
-
-def _print(rows: "list[Row]", title: str) -> None:
-    from rich.console import Console
-
-    from serrm.drawing.terminal import Drawing
-
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    Console(width=width, highlight=False).print(Drawing(rows, title))
 
 
 def _save(rows: "list[Row]", title: str, target: Path) -> None:

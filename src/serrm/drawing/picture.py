@@ -38,11 +38,15 @@ def picture_svg(rows: Sequence[Sequence[Panel | None]], title: str) -> str:
     panels = [panel for row in rows for panel in row if panel is not None]
     size = max(GRID, *(CELL * max(panel.cells.shape) for panel in panels))
     heights = [
-        2 * CAPTION_LINE + max(_height(panel, size) for panel in row if panel is not None) + GAP
+        2 * CAPTION_LINE
+        + GAP
+        + max(size * len(each.cells) / max(*each.cells.shape, 1) for each in row if each)
         for row in rows
     ]
     tops = list(accumulate(heights, initial=MARGIN + CAPTION_LINE))
-    width = 2 * MARGIN + max(_width(title, TITLE_SIZE), *(len(row) * (size + GAP) - GAP for row in rows))
+    width = 2 * MARGIN + max(
+        round(LETTER * TITLE_SIZE * len(title)), *(len(row) * (size + GAP) - GAP for row in rows)
+    )
     parts = [
         text(MARGIN, MARGIN + TITLE_SIZE, title, fill=colours.INK, font_size=TITLE_SIZE, font_weight=700)
     ]
@@ -92,11 +96,3 @@ def _sample(look: str, mark: str, middle: Length) -> Iterator[str]:
     else:
         fill = SQUARES.get(mark, colours.WRONG_TINT)
         yield rectangle(left, top, SAMPLE, SAMPLE, fill=fill, stroke=colours.LINE)
-
-
-def _height(panel: Panel, size: int) -> Length:
-    return size * len(panel.cells) / max(*panel.cells.shape, 1)
-
-
-def _width(words: str, size: int) -> int:
-    return round(LETTER * size * len(words))

@@ -107,13 +107,11 @@ def _sudoku(panel: Panel, has_colours: bool) -> list[Text]:
     lines = []
     for row in range(len(panel.cells)):
         if row and row % box.rows == 0:
-            lines.append(rule.copy())
-        line = Text()
-        for column in range(panel.cells.shape[1]):
-            if column % box.cols == 0:
-                line.append("│ " if column else " ", DIM)
-            line.append_text(_sudoku_cell(panel, (row, column), has_colours))
-        lines.append(line)
+            lines.append(rule)
+        cells = [_sudoku_cell(panel, (row, column), has_colours) for column in range(len(panel.cells))]
+        starts = range(0, len(cells), box.cols)
+        boxes = (Text.assemble(" ", *cells[start : start + box.cols]) for start in starts)
+        lines.append(Text("│", DIM).join(boxes))
     return lines
 
 
@@ -204,5 +202,5 @@ GRIDS: Final[dict[str, Callable[[Panel, bool], list[Text]]]] = {
 def _legend(panels: Sequence[Panel], samples: dict[str, Samples]) -> Text:
     """What the marks mean that need to be explained; nothing without any."""
     kind = samples[panels[0].look]
-    told = [Text.assemble(kind[name], f" {MEANINGS[name]}") for name in marks_of(panels) if name in kind]
-    return Text("    ").join(told)
+    explained = [Text.assemble(kind[name], f" {MEANINGS[name]}") for name in marks_of(panels) if name in kind]
+    return Text("    ").join(explained)

@@ -31,14 +31,8 @@ class Reading:
     num_seeds: int = 1
     num_puzzles: int | None = None
     interval: IntervalKind | None = None
-    is_quoted: bool = False
     marks: tuple[str, ...] = ()
     is_bold: bool = False
-
-    @property
-    def all_marks(self) -> tuple[str, ...]:
-        """The marks, and that of what is quoted."""
-        return (*self.marks, QUOTED) if self.is_quoted else self.marks
 
     @property
     def ends(self) -> str:
@@ -120,9 +114,16 @@ def paper_reading(cell: PaperCell | None, column: PaperColumn) -> Reading:
     if cell is None or not cell.printed:
         return Reading(words=DASH, marks=cell.marks if cell else ())
     value, lo, hi = cell.numbers
-    num, interval = cell.num or column.num, None if lo is None else cell.interval or column.interval
-    sides = (value, lo, hi, None, 1, num, interval)
-    return Reading("", *sides, cell.quoted, cell.marks, cell.is_bold)
+    interval = None if lo is None else cell.interval or column.interval
+    return Reading(
+        value=value,
+        lo=lo,
+        hi=hi,
+        num_puzzles=cell.num or column.num,
+        interval=interval,
+        marks=(*cell.marks, QUOTED) if cell.quoted else cell.marks,
+        is_bold=cell.is_bold,
+    )
 
 
 def _percent(fraction: float) -> Decimal:

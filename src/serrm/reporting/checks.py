@@ -1,7 +1,7 @@
 """Checks of those claims that need more than a comparison of scores: margins, depths, counts, permutations, samples."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from importlib.resources import files
 from typing import Final
@@ -17,8 +17,8 @@ from serrm.reporting.evidence import (
     Evidence,
     Finding,
     Verdict,
+    in_words,
     missing,
-    said,
     weakest,
 )
 from serrm.reporting.names import METRIC_NAMES, model_name, reported, set_name, task_name
@@ -45,7 +45,7 @@ def _margins(evidence: Evidence) -> Finding:
         ours, best = scores[0], max(scores[1:], key=lambda score: score.value)
         is_wide, can_be = ours.value - best.value > least, ours.high - best.low > least
         verdicts.append(ours.leads(best) if is_wide else LEVEL if can_be else FAILS)
-        texts.append(f"{metric.upper()}: {said([ours, best])}; margin {ours.value - best.value} points")
+        texts.append(f"{metric.upper()}: {in_words([ours, best])}; margin {ours.value - best.value} points")
     mixer = evidence.score("sudoku", "trm_mlp", "fsr")
     texts += [f"Not among the paper's baselines: {mixer}"] if mixer else []
     return Finding(weakest(verdicts), ". ".join(texts) + ".")
@@ -77,7 +77,7 @@ def _more_steps(evidence: Evidence) -> Finding:
     first, last = (HEADLINE_STEPS if beyond else min(depths)), max(depths)
     before, after = (evidence.score("sudoku", SE_RRM, "fsr", steps=steps) for steps in (first, last))
     assert before is not None and after is not None
-    text = f"FSR after {first} and {last} steps: {said([before, after])}."
+    text = f"FSR after {first} and {last} steps: {in_words([before, after])}."
     if not beyond:
         return Finding(UNTESTED, f"{text} Deeper than in training was not evaluated.")
     return Finding(after.leads(before), text)
@@ -99,25 +99,30 @@ def _every_depth(evidence: Evidence) -> Finding:
 
 
 def _augmentations(evidence: Evidence) -> Finding:
-    texts, verdicts = [], []
+    findings = []
     for task in ("arc_agi_1", "arc_agi_2"):
         scores = evidence.scores(task, ALL, "pass_at_2")
         if len(scores) < 2 or scores[0].variant != SE_RRM:
             continue
         settings = {each.variant: evidence.settings.here[task, each.variant] for each in scores}
         counts = {name: int(cell["arrays"]["num_augmentations"]) for name, cell in settings.items()}
-        text = f"{task_name(task)}: augmentations {_counts(counts)}; pass@2 {said(scores)}"
-        if not _is_least(counts):
-            verdict, text = UNTESTED, f"{text}; {model_name(SE_RRM)} was not given fewer"
+        text = f"{task_name(task)}: augmentations {_counts(counts)}; pass@2 {in_words(scores)}"
+        if counts[SE_RRM] >= min(counts[score.variant] for score in scores[1:]):
+            findings.append(Finding(UNTESTED, f"{text}; {model_name(SE_RRM)} was not given fewer"))
         elif not any(score.value for score in scores):
-            verdict, text = UNTESTED, f"{text}; nothing solved, which compares nothing"
+            findings.append(Finding(UNTESTED, f"{text}; nothing solved, which compares nothing"))
         else:
-            verdict = FAILS if any(each.is_ahead_of(scores[0]) for each in scores[1:]) else HOLDS
-        verdicts.append(verdict)
-        texts.append(text)
-    if not verdicts:
-        return missing("SE-RRM and another model on ARC-AGI")
-    return Finding(weakest(verdicts), ". ".join(texts) + ".")
+            is_behind = any(each.is_ahead_of(scores[0]) for each in scores[1:])
+            findings.append(Finding(FAILS if is_behind else HOLDS, text))
+    return _together(findings, ". ", "SE-RRM and another model on ARC-AGI")
+
+
+def _together(findings: Sequence[Finding], separator: str, what: str) -> Finding:
+    """The finding on a claim of several parts; that `what` is missing where there are no words on any of them."""
+    texts = [each.ours for each in findings if each.ours]
+    if not texts:
+        return missing(what)
+    return Finding(weakest(each.verdict for each in findings), f"{separator.join(texts)}.")
 
 
 def _parameters(evidence: Evidence) -> Finding:
@@ -141,38 +146,35 @@ def _complexity(_: Evidence) -> Finding:
     return Finding(verdict, f"{lacking} {measured}")
 
 
-def _is_least(counts: dict[str, int]) -> bool:
-    return all(counts[SE_RRM] < number for name, number in counts.items() if name != SE_RRM)
-
-
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{model_name(name)} {number:,}" for name, number in counts.items())
 
 
 def _permutation(evidence: Evidence) -> Finding:
-    found = [(run, part) for run in evidence.runs(SE_RRM) if (part := run.equivariance) is not None]
-    if not found:
-        return missing("SE-RRM on permuted puzzles")
-    texts = [f"{task_name(run.task)}: {part.counts} the same" for run, part in found]
-    is_exact = all(part.num_identical == part.num_pairs for _, part in found)
-    return Finding(HOLDS if is_exact else FAILS, "; ".join(texts) + ".")
+    findings = [
+        Finding(
+            HOLDS if part.num_identical == part.num_pairs else FAILS,
+            f"{task_name(run.task)}: {part.counts} the same",
+        )
+        for run in evidence.runs(SE_RRM)
+        if (part := run.equivariance)
+    ]
+    return _together(findings, "; ", "SE-RRM on permuted puzzles")
 
 
 def _configurations(evidence: Evidence) -> Finding:
     """SE-RRM at its worst configuration against TRM at its worst, on Sudoku and on mazes."""
-    texts, verdicts = [], []
+    findings = []
     for task in ("sudoku", "maze"):
         ours, theirs = (evidence.scores(task, variants, "fsr") for variants in CONFIGURATIONS)
         if len(ours) < 2 or len(theirs) < 2:
-            verdicts.append(UNTESTED)
+            findings.append(Finding(UNTESTED, ""))
             continue
         lowest = [min(scores, key=lambda score: score.value) for scores in (ours, theirs)]
-        verdicts.append(lowest[0].leads(lowest[1]))
         counts = f"the lowest of {len(ours)} configurations of SE-RRM and of {len(theirs)} of TRM"
-        texts.append(f"{task_name(task)}, {counts}: {said(lowest)}")
-    if not texts:
-        return missing("several configurations of SE-RRM and of TRM")
-    return Finding(weakest(verdicts), ". ".join(texts) + ".")
+        text = f"{task_name(task)}, {counts}: {in_words(lowest)}"
+        findings.append(Finding(lowest[0].leads(lowest[1]), text))
+    return _together(findings, ". ", "several configurations of SE-RRM and of TRM")
 
 
 def _data_efficient(evidence: Evidence) -> Finding:

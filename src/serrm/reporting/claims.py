@@ -23,8 +23,8 @@ from serrm.reporting.evidence import (
     Finding,
     Score,
     Verdict,
+    in_words,
     missing,
-    said,
     weakest,
 )
 from serrm.reporting.names import METRIC_NAMES, set_name, task_name
@@ -92,28 +92,30 @@ def compare(check: PaperCheck, evidence: Evidence) -> Finding:
     """The verdict of a check's rule wherever the models that it needs were run."""
     places = [(task, of_set) for task in check.tasks for of_set in check.sets or [None]]
     found = [(place, evidence.scores(place[0], check.models, check.metric, place[1])) for place in places]
-    told = [
+    compared = [
         (set_name(of_set) if of_set else task_name(task), scores)
         for (task, of_set), scores in found
         if check.has_enough([score.variant for score in scores])
     ]
-    if not told:
+    if not compared:
         return missing(check.what)
     name = METRIC_NAMES[check.metric] if check.metric == "pass_at_2" else check.metric.upper()
     is_placed = len(places) > 1 or check.sets
-    parts = "; ".join(f"{where}: {said(scores)}" for where, scores in told)
-    texts = [f"{name} on {parts}." if is_placed else f"{name}: {said(told[0][1])}."]
-    empty = [where for where, scores in told if check.needs_solved and not any(each.value for each in scores)]
-    verdicts = [UNTESTED if where in empty else RULES[check.rule](scores) for where, scores in told]
+    parts = "; ".join(f"{where}: {in_words(scores)}" for where, scores in compared)
+    texts = [f"{name} on {parts}." if is_placed else f"{name}: {in_words(compared[0][1])}."]
+    empty = [
+        where for where, scores in compared if check.needs_solved and not any(each.value for each in scores)
+    ]
+    verdicts = [UNTESTED if where in empty else RULES[check.rule](scores) for where, scores in compared]
     if empty:
         texts.append(f"Nothing was solved on {' and '.join(empty)}, which compares nothing.")
-    if len(told) < len(places):
+    if len(compared) < len(places):
         verdicts.append(UNTESTED)
         texts.append("The other set was not run.")
     if beside := [
         score for task in check.tasks for score in evidence.scores(task, check.beside, check.metric)
     ]:
-        texts.append(f"Beside it, not of the paper: {said(beside)}.")
+        texts.append(f"Beside it, not of the paper: {in_words(beside)}.")
     return Finding(weakest(verdicts), " ".join(texts))
 
 

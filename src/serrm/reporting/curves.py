@@ -1,12 +1,10 @@
 """A report's curves and scores as plain data, for `dvc plots` and `dvc metrics`: what moved between two commits."""
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from serrm.files import write_json, write_whole
+from serrm.files import csv_text, write_json, write_whole
 from serrm.reporting.names import METRIC_NAMES, model_name, reported, set_name, task_name
 from serrm.reporting.results import Evaluation, Results, ScoredSet, all_runs
 
@@ -26,11 +24,8 @@ def write_curves(results: Results, folder: Path) -> None:
     depth = [point for run in runs for point in _depth(run, _model(run, several))]
     learning = [point for run in runs for point in _learning(run, _model(run, several))]
     for name, columns, points in (("depth", DEPTH, depth), ("learning", LEARNING, learning)):
-        text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(points)
-        write_whole(folder / f"{name}.csv", text.getvalue())
+        rows = ([point[column] for column in columns] for point in points)
+        write_whole(folder / f"{name}.csv", csv_text(columns, rows))
 
 
 def write_scores(results: Results, path: Path) -> None:

@@ -73,7 +73,7 @@ class Evidence:
 
     @property
     def tasks(self) -> list[str]:
-        """Those that were run."""
+        """The tasks that were run."""
         return list(dict.fromkeys(task for task, _ in self.results))
 
     def score(
@@ -111,6 +111,6 @@ class Evidence:
         return sorted({depth for part in parts if part for depth in part.steps})
 
 
-def said(scores: Iterable[Score]) -> str:
+def in_words(scores: Iterable[Score]) -> str:
     """Scores as a list in words."""
     return "; ".join(map(str, scores))

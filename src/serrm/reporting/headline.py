@@ -1,20 +1,18 @@
 """The scores that one looks at first: table 1 on the terminal, tables 1 and 3 in one table of the README."""
 
-import io
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table as Grid
 
 from serrm.reporting.cells import NOT_RUN, QUOTED, Comparison, Reading, part_of
 from serrm.reporting.files import between_markers
 from serrm.reporting.names import duration, model_name, reported, set_name, task_name
-from serrm.reporting.notes import ARROWS, SIDES, blanks, called, data_notes
+from serrm.reporting.notes import ARROWS, SIDES, blanks, by_name, data_notes
 from serrm.reporting.paper import PaperColumn, load_paper
 from serrm.reporting.results import Evaluation, Results, all_runs, load_language_models, load_results
 from serrm.reporting.tables import Row, build_table
@@ -26,18 +24,10 @@ END: Final = "<!-- serrm headline {}: end -->"
 Cells = Sequence[tuple[str, str, int]]
 
 
-def headline(
-    profile: str,
-    cells: Cells,
-    metrics: Path,
-    places: Sequence[Path],
-    is_terminal: bool = False,
-    width: int = 110,
-) -> str:
-    """Table 1 at 16 steps for the models that a profile ran, and the places where the rest lies.
+def headline_table(profile: str, cells: Cells, metrics: Path) -> tuple[Grid, list[str]]:
+    """Table 1 at 16 steps for the models that a profile ran, and where their puzzles come from.
 
-    Plain text unless `is_terminal`, which adds the terminal's colours. ValueError if a metric file of the profile's
-    cells is missing or malformed.
+    ValueError if a metric file of the profile's cells is missing or malformed.
     """
     results = load_results(cells, metrics) | load_language_models(metrics)
     table = build_table("1", load_paper().score_tables["1"], results)
@@ -48,16 +38,8 @@ def headline(
     for row in table.models:
         if any(cell.ours.words != NOT_RUN for cell in row.cells):
             _add_model(grid, row, [column.group for column in table.columns])
-    text = io.StringIO()
-    console = Console(
-        file=text, width=width, highlight=False, force_terminal=is_terminal, no_color=not is_terminal
-    )
-    console.print(grid)
-    for note in data_notes(called({key: seeds for key, seeds in results.items() if key[0] == "sudoku"})):
-        console.print(f"  {note.text}", markup=False, soft_wrap=True)
-    for place in places:
-        console.print(f"  {place}", markup=False, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+    sudoku = {key: seeds for key, seeds in results.items() if key[0] == "sudoku"}
+    return grid, [note.text for note in data_notes(by_name(sudoku))]
 
 
 def _add_model(grid: Grid, row: Row, groups: Sequence[str]) -> None:
@@ -81,22 +63,20 @@ def replace_table(page: str, profile: str, cells: Cells, metrics: Path, target: 
 def page_table(profile: str, cells: Cells, results: Results, target: str) -> str:
     """Our score and the paper's of all that its tables 1 and 3 give first and the profile ran: a line a test set."""
     first, variants = cells[0][0], list(dict.fromkeys(variant for _, variant, _ in cells))
-    names = [f"**{escape_markdown(model_name(variant))}**" for variant in variants]
-    header = ["", *(text for name in names for text in (name, "paper"))]
-    lines = [header, ["---"] * len(header)]
+    rows = [("", [(f"**{escape_markdown(model_name(variant))}**", "paper") for variant in variants])]
     for number in TABLES:
         paper = load_paper().score_tables[number]
-        rows = {row.variant: row for row in build_table(number, paper, results).models}
+        models = {row.variant: row for row in build_table(number, paper, results).models}
         for place, column in enumerate(paper.columns.values()):
             if column.metric == reported(column.task).headline and (runs := _runs_of(column, results)):
-                compared = [rows[variant].cells[place] for variant in variants]
-                scores = [text for cell in compared for text in _both(cell)]
-                lines.append([_heading(column, runs, compared), *scores])
+                compared = [models[variant].cells[place] for variant in variants]
+                rows.append((_heading(column, runs, compared), [_both(cell) for cell in compared]))
     trained = [results[first, variant] for variant in variants]
-    sizes = [f"{runs[0].model_info.parameters:,}" for runs in trained]
-    seconds = [duration(round(fmean(run.training.seconds for run in runs), 1)) for runs in trained]
-    lines.append([f"parameters ({task_name(first)})", *(text for size in sizes for text in (size, ""))])
-    lines.append([f"trained for ({task_name(first)})", *(text for time in seconds for text in (time, ""))])
+    sizes = [(f"{runs[0].model_info.parameters:,}", "") for runs in trained]
+    times = [(duration(round(fmean(run.training.seconds for run in runs), 1)), "") for runs in trained]
+    rows += [(f"parameters ({task_name(first)})", sizes), (f"trained for ({task_name(first)})", times)]
+    lines = [markdown_line([label, *chain.from_iterable(pairs)]) for label, pairs in rows]
+    lines.insert(1, markdown_line(["---"] * (1 + 2 * len(variants))))
     sources = dict.fromkeys((task_name(run.task), run.data.source) for run in all_runs(results))
     puzzles = escape_markdown(" ".join(f"{task}: {source}." for task, source in sources))
     caption = (
@@ -104,12 +84,12 @@ def page_table(profile: str, cells: Cells, results: Results, target: str) -> str
         f"supervision steps. {SIDES} {QUOTED}: quoted by the paper, not run there. Our puzzles: {puzzles} "
         f"Profile `{profile}`, written by `serrm headline --profile {profile} --write {target}`."
     )
-    return "\n".join([*map(markdown_line, lines), "", caption])
+    return "\n".join([*lines, "", caption])
 
 
 def _both(cell: Comparison) -> tuple[str, str]:
     """Our score and the paper's."""
-    paper = escape_markdown(str(cell.paper)) + QUOTED * cell.paper.is_quoted
+    paper = escape_markdown(str(cell.paper)) + QUOTED * (QUOTED in cell.paper.marks)
     return escape_markdown(_ours(cell)), paper
 
 

@@ -1,16 +1,17 @@
 """The lines beneath a table: the paper's footnotes, our remarks on them, what ours were measured on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from serrm.reporting.cells import QUOTED, Comparison, part_of
 from serrm.reporting.names import duration, model_name, set_name, task_name
-from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable, ThirdParty, load_paper
+from serrm.reporting.paper import PaperColumn, ScoreTable, load_paper
 from serrm.reporting.results import Evaluation, RefusedSet, Results
 
 ARROWS = {"": "", "above": "↑", "below": "↓"}
 OWN_PAPERS = "HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871"
+Runs = dict[str, list[Evaluation]]  # by what notes call them
 SIDES = f"{ARROWS['above']} {ARROWS['below']}: our interval lies wholly above or below the paper's."
 
 
@@ -26,29 +27,32 @@ class Note:
     about_runs: bool = False
 
 
-def notes_of(
-    paper: ScoreTable, rows: Sequence[PaperRow], comparisons: Sequence[Comparison], results: Results
-) -> tuple[Note, ...]:
-    """All notes of a table that shows these rows of the paper, as far as its cells call for them."""
-    runs, marks = _runs(paper, rows, results), paper.marks_of(rows)
-    asked = {name: seeds for name, seeds in runs.items() if seeds[0].is_language_model}
+def notes_of(paper: ScoreTable, cells: Sequence[Comparison], results: Results) -> tuple[Note, ...]:
+    """All notes of a table of the paper's with the rows that are shown, as far as its cells call for them."""
+    runs = _runs(paper, results)
+    others = {name: seeds for name, seeds in runs.items() if seeds[0].is_language_model}
     return (
-        *(Note(text, mark) for mark, text in (paper.footnotes | paper.remarks).items() if mark in marks),
-        *_legend(paper, rows, comparisons),
+        *(
+            Note(text, mark)
+            for mark, text in (paper.footnotes | paper.remarks).items()
+            if mark in paper.marks
+        ),
+        *_legend(paper, cells),
         *_sizes(paper),
         *_other_sizes(paper, runs),
         *_blanks(paper, runs),
         *_refusals(runs, {column.set for column in paper.columns.values()}),
-        *(Note(f"{who}: {said}") for said, who in _grouped(_own_notes(asked))),
+        *(Note(f"{who}: {said}") for said, who in _grouped(_own_notes(others))),
         *data_notes(runs),
-        *run_notes({name: seeds for name, seeds in runs.items() if name not in asked}),
+        *run_notes({name: seeds for name, seeds in runs.items() if name not in others}),
     )
 
 
-def run_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
+def run_notes(runs: Runs) -> tuple[Note, ...]:
     """What the evaluations of each model, by what it is called, were trained and measured on."""
-    each = [(name, run) for name, seeds in runs.items() for run in seeds]
-    recipes = [(" ".join(map(_sentence, run.deviations)), name) for name, run in each if run.deviations]
+    recipes = [
+        (" ".join(map(_sentence, run.deviations)), name) for name, run in _each(runs) if run.deviations
+    ]
     texts = (
         *(_model(name, seeds) for name, seeds in runs.items()),
         *(f"Differs from the paper's recipe ({who}): {said}" for said, who in _grouped(recipes)),
@@ -57,22 +61,24 @@ def run_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
     return tuple(Note(text, about_runs=True) for text in texts)
 
 
-def data_notes(runs: dict[str, list[Evaluation]]) -> tuple[Note, ...]:
+def data_notes(runs: Runs) -> tuple[Note, ...]:
     """Where the puzzles of each model come from, trained on and scored: beneath every table of scores."""
     data = [
         (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name)
-        for name, seeds in runs.items()
-        for run in seeds
+        for name, run in _each(runs)
         if not run.is_language_model
     ]
     return tuple(Note(f"Data ({who}): {source}") for source, who in _grouped(data))
 
 
-def called(results: Results) -> dict[str, list[Evaluation]]:
-    """All evaluations by what notes on all of them call them."""
-    has_one_task = len({task for task, _ in results}) == 1
+def by_name(results: Results) -> Runs:
+    """All evaluations by the name of their model, with that of the task where there are several."""
+    return _named(results, {task for task, _ in results}, model_name)
+
+
+def _named(results: Results, tasks: set[str], name: Callable[[str], str]) -> Runs:
     return {
-        model_name(variant) + ("" if has_one_task else f" on {task_name(task)}"): seeds
+        name(variant) + (f" on {task_name(task)}" if len(tasks) > 1 else ""): seeds
         for (task, variant), seeds in results.items()
     }
 
@@ -85,46 +91,34 @@ def blanks(column: PaperColumn, runs: Iterable[Evaluation]) -> str:
     return f"{' or '.join(dict.fromkeys(numbers))} blanks{paper}" if numbers else ""
 
 
-def _runs(paper: ScoreTable, rows: Sequence[PaperRow], results: Results) -> dict[str, list[Evaluation]]:
-    """The evaluations that the table shows, by what the notes call them.
-
-    That is the row's name, or the variant's where rows share a name, with the task where there are several.
-    """
-    shown = {(column.task, row.variant_of(key)) for row in rows for key, column in paper.columns.items()}
-    printed = [row.name for row in rows]
-    names = {row.variant: row.name for row in rows if printed.count(row.name) == 1}
-    has_one_task = len({task for task, _ in shown}) == 1
-    return {
-        names.get(variant, variant) + ("" if has_one_task else f" on {task_name(task)}"): seeds
-        for (task, variant), seeds in results.items()
-        if (task, variant) in shown
-    }
+def _runs(paper: ScoreTable, results: Results) -> Runs:
+    """The evaluations that the table shows, by the name of their row, or of the variant where rows share a name."""
+    shown = {(column.task, variant) for column, variant in paper.places}
+    printed = [row.name for row in paper.rows]
+    names = {row.variant: row.name for row in paper.rows if printed.count(row.name) == 1}
+    ours = {key: seeds for key, seeds in results.items() if key in shown}
+    return _named(ours, {task for task, _ in shown}, lambda variant: names.get(variant, variant))
 
 
-def _legend(paper: ScoreTable, rows: Sequence[PaperRow], comparisons: Sequence[Comparison]) -> Iterable[Note]:
-    if any(cell.paper.is_quoted for cell in comparisons):
+def _legend(paper: ScoreTable, cells: Sequence[Comparison]) -> Iterable[Note]:
+    if any(QUOTED in cell.paper.marks for cell in cells):
         yield Note(f"Quoted by the paper from the model's own paper, not run there ({OWN_PAPERS}).", QUOTED)
-    if any(cell.ours.value is not None for cell in comparisons):
+    if any(cell.ours.value is not None for cell in cells):
         has_gpa = any(column.metric == "gpa" for column in paper.columns.values())
-        cells = ", which for GPA counts blank cells" if has_gpa else ""
-        yield Note(f"Ours: percent with its 95% Wilson interval{cells}; n is the number of puzzles.")
-    if any(cell.ours.sd is not None for cell in comparisons):
+        counted = ", which for GPA counts blank cells" if has_gpa else ""
+        yield Note(f"Ours: percent with its 95% Wilson interval{counted}; n is the number of puzzles.")
+    if any(cell.ours.sd is not None for cell in cells):
         yield Note(
             "Several seeds: mean ± standard deviation; the interval spans those of all seeds from end to end."
         )
-    if any(cell.side for cell in comparisons):
+    if any(cell.side for cell in cells):
         yield Note(SIDES)
-    if any(cell.paper.is_bold for cell in comparisons):
+    if any(cell.paper.is_bold for cell in cells):
         yield Note("Bold: the best recurrent model, as the paper marks it.")
-    if others := _third_parties(paper, rows):
+    if others := [each for column, variant in paper.places if (each := load_paper().others(variant, column))]:
         places = _join(place for each in others for place in each.found_at)
         text = "Others: what third parties report who trained the model themselves, lowest to highest"
         yield Note(f"{text} (some of it at {places})." if places else f"{text}.")
-
-
-def _third_parties(paper: ScoreTable, rows: Sequence[PaperRow]) -> list[ThirdParty]:
-    cells = ((row.variant_of(key), column) for row in rows for key, column in paper.columns.items())
-    return [each for cell in cells if (each := load_paper().others(*cell))]
 
 
 def _sizes(paper: ScoreTable) -> Iterable[Note]:
@@ -144,33 +138,31 @@ def _sizes(paper: ScoreTable) -> Iterable[Note]:
         yield Note(f"Puzzles in the paper: {_join(sizes)}.")
 
 
-def _other_sizes(paper: ScoreTable, runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+def _other_sizes(paper: ScoreTable, runs: Runs) -> Iterable[Note]:
     """Where a column shows a set of another size than the paper's."""
     said = [
         f"{task_name(column.task)}: {set_name(name)} here, {set_name(column.set)} in the paper."
         for column in paper.columns.values()
-        for seeds in runs.values()
-        for run in seeds
+        for _, run in _each(runs)
         for name, part in [part_of(run, column)]
         if run.task == column.task and part is not None and name != column.set
     ]
     return (Note(text) for text in dict.fromkeys(said))
 
 
-def _blanks(paper: ScoreTable, runs: dict[str, list[Evaluation]]) -> Iterable[Note]:
+def _blanks(paper: ScoreTable, runs: Runs) -> Iterable[Note]:
     """How many blanks the Sudoku puzzles of each size have, which tells how hard they are."""
     columns = {column.set: column for column in reversed(paper.columns.values())}
-    every = [run for seeds in runs.values() for run in seeds]
-    said = [f"{set_name(name)} {text}" for name, column in columns.items() if (text := blanks(column, every))]
+    ours = [run for _, run in _each(runs)]
+    said = [f"{set_name(name)} {text}" for name, column in columns.items() if (text := blanks(column, ours))]
     if said:
         yield Note(f"Sudoku puzzles, on average: {', '.join(reversed(said))}.")
 
 
-def _refusals(runs: dict[str, list[Evaluation]], sets: set[str]) -> Iterable[Note]:
+def _refusals(runs: Runs, sets: set[str]) -> Iterable[Note]:
     refused = [
         (part.reason, f"{name} on {set_name(of_set)}")
-        for name, seeds in runs.items()
-        for run in seeds
+        for name, run in _each(runs)
         for of_set, part in run.sets.items()
         if of_set in sets and isinstance(part, RefusedSet)
     ]
@@ -190,8 +182,13 @@ def _model(name: str, seeds: Sequence[Evaluation]) -> str:
     )
 
 
-def _own_notes(runs: dict[str, list[Evaluation]]) -> list[tuple[str, str]]:
-    return [(note, name) for name, seeds in runs.items() for run in seeds for note in run.notes]
+def _own_notes(runs: Runs) -> list[tuple[str, str]]:
+    return [(note, name) for name, run in _each(runs) for note in run.notes]
+
+
+def _each(runs: Runs) -> list[tuple[str, Evaluation]]:
+    """Every evaluation with its name."""
+    return [(name, run) for name, seeds in runs.items() for run in seeds]
 
 
 def _grouped(pairs: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:

@@ -14,27 +14,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from serrm.reporting.cells import Reading
 from serrm.reporting.claims import tally
 from serrm.reporting.examples import Shown
+from serrm.reporting.figures import FIGURES
 from serrm.reporting.inline import inline_svg
 from serrm.reporting.names import METRIC_NAMES, TASKS, duration, model_name, reported, set_name, task_name
-from serrm.reporting.notes import ARROWS, called, data_notes, run_notes
+from serrm.reporting.notes import ARROWS, by_name, data_notes, run_notes
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import Report
 from serrm.reporting.results import all_runs
 
 TEMPLATE: Final = "report.html.j2"
-# What each figure shows, for those who cannot see it; the numbers are in the table or the runs that it names.
-FIGURES: Final = {
-    "depth": "Fully solved rate on 9×9 Sudoku against the number of supervision steps, ours with 95% intervals and "
-    "the paper's; the numbers are those of table 2",
-    "sizes": "Fully solved rate and grid-point accuracy by size of the Sudoku grid, ours and the paper's; the numbers "
-    "are those of table 1",
-    "learning_curves": "Scores against samples processed for each task and model, ours with 95% intervals",
-    "compute": "Scores against puzzle-steps of training and against mean supervision steps at inference",
-    "throughput": "Puzzle-steps a second in training, by model; the numbers are in the table of runs",
-    "architecture": "Architecture of each model that was run, with the shapes, layers and cycles of its settings",
-    "equivariance": "Puzzles and the same with permuted symbols, with each model's predictions for both",
-    "recoloured": "An ARC-AGI task and the same in permuted colours, with each model's answers to both",
-}
 
 
 def render_page(
@@ -49,13 +37,13 @@ def render_page(
             (name, [*part]) for name, part in groupby(columns, lambda each: each.group)
         ],
     }
-    runs, every, paper = all_runs(report.results), called(report.results), load_paper()
+    runs, every, paper = all_runs(report.results), by_name(report.results), load_paper()
     return page.get_template(TEMPLATE).render(
         report=report,
         examples=examples,
         provenance=provenance,
         figures={
-            name: inline_svg(svg, f"f{number}", FIGURES[name])
+            name: inline_svg(svg, f"f{number}", FIGURES[name].shows)
             for number, (name, svg) in enumerate(figures.items())
         },
         own=[report.tables[task] for task in dict.fromkeys(run.task for run in runs) if task not in TASKS],
@@ -86,9 +74,9 @@ class Summary:
 
 def _summary(report: Report, task: str) -> Summary:
     record = reported(task)
-    table, told = report.tables[record.table], {set_name(record.set), record.name}
-    headings = [bool(told & {each.group, each.name}) and each.name != "GPA" for each in table.columns]
-    place = headings.index(True) if any(headings) else 0
+    table, first = report.tables[record.table], (task, record.set, record.headline)
+    headings = [(each.task, each.set, each.metric) for each in table.columns]
+    place = headings.index(first) if first in headings else 0
     variants = [variant for of, variant in report.results if of == task]
     rows = [
         row for row in table.models if row.variant in variants and row.cells[place].ours.value is not None

@@ -1,7 +1,7 @@
 """The paper's printed tables as typed data: paper.yaml behind frozen models (tables 1 to 3 and A2 to A7)."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -101,22 +101,16 @@ class ScoreTable(_Frozen):
     footnotes: dict[str, str] = {}
     remarks: dict[str, str] = {}
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> "ScoreTable":
-        if unknown := {name for row in self.rows for name in row.cells} - set(self.columns):
-            raise ValueError(f"cells of unknown columns {sorted(unknown)}")
-        if uneven := [row.name for row in self.rows if len(row.attributes) != len(self.attributes)]:
-            raise ValueError(f"rows {uneven} need {len(self.attributes)} attributes")
-        if (used := self.marks_of(self.rows)) != {*self.footnotes, *self.remarks}:
-            raise ValueError(f"marks {sorted(used)} but notes {sorted({*self.footnotes, *self.remarks})}")
-        return self
+    @property
+    def marks(self) -> set[str]:
+        """The marks that stand in the headings and in the rows."""
+        cells = [cell for row in self.rows for cell in row.cells.values()]
+        return {mark for part in (*self.columns.values(), *self.rows, *cells) for mark in part.marks}
 
-    def marks_of(self, rows: Iterable[PaperRow]) -> set[str]:
-        """The marks that stand in the headings and in these rows."""
-        parts: list[_Marked] = [*self.columns.values()]
-        for row in rows:
-            parts += [row, *row.cells.values()]
-        return {mark for part in parts for mark in part.marks}
+    @property
+    def places(self) -> list[tuple[PaperColumn, str | None]]:
+        """The column of every cell, and the variant whose score stands there."""
+        return [(column, row.variant_of(key)) for row in self.rows for key, column in self.columns.items()]
 
 
 class HyperparameterRow(_Frozen):
@@ -133,12 +127,6 @@ class HyperparameterTable(_Frozen):
     title: str
     columns: dict[str, str]
     rows: dict[str, HyperparameterRow]
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> "HyperparameterTable":
-        if uneven := [key for key, row in self.rows.items() if len(row.cells) != len(self.columns)]:
-            raise ValueError(f"rows {uneven} need {len(self.columns)} cells")
-        return self
 
 
 class ThirdParty(_Frozen):

@@ -8,13 +8,14 @@ interval over puzzles is (over puzzles, for the cells of one are right or wrong 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 from serrm.reporting.files import read_parsed
-from serrm.reporting.results import Evaluation, ScoredSet, read_evaluation
+from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.reporting.training_log import read_training_log
 from serrm.reporting.writers import markdown_line
 from serrm.scoring.intervals import wilson
@@ -22,8 +23,11 @@ from serrm.scoring.intervals import wilson
 Kind = Literal["count", "samples", "loss", "fsr", "gpa"]
 Key = tuple[str, Kind, str]  # cell, kind, name of the value
 Cells = dict[str, dict[Kind, dict[str, float]]]
-FEW_PUZZLES: Final = 10  # below, one puzzle moves FSR by more than a tolerance that would notice anything
-SOLVED: Final = ("fsr", "valid", "valid_shortest", "pass_at_1", "pass_at_2")
+# Kind, names, and the least number of puzzles in a set: one of fewer alone would move FSR by more than is allowed.
+RATES: Final[tuple[tuple[Kind, tuple[str, ...], int], ...]] = (
+    ("fsr", ("fsr", "valid", "valid_shortest", "pass_at_1", "pass_at_2"), 10),
+    ("gpa", ("gpa",), 1),
+)
 SAME: Final = 1e-9  # relative; what is closer has not moved
 HEADER: Final = ("cell", "kind", "value", "expected", "measured", "moved by", "allowed", "")
 
@@ -55,21 +59,14 @@ class Expectations(BaseModel):
     cells: Cells = {}
 
 
-@dataclass(frozen=True)
-class Measured:
-    """All values of a profile, and those of them that are scores at the level of guessing."""
+class Value(NamedTuple):
+    """A value that was measured, and whether it is a score at the level of guessing."""
 
-    values: dict[Key, float]
-    guesses: frozenset[Key] = frozenset()
+    value: float
+    is_guess: bool = False
 
-    def worth_expecting(self) -> Cells:
-        """The values without those at the level of guessing."""
-        cells: Cells = {}
-        for (cell, kind, name), value in self.values.items():
-            kinds = cells.setdefault(cell, {each: {} for each in DEFAULTS})
-            if (cell, kind, name) not in self.guesses:
-                kinds[kind][name] = value
-        return cells
+
+Measured = dict[Key, Value]  # all values of a profile
 
 
 @dataclass(frozen=True)
@@ -100,11 +97,21 @@ def measure(metrics: Path, logs: Path) -> Measured:
     if not paths:
         raise ValueError(f"{metrics}: no metric files; has the profile been run?")
     runs = [run for path in paths if not (run := read_evaluation(path)).is_language_model]
-    found = [(run.name, *each) for run in runs for each in _values(run, logs / f"{run.name}.csv")]
-    return Measured(
-        {(cell, kind, name): float(value) for cell, kind, name, value, _ in found},
-        frozenset((cell, kind, name) for cell, kind, name, _, is_guess in found if is_guess),
-    )
+    return {
+        (run.name, kind, name): Value(float(value), is_guess)
+        for run in runs
+        for kind, name, value, is_guess in _values(run, logs / f"{run.name}.csv")
+    }
+
+
+def worth_expecting(measured: Measured) -> Cells:
+    """The values without those at the level of guessing."""
+    cells: Cells = {}
+    for (cell, kind, name), (value, is_guess) in measured.items():
+        kinds = cells.setdefault(cell, {each: {} for each in DEFAULTS})
+        if not is_guess:
+            kinds[kind][name] = value
+    return cells
 
 
 def compare(expectations: Expectations, measured: Measured) -> list[Change]:
@@ -116,13 +123,13 @@ def compare(expectations: Expectations, measured: Measured) -> list[Change]:
         for name, value in named.items()
     }
     changes = []
-    for key in expected | measured.values:
-        old, new, tolerance = expected.get(key), measured.values.get(key), expectations.tolerances[key[1]]
-        if old is None and key not in measured.guesses:
+    for key in expected | measured:
+        old, (new, is_guess) = expected.get(key), measured.get(key, (None, False))
+        if old is None and not is_guess:
             changes.append(Change(key, old, new))
         elif old is not None and (new is None or not abs(new - old) <= SAME * abs(old)):
-            allowed = max(tolerance.absolute, tolerance.relative * abs(old))
-            changes.append(Change(key, old, new, allowed))
+            tolerance = expectations.tolerances[key[1]]
+            changes.append(Change(key, old, new, max(tolerance.absolute, tolerance.relative * abs(old))))
     return changes
 
 
@@ -157,22 +164,11 @@ def _values(run: Evaluation, log: Path) -> Iterator[tuple[Kind, str, float, bool
     }
     yield from (("count", name, count, False) for name, count in counts.items())
     yield "samples", "training samples", run.training.samples, False
-    yield from (
-        ("loss", f"step {record['step']}", record["loss"], False) for record in read_training_log(log)
-    )
-    for name, part in scored.items():
-        if part.num_puzzles >= FEW_PUZZLES:
-            yield from (
-                ("fsr", f"{name} {told}", value, guess) for told, value, guess in _rates(part, SOLVED)
-            )
-    for name, part in scored.items():
-        yield from (("gpa", f"{name} {told}", value, guess) for told, value, guess in _rates(part, ("gpa",)))
-
-
-def _rates(part: ScoredSet, rates: Sequence[str]) -> Iterator[tuple[str, float, bool]]:
-    """Name and value of each score, and whether guessing might reach it; a whole puzzle is never guessed."""
-    for steps, scores in part.steps.items():
-        for rate in rates:
-            if rate in scores:
+    for record in read_training_log(log):
+        yield "loss", f"step {record['step']}", record["loss"], False
+    for (kind, rates, least), (name, part) in product(RATES, scored.items()):
+        for (steps, scores), rate in product(part.steps.items(), rates):
+            if rate in scores and part.num_puzzles >= least:
                 low, _ = wilson(scores[rate] * part.num_puzzles, part.num_puzzles)
-                yield f"{rate} after {steps}", scores[rate], low <= scores.get(f"{rate}_guess", 0.0)
+                is_guess = low <= scores.get(f"{rate}_guess", 0.0)  # a whole puzzle is never guessed
+                yield kind, f"{name} {rate} after {steps}", scores[rate], is_guess

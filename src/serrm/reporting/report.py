@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from serrm.reporting.claims import Claim, check_claims, claims_table
 from serrm.reporting.evidence import Evidence
-from serrm.reporting.notes import called, data_notes
+from serrm.reporting.notes import by_name, data_notes
 from serrm.reporting.paper import load_paper
 from serrm.reporting.results import Results, all_runs
 from serrm.reporting.settings import CellSettings, hyperparameter_table
@@ -31,22 +31,22 @@ class Report:
 
 
 def build_report(
-    profile: str, results: Results, settings: CellSettings, asked: Results | None = None
+    profile: str, results: Results, settings: CellSettings, language_models: Results | None = None
 ) -> Report:
     """Judge the claims and build the tables: the paper's, their extensions, the claims and the runs.
 
-    Language models, `asked`, are rows of table 1 alone, and the claims know them. A table of which nothing was run is
-    there as well and says so: which tables there are is the same in every profile, but for tasks of one's own.
+    Language models are rows of table 1 alone, and the claims know them. A table of which nothing was run is there
+    as well and says so: which tables there are is the same in every profile, but for tasks of one's own.
     """
-    paper, claims = load_paper(), check_claims(Evidence(results | (asked or {}), settings))
+    paper, claims = load_paper(), check_claims(Evidence(results | (language_models or {}), settings))
     own = dict(own_tables(results))
     tables = [
-        build_table(number, table, results | (asked or {}) if number == "1" else results)
+        build_table(number, table, results | (language_models or {}) if number == "1" else results)
         for number, table in (paper.score_tables | paper.extension_tables | own).items()
     ]
     tables += [
         hyperparameter_table(number, profile, table, settings, results)
         for number, table in paper.hyperparameter_tables.items()
     ]
-    tables += [*word_tables(results), claims_table(claims, data_notes(called(results)))]
+    tables += [*word_tables(results), claims_table(claims, data_notes(by_name(results)))]
     return Report(profile, results, settings, claims, {table.number: table for table in tables})

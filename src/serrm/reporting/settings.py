@@ -37,19 +37,16 @@ POSITIONS: Final = {
 SCHEDULES: Final = {"constant": "Warmup + Constant-LR", "cosine": "Warmup + Cosine-Decay"}
 
 
-def _of_model(key: str, form: str = "") -> Callable[[Settings], str]:
-    """A setting of the model; some families do not have it."""
-    return lambda cell: format(cell["model"][key], form) if key in cell["model"] else DASH
+def _at(*path: str, form: str = "") -> Callable[[Settings], str]:
+    """A setting by its sections and key; a dash where this kind of model has none."""
 
+    def read(cell: Settings) -> str:
+        value: Any = cell
+        for key in path:
+            value = None if value is None else value.get(key)
+        return DASH if value is None else format(value, form)
 
-def _of_training(key: str, form: str = "") -> Callable[[Settings], str]:
-    return lambda cell: format(cell["train"][key], form)
-
-
-def _of_task_types(key: str) -> Callable[[Settings], str]:
-    return lambda cell: (
-        DASH if cell["train"]["task_types"] is None else f"{cell['train']['task_types'][key]:g}"
-    )
+    return read
 
 
 def _halting(cell: Settings) -> str:
@@ -89,41 +86,41 @@ def _hints(cell: Settings) -> str:
 
 # What the paper prints, by its keys in paper.yaml, and what it does not, with names of our own.
 VALUES: Final[dict[str, tuple[str, Callable[[Settings], str]]]] = {
-    "supervision_steps": ("", _of_training("max_supervision_steps")),
+    "supervision_steps": ("", _at("train", "max_supervision_steps")),
     "halting": ("", _halting),
     "cycles": ("", lambda cell: f"H={cell['model']['h_cycles']}, L={cell['model']['l_cycles']}"),
-    "batch_size": ("", _of_training("batch_size")),
+    "batch_size": ("", _at("train", "batch_size")),
     "num_epochs": ("", _length),
-    "lr": ("", _of_training("learning_rate", "g")),
-    "weight_decay": ("", _of_training("weight_decay", "g")),
+    "lr": ("", _at("train", "learning_rate", form="g")),
+    "weight_decay": ("", _at("train", "weight_decay", form="g")),
     "schedule": ("", lambda cell: SCHEDULES.get(cell["train"]["schedule"], cell["train"]["schedule"])),
-    "task_type_lr": ("Learning rate for puzzle embeddings", _of_task_types("learning_rate")),
-    "task_type_weight_decay": ("Weight decay for puzzle embeddings", _of_task_types("weight_decay")),
-    "hidden_size": ("", _of_model("width")),
+    "task_type_lr": (
+        "Learning rate for puzzle embeddings",
+        _at("train", "task_types", "learning_rate", form="g"),
+    ),
+    "task_type_weight_decay": (
+        "Weight decay for puzzle embeddings",
+        _at("train", "task_types", "weight_decay", form="g"),
+    ),
+    "hidden_size": ("", _at("model", "width")),
     "layers": ("", _layers),
     "positions": ("", lambda cell: POSITIONS.get(cell["model"]["positions"], cell["model"]["positions"])),
-    "standard_length": (
-        "Positions without scaled scores",
-        lambda cell: str(cell["model"].get("standard_length") or DASH),
-    ),
+    "standard_length": ("Positions without scaled scores", _at("model", "standard_length")),
     "heads": ("Attention heads", _heads),
-    "symbols": ("Symbol embeddings", _of_model("symbols")),
-    "planes": ("Symbol planes", _of_model("planes")),
-    "task_types": ("Task-type embeddings", _of_model("task_types")),
-    "registers": ("Register positions", _of_model("registers")),
-    "prefix": ("Prefix positions", _of_model("prefix")),
-    "mixer": ("Mixing of positions", _of_model("mixer")),
-    "dropout": ("Attention dropout", _of_model("attention_dropout", "g")),
-    "augmentations": (
-        "Augmentations of a training puzzle",
-        lambda cell: f"{cell['arrays']['num_augmentations']:,}",
-    ),
-    "warmup": ("Warm-up steps", _of_training("warmup_steps", ",")),
-    "optimizer": ("Optimiser", _of_training("optimizer")),
+    "symbols": ("Symbol embeddings", _at("model", "symbols")),
+    "planes": ("Symbol planes", _at("model", "planes")),
+    "task_types": ("Task-type embeddings", _at("model", "task_types")),
+    "registers": ("Register positions", _at("model", "registers")),
+    "prefix": ("Prefix positions", _at("model", "prefix")),
+    "mixer": ("Mixing of positions", _at("model", "mixer")),
+    "dropout": ("Attention dropout", _at("model", "attention_dropout", form="g")),
+    "augmentations": ("Augmentations of a training puzzle", _at("arrays", "num_augmentations", form=",")),
+    "warmup": ("Warm-up steps", _at("train", "warmup_steps", form=",")),
+    "optimizer": ("Optimiser", _at("train", "optimizer")),
     "betas": ("Betas", lambda cell: ", ".join(f"{beta:g}" for beta in cell["train"]["betas"])),
-    "ema": ("Weight average (EMA)", _of_training("ema", "g")),
+    "ema": ("Weight average (EMA)", _at("train", "ema", form="g")),
     "hints": ("Hints in the first questions", _hints),
-    "precision": ("Arithmetic", _of_training("precision")),
+    "precision": ("Arithmetic", _at("train", "precision")),
 }
 
 

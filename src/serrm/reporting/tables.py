@@ -16,15 +16,6 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Column:
-    """The heading of a column of scores: a name within a group, with the marks of its notes."""
-
-    group: str
-    name: str
-    marks: Words = ()
-
-
-@dataclass(frozen=True)
 class Row:
     """A model: its name, its attributes, and a comparison for each column of scores."""
 
@@ -54,7 +45,7 @@ class Table:
     rows: tuple[Row | Words, ...]
     notes: tuple[Note, ...] = ()
     was_run: bool = True
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PaperColumn, ...] = ()
 
     @property
     def models(self) -> list[Row]:
@@ -91,12 +82,17 @@ def build_table(number: str, paper: ScoreTable, results: Results) -> Table:
     The paper's rows come first, "not run" where we did not run them; then, if the table takes others, every
     other variant that has a result for one of the table's tasks.
     """
-    paper_rows = [row for row in paper.rows if not row.optional or _has_result(row, paper, results)]
+    shown = [row for row in paper.rows if not row.optional or any(_ours(row, paper, results))]
     if paper.takes_other_variants:
-        paper_rows += [PaperRow(name=name, variant=name, cells={}) for name in _others(paper, results)]
+        tasks = {column.task for column in paper.columns.values()}
+        known = {variant for _, variant in paper.places}
+        # dict keeps the order of the profile's cells and each name once.
+        others = dict.fromkeys(name for task, name in results if task in tasks and name not in known)
+        shown += [PaperRow(name=name, variant=name, cells={}) for name in others]
+    paper = paper.model_copy(update={"rows": tuple(shown)})
     rows = tuple(
         Row(row.name, row.variant, row.attributes, row.marks, tuple(_cells(row, paper, results)))
-        for row in paper_rows
+        for row in shown
     )
     cells = [cell for row in rows for cell in row.cells]
     return Table(
@@ -105,9 +101,9 @@ def build_table(number: str, paper: ScoreTable, results: Results) -> Table:
         paper.caption,
         ("Model", *paper.attributes, ""),
         rows,
-        notes_of(paper, paper_rows, cells, results),
+        notes_of(paper, cells, results),
         any(cell.ours.words != NOT_RUN for cell in cells),
-        tuple(Column(column.group, column.name, column.marks) for column in paper.columns.values()),
+        tuple(paper.columns.values()),
     )
 
 
@@ -132,23 +128,14 @@ def own_tables(results: Results) -> Iterable[tuple[str, ScoreTable]]:
 
 
 def _cells(row: PaperRow, paper: ScoreTable, results: Results) -> Iterable[Comparison]:
-    for key, column in paper.columns.items():
-        ours = our_reading(_evaluations(row, key, column, results), column)
+    for (key, column), evaluations in zip(paper.columns.items(), _ours(row, paper, results), strict=True):
         others = load_paper().others(row.variant_of(key), column)
-        yield Comparison(ours, paper_reading(row.cells.get(key), column), others_reading(others))
+        theirs = paper_reading(row.cells.get(key), column)
+        yield Comparison(our_reading(evaluations, column), theirs, others_reading(others))
 
 
-def _evaluations(row: PaperRow, key: str, column: PaperColumn, results: Results) -> list[Evaluation]:
-    variant = row.variant_of(key)
-    return [] if variant is None else results.get((column.task, variant), [])
-
-
-def _has_result(row: PaperRow, paper: ScoreTable, results: Results) -> bool:
-    return any(_evaluations(row, key, column, results) for key, column in paper.columns.items())
-
-
-def _others(paper: ScoreTable, results: Results) -> Iterable[str]:
-    tasks = {column.task for column in paper.columns.values()}
-    known = {row.variant_of(key) for row in paper.rows for key in paper.columns}
-    # dict keeps the order of the profile's cells and each name once.
-    return dict.fromkeys(name for task, name in results if task in tasks and name not in known)
+def _ours(row: PaperRow, paper: ScoreTable, results: Results) -> Iterable[list[Evaluation]]:
+    """The evaluations behind each cell of a row."""
+    for key, column in paper.columns.items():
+        variant = row.variant_of(key)
+        yield [] if variant is None else results.get((column.task, variant), [])

@@ -1,39 +1,21 @@
 """The last stage: from a profile's metric files to all tables and figures, and the page that holds them together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from matplotlib.figure import Figure
-
 from serrm.files import write_whole
 from serrm.reporting.curves import write_curves, write_scores
 from serrm.reporting.examples import shown_examples
-from serrm.reporting.figures.architecture import architecture_figure
-from serrm.reporting.figures.compute import compute_figure, throughput_figure
-from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
-from serrm.reporting.figures.equivariance import equivariance_figure, recoloured_figure
-from serrm.reporting.figures.sizes import sizes_figure
-from serrm.reporting.figures.style import svg_text
+from serrm.reporting.figures import build_figures
 from serrm.reporting.page import render_page
-from serrm.reporting.report import Report, build_report
+from serrm.reporting.report import build_report
 from serrm.reporting.results import all_runs, load_language_models, load_results
 from serrm.reporting.settings import CellSettings
 from serrm.reporting.writers import to_csv, to_latex, to_markdown
 
 WRITERS: Final = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
-# Every figure by its name, drawn if the results have data for it; the page says where it stands and what it shows.
-FIGURES: Final[dict[str, Callable[[Report], Figure | str | None]]] = {
-    "depth": depth_figure,
-    "sizes": sizes_figure,
-    "learning_curves": learning_curves_figure,
-    "compute": compute_figure,
-    "throughput": throughput_figure,
-    "architecture": architecture_figure,
-    "equivariance": equivariance_figure,
-    "recoloured": recoloured_figure,
-}
 
 
 @dataclass(frozen=True)
@@ -62,15 +44,15 @@ def tabulate(
     if not cells:
         raise ValueError(f"profile {profile} has no cells: nothing to report")
     metrics, folder = places.reports / "metrics", places.reports
-    results, asked = load_results(cells, metrics), load_language_models(metrics)
-    for run in [*all_runs(results), *all_runs(asked)]:
+    results, language_models = load_results(cells, metrics), load_language_models(metrics)
+    for run in [*all_runs(results), *all_runs(language_models)]:
         if run.profile != profile:
             raise ValueError(f"{metrics}: {run.task}-{run.model} is of profile {run.profile}, not {profile}")
         if not run.is_language_model and (run.task, run.model) not in settings.here:
             raise ValueError(f"no resolved settings of {run.task}-{run.model}")
     for key, sentences in settings.deviations.items():
         results[key] = [run.model_copy(update={"deviations": tuple(sentences)}) for run in results[key]]
-    report = build_report(profile, results, settings, asked)
+    report = build_report(profile, results, settings, language_models)
     figures = build_figures(report)
     examples = shown_examples(results, places.examples)
     for name in ("tables", "figures"):
@@ -84,11 +66,3 @@ def tabulate(
     write_curves(results, folder / "curves")
     write_scores(results, folder / "scores.json")
     write_whole(folder / "report.html", render_page(report, figures, examples, provenance))
-
-
-def build_figures(report: Report) -> dict[str, str]:
-    """Every figure that the results have data for, by name, as an SVG document."""
-    drawn = {name: draw(report) for name, draw in FIGURES.items()}
-    return {
-        name: svg_text(each) if isinstance(each, Figure) else each for name, each in drawn.items() if each
-    }

@@ -4,11 +4,10 @@ The train stage writes it beside the metrics, where it is small enough to be com
 """
 
 import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from serrm.files import write_whole
+from serrm.files import csv_text, write_whole
 
 Record = Mapping[str, int | float]
 COUNTS = ("step", "samples")
@@ -16,12 +15,9 @@ COUNTS = ("step", "samples")
 
 def write_training_log(path: Path, records: Sequence[Record]) -> None:
     """Write the records, oldest first; the file appears whole, and never through a link into a cache."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(records[0]) if records else COUNTS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text.getvalue())
+    columns = list(records[0]) if records else COUNTS
+    write_whole(path, csv_text(columns, ([record[name] for name in columns] for record in records)))
 
 
 def read_training_log(path: Path) -> list[dict[str, int | float]]:

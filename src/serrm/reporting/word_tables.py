@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from serrm.reporting.cells import DASH, NOT_RUN, percent
 from serrm.reporting.names import duration, model_name, set_name, task_name
-from serrm.reporting.notes import Note, called, data_notes
+from serrm.reporting.notes import Note, by_name, data_notes
 from serrm.reporting.results import Effort, Evaluation, Results, ScoredSet, all_runs
 from serrm.reporting.tables import Table, Words
 
@@ -58,7 +58,7 @@ def word_tables(results: Results) -> Iterator[Table]:
 
 
 def _data(results: Results, shown: list[Evaluation]) -> tuple[Note, ...]:
-    names = called(results).items()
+    names = by_name(results).items()
     return data_notes({name: seeds for name, seeds in names if any(run in shown for run in seeds)})
 
 

@@ -1,14 +1,14 @@
 """Tables as Markdown, to be read; as CSV, to be computed with; as LaTeX floats in the paper's own look (booktabs)."""
 
-import csv
-import io
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from serrm.reporting.cells import Comparison, Reading
+from serrm.files import csv_text
+from serrm.reporting.cells import QUOTED, Comparison, Reading
 from serrm.reporting.notes import ARROWS
-from serrm.reporting.tables import Cell, Column, Row, Table, lines_of
+from serrm.reporting.paper import PaperColumn
+from serrm.reporting.tables import Cell, Row, Table, lines_of
 
 CSV_HEADER = [
     *("table", "model", "variant", "attributes", "group", "column"),
@@ -57,7 +57,7 @@ def _markdown(cell: Cell) -> str:
         case Row():
             return f"**{escape_markdown(cell.name)}**{_superscript(cell.marks)}"
         case Reading():
-            return f"{f'**{cell}**' if cell.is_bold else cell}{_superscript(cell.all_marks)}"
+            return f"{f'**{cell}**' if cell.is_bold else cell}{_superscript(cell.marks)}"
     if cell.ours.value is None:
         return f"*{cell.ours}*"
     return f"{cell.ours}{_seeds(cell.ours, ', ')}, n={cell.ours.num_puzzles:,} {ARROWS[cell.side]}".rstrip()
@@ -74,23 +74,20 @@ def _superscript(marks: Sequence[str]) -> str:
 
 def to_csv(table: Table) -> str:
     """Words as they stand; of scores one line a cell, both sides as numbers in percent, empty if there is none."""
-    rows: list[Sequence[object]] = [table.stub, *(row for row in table.rows if not isinstance(row, Row))]
-    if table.columns:
-        pairs = ((row, *pair) for row in table.models for pair in zip(table.columns, row.cells, strict=True))
-        rows = [CSV_HEADER, *(_csv_row(table.number, *each) for each in pairs)]
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    if not table.columns:
+        return csv_text(table.stub, (row for row in table.rows if not isinstance(row, Row)))
+    pairs = ((row, *pair) for row in table.models for pair in zip(table.columns, row.cells, strict=True))
+    return csv_text(CSV_HEADER, (_csv_row(table.number, *each) for each in pairs))
 
 
-def _csv_row(number: str, row: Row, column: Column, cell: Comparison) -> list[object]:
+def _csv_row(number: str, row: Row, column: PaperColumn, cell: Comparison) -> list[object]:
     ours, paper = cell.ours, cell.paper
     seeds = ours.num_seeds if ours.value is not None else None
     return [
         *(number, row.name, row.variant, "; ".join(row.attributes), column.group, column.name),
         *(ours.value, ours.lo, ours.hi, ours.sd, seeds, ours.num_puzzles, ours.words),
         *(paper.value, paper.lo, paper.hi, paper.num_puzzles, paper.interval),
-        *("yes" if paper.is_quoted else "", paper.words, cell.side, cell.others),
+        *("yes" if QUOTED in paper.marks else "", paper.words, cell.side, cell.others),
     ]
 
 
@@ -132,7 +129,7 @@ def _spelt(character: str) -> str:
     )
 
 
-def _groups(columns: Sequence[Column], num_stub: int) -> list[str]:
+def _groups(columns: Sequence[PaperColumn], num_stub: int) -> list[str]:
     """The groups over their columns, each with its rule."""
     spans, rules, start = [], "", num_stub + 1
     for name, members in groupby(columns, lambda column: column.group):
@@ -150,7 +147,7 @@ def _latex(cell: Cell) -> str:
         case Row():
             return rf"\textbf{{{escape(cell.name)}}}{_raised(cell.marks)}"
         case Reading():
-            return (escape(cell.words) if cell.value is None else _number(cell, "")) + _raised(cell.all_marks)
+            return (escape(cell.words) if cell.value is None else _number(cell, "")) + _raised(cell.marks)
     if cell.ours.value is None:
         return rf"\textit{{{escape(cell.ours.words)}}}"
     seeds = rf",\,\text{{{cell.ours.num_seeds} seeds}}" if cell.ours.num_seeds > 1 else ""

@@ -52,8 +52,10 @@ def architecture_figure(report: Report) -> str:
     ]
     for place, each in enumerate(sketches):
         parts += _column(each, LEFT + place * (COLUMN + GAP), most)
-    told = [f"{each.name} has {each.parameters} and works on {each.shape}, {each.axes}" for each in sketches]
-    title = f"Architecture of {', '.join(each.name for each in sketches)}: {'; '.join(told)}"
+    described = [
+        f"{each.name} has {each.parameters} and works on {each.shape}, {each.axes}" for each in sketches
+    ]
+    title = f"Architecture of {', '.join(each.name for each in sketches)}: {'; '.join(described)}"
     width = 2 * LEFT + len(sketches) * (COLUMN + GAP) - GAP
     return document(width, TOP + 448 + most * LAYER_HEIGHT, title, parts)
 

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from serrm.reporting.figures.curves import draw_learning
 from serrm.reporting.figures.style import (
-    LOOK,
     SURFACE,
     Style,
     draw_band,
@@ -30,25 +29,24 @@ def compute_figure(report: Report) -> Figure:
     """A row a task: the first score against puzzle-steps of training, and against mean steps at inference."""
     runs = all_runs(report.results)
     tasks, styles = list(dict.fromkeys(run.task for run in runs)), styles_of(run.model for run in runs)
-    with matplotlib.rc_context(LOOK):
-        figure, all_axes = panels(2 * len(tasks))
-        for task, training, inference in zip(tasks, all_axes[::2], all_axes[1::2], strict=True):
-            metric = reported(task).headline
-            for run in (run for run in runs if run.task == task):
-                batch_size = int(report.settings.here[task, run.model]["train"]["batch_size"])
-                _draw_training(training, run, batch_size, metric, styles[run.model])
-                _draw_inference(inference, run, metric, styles[run.model])
-            note_if_empty(training)
-            training.set_title(f"{task_name(task)}: training")
-            inference.set_title(f"{task_name(task)}: inference")
-            short_axis(training, "Puzzle-steps of training")
-            short_axis(inference, "Mean supervision steps a puzzle")
-            for axes in (training, inference):
-                percent_axis(axes, METRIC_NAMES[metric])
-        text = f"Ours: {report.source}. {EXPLAINED}"
-        if any(run.efforts for run in runs):
-            text += " Line: every puzzle at the same depth. Hollow: adaptive depth; with a dot: breadth."
-        frame(figure, "Accuracy against compute", text, all_axes)
+    figure, all_axes = panels(2 * len(tasks))
+    for task, training, inference in zip(tasks, all_axes[::2], all_axes[1::2], strict=True):
+        metric = reported(task).headline
+        for run in (run for run in runs if run.task == task):
+            batch_size = int(report.settings.here[task, run.model]["train"]["batch_size"])
+            draw_learning(training, run, metric, styles[run.model], "step", batch_size)
+            _draw_inference(inference, run, metric, styles[run.model])
+        note_if_empty(training)
+        training.set_title(f"{task_name(task)}: training")
+        inference.set_title(f"{task_name(task)}: inference")
+        short_axis(training, "Puzzle-steps of training")
+        short_axis(inference, "Mean supervision steps a puzzle")
+        for axes in (training, inference):
+            percent_axis(axes, METRIC_NAMES[metric])
+    text = f"Ours: {report.source}. {EXPLAINED}"
+    if any(run.efforts for run in runs):
+        text += " Line: every puzzle at the same depth. Hollow: adaptive depth; with a dot: breadth."
+    frame(figure, "Accuracy against compute", text, all_axes)
     return figure
 
 
@@ -58,28 +56,21 @@ def throughput_figure(report: Report) -> Figure | None:
     if not runs:
         return None
     has_tasks, styles = len({run.task for run in runs}) > 1, styles_of(run.model for run in runs)
-    with matplotlib.rc_context(LOOK):
-        figure, (axes,) = panels(1, width=7.3, height=0.9 + 0.36 * len(runs))
-        for place, run in enumerate(runs):
-            speed = run.training.puzzles_per_second or 0.0
-            axes.barh(place, speed, color=styles[run.model].colour, height=0.62)
-            label: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 9.5}
-            axes.annotate(short_number(speed), (speed, place), (5, 0), **label)
-        names = [model_name(run.model) + (f", {task_name(run.task)}" if has_tasks else "") for run in runs]
-        axes.set_yticks(range(len(runs)), labels=names)
-        axes.invert_yaxis()
-        axes.grid(visible=False, axis="y")
-        short_axis(axes, "Puzzle-steps a second")
-        devices = ", ".join(dict.fromkeys(run.training.device or "a device not recorded" for run in runs))
-        text = f"Forward and backward pass of one supervision step, measured in training, on {devices}."
-        frame(figure, "Throughput", text)
+    figure, (axes,) = panels(1, width=7.3, height=0.9 + 0.36 * len(runs))
+    for place, run in enumerate(runs):
+        speed = run.training.puzzles_per_second or 0.0
+        axes.barh(place, speed, color=styles[run.model].colour, height=0.62)
+        label: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 9.5}
+        axes.annotate(short_number(speed), (speed, place), (5, 0), **label)
+    names = [model_name(run.model) + (f", {task_name(run.task)}" if has_tasks else "") for run in runs]
+    axes.set_yticks(range(len(runs)), labels=names)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    short_axis(axes, "Puzzle-steps a second")
+    devices = ", ".join(dict.fromkeys(run.training.device or "a device not recorded" for run in runs))
+    text = f"Forward and backward pass of one supervision step, measured in training, on {devices}."
+    frame(figure, "Throughput", text)
     return figure
-
-
-def _draw_training(axes: Axes, run: Evaluation, batch_size: int, metric: str, style: Style) -> None:
-    points = [point for point in run.learning_curve if metric in point]
-    steps = [point["step"] * batch_size for point in points]
-    draw_band(axes, steps, points, metric, style, model_name(run.model))
 
 
 def _draw_inference(axes: Axes, run: Evaluation, metric: str, style: Style) -> None:

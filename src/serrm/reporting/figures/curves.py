@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.reporting.figures.style import (
-    LOOK,
     Style,
     draw_band,
     frame,
@@ -20,6 +18,7 @@ from serrm.reporting.figures.style import (
 )
 from serrm.reporting.names import METRIC_NAMES, model_name, reported, task_name
 from serrm.reporting.report import Report
+from serrm.reporting.results import Evaluation, all_runs
 from serrm.reporting.tables import Row
 
 
@@ -30,18 +29,17 @@ def depth_figure(report: Report) -> Figure | None:
         return None
     steps = [int(column.name) for column in table.columns]
     styles = styles_of(row.variant for row in table.models)
-    with matplotlib.rc_context(LOOK):
-        figure, (axes,) = panels(1, width=7.3, height=4.2)
-        for row in table.models:
-            _draw_ours(axes, row, steps, styles[row.variant])
-        for row in table.models:
-            _draw_paper(axes, row, steps, styles[row.variant])
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(steps, labels=[str(number) for number in steps])
-        axes.set(xlabel="Supervision steps at inference")
-        percent_axis(axes, "Fully solved rate")
-        remark = f"Solid, with 95% intervals: {report.source}. Dashed: the paper."
-        frame(figure, table.title, remark, [axes], columns=2)
+    figure, (axes,) = panels(1, width=7.3, height=4.2)
+    for row in table.models:
+        _draw_ours(axes, row, steps, styles[row.variant])
+    for row in table.models:
+        _draw_paper(axes, row, steps, styles[row.variant])
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(steps, labels=[str(number) for number in steps])
+    axes.set(xlabel="Supervision steps at inference")
+    percent_axis(axes, "Fully solved rate")
+    remark = f"Solid, with 95% intervals: {report.source}. Dashed: the paper."
+    frame(figure, table.title, remark, [axes], columns=2)
     return figure
 
 
@@ -57,21 +55,25 @@ def learning_curves_figure(report: Report) -> Figure:
         for metric in reported(task).metrics
     ]
     styles = styles_of(variant for _, variant in results)
-    with matplotlib.rc_context(LOOK):
-        figure, all_axes = panels(len(wanted))
-        for axes, (task, metric) in zip(all_axes, wanted, strict=True):
-            for variant, run in (
-                (name, run) for (of, name), seeds in results.items() if of == task for run in seeds
-            ):
-                points = [point for point in run.learning_curve if metric in point]
-                samples = [point["samples"] for point in points]
-                draw_band(axes, samples, points, metric, styles[variant], model_name(variant))
-            note_if_empty(axes)
-            axes.set_title(task_name(task))
-            short_axis(axes, "Samples processed")
-            percent_axis(axes, METRIC_NAMES[metric])
-        frame(figure, "Learning curves", f"Ours, with 95% intervals: {report.source}.", all_axes)
+    figure, all_axes = panels(len(wanted))
+    for axes, (task, metric) in zip(all_axes, wanted, strict=True):
+        for run in all_runs(results):
+            if run.task == task:
+                draw_learning(axes, run, metric, styles[run.model])
+        note_if_empty(axes)
+        axes.set_title(task_name(task))
+        short_axis(axes, "Samples processed")
+        percent_axis(axes, METRIC_NAMES[metric])
+    frame(figure, "Learning curves", f"Ours, with 95% intervals: {report.source}.", all_axes)
     return figure
+
+
+def draw_learning(
+    axes: Axes, run: Evaluation, metric: str, style: Style, count: str = "samples", factor: int = 1
+) -> None:
+    """The scores of a learning curve against a count of its points, times a factor."""
+    points = [point for point in run.learning_curve if metric in point]
+    draw_band(axes, [factor * point[count] for point in points], points, metric, style, model_name(run.model))
 
 
 def _draw_ours(axes: Axes, row: Row, steps: Sequence[int], style: Style) -> None:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.reporting.cells import CANNOT_EXTRAPOLATE, Reading
-from serrm.reporting.figures.style import LOOK, MUTED, SURFACE, Style, frame, panels, percent_axis, styles_of
+from serrm.reporting.figures.style import MUTED, SURFACE, Style, frame, panels, percent_axis, styles_of
 from serrm.reporting.names import METRIC_NAMES
 from serrm.reporting.report import Report
 from serrm.reporting.tables import Row
@@ -26,20 +25,21 @@ def sizes_figure(report: Report) -> Figure | None:
     groups = list(dict.fromkeys(column.group for column in table.columns))
     rows = [row for row in table.models if row.variant]
     styles = styles_of(row.variant for row in rows)
-    with matplotlib.rc_context(LOOK):
-        figure, all_axes = panels(2)
-        for axes, metric in zip(all_axes, ("FSR", "GPA"), strict=True):
-            places = [i for i, column in enumerate(table.columns) if column.name == metric]
-            for number, row in enumerate(rows):
-                shift = (number - (len(rows) - 1) / 2) * 2 * SPREAD
-                _draw_row(axes, row, places, shift, styles[row.variant])
-            axes.set_xticks(range(len(groups)), labels=[group.split()[0] for group in groups])
-            axes.set_xlim(-0.6, len(groups) - 0.4)
-            axes.grid(visible=False, axis="x")
-            axes.set_xlabel("Size of the grid")
-            percent_axis(axes, METRIC_NAMES[metric.lower()])
-        text = f"Filled, with 95% intervals: {report.source}. Hollow: the paper. Cross: ours cannot take the size."
-        frame(figure, "Other sizes than the one trained on", text, all_axes[:1], columns=4)
+    figure, all_axes = panels(2)
+    for axes, metric in zip(all_axes, ("FSR", "GPA"), strict=True):
+        places = [i for i, column in enumerate(table.columns) if column.name == metric]
+        for number, row in enumerate(rows):
+            shift = (number - (len(rows) - 1) / 2) * 2 * SPREAD
+            _draw_row(axes, row, places, shift, styles[row.variant])
+        axes.set_xticks(range(len(groups)), labels=[group.split()[0] for group in groups])
+        axes.set_xlim(-0.6, len(groups) - 0.4)
+        axes.grid(visible=False, axis="x")
+        axes.set_xlabel("Size of the grid")
+        percent_axis(axes, METRIC_NAMES[metric.lower()])
+    text = (
+        f"Filled, with 95% intervals: {report.source}. Hollow: the paper. Cross: ours cannot take the size."
+    )
+    frame(figure, "Other sizes than the one trained on", text, all_axes[:1], columns=4)
     return figure
 
 

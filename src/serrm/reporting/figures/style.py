@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -59,8 +58,7 @@ LOOK: dict[Any, Any] = {
 def svg_text(figure: Figure) -> str:
     """A figure as an SVG document, without date and version: equal figures are equal texts."""
     stream = io.StringIO()
-    with matplotlib.rc_context(LOOK):
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     return stream.getvalue()
 
 
