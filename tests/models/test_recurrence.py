@@ -127,7 +127,6 @@ def test_updates_add_the_other_states_and_the_embedding_where_they_say_so() -> N
         schedule=Schedule(updates, num_with_gradient=1),
         readout=Readout(),
         width=1,
-        num_states=2,
     )
     low, high = torch.tensor([[[5.0]]]), torch.tensor([[[7.0]]])
     output = model((low, high), torch.zeros(1, 1, dtype=torch.long))

@@ -23,27 +23,18 @@ TABLE = Path(__file__).with_name("attention.json")  # device -> dtype -> attende
 # some GPUs, is none of them: its sums have no fixed order, and dropout draws other masks for another backend.
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
-Mix = Callable[[Tensor, Tensor, Tensor, float], Tensor]
+Heads = Float[Tensor, "N H S d"]
+Mix = Callable[[Heads, Heads, Heads, float], Heads]  # (query, key, value, dropout) → what the heads give
 
 
-def by_matmul(
-    query: Float[Tensor, "N H S d"],
-    key: Float[Tensor, "N H S d"],
-    value: Float[Tensor, "N H S d"],
-    dropout: float,
-) -> Float[Tensor, "N H S d"]:
+def by_matmul(query: Heads, key: Heads, value: Heads, dropout: float) -> Heads:
     """Matmul, softmax, matmul: on the short axes here the fastest on a CPU."""
     scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)
     # PyTorch's softmax of bfloat16 computes in float32 and rounds once.
     return F.dropout(scores.softmax(-1), dropout) @ value
 
 
-def by_fused(
-    query: Float[Tensor, "N H S d"],
-    key: Float[Tensor, "N H S d"],
-    value: Float[Tensor, "N H S d"],
-    dropout: float,
-) -> Float[Tensor, "N H S d"]:
+def by_fused(query: Heads, key: Heads, value: Heads, dropout: float) -> Heads:
     """PyTorch's fused attention, which never stores all scores and copies no heads."""
     with sdpa_kernel(BACKENDS):
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
@@ -52,19 +43,15 @@ def by_fused(
 FORMULATIONS: dict[str, Mix] = {"matmul": by_matmul, "fused": by_fused}
 
 
-def _read_table() -> dict[tuple[str, torch.dtype], list[tuple[int, Mix]]]:
-    """(length, formulation), ascending, by device and arithmetic; read once, not when a network is compiled."""
-    table = json.loads(TABLE.read_text())
-    return {
-        (device, DTYPES[dtype]): [
-            (length, FORMULATIONS[rows[str(length)]]) for length in sorted(map(int, rows))
-        ]
-        for device, dtypes in table.items()
-        for dtype, rows in dtypes.items()
-    }
-
-
-MEASURED = _read_table()
+# By device and arithmetic (length, formulation), ascending; read once, not when a network is compiled.
+MEASURED = {
+    (device, DTYPES[dtype]): [
+        (int(length), FORMULATIONS[name])
+        for length, name in sorted(rows.items(), key=lambda row: int(row[0]))
+    ]
+    for device, dtypes in json.loads(TABLE.read_text()).items()
+    for dtype, rows in dtypes.items()
+}
 
 
 def formulation(device: str, dtype: torch.dtype, length: int) -> Mix:
@@ -72,8 +59,5 @@ def formulation(device: str, dtype: torch.dtype, length: int) -> Mix:
     measured = MEASURED.get((device, dtype))
     if not measured:
         return by_fused if length >= LONG else by_matmul
-    best = measured[0][1]
-    for shortest, mix in measured:
-        if shortest <= length:
-            best = mix
-    return best
+    not_above = [mix for shortest, mix in measured if shortest <= length]
+    return not_above[-1] if not_above else measured[0][1]

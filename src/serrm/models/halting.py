@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.models.recurrence import RecurrentModel, StepOutput, TaskVectors, Tokens
 from serrm.models.settings import HaltingSettings, QLearning, RandomHalting
 from serrm.randomness import Purpose, keyed_rng
 
@@ -23,7 +23,7 @@ HALT, CONTINUE = 0, 1  # columns of the halting logits
 class Batch(Protocol):
     """What a rule may look at: the slots of the training loop. `num_steps` is on the host."""
 
-    tokens: Int[Tensor, "B I"]
+    tokens: Tokens
     num_steps: Int[Tensor, " B"]
 
 
@@ -80,7 +80,7 @@ def halting_loss(
     model: RecurrentModel,
     output: StepOutput,
     batch: Batch,
-    task_vectors: Float[Tensor, "B W"] | None,
+    task_vectors: TaskVectors | None,
     is_solved: Bool[Tensor, " B"],
     most: int,
 ) -> Float[Tensor, " B"] | None:
@@ -101,7 +101,7 @@ def continue_target(
     model: RecurrentModel,
     output: StepOutput,
     batch: Batch,
-    task_vectors: Float[Tensor, "B W"] | None,
+    task_vectors: TaskVectors | None,
     most: int,
 ) -> Float[Tensor, " B"]:
     """HRM's bootstrapped target: σ(max(q_halt', q_continue')) of the next step, σ(q_halt') at the last."""

@@ -5,6 +5,7 @@ state decides the arithmetic (paper, section 2; A1 for the letters). Everything 
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
@@ -12,8 +13,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from serrm.models.formulations import formulation
-from serrm.puzzles.sudoku.grid import Box, box_for_side
+from serrm.models.formulations import Heads, formulation
+from serrm.puzzles.sudoku.grid import box_for_side
 
 ROPE_THETA = 10_000.0
 # RoPE2D with boxes: radians a row or column (1, 0.4, …) and a box (1.2, 0.4, …; no two of five boxes look alike).
@@ -22,20 +23,19 @@ NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
 
-Rotation = tuple[Float[Tensor, "S half"], Float[Tensor, "S half"]]
+Features = Float[Tensor, "... D"]
+Angles = Float[Tensor, "S half"]
+Rotation = tuple[Angles, Angles]  # their cosines and sines
+Rng = torch.Generator | None  # None: PyTorch's own, for weights that something else will replace
 
 
-def truncated_normal(
-    *shape: int, std: float, generator: torch.Generator | None = None
-) -> Float[Tensor, "..."]:
+def truncated_normal(*shape: int, std: float, generator: Rng = None) -> Float[Tensor, "..."]:
     """A float32 tensor of truncated normal numbers (at two sigma) whose std *after* truncation is `std`."""
     sigma = std / TRUNCATED_STD
-    return nn.init.trunc_normal_(
-        torch.empty(*shape), std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator
-    )
+    return nn.init.trunc_normal_(torch.empty(*shape), 0, sigma, -2 * sigma, 2 * sigma, generator)
 
 
-def linear_weight(num_out: int, num_in: int, generator: torch.Generator | None) -> nn.Parameter:
+def linear_weight(num_out: int, num_in: int, generator: Rng) -> nn.Parameter:
     """A weight (num_out, num_in) with std 1/√fan_in."""
     return nn.Parameter(truncated_normal(num_out, num_in, std=1 / math.sqrt(num_in), generator=generator))
 
@@ -45,7 +45,7 @@ def linear(x: Float[Tensor, "... num_in"], weight: Float[Tensor, "num_out num_in
     return F.linear(x, weight.to(x.dtype))
 
 
-def rms_norm(x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+def rms_norm(x: Features) -> Features:
     """Root-mean-square norm over the last axis, without gain, computed in float32."""
     wide = x.float()
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + NORM_EPS)).to(x.dtype)
@@ -54,12 +54,12 @@ def rms_norm(x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
 class SwiGLU(nn.Module):
     """m^D of the paper: a gated MLP over the last axis with `inner` gates (Shazeer 2020), without bias."""
 
-    def __init__(self, width: int, inner: int, generator: torch.Generator | None = None) -> None:
+    def __init__(self, width: int, inner: int, generator: Rng = None) -> None:
         super().__init__()
         self.gate_up = linear_weight(2 * inner, width, generator)
         self.down = linear_weight(width, inner, generator)
 
-    def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+    def forward(self, x: Features) -> Features:
         gate, up = (linear(x, weight) for weight in self.gate_up.chunk(2))
         return linear(F.silu(gate) * up, self.down)
 
@@ -78,14 +78,14 @@ class Attention(nn.Module):
         *,
         axis: int,
         dropout: float = 0.0,
-        generator: torch.Generator | None = None,
+        generator: Rng = None,
     ) -> None:
         super().__init__()
         self.qkv = linear_weight(3 * num_heads * head_dim, width, generator)
         self.out = linear_weight(width, num_heads * head_dim, generator)
         self.num_heads, self.head_dim, self.axis, self.dropout = num_heads, head_dim, axis, dropout
 
-    def forward(self, x: Float[Tensor, "... D"], rotation: Rotation | None = None) -> Float[Tensor, "... D"]:
+    def forward(self, x: Features, rotation: Rotation | None = None) -> Features:
         query, key, value = self.qkv.chunk(3)
         if rotation is not None:
             query, key = (in_pairs(weight, self.head_dim) for weight in (query, key))
@@ -94,9 +94,7 @@ class Attention(nn.Module):
         mixed = mix(*heads, self.dropout if self.training else 0.0)
         return linear(mixed.transpose(1, 2).reshape(*x.shape[:-1], -1), self.out)
 
-    def _heads(
-        self, x: Float[Tensor, "... D"], weight: Float[Tensor, "Hd D"], rotation: Rotation | None
-    ) -> Float[Tensor, "N H S d"]:
+    def _heads(self, x: Features, weight: Float[Tensor, "Hd D"], rotation: Rotation | None) -> Heads:
         """A product of its own, so that no heads are copied: what lies between S and D counts as further heads."""
         before, length = x.shape[: self.axis].numel(), x.shape[self.axis]
         heads = linear(x, weight).reshape(before, length, -1, self.head_dim)
@@ -124,84 +122,68 @@ def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "
     return turned.flatten(-2).to(x.dtype)
 
 
-def rope_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+def rope_angles(num_positions: int, head_dim: int) -> Angles:
     """Angles of 1-D RoPE for the positions 0…S−1."""
-    return torch.outer(torch.arange(num_positions).float(), _frequencies(head_dim))
+    return _products([torch.arange(num_positions)], _frequencies(head_dim))
 
 
-def rope2d_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
-    """Angles of RoPE2D on a square grid: head_dim/4 frequencies for the row, as many for the column.
-
-    Raises ValueError if the positions are no square grid or the head cannot be split in four.
-    """
-    return _grid_angles(num_positions, head_dim, _frequencies(head_dim // 2))
+def rope2d_angles(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D on a square grid: head_dim/4 frequencies for the row, as many for the column."""
+    return _products(_rows_and_columns(num_positions), _frequencies(head_dim // 2))
 
 
-def linear_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+def linear_angles(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians a row or column, n = head_dim/4; ours.
 
     A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's neighbours
-    at once; RoPE2D's frequencies, most of them far below one, must learn to. Raises ValueError as `rope2d_angles`.
+    at once; RoPE2D's frequencies, most of them far below one, must learn to.
     """
-    num = max(1, head_dim // 4)
-    return _grid_angles(num_positions, head_dim, math.pi * torch.arange(1, num + 1).float() / num)
+    num = head_dim // 4
+    return _products(_rows_and_columns(num_positions), math.pi * torch.arange(1, num + 1).float() / num)
 
 
-def _grid_angles(
-    num_positions: int, head_dim: int, frequencies: Float[Tensor, " quarter"]
-) -> Float[Tensor, "S half"]:
-    side = math.isqrt(num_positions)
-    if side * side != num_positions or head_dim % 4:
-        raise ValueError(
-            f"RoPE2D needs a square grid and a head divisible by 4, got {num_positions} positions and {head_dim}"
-        )
-    place = torch.arange(num_positions)
-    rows, columns = (torch.outer(index.float(), frequencies) for index in (place // side, place % side))
-    return torch.cat([rows, columns], dim=-1)
-
-
-def box_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+def box_angles(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with boxes, an extension for Sudoku: head_dim/8 frequencies each for row, column and their box.
 
     Distances in rows and columns do not say whether two cells share a box; the paper's models must learn that.
-    Raises ValueError if there are no boxes or the head cannot be split in eight.
+    Raises ValueError if there are no boxes.
     """
-    box, row, column = _boxes(num_positions, head_dim)
+    row, column = _rows_and_columns(num_positions)
+    box = box_for_side(math.isqrt(num_positions))
     powers = -torch.arange(head_dim // 8).float()
-    by_cell, by_box = CELL_RATIO**powers, BOX_FREQUENCY * BOX_RATIO**powers
-    lines = [torch.outer(index.float(), by_cell) for index in (row, column)]
-    boxes = [torch.outer(index.float(), by_box) for index in (row // box.rows, column // box.cols)]
-    return torch.cat([*lines, *boxes], dim=-1)
+    lines = _products([row, column], CELL_RATIO**powers)
+    boxes = _products([row // box.rows, column // box.cols], BOX_FREQUENCY * BOX_RATIO**powers)
+    return torch.cat([lines, boxes], dim=-1)
 
 
-def place_angles(num_positions: int, head_dim: int) -> Float[Tensor, "S half"]:
+def place_angles(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with boxes whose rows and columns are those within a box; an extension for Sudoku.
 
     n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
     box: their cosines sum to n where two cells agree and to -1/2 at any distance, so that cells which share nothing
     are as unlike in a small grid as in a large one. Raises ValueError as `box_angles`, and for more than 2n+1 places.
     """
-    box, row, column = _boxes(num_positions, head_dim)
-    num_places = 2 * (head_dim // 8) + 1
-    if box.cols > num_places:
+    row, column = _rows_and_columns(num_positions)
+    box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8
+    if box.cols > 2 * num + 1:
         raise ValueError(
-            f"heads of {head_dim} features tell {num_places} places of a box apart, not {box.cols}"
+            f"heads of {head_dim} features tell {2 * num + 1} places of a box apart, not {box.cols}"
         )
-    frequencies = 2 * math.pi * torch.arange(1, head_dim // 8 + 1).float() / num_places
-    places = (row // box.rows, row % box.rows, column // box.cols, column % box.cols)
-    return torch.cat([torch.outer(index.float(), frequencies) for index in places], dim=-1)
+    places = [row // box.rows, row % box.rows, column // box.cols, column % box.cols]
+    return _products(places, 2 * math.pi * torch.arange(1, num + 1).float() / (2 * num + 1))
 
 
-def _boxes(num_positions: int, head_dim: int) -> tuple[Box, Int[Tensor, " S"], Int[Tensor, " S"]]:
-    """The box of a Sudoku, and each cell's row and column."""
+def _rows_and_columns(num_positions: int) -> list[Int[Tensor, " S"]]:
+    """Of each cell of a square grid."""
     side = math.isqrt(num_positions)
-    if side * side != num_positions or head_dim % 8:
-        raise ValueError(
-            "RoPE2D with boxes needs a square grid and a head divisible by 8, "
-            f"got {num_positions} positions and {head_dim}"
-        )
+    assert side * side == num_positions, "a grid with rows and columns is square"
     cell = torch.arange(num_positions)
-    return box_for_side(side), cell // side, cell % side
+    return [cell // side, cell % side]
+
+
+def _products(coordinates: Sequence[Int[Tensor, " S"]], frequencies: Float[Tensor, " f"]) -> Angles:
+    """Every coordinate of a cell times every frequency."""
+    return torch.cat([torch.outer(each.float(), frequencies) for each in coordinates], dim=-1)
 
 
 ANGLES = {

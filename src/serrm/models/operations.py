@@ -1,22 +1,14 @@
 """What a supervision step costs: matrix products, two operations a multiply-add, everything else left out.
 
 Closed formulas from settings, without torch, so that training, benchmarks and forecasts say the same number. A weight's
-product costs 2·rows·in·out, attention 4·sequences·heads·S²·d (the scores and their use); what carries gradient costs
-three times as much as what does not.
+product costs 2·rows·in·out, attention 4·rows·heads·S·d (the scores and their use); what carries gradient costs three
+times as much as what does not.
 """
 
 from dataclasses import dataclass
 
-from serrm.models.settings import (
-    GatedSettings,
-    HaltingSettings,
-    HrmSettings,
-    ModelSettings,
-    QLearning,
-    SequenceSettings,
-    SeRrmSettings,
-    TrmSettings,
-)
+from serrm.models.settings import HaltingSettings, ModelSettings, QLearning, SeRrmSettings
+from serrm.models.sizes import num_applications, sublayers
 
 
 @dataclass(frozen=True)
@@ -47,41 +39,12 @@ class Work:
 
 def count_work(settings: ModelSettings, num_positions: int, num_symbols: int) -> Work:
     """The work of a step on one puzzle of `num_positions` cells with an alphabet of `num_symbols`, pad included."""
+    parts = sublayers(settings, num_positions, num_symbols)
+    application = settings.layers * sum(part.operations for part in parts)
     if isinstance(settings, SeRrmSettings):
-        return _se_rrm(settings, num_positions, num_symbols)
-    places, width = settings.prefix + num_positions, settings.width
-    application = settings.layers * (_mixer(settings, places) + _gated(places, width, settings))
-    of_cycle = settings.l_cycles + 1
-    num_with_gradient = 2 if isinstance(settings, HrmSettings) else of_cycle
-    readout, halting = 2 * width * num_positions * num_symbols, 2 * width * 2
-    return Work(application, readout, halting, settings.h_cycles * of_cycle, num_with_gradient)
-
-
-def _se_rrm(settings: SeRrmSettings, num_positions: int, num_symbols: int) -> Work:
-    places, width = num_positions + settings.registers, settings.width
-    planes = settings.num_planes(num_symbols)
-    layer = (
-        _attention(planes, places, width, settings.heads, settings.head_dim)
-        + _attention(places, planes, width, settings.symbol_heads, settings.symbol_head_dim)
-        + _gated(places * planes, width, settings)
-    )
-    of_position = planes * width * (1 if settings.symbols == "tied" else planes)
-    of_cycle = settings.l_cycles + (settings.states == "two")
-    return Work(
-        settings.layers * layer, 2 * num_positions * of_position, 0, settings.h_cycles * of_cycle, of_cycle
-    )
-
-
-def _mixer(settings: SequenceSettings, places: int) -> int:
-    if isinstance(settings, TrmSettings) and settings.mixer == "mlp":
-        return _gated(settings.width, places, settings)
-    return _attention(1, places, settings.width, settings.heads, settings.width // settings.heads)
-
-
-def _attention(num_sequences: int, length: int, width: int, heads: int, head_dim: int) -> int:
-    weights = 4 * width * heads * head_dim  # of queries, keys, values and output
-    return num_sequences * length * (2 * weights + 4 * heads * length * head_dim)
-
-
-def _gated(rows: int, width: int, settings: GatedSettings) -> int:
-    return 2 * rows * 3 * width * settings.gates(width)
+        planes = settings.num_planes(num_symbols)
+        num_outputs, halting = planes * (1 if settings.symbols == "tied" else planes), 0
+    else:
+        num_outputs, halting = num_symbols, 2 * settings.width * 2
+    readout = 2 * settings.width * num_positions * num_outputs
+    return Work(application, readout, halting, *num_applications(settings))

@@ -14,9 +14,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from serrm.models.layers import Rotation, rms_norm, truncated_normal
+from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
 
 State = tuple[Tensor, ...]
+Tokens = Int[Tensor, "B I"]
+TaskVectors = Float[Tensor, "B W"]  # rows of the task-type table, one a puzzle
 Z_L, Z_H = 0, 1  # places of the two states of a model that has two; the readout reads the last
 
 
@@ -73,7 +75,7 @@ class Residual(nn.Module):
         super().__init__()
         self.sublayer = sublayer
 
-    def forward(self, x: Float[Tensor, "... D"], *args: Rotation | None) -> Float[Tensor, "... D"]:
+    def forward(self, x: Features, *args: Rotation | None) -> Features:
         return rms_norm(x + self.sublayer(x, *args))
 
 
@@ -84,9 +86,7 @@ class Network(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(nn.ModuleList(parts) for parts in layers)
 
-    def forward(
-        self, x: Float[Tensor, "... D"], injection: Float[Tensor, "... D"], rotation: Rotation | None
-    ) -> Float[Tensor, "... D"]:
+    def forward(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         x = x + injection
         for layer in self.layers:
             over_positions, *others = layer.children()
@@ -105,13 +105,11 @@ class InputEmbedding(nn.Module, ABC):
 
     @abstractmethod
     def forward(
-        self, state: Tensor, tokens: Int[Tensor, "B I"], task_vectors: Float[Tensor, "B W"] | None
+        self, state: Tensor, tokens: Tokens, task_vectors: TaskVectors | None
     ) -> tuple[Tensor, Rotation | None]:
         """The embedding, in shape and dtype of the state, and the rotary table of its positions."""
 
-    def permuted(
-        self, task_vectors: Float[Tensor, "B W"], permutation: Int[Tensor, " symbols"]
-    ) -> Float[Tensor, "B W"]:
+    def permuted(self, task_vectors: TaskVectors, permutation: Int[Tensor, " symbols"]) -> TaskVectors:
         """Task vectors for the same puzzles with symbol k replaced by permutation[k]; here they tell of no symbol."""
         return task_vectors
 
@@ -127,14 +125,14 @@ class RecurrentModel(nn.Module):
         schedule: Schedule,
         readout: nn.Module,
         width: int,
-        num_states: int,
-        generator: torch.Generator | None = None,
+        generator: Rng = None,
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.networks = nn.ModuleDict(networks)
         self.readout = readout
         self.schedule = schedule
+        num_states = 1 + max(update.target for update in schedule.updates)
         # One fixed random D-vector a state, the same at every position (and symbol).
         self.initial: Tensor
         self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
@@ -150,17 +148,12 @@ class RecurrentModel(nn.Module):
         # As contiguous as the states that follow: to a compiled network another layout is another variant.
         return tuple(vector.to(dtype).expand(shape).contiguous() for vector in self.initial)
 
-    def task_vectors(self, task_types: Int[Tensor, " B"]) -> Float[Tensor, "B W"] | None:
+    def task_vectors(self, task_types: Int[Tensor, " B"]) -> TaskVectors | None:
         """The rows of the task-type table for a batch, None for a model without one."""
         return None if self.task_types is None else self.task_types[task_types]
 
-    def forward(
-        self,
-        state: State,
-        tokens: Int[Tensor, "B I"],
-        task_vectors: Float[Tensor, "B W"] | None = None,
-    ) -> StepOutput:
-        """One deep-supervision step on a batch; `task_vectors` are rows of the task-type table."""
+    def forward(self, state: State, tokens: Tokens, task_vectors: TaskVectors | None = None) -> StepOutput:
+        """One deep-supervision step on a batch."""
         embedding, rotation = self.embedding(state[0], tokens, task_vectors)
         updates, num_with = self.schedule.updates, self.schedule.num_with_gradient
         with torch.no_grad():

@@ -6,13 +6,14 @@ from typing import Any
 import torch
 
 from serrm.models.hrm import build_hrm
+from serrm.models.layers import Rng
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.se_rrm import build_se_rrm, initial_task_types
 from serrm.models.settings import ModelSettings
 from serrm.models.trm import build_trm
 
 # Each takes (settings, num_symbols, num_positions, generator).
-FAMILIES: dict[str, Callable[[Any, int, int, torch.Generator | None], RecurrentModel]] = {
+FAMILIES: dict[str, Callable[[Any, int, int, Rng], RecurrentModel]] = {
     "se_rrm": build_se_rrm,
     "trm": build_trm,
     "hrm": build_hrm,
@@ -22,7 +23,7 @@ FAMILIES: dict[str, Callable[[Any, int, int, torch.Generator | None], RecurrentM
 def build_model(
     settings: ModelSettings,
     num_symbols: int,
-    generator: torch.Generator | None = None,
+    generator: Rng = None,
     *,
     num_positions: int = 0,
     num_task_types: int = 1,

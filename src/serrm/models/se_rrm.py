@@ -5,6 +5,7 @@ the readout that maps every (position, symbol) to one logit.
 """
 
 import math
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from serrm.models.layers import (
     Attention,
+    Rng,
     Rotation,
     SwiGLU,
     linear,
@@ -25,6 +27,8 @@ from serrm.models.recurrence import (
     Network,
     RecurrentModel,
     Residual,
+    TaskVectors,
+    Tokens,
     one_state_schedule,
     two_state_schedule,
 )
@@ -34,18 +38,14 @@ from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
 class SymbolPlanes(InputEmbedding):
     """The input embedding E^G of `B I K D`, its register positions, and the rotation that goes with it."""
 
-    def __init__(
-        self, settings: SeRrmSettings, num_symbols: int, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: Rng = None) -> None:
         super().__init__()
         self.settings = settings
         width, registers = settings.width, settings.registers
-        num_special = 0 if settings.planes == "usual" else NUM_SPECIAL
+        self.num_special = 0 if settings.planes == "usual" else NUM_SPECIAL
         # Tied: one vector for each special symbol, then one for all usual symbols. Untied: one a symbol.
-        num_vectors = (
-            num_special + 1 if settings.symbols == "tied" else num_symbols - NUM_SPECIAL + num_special
-        )
-        self.num_special = num_special
+        is_tied = settings.symbols == "tied"
+        num_vectors = self.num_special + 1 if is_tied else settings.num_planes(num_symbols)
         self.symbols = nn.Parameter(truncated_normal(num_vectors, width, std=1.0, generator=generator))
         self.registers = nn.Parameter(
             truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
@@ -68,8 +68,8 @@ class SymbolPlanes(InputEmbedding):
     def forward(
         self,
         state: Float[Tensor, "B places K D"],
-        tokens: Int[Tensor, "B I"],
-        task_vectors: Float[Tensor, "B W"] | None,
+        tokens: Tokens,
+        task_vectors: TaskVectors | None,
     ) -> tuple[Float[Tensor, "B places K D"], Rotation | None]:
         batch, _, planes, _ = state.shape
         first = NUM_SPECIAL - self.num_special
@@ -82,9 +82,7 @@ class SymbolPlanes(InputEmbedding):
             embedding = embedding + self._task_planes(task_vectors, planes)
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 
-    def permuted(
-        self, task_vectors: Float[Tensor, "B W"], permutation: Int[Tensor, " symbols"]
-    ) -> Float[Tensor, "B W"]:
+    def permuted(self, task_vectors: TaskVectors, permutation: Int[Tensor, " symbols"]) -> TaskVectors:
         """Likewise: what a vector holds of a symbol goes to the plane of the symbol in its place."""
         first = NUM_SPECIAL - self.num_special
         came_from = (permutation[first:] - first).argsort()
@@ -110,7 +108,7 @@ class SymbolPlanes(InputEmbedding):
         special, usual = vectors[: self.num_special], vectors[self.num_special :]
         return torch.cat([special, usual.expand(planes - self.num_special, *usual.shape[1:])])
 
-    def _task_planes(self, vectors: Float[Tensor, "B W"], planes: int) -> Float[Tensor, "B 1 K D"]:
+    def _task_planes(self, vectors: TaskVectors, planes: int) -> Float[Tensor, "B 1 K D"]:
         width = self.settings.width
         if self.settings.task_types == "full":
             return vectors.reshape(len(vectors), 1, planes, width)
@@ -121,64 +119,53 @@ class SymbolPlanes(InputEmbedding):
 class PlaneReadout(nn.Module):
     """Logits `B I K` from the state: one vector for all planes (tied), or a map of K·D features (untied)."""
 
-    def __init__(
-        self, settings: SeRrmSettings, num_symbols: int, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: Rng = None) -> None:
         super().__init__()
         self.is_tied = settings.symbols == "tied"
         self.num_registers = settings.registers
-        self.num_missing = NUM_SPECIAL if settings.planes == "usual" else 0
-        planes = num_symbols - self.num_missing
+        planes = settings.num_planes(num_symbols)
+        self.num_missing = num_symbols - planes
         shape = (1, settings.width) if self.is_tied else (planes, planes * settings.width)
         self.weight = linear_weight(*shape, generator)
 
     def forward(self, state: Float[Tensor, "B places K D"]) -> tuple[Float[Tensor, "B I symbols"], None]:
         grid = state[:, : state.shape[1] - self.num_registers]
-        logits = (
-            linear(grid, self.weight).squeeze(-1) if self.is_tied else linear(grid.flatten(2), self.weight)
-        )
+        logits = linear(grid if self.is_tied else grid.flatten(2), self.weight)
+        logits = logits.squeeze(-1) if self.is_tied else logits
         # A symbol without a plane is never predicted: its logit is -inf, its stablemax weight 0.
         return nn.functional.pad(logits.float(), (self.num_missing, 0), value=-math.inf), None
 
 
 def build_se_rrm(
-    settings: SeRrmSettings,
-    num_symbols: int,
-    num_positions: int = 0,
-    generator: torch.Generator | None = None,
+    settings: SeRrmSettings, num_symbols: int, num_positions: int = 0, generator: Rng = None
 ) -> RecurrentModel:
     """An SE-RRM for an alphabet of `num_symbols` (pad included); tied weights take any other alphabet too.
 
     It takes any number of positions, so `num_positions` is not looked at.
     """
-    has_two = settings.states == "two"
-    schedule = two_state_schedule if has_two else one_state_schedule
+    schedule = two_state_schedule if settings.states == "two" else one_state_schedule
     return RecurrentModel(
         embedding=SymbolPlanes(settings, num_symbols, generator),
         networks={"block": Network([_layer(settings, generator) for _ in range(settings.layers)])},
         schedule=schedule(settings.h_cycles, settings.l_cycles),
         readout=PlaneReadout(settings, num_symbols, generator),
         width=settings.width,
-        num_states=2 if has_two else 1,
         generator=generator,
     )
 
 
-def _layer(settings: SeRrmSettings, generator: torch.Generator | None) -> list[nn.Module]:
+def _layer(settings: SeRrmSettings, generator: Rng) -> list[nn.Module]:
     """T^{D,I}, T^{D,K} and m^D, each with residual and norm (equations 7 to 9)."""
-    width, dropout = settings.width, settings.attention_dropout
-    positions = Attention(
-        width, settings.heads, settings.head_dim, axis=-3, dropout=dropout, generator=generator
-    )
-    symbols = Attention(
-        width, settings.symbol_heads, settings.symbol_head_dim, axis=-2, dropout=dropout, generator=generator
-    )
+    width = settings.width
+    attention = partial(Attention, width, dropout=settings.attention_dropout, generator=generator)
+    positions = attention(settings.heads, settings.head_dim, axis=-3)
+    symbols = attention(settings.symbol_heads, settings.symbol_head_dim, axis=-2)
     features = SwiGLU(width, settings.gates(width), generator)
     return [Residual(part) for part in (positions, symbols, features)]
 
 
 def initial_task_types(
-    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: torch.Generator | None = None
+    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: Rng = None
 ) -> Float[Tensor, "T W"] | None:
     """The task-type table: D·K numbers a task (full) or D + K (factored), None without task types.
 

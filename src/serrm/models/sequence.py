@@ -9,11 +9,12 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from serrm.models.layers import (
     Attention,
+    Rng,
     Rotation,
     SwiGLU,
     linear,
@@ -21,7 +22,7 @@ from serrm.models.layers import (
     rotation_table,
     truncated_normal,
 )
-from serrm.models.recurrence import CannotExtrapolate, InputEmbedding, Network, Residual
+from serrm.models.recurrence import CannotExtrapolate, InputEmbedding, Network, Residual, TaskVectors, Tokens
 from serrm.models.settings import SequenceSettings
 
 HALT_BIAS = -5.0
@@ -31,17 +32,14 @@ class TokenSequence(InputEmbedding):
     """Task prefix and token embeddings, both times √D: `B (P+I) D`; `only` is the I that an MLP has weights for."""
 
     def __init__(
-        self,
-        settings: SequenceSettings,
-        num_symbols: int,
-        generator: torch.Generator | None = None,
-        only: int | None = None,
+        self, settings: SequenceSettings, num_symbols: int, generator: Rng = None, only: int | None = None
     ) -> None:
         super().__init__()
         self.settings, self.only = settings, only
-        width = settings.width
-        std = 1 / math.sqrt(width)
-        self.tokens = nn.Parameter(truncated_normal(num_symbols, width, std=std, generator=generator))
+        std = 1 / math.sqrt(settings.width)
+        self.tokens = nn.Parameter(
+            truncated_normal(num_symbols, settings.width, std=std, generator=generator)
+        )
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
         """B, P + I, D; smaller alphabets use the first of the learned tokens, larger ones have none."""
@@ -56,8 +54,8 @@ class TokenSequence(InputEmbedding):
     def forward(
         self,
         state: Float[Tensor, "B places D"],
-        tokens: Int[Tensor, "B I"],
-        task_vectors: Float[Tensor, "B W"] | None,
+        tokens: Tokens,
+        task_vectors: TaskVectors | None,
     ) -> tuple[Float[Tensor, "B places D"], Rotation | None]:
         width, prefix = self.settings.width, self.settings.prefix
         grid = nn.functional.embedding(tokens, self.tokens)
@@ -87,9 +85,7 @@ class TokenSequence(InputEmbedding):
 class SequenceReadout(nn.Module):
     """Logits `B I K` of z_H without the prefix, and (halt, continue) of its first prefix position."""
 
-    def __init__(
-        self, settings: SequenceSettings, num_symbols: int, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, settings: SequenceSettings, num_symbols: int, generator: Rng = None) -> None:
         super().__init__()
         self.prefix = settings.prefix
         self.weight = linear_weight(num_symbols, settings.width, generator)
@@ -118,30 +114,22 @@ class OverPlaces(nn.Module):
         return mixed
 
 
-def attention_over_positions(
-    settings: SequenceSettings, generator: torch.Generator | None
-) -> Callable[[], nn.Module]:
-    """A maker of residual attention sublayers with D/heads features a head."""
-    head_dim = settings.width // settings.heads
-    return lambda: Residual(
-        Attention(
-            settings.width,
-            settings.heads,
-            head_dim,
-            axis=-2,
-            dropout=settings.attention_dropout,
-            generator=generator,
-        )
-    )
+def attention_over_positions(settings: SequenceSettings, generator: Rng) -> nn.Module:
+    """A residual attention sublayer with D/heads features a head."""
+    width, heads, dropout = settings.width, settings.heads, settings.attention_dropout
+    return Residual(Attention(width, heads, width // heads, axis=-2, dropout=dropout, generator=generator))
 
 
 def sequence_network(
-    settings: SequenceSettings, over_positions: Callable[[], nn.Module], generator: torch.Generator | None
+    settings: SequenceSettings,
+    generator: Rng,
+    over_positions: Callable[[SequenceSettings, Rng], nn.Module] = attention_over_positions,
 ) -> Network:
     """A network of layers that mix positions, then features."""
+    width = settings.width
     return Network(
         [
-            [over_positions(), Residual(SwiGLU(settings.width, settings.gates(settings.width), generator))]
+            [over_positions(settings, generator), Residual(SwiGLU(width, settings.gates(width), generator))]
             for _ in range(settings.layers)
         ]
     )

@@ -1,10 +1,9 @@
 """How large a model is, by closed formulas from its settings: learned numbers, states, the memory of a training.
 
-Without torch, as `operations` is. What is kept for the backward pass differs with the way a network is computed and
-with PyTorch's version: those formulas are for planning.
+Without torch, as `operations` is, which counts by the same sublayers. What is kept for the backward pass differs with
+the way a network is computed and with PyTorch's version: those formulas are for planning.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from serrm.models.settings import (
@@ -20,25 +19,111 @@ PROCESS_BYTES = 600 * 2**20  # what a process with PyTorch holds before it has a
 LONG = 64  # attention over an axis of this length or more is fused, unless measured otherwise, and keeps no scores
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How a network is computed: bytes of a number in its states, by the native kernels or not, inner parts twice."""
+
+    num_bytes: int
+    is_native: bool = False
+    recomputes: bool = False
+
+
+@dataclass(frozen=True)
+class AttentionSize:
+    """Attention that updates `rows` vectors, each in a sequence of `length`."""
+
+    rows: int
+    width: int
+    length: int
+    heads: int
+    head_dim: int
+    has_dropout: bool
+
+    @property
+    def num_weights(self) -> int:
+        """Of queries, keys, values and output."""
+        return 4 * self.width * self.heads * self.head_dim
+
+    @property
+    def operations(self) -> int:
+        """Of the products with weights, and of the scores and their use."""
+        return self.rows * (2 * self.num_weights + 4 * self.heads * self.length * self.head_dim)
+
+    def kept_bytes(self, manner: Manner) -> int:
+        """Queries, keys, values, what the heads gave; on short axes PyTorch's scores too, and what dropout leaves."""
+        scores = 0 if manner.is_native or self.length >= LONG else self.heads * self.length * self.rows
+        dropped = scores * (manner.num_bytes + 1) if self.has_dropout else 0
+        return manner.num_bytes * (4 * self.rows * self.heads * self.head_dim + scores) + dropped
+
+
+@dataclass(frozen=True)
+class GatedSize:
+    """A SwiGLU that updates `rows` vectors of `width` by `inner` gates."""
+
+    rows: int
+    width: int
+    inner: int
+
+    @property
+    def num_weights(self) -> int:
+        """Of gates, ups and the way down."""
+        return 3 * self.width * self.inner
+
+    @property
+    def operations(self) -> int:
+        """Of the products with weights."""
+        return 2 * self.rows * self.num_weights
+
+    def kept_bytes(self, manner: Manner) -> int:
+        """Gates and ups; PyTorch also keeps silu(gate) and the product."""
+        return manner.num_bytes * self.rows * self.inner * (2 if manner.is_native else 4)
+
+
+def sublayers(
+    settings: ModelSettings, num_positions: int, num_symbols: int
+) -> list[AttentionSize | GatedSize]:
+    """The sublayers of one layer, as they run on one puzzle; the last one mixes features."""
+    width, has_dropout = settings.width, settings.attention_dropout > 0
+    if isinstance(settings, SeRrmSettings):
+        places, planes = num_positions + settings.registers, settings.num_planes(num_symbols)
+        rows, symbol_heads = places * planes, (settings.symbol_heads, settings.symbol_head_dim)
+        mixers: list[AttentionSize | GatedSize] = [
+            AttentionSize(rows, width, places, settings.heads, settings.head_dim, has_dropout),
+            AttentionSize(rows, width, planes, *symbol_heads, has_dropout),
+        ]
+    else:
+        rows = settings.prefix + num_positions
+        is_mlp = isinstance(settings, TrmSettings) and settings.mixer == "mlp"
+        heads = settings.heads, width // settings.heads
+        mixers = [
+            GatedSize(width, rows, settings.gates(rows))
+            if is_mlp
+            else AttentionSize(rows, width, rows, *heads, has_dropout)
+        ]
+    return [*mixers, GatedSize(rows, width, settings.gates(width))]
+
+
+def num_states(settings: ModelSettings) -> int:
+    """Recurrent states of a puzzle."""
+    return 1 if isinstance(settings, SeRrmSettings) and settings.states == "one" else 2
+
+
+def num_applications(settings: ModelSettings) -> tuple[int, int]:
+    """How often a network is applied in a supervision step, and how many of those applications carry gradient."""
+    cycle = settings.l_cycles + num_states(settings) - 1
+    return settings.h_cycles * cycle, 2 if isinstance(settings, HrmSettings) else cycle
+
+
 def num_weights(settings: ModelSettings, num_positions: int, num_symbols: int) -> int:
     """Learned numbers without the table of task types: what `recurrence.num_parameters` counts."""
-    if isinstance(settings, SeRrmSettings):
-        return _weights_of_se_rrm(settings, num_symbols)
-    places, width = settings.prefix + num_positions, settings.width
-    is_mlp = isinstance(settings, TrmSettings) and settings.mixer == "mlp"
-    mixer = 3 * places * settings.gates(places) if is_mlp else 4 * width * width
-    networks = 2 if isinstance(settings, HrmSettings) else 1
-    layers = networks * settings.layers * (mixer + 3 * width * settings.gates(width))
-    return layers + 2 * num_symbols * width + 2 * (width + 1)
-
-
-def _weights_of_se_rrm(settings: SeRrmSettings, num_symbols: int) -> int:
-    width, planes = settings.width, settings.num_planes(num_symbols)
-    heads = settings.heads * settings.head_dim + settings.symbol_heads * settings.symbol_head_dim
-    vectors = planes if settings.symbols == "untied" else planes - (num_symbols - NUM_SPECIAL) + 1
-    readout = width if settings.symbols == "tied" else planes * planes * width
-    layers = settings.layers * (4 * width * heads + 3 * width * settings.gates(width))
-    return layers + vectors * (1 + settings.registers) * width + readout
+    width = settings.width
+    a_layer = sum(part.num_weights for part in sublayers(settings, num_positions, num_symbols))
+    layers = settings.layers * a_layer * (2 if isinstance(settings, HrmSettings) else 1)
+    if isinstance(settings, SequenceSettings):
+        return layers + 2 * num_symbols * width + 2 * (width + 1)
+    planes, is_tied = settings.num_planes(num_symbols), settings.symbols == "tied"
+    vectors = planes - (num_symbols - NUM_SPECIAL) + 1 if is_tied else planes
+    return layers + vectors * (1 + settings.registers) * width + (width if is_tied else planes**2 * width)
 
 
 def num_task_numbers(settings: ModelSettings, num_task_types: int, num_symbols: int) -> int:
@@ -52,19 +137,8 @@ def num_task_numbers(settings: ModelSettings, num_task_types: int, num_symbols: 
 
 def num_state_numbers(settings: ModelSettings, num_positions: int, num_symbols: int) -> int:
     """Numbers in the recurrent states of a puzzle."""
-    if isinstance(settings, SequenceSettings):
-        return 2 * (settings.prefix + num_positions) * settings.width
-    places, planes = num_positions + settings.registers, settings.num_planes(num_symbols)
-    return (2 if settings.states == "two" else 1) * places * planes * settings.width
-
-
-@dataclass(frozen=True)
-class Manner:
-    """How a network is computed: bytes of a number in its states, by the native kernels or not, inner parts twice."""
-
-    num_bytes: int
-    is_native: bool = False
-    recomputes: bool = False
+    rows = sublayers(settings, num_positions, num_symbols)[-1].rows
+    return num_states(settings) * rows * settings.width
 
 
 @dataclass(frozen=True)
@@ -90,54 +164,12 @@ def training_bytes(
 def kept_bytes(settings: ModelSettings, num_positions: int, num_symbols: int, manner: Manner) -> int:
     """What the forward pass of a puzzle keeps for the backward pass: of every application that carries gradient.
 
-    The norms work in float32, so PyTorch keeps their input in it; attention over a short axis keeps its scores.
+    Of a sublayer with its norm: what it keeps itself, its output, and of PyTorch's norm, in float32, its input too.
     """
-    inner = settings.layers * sum(_sublayers(settings, num_positions, num_symbols, manner))
-    state = manner.num_bytes * num_state_numbers(settings, num_positions, num_symbols)
-    if isinstance(settings, SeRrmSettings):
-        num, states = settings.l_cycles + (settings.states == "two"), 2 if settings.states == "two" else 1
-    else:
-        num, states = 2 if isinstance(settings, HrmSettings) else settings.l_cycles + 1, 2
-    return (1 if manner.recomputes else num) * inner + num * state // states
-
-
-def _sublayers(settings: ModelSettings, positions: int, symbols: int, manner: Manner) -> Iterator[int]:
-    width = settings.width
-    has_dropout = settings.attention_dropout > 0
-    if isinstance(settings, SeRrmSettings):
-        places, planes = positions + settings.registers, settings.num_planes(symbols)
-        rows = places * planes
-        heads, head_dim = settings.symbol_heads, settings.symbol_head_dim
-        yield _of_attention(rows, planes, heads, head_dim, manner, has_dropout) + _of_norm(
-            rows, width, manner
-        )
-        heads, head_dim = settings.heads, settings.head_dim
-    else:
-        rows = places = settings.prefix + positions
-        heads, head_dim = settings.heads, width // settings.heads
-    if isinstance(settings, TrmSettings) and settings.mixer == "mlp":
-        yield _of_gates(width, settings.gates(places), manner) + _of_norm(width, places, manner)
-    else:
-        yield _of_attention(rows, places, heads, head_dim, manner, has_dropout) + _of_norm(
-            rows, width, manner
-        )
-    yield _of_gates(rows, settings.gates(width), manner) + _of_norm(rows, width, manner)
-
-
-def _of_norm(rows: int, width: int, manner: Manner) -> int:
-    """The sublayer's output, and of PyTorch's norm its input too."""
-    return rows * width * (manner.num_bytes if manner.is_native else manner.num_bytes + 4)
-
-
-def _of_gates(rows: int, inner: int, manner: Manner) -> int:
-    """Gates and ups; PyTorch also keeps silu(gate) and the product."""
-    return manner.num_bytes * rows * inner * (2 if manner.is_native else 4)
-
-
-def _of_attention(
-    rows: int, length: int, heads: int, head_dim: int, manner: Manner, has_dropout: bool
-) -> int:
-    """Queries, keys, values and what the heads gave; on short axes PyTorch's scores too, and what dropout leaves."""
-    scores = 0 if manner.is_native or length >= LONG else heads * length * rows
-    dropped = scores * (manner.num_bytes + 1) if has_dropout else 0
-    return manner.num_bytes * (4 * rows * heads * head_dim + scores) + dropped
+    parts = sublayers(settings, num_positions, num_symbols)
+    norm = manner.num_bytes + (0 if manner.is_native else 4)
+    inner = settings.layers * sum(part.kept_bytes(manner) + norm * part.rows * part.width for part in parts)
+    _, num = num_applications(settings)
+    return (1 if manner.recomputes else num) * inner + num * manner.num_bytes * parts[
+        -1
+    ].rows * settings.width
