@@ -13,11 +13,15 @@ import pytest
 import torch
 
 from serrm.arrays.build_puzzles import build_arrays
+from serrm.arrays.puzzles import open_arrays
+from serrm.arrays.stream import ExampleStream
 from serrm.datasets.parquet import set_file
 from serrm.datasets.sudoku import write_puzzle_set
+from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.training.loop import Trainer
 from serrm.training.settings import TrainCell
 
 torch.set_num_threads(1)
@@ -148,6 +152,23 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
             write_puzzle_set(folder / set_file(name), enumerate(puzzles), n, name)
         build_arrays(folder, folder / "arrays", seed=seed, num_prebuilt=num_prebuilt)
         return folder / "arrays"
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_trainer(
+    make_cell: Callable[..., TrainCell], make_arrays: Callable[..., Path]
+) -> Callable[..., Trainer]:
+    """A trainer on eight 4×4 puzzles, of the cell that `make_cell` makes of the same keywords."""
+
+    def make(num_task_types: int = 1, **changes: Any) -> Trainer:
+        cell = make_cell(**changes)
+        rng = torch.Generator().manual_seed(cell.seed)
+        model = build_model(cell.model, 6, rng, num_positions=16, num_task_types=num_task_types)
+        arrays = open_arrays(make_arrays(side=4), "train")
+        stream = ExampleStream(arrays, cell.arrays.num_augmentations, cell.arrays.seed)
+        return Trainer(model, stream, cell.train, cell.seed, cell.fidelity)
 
     return make
 

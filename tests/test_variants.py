@@ -9,10 +9,8 @@ import torch
 from serrm.config import read_params
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
-from serrm.models.settings import SeRrmSettings, TrmSettings
-from serrm.resolve import resolve, section_of, train_cell
+from serrm.resolve import train_cell
 from serrm.training.settings import TrainCell
-from tests.conftest import with_grid
 
 PARAMS = read_params(Path(__file__).parents[1] / "params.yaml")
 PROFILES = list(PARAMS["profiles"])
@@ -62,33 +60,11 @@ def flat(cell: TrainCell) -> dict[str, Any]:
     }
 
 
-def named(variant: str) -> dict[str, Any]:
-    """The values that an entry gives itself, by the same keys."""
-    own = dict(PARAMS["model"][variant])
-    own.pop("based_on", None)
-    nested = {f"{name}.{k}": v for name in SECTIONS[1:] for k, v in own.pop(name, {}).items()}
-    return own | nested
-
-
-def flat_recipe(recipes: dict[str, Any], task: str, variant: str) -> dict[str, Any]:
-    """What recipes say of a variant on a task, by the same keys."""
-    of_task = recipes.get(task, recipes.get(section_of(task), {}))
-    return {
-        key if section == "model" else f"{section}.{key}": value
-        for section, values in of_task.get(variant, {}).items()
-        for key, value in values.items()
-    }
-
-
 def differing(profile: str, task: str, variant: str, base: str) -> set[str]:
     """The keys in which a variant is not as another."""
     one, other = (flat(train_cell(PARAMS, profile, task, name, 0)) for name in (base, variant))
     assert one.keys() == other.keys()
     return {key for key, value in one.items() if value != other[key]}
-
-
-def variants() -> list[str]:
-    return [name for name, entry in PARAMS["model"].items() if "based_on" in entry]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -108,27 +84,6 @@ def test_every_entry_resolves_and_builds(profile: str, variant: str) -> None:
 def test_an_ablation_changes_what_the_table_says(variant: str) -> None:
     family = "se_rrm" if variant.startswith("se_rrm") else "trm"
     assert differing("paper", "sudoku", variant, family) == ABLATIONS[variant]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("variant", variants())
-def test_a_variant_is_its_base_but_for_its_own_keys(profile: str, variant: str) -> None:
-    for task in TASKS:
-        # How long to train is for the profile to say, where it does; so is what it lays over this one variant.
-        section = PARAMS["profiles"][profile]
-        overrides = section.get("model", {}).get(variant, {}) | flat_recipe(
-            section.get("recipe", {}), task, variant
-        )
-        length = set() if profile == "paper" else {"train.epochs", "train.steps"}
-        own = named(variant) | flat_recipe(PARAMS["recipe"], task, variant) | overrides
-        if own.get("fidelity.shifted_rope2d"):
-            own["positions"] = "rope2d_shifted"
-        cell = flat(train_cell(PARAMS, profile, task, variant, 0))
-        assert differing(profile, task, variant, PARAMS["model"][variant]["based_on"]) <= own.keys()
-        for key in own.keys() - length:
-            given = own[key]
-            stands = {k: cell[key][k] for k in given} if isinstance(given, dict) else cell[key]
-            assert stands == given, key
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -159,35 +114,3 @@ def test_trms_hyperparameters_are_its_optimisation_at_se_rrms_size(task: str) ->
     with torch.device("meta"):
         sizes = [num_parameters(build_model(cell.model, 11, num_positions=81)) for cell in (ours, se_rrm)]
     assert sizes[0] == sizes[1] and round(sizes[0] / 1e6) == 2
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_new_variant_needs_its_entry_and_no_more(profile: str) -> None:
-    mine = {"my_variant": {"based_on": "trm", "positions": "none"}}
-    params = {**PARAMS, "model": {**PARAMS["model"], **mine}}
-    everything = with_grid(params, profile, tasks=TASKS, models=["trm", "my_variant"], seeds=[0])
-    files = resolve(everything, profile)
-    for task in TASKS:
-        base, cell = files[f"train/{task}-trm-s0"], files[f"train/{task}-my_variant-s0"]
-        assert isinstance(base, TrainCell) and isinstance(cell, TrainCell)
-        assert f"evaluate/{task}-my_variant-s0" in files
-        expected = base.model_dump() | {"variant": "my_variant"}
-        expected["model"] |= {"positions": "none"}
-        assert cell.model_dump() == expected
-        with torch.device("meta"):
-            assert num_parameters(build_model(cell.model, 11, num_positions=81)) > 0
-
-
-def test_a_misspelt_key_of_a_new_variant_is_named() -> None:
-    mine = {"my_variant": {"based_on": "trm", "position": "none"}}
-    params = {**PARAMS, "model": {**PARAMS["model"], **mine}}
-    with pytest.raises(ValueError, match=r"my_variant.*position"):
-        train_cell(params, "ci", "sudoku", "my_variant", 0)
-
-
-def test_a_variant_is_parameters_and_no_class() -> None:
-    kinds = {
-        name: type(train_cell(PARAMS, "paper", "sudoku", name, 0).model)
-        for name in ("trm_mlp", "se_rrm_rope")
-    }
-    assert kinds == {"trm_mlp": TrmSettings, "se_rrm_rope": SeRrmSettings}

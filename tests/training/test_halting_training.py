@@ -1,7 +1,6 @@
 """Training with every halting rule: puzzles are learned by heart, and the halt head learns when they are."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import Examples, ExampleStream
 from serrm.models.halting import CONTINUE, HALT
-from serrm.models.registry import build_model
 from serrm.models.settings import QLearning
 from serrm.training.loop import Trainer
-from serrm.training.settings import TrainCell
+from tests import conftest
 
 pytestmark = pytest.mark.numeric
 
@@ -24,36 +21,12 @@ RANDOM = {"kind": "random", "probability": 0.05}
 Q_LEARNING = {"kind": "q_learning", "exploration": 0.1, "bootstrap": False}
 BOOTSTRAPPED = {**Q_LEARNING, "bootstrap": True}
 
-
-SEQUENCE: dict[str, Any] = {
-    "width": 32,
-    "layers": 1,
-    "h_cycles": 1,
-    "l_cycles": 2,
-    "heads": 2,
-    "expansion": 1.0,
-    "positions": "rope",
-    "prefix": 2,
-    "attention_dropout": 0.0,
-}
+# More than the eight puzzles would be another task.
+AS_THEY_ARE = {"num_augmentations": 0}
 SE_RRM = {"h_cycles": 1, "planes": "usual"}
-TRM = {**SEQUENCE, "family": "trm", "mixer": "attention"}
+TRM = {**conftest.TRM, "width": 32, "h_cycles": 1, "l_cycles": 2, "attention_dropout": 0.0}
 TRM_MLP = {**TRM, "mixer": "mlp"}
-HRM = {**SEQUENCE, "family": "hrm"}
-
-
-@pytest.fixture
-def make_trainer(make_cell: Callable[..., TrainCell], make_arrays: Callable[..., Path]) -> MakeTrainer:
-    """A trainer on eight 4×4 puzzles, of the cell that `make_cell` makes of the same keywords."""
-
-    def make(num_task_types: int = 1, **changes: Any) -> Trainer:
-        cell = make_cell(**changes)
-        arrays = open_arrays(make_arrays(side=4), "train")
-        generator = torch.Generator().manual_seed(cell.seed)
-        model = build_model(cell.model, 6, generator, num_positions=16, num_task_types=num_task_types)
-        return Trainer(model, ExampleStream(arrays, 0, 0), cell.train, cell.seed, cell.fidelity)
-
-    return make
+HRM = {key: value for key, value in TRM.items() if key != "mixer"} | {"family": "hrm"}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +56,7 @@ def test_eight_puzzles_are_learned_by_heart(
         "halting": halting,
         "task_types": {"learning_rate": 0.01, "weight_decay": 0.1},
     }
-    trainer = make_trainer(seed=1, model=model, train=recipe)
+    trainer = make_trainer(seed=1, model=model, train=recipe, arrays=AS_THEY_ARE)
     trainer.run(lambda record: None, lambda: False)
     trainer.model.load_state_dict(trainer.averaged_weights())
     assert torch.equal(
@@ -123,7 +96,7 @@ def test_training_moves_the_rows_of_the_batch(
 ) -> None:
     rule = {"learning_rate": 0.01, "weight_decay": 0.0}
     recipe = {"halting": halting, "task_types": rule, "warmup_steps": 0, "steps": 3}
-    trainer = make_trainer(num_task_types=4, model=model, train=recipe)
+    trainer = make_trainer(num_task_types=4, model=model, train=recipe, arrays=AS_THEY_ARE)
     table = trainer.model.task_types
     assert table is not None and not table.any()
     stream = trainer.stream

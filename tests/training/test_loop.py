@@ -1,37 +1,18 @@
 """The loop learns, repeats itself exactly, and refills one slot without touching the others."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from serrm.arrays.puzzles import open_arrays
-from serrm.arrays.stream import ExampleStream
-from serrm.models.registry import build_model
 from serrm.training.loop import Record, Trainer
 from serrm.training.settings import TrainCell
 
 pytestmark = pytest.mark.numeric
 
 MakeTrainer = Callable[..., Trainer]
-
-
-@pytest.fixture
-def make_trainer(make_cell: Callable[..., TrainCell], make_arrays: Callable[..., Path]) -> MakeTrainer:
-    """A trainer of the cell that `make_cell` makes of the same keywords, on eight 4×4 puzzles."""
-
-    def make(**changes: Any) -> Trainer:
-        cell = make_cell(**changes)
-        arrays = open_arrays(make_arrays(side=4), "train")
-        generator = torch.Generator().manual_seed(cell.seed)
-        model = build_model(cell.model, arrays.num_symbols, generator, num_positions=16)
-        stream = ExampleStream(arrays, cell.arrays.num_augmentations, cell.arrays.seed)
-        return Trainer(model, stream, cell.train, cell.seed, cell.fidelity)
-
-    return make
 
 
 def run(trainer: Trainer, num_steps: int | None = None) -> list[Record]:
