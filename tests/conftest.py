@@ -157,6 +157,12 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
+def arrays(make_arrays: Callable[..., Path]) -> Path:
+    """Those of eight 4×4 puzzles to train on and five to be tested on."""
+    return make_arrays(side=4)
+
+
+@pytest.fixture(scope="session")
 def make_trainer(
     make_cell: Callable[..., TrainCell], make_arrays: Callable[..., Path]
 ) -> Callable[..., Trainer]:

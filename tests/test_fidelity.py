@@ -45,11 +45,6 @@ def draw_tokens(side: int = 4) -> Tensor:
 
 
 @pytest.fixture(scope="module")
-def arrays(make_arrays: Callable[..., Path]) -> Path:
-    return make_arrays(side=4)
-
-
-@pytest.fixture(scope="module")
 def checkpoint(
     make_cell: Callable[..., TrainCell], arrays: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

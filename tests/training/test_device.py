@@ -29,9 +29,7 @@ def threads() -> Iterator[None]:
 
 def machine(monkeypatch: pytest.MonkeyPatch, *, has_bfloat16: bool, has_compiler: bool) -> None:
     monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: has_bfloat16)
-    monkeypatch.setattr(
-        "serrm.training.device.shutil.which", lambda name: "/bin/" + name if has_compiler else None
-    )
+    monkeypatch.setattr(devices, "find_compiler", lambda: "/bin/g++" if has_compiler else None)
 
 
 def test_auto_is_the_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,13 @@ import torch
 from serrm.models.sizes import PROCESS_BYTES, Manner, Share, training_bytes
 from serrm.training import checkpoint as ckpt
 from serrm.training import estimate as needs
-from serrm.training.run import TrainingRun, train
-from serrm.training.settings import Execution, TrainCell
-
-PLAIN = Execution(device="cpu")
-
-
-@pytest.fixture(scope="module")
-def arrays(make_arrays: Callable[..., Path]) -> Path:
-    return make_arrays(side=4)
+from serrm.training.run import TrainingRun
+from serrm.training.settings import Execution
+from tests.training.running import PLAIN, MakeCell, run
 
 
 def test_the_numbers_are_the_same_without_it(
-    make_cell: Callable[..., TrainCell],
+    make_cell: MakeCell,
     trm_changes: dict[str, Any],
     arrays: Path,
     tmp_path: Path,
@@ -37,29 +30,27 @@ def test_the_numbers_are_the_same_without_it(
             folder = tmp_path / f"{number} {way}"
             with monkeypatch.context() as patch:
                 if way == "without":
-                    patch.setattr(TrainingRun, "_tell_needs", lambda run: None)
-                train(cell, arrays, folder / "run", folder / "scratch", PLAIN)
+                    patch.setattr(TrainingRun, "_log_needs", lambda run: None)
+                run(cell, arrays, folder)
             state = torch.load(folder / "run" / ckpt.STATE, weights_only=True)
             found.append([*ckpt.read_weights(folder / "run").values(), *state["weights"].values()])
         assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
 def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
-    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
+    make_cell: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:
     cell = make_cell(train={"batch_size": 4096})
 
     def needed(**execution: Any) -> int:
-        run = TrainingRun(cell, arrays, tmp_path, Execution(device="cpu", **execution))
-        return needs.memory_of(run.trainer, cell.model) - PROCESS_BYTES
+        trainer = TrainingRun(cell, arrays, tmp_path, Execution(device="cpu", **execution)).trainer
+        return needs.memory_of(trainer, cell.model) - PROCESS_BYTES
 
     whole = needed()
     assert needed(micro_batch=64) < 0.5 * whole and needed(recompute=True) < 0.8 * whole
 
 
-def test_a_training_needs_what_the_forecast_says(
-    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path
-) -> None:
+def test_a_training_needs_what_the_forecast_says(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
     cell = make_cell(train={"batch_size": 64, "precision": "float32"})
     found = needs.memory_of(TrainingRun(cell, arrays, tmp_path, PLAIN).trainer, cell.model)
     share = Share(num_slots=64, at_once=64, num_task_types=0)
@@ -67,21 +58,21 @@ def test_a_training_needs_what_the_forecast_says(
 
 
 def test_what_cannot_fit_is_refused_in_one_line(
-    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(needs, "total_memory", lambda device: 10**8)
     with pytest.raises(
         ValueError, match=r"^needs about \d\.\d GB, this machine has 0\.1 GB: lower .*micro_batch"
     ):
-        train(make_cell(), arrays, tmp_path / "run", tmp_path / "scratch", PLAIN)
+        run(make_cell(), arrays, tmp_path)
     assert not (tmp_path / "run").exists()
 
 
 def test_it_is_told_before_the_first_step(
-    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
-        train(make_cell(), arrays, tmp_path / "run", tmp_path / "scratch", PLAIN)
+        run(make_cell(), arrays, tmp_path)
     (line,) = [message for message in caplog.messages if "needs about" in message]
     assert re.fullmatch(
         r"sudoku-tiny-s0 needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", line

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.training.optimizer import AdamAtan2, learning_rate, muon, trained
+from serrm.training.settings import TrainSettings
 from tests.compiling import DEVICES
+from tests.conftest import TRAIN
 
 pytestmark = pytest.mark.numeric
 
@@ -64,7 +66,8 @@ PEAK, WARMUP, NUM_STEPS = 3e-3, 10, 110
 
 
 def rate(step: int, schedule: str, warmup: int = WARMUP) -> float:
-    return learning_rate(step, peak=PEAK, warmup=warmup, num_steps=NUM_STEPS, schedule=schedule)
+    recipe = {**TRAIN, "learning_rate": PEAK, "warmup_steps": warmup, "schedule": schedule}
+    return learning_rate(TrainSettings.model_validate(recipe), step, NUM_STEPS)
 
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])

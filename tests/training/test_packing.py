@@ -20,9 +20,8 @@ from serrm.training.packing import PACKING, Packed, pack, places
 from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
 from serrm.training.unpacking import bring_home, unpack
-from tests.training.test_run import assert_same
+from tests.training.running import MakeCell, assert_same
 
-MakeCell = Callable[..., TrainCell]
 MakeArrays = Callable[..., Path]
 PROFILE = "ci"
 SHORT = 1e-3  # seconds: one step

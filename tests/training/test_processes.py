@@ -19,19 +19,14 @@ from serrm.training.interrupt import Interrupted
 from serrm.training.launch import run_in_processes
 from serrm.training.loop import Record
 from serrm.training.processes import Processes, joined, joined_by_torchrun
-from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart
+from tests.training import running
+from tests.training.running import MakeCell
 
-MakeCell = Callable[..., TrainCell]
 # The paper's learning rate; the larger one of the small recipes lets rounding grow tenfold every ten steps.
 FIFTY = {"steps": 50, "log_every": 1, "batch_size": 8, "learning_rate": 5e-4, "warmup_steps": 20}
 SHALLOW = {"layers": 1, "h_cycles": 1}
-
-
-@pytest.fixture(scope="module")
-def arrays(make_arrays: Callable[..., Path]) -> Path:
-    return make_arrays(side=4)
 
 
 @pytest.fixture(params=["task types", "q_learning"])
@@ -46,9 +41,8 @@ def cell(request: pytest.FixtureRequest, make_cell: MakeCell, trm_changes: dict[
 def run(cell: TrainCell, arrays: Path, folder: Path, **execution: Any) -> tuple[list[Record], dict[str, Any]]:
     """Records and state of a finished training."""
     records: list[Record] = []
-    settings = Execution(device="cpu", **execution)
-    train(cell, arrays, folder / "run", folder / "scratch", settings, records.append)
-    return records, torch.load(folder / "run" / ckpt.STATE, weights_only=True)
+    found = running.run(cell, arrays, folder, Execution(device="cpu", **execution), records.append)
+    return records, torch.load(found / ckpt.STATE, weights_only=True)
 
 
 def tensors(tree: Any) -> Iterator[Tensor]:
@@ -89,13 +83,9 @@ def test_two_processes_stop_and_one_goes_on(
 ) -> None:
     cell = make_cell(model=SHALLOW, train={**FIFTY, "steps": 100})
 
-    def stop(record: Record) -> None:
-        if record["step"] == 3:
-            signal.raise_signal(signal.SIGTERM)
-
     with pytest.raises(Interrupted, match=r"stopped at step .* of 100; resume with the same command"):
         two = Execution(device="cpu", processes=2)
-        train(cell, arrays, tmp_path / "run", tmp_path / "scratch", two, stop)
+        running.run(cell, arrays, tmp_path, two, running.stop_at(3))
     assert not (tmp_path / "run").exists()
     with caplog.at_level(logging.WARNING):
         records, state = run(cell, arrays, tmp_path, micro_batch=4)

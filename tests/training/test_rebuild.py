@@ -1,7 +1,6 @@
 """States that a checkpoint left behind come back as they were, where the weights have not moved meanwhile."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,11 @@ import pytest
 import torch
 
 from serrm.training import checkpoint as ckpt
-from serrm.training.interrupt import Interrupted
 from serrm.training.rebuild import lightened
-from serrm.training.run import TrainingRun, train
+from serrm.training.run import TrainingRun
 from serrm.training.settings import Execution, TrainCell
+from tests.training.running import MakeCell, interrupted
 
-MakeCell = Callable[..., TrainCell]
 STILL = {
     "learning_rate": 1e-12,
     "weight_decay": 0.0,
@@ -36,16 +34,6 @@ def cell(request: pytest.FixtureRequest, make_cell: MakeCell, trm_changes: dict[
     return make_cell(train={**STILL, **RANDOM}, model={"attention_dropout": dropout})
 
 
-def stopped(cell: TrainCell, arrays: Path, folder: Path, num_steps: int) -> Path:
-    """The newest checkpoint of a training stopped after some steps."""
-    for _ in range(num_steps):
-        with pytest.raises(Interrupted):
-            train(cell, arrays, folder / "run", folder / "scratch", Execution(device="cpu", max_seconds=1e-9))
-    found = ckpt.latest(folder / "scratch" / cell.digest())
-    assert found is not None
-    return found
-
-
 def lighten(checkpoint: Path) -> None:
     """Leave behind what can be made again."""
     state = torch.load(checkpoint / ckpt.STATE, weights_only=True)
@@ -55,16 +43,11 @@ def lighten(checkpoint: Path) -> None:
 
 @pytest.mark.parametrize("micro_batch", [None, 3])
 def test_rebuilt_states_are_those_carried_within_rounding(
-    cell: TrainCell,
-    make_arrays: Callable[..., Path],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    micro_batch: int | None,
+    cell: TrainCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, micro_batch: int | None
 ) -> None:
-    arrays = make_arrays(side=4)
     if cell.model.attention_dropout and micro_batch:
         pytest.skip("pieces of another size draw other masks")
-    checkpoint = stopped(cell, arrays, tmp_path, 4)
+    checkpoint = interrupted(cell, arrays, tmp_path, num_steps=4)
     folder, execution = checkpoint.parent, Execution(device="cpu", micro_batch=micro_batch)
     whole = TrainingRun(cell, arrays, folder, execution).trainer
     assert "not carried" not in caplog.text

@@ -9,10 +9,9 @@ import torch
 
 from serrm.training.interrupt import Interrupted
 from serrm.training.repeatable import repeat_arithmetic
-from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart
-from tests.training.test_run import assert_same_checkpoint
+from tests.training.running import assert_same_checkpoint, run
 
 
 @pytest.fixture(autouse=True)
@@ -57,17 +56,13 @@ def cell(request: pytest.FixtureRequest, make_cell: Callable[..., TrainCell]) ->
     )
 
 
-def trained(cell: TrainCell, arrays: Path, folder: Path, device: str, max_seconds: float | None) -> Path:
-    """The checkpoint of a training that is stopped whenever `max_seconds` are over; what it compiles is its own."""
+def trained(cell: TrainCell, arrays: Path, folder: Path, device: str, num_stops: int) -> Path:
+    """The checkpoint of a training that is stopped after its first steps; what it compiles is its own."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "compiled")
-    execution = Execution(device=device, max_seconds=max_seconds)
-    for _ in range(4):
-        try:
-            train(cell, arrays, folder / "run", folder / "scratch", execution)
-        except Interrupted:
-            continue
-        return folder / "run"
-    raise AssertionError("a step each time")
+    for _ in range(num_stops):
+        with pytest.raises(Interrupted):
+            run(cell, arrays, folder, Execution(device=device, max_seconds=1e-9))
+    return run(cell, arrays, folder, Execution(device=device))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -80,8 +75,8 @@ def test_resumed_is_bit_identical(
 ) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
     arrays = make_arrays(side=9, tests=(9,))
-    straight = trained(cell, arrays, tmp_path / "straight", device, None)
-    assert_same_checkpoint(trained(cell, arrays, tmp_path / "stopped", device, 1e-9), straight)
+    straight = trained(cell, arrays, tmp_path / "straight", device, 0)
+    assert_same_checkpoint(trained(cell, arrays, tmp_path / "stopped", device, 3), straight)
 
 
 @pytest.mark.slow
@@ -91,6 +86,6 @@ def test_resumed_and_compiled_anew_is_bit_identical(
 ) -> None:
     compiled = cell.model_copy(update={"train": cell.train.model_copy(update={"compile": True})})
     arrays = make_arrays(side=9, tests=(9,))
-    straight = apart(trained, compiled, arrays, tmp_path / "straight", device, None)
-    stopped = apart(trained, compiled, arrays, tmp_path / "stopped", device, 1e-9)
+    straight = apart(trained, compiled, arrays, tmp_path / "straight", device, 0)
+    stopped = apart(trained, compiled, arrays, tmp_path / "stopped", device, 3)
     assert_same_checkpoint(stopped, straight)

@@ -15,76 +15,26 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
+from serrm.manifest import file_names
 from serrm.models.operations import count_work
 from serrm.training import checkpoint as ckpt
 from serrm.training.divergence import Diverged
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.loop import Record
-from serrm.training.run import TrainingRun, train
+from serrm.training.run import TrainingRun
 from serrm.training.settings import Execution, TrainCell
+from tests.training.running import (
+    ONE_STEP,
+    PLAIN,
+    MakeCell,
+    assert_same,
+    assert_same_checkpoint,
+    interrupted,
+    run,
+    stop_at,
+)
 
 NUM_KILLS = 20
-MakeCell = Callable[..., TrainCell]
-PLAIN = Execution(device="cpu")
-ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
-
-
-@pytest.fixture(scope="module")
-def arrays(make_arrays: Callable[..., Path]) -> Path:
-    return make_arrays(side=4)
-
-
-def run(
-    cell: TrainCell,
-    arrays: Path,
-    folder: Path,
-    execution: Execution = PLAIN,
-    on_record: Callable[[Record], None] = lambda record: None,
-) -> Path:
-    """Train into `folder`; the checkpoint."""
-    train(cell, arrays, folder / "run", folder / "scratch", execution, on_record)
-    return folder / "run"
-
-
-def stop_at(step: int) -> Callable[[Record], None]:
-    """Sends this process SIGTERM when the record of a step comes."""
-
-    def on_record(record: Record) -> None:
-        if record["step"] == step:
-            signal.raise_signal(signal.SIGTERM)
-
-    return on_record
-
-
-def assert_same(one: Any, other: Any, where: str = "") -> None:
-    """Plain values and tensors, equal bit for bit."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys(), where
-        for key in one:
-            assert_same(one[key], other[key], f"{where}.{key}")
-    elif isinstance(one, list | tuple):
-        assert len(one) == len(other), where
-        for index, (left, right) in enumerate(zip(one, other, strict=True)):
-            assert_same(left, right, f"{where}.{index}")
-    elif isinstance(one, torch.Tensor):
-        assert one.dtype == other.dtype and torch.equal(one, other), where
-    else:
-        assert one == other, where
-
-
-def assert_same_checkpoint(one: Path, other: Path) -> None:
-    """Averaged weights, snapshots, raw weights, optimiser, slots and records; not the clock."""
-    states = []
-    for folder in (one, other):
-        state = torch.load(folder / ckpt.STATE, weights_only=True)
-        assert state["progress"].pop("seconds") > 0
-        states.append(state)
-    assert states[0].keys() >= {"step", "weights", "average", "optimizer", "slots", "tally", "progress"}
-    assert_same(states[0], states[1])
-    names = sorted(path.relative_to(one).as_posix() for path in one.rglob("*.safetensors"))
-    assert names == sorted(path.relative_to(other).as_posix() for path in other.rglob("*.safetensors"))
-    for name in names:
-        assert_same(load_file(one / name), load_file(other / name), name)
 
 
 @pytest.fixture(scope="module", params=["se_rrm", "se_rrm with all faults", "trm"])
@@ -137,59 +87,39 @@ def test_a_process_for_every_step_is_bit_identical(
     assert_same_checkpoint(run(cell, arrays, tmp_path, ONE_STEP), straight)
 
 
-def test_success_leaves_a_checkpoint_and_no_scratch(
+def test_success_leaves_a_checkpoint_with_snapshots_and_no_scratch(
     make_cell: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:
-    cell = make_cell(train={"steps": 6, "log_every": 2, "snapshots": 3})
-    config = train(cell, arrays, tmp_path / "runs" / "a", tmp_path / "scratch", PLAIN)
-    target = tmp_path / "runs" / "a"
-    assert sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()) == [
-        "SHA256SUMS",
-        "config.json",
-        "model.safetensors",
-        "snapshots/step_000000002.safetensors",
-        "snapshots/step_000000004.safetensors",
-        "snapshots/step_000000006.safetensors",
-        "training_state.pt",
-    ]
-    assert list((tmp_path / "scratch").iterdir()) == []
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["a"]
-    assert config == ckpt.read_config(target)
-    assert config["cell"] == cell.model_dump(mode="json")
-    assert config["training"]["steps"] == 6 and config["training"]["samples"] >= 4
-    assert config["training"]["final_loss"] > 0 and config["training"]["peak_memory_bytes"] > 10**7
-    assert config["num_symbols"] == 6 and config["side"] == 4 and config["parameters"] > 10_000
-    a_puzzle = count_work(cell.model, num_positions=16, num_symbols=6).training(cell.train.halting)
-    assert config["training"]["operations"] == 6 * 4 * a_puzzle
-
-
-def test_snapshots_are_the_averages_of_their_steps(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
     cell = make_cell(train={"steps": 6, "log_every": 2, "snapshots": 3})
     with pytest.raises(Interrupted):
         run(cell, arrays, tmp_path, on_record=stop_at(4))
     (folder,) = (tmp_path / "scratch").iterdir()
     at_stop = ckpt.read_weights(folder / "step_000000004")
     target = run(cell, arrays, tmp_path)
-    assert_same(load_file(target / "snapshots" / "step_000000004.safetensors"), at_stop)
-    last = load_file(target / "snapshots" / "step_000000006.safetensors")
-    assert_same(last, ckpt.read_weights(target))
-    with safe_open(target / "snapshots" / "step_000000006.safetensors", "pt") as file:
-        facts = file.metadata()
-    config = ckpt.read_config(target)["training"]
-    assert facts == {
-        "step": "6",
-        "samples": str(config["samples"]),
-        "loss": str(config["final_loss"]),
-    }
-
-
-def interrupted(cell: TrainCell, arrays: Path, folder: Path) -> Path:
-    """A training stopped after one step; its newest checkpoint."""
-    with pytest.raises(Interrupted):
-        run(cell, arrays, folder, ONE_STEP)
-    found = ckpt.latest(folder / "scratch" / cell.digest())
-    assert found is not None
-    return found
+    snapshots = [f"snapshots/step_{step:09d}.safetensors" for step in (2, 4, 6)]
+    assert file_names(target) == [
+        "SHA256SUMS",
+        "config.json",
+        "model.safetensors",
+        *snapshots,
+        "training_state.pt",
+    ]
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert_same(load_file(target / snapshots[1]), at_stop)
+    assert_same(load_file(target / snapshots[2]), ckpt.read_weights(target))
+    config = ckpt.read_config(target)
+    done = config["training"]
+    with safe_open(target / snapshots[2], "pt") as file:
+        assert file.metadata() == {
+            "step": "6",
+            "samples": str(done["samples"]),
+            "loss": str(done["final_loss"]),
+        }
+    assert config["cell"] == cell.model_dump(mode="json")
+    assert done["steps"] == 6 and done["samples"] >= 4 and done["final_loss"] > 0
+    assert (config["num_symbols"], config["side"]) == (6, 4)
+    a_puzzle = count_work(cell.model, num_positions=16, num_symbols=6).training(cell.train.halting)
+    assert done["operations"] == 6 * 4 * a_puzzle
 
 
 def test_changed_data_are_refused_by_name(
@@ -212,14 +142,6 @@ def test_a_changed_parameter_starts_afresh(make_cell: MakeCell, arrays: Path, tm
         run(second, arrays, tmp_path, ONE_STEP)
     with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
         run(first, arrays, tmp_path, ONE_STEP)
-
-
-def test_an_old_result_is_replaced_whole(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
-    one = run(make_cell(), arrays, tmp_path)
-    (one / "old").touch()
-    other = run(make_cell(seed=1), arrays, tmp_path)
-    assert other == one and not (one / "old").exists()
-    assert ckpt.read_config(one)["cell"]["seed"] == 1
 
 
 def test_stop_requests_note_the_first_signal_and_pass_on_the_second() -> None:
@@ -288,8 +210,7 @@ def test_a_truncated_checkpoint_loses_only_itself(
 ) -> None:
     cell = make_cell(train={"log_every": 1})
     straight = run(cell, arrays, tmp_path / "straight")
-    for _ in range(3):
-        newest = interrupted(cell, arrays, tmp_path)
+    newest = interrupted(cell, arrays, tmp_path, num_steps=3)
     assert newest.name == "step_000000003"
     state = newest / ckpt.STATE
     state.write_bytes(state.read_bytes()[:1000])
@@ -333,6 +254,6 @@ def test_killed_at_random_moments_is_bit_identical(make_cell: MakeCell, arrays: 
 def test_the_time_budget_counts_what_comes_before_the_first_step(
     make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TrainingRun, "_tell_needs", lambda self: time.sleep(0.6))  # as compiling takes it
+    monkeypatch.setattr(TrainingRun, "_log_needs", lambda self: time.sleep(0.6))  # as compiling takes it
     with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
         run(make_cell(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))

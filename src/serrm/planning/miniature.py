@@ -1,11 +1,12 @@
 """A profile in miniature: the same cells, stages and studies with small models, few puzzles and few steps.
 
-A pure function of params.yaml. What is on the lists below becomes small wherever it stands; everything else stays as it
+A pure function of params.yaml. What has a rule below becomes small wherever it stands; everything else stays as it
 is: grids and canvases, alphabets, variants, sources, numbers of augmentations, studies, compiling.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +19,72 @@ from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
 from serrm.training.settings import TrainCell
 
 Tree = Mapping[str, Any]
+Rule = Callable[[Any], Any]  # what becomes of a value
+
+
+def at_most(most: int) -> Rule:
+    """A number or `most`, whichever is less, and so for each of a list; any other value as it is."""
+
+    def rule(value: Any) -> Any:
+        if isinstance(value, list):
+            return sorted({min(each, most) for each in value})
+        return min(value, most) if isinstance(value, int) else value
+
+    return rule
+
+
+def always(value: Any) -> Rule:
+    """The same, whatever stood there."""
+    return lambda _: value
+
+
+def inside(rules: Mapping[str, Rule]) -> Rule:
+    """A section changed by the rules of its keys, as far as it has them."""
+    return lambda tree: {key: rules[key](value) if key in rules else value for key, value in tree.items()}
+
+
+def everywhere(rule: Rule) -> Rule:
+    """A section whose entries are all changed alike."""
+    return lambda tree: {key: rule(value) for key, value in tree.items()}
+
+
 # One width for all, so that variants of the same structure are the same compiled graphs.
 HEAD = max(HEAD_DIVISOR.values())  # the smallest that every kind of positions takes
-SIZES = {"width": HEAD, "head_dim": HEAD, "symbol_head_dim": HEAD // 2, "swiglu_multiple": HEAD}
-AT_MOST = {"layers": 1, "h_cycles": 2, "l_cycles": 2, "heads": 1, "symbol_heads": 1}
-TRAIN_AT_MOST = {"batch_size": 2, "snapshots": 1, "log_every": 1}
+MODEL = {
+    **dict.fromkeys(("width", "head_dim", "swiglu_multiple"), always(HEAD)),
+    "symbol_head_dim": always(HEAD // 2),
+    **dict.fromkeys(("layers", "heads", "symbol_heads"), at_most(1)),
+    **dict.fromkeys(("h_cycles", "l_cycles"), at_most(2)),
+}
+# A checkpoint to begin with is of another size, and not in the rehearsal's folder either.
+TRAIN = {
+    "batch_size": at_most(2),
+    "snapshots": at_most(1),
+    "log_every": at_most(1),
+    "init_from": always(None),
+}
 NUM_STEPS = 3  # of a training
 NUM_TRAIN, NUM_TEST, NUM_OTHER = 4, 2, 1  # puzzles to train on, to score, and of another size
-SOURCE_AT_MOST = {
-    "num_train": NUM_TRAIN,
-    "num_test": NUM_TEST,
-    "num_16x16": NUM_OTHER,
-    "num_25x25": NUM_OTHER,
+SOURCE = {
+    "num_train": at_most(NUM_TRAIN),
+    "num_test": at_most(NUM_TEST),
+    **dict.fromkeys(("num_16x16", "num_25x25"), at_most(NUM_OTHER)),
 }
+PAIRS, ATTEMPT_STEPS = (
+    2,
+    2,
+)  # demonstration pairs asked on ARC-AGI; steps of an attempt in the studies of effort
 EFFORT = {
-    "num_puzzles": 2,
-    "max_steps": (1, 2, 4),
-    "attempt_steps": 2,
-    "restarts": (1, 2),
-    "symmetries": (1, 2),
+    "max_steps": at_most(4),
+    **dict.fromkeys(("num_puzzles", "restarts", "symmetries"), at_most(2)),
+    "attempt_steps": at_most(ATTEMPT_STEPS),
 }
-STUDIES = {"batch_size": 2, "curve_puzzles": 1, "equivariance_pairs": 2}
-PAIRS = 2  # ARC: demonstration pairs asked
+EVALUATE = {
+    "curve_puzzles": at_most(1),
+    **dict.fromkeys(("batch_size", "equivariance_pairs"), at_most(2)),
+    "demonstration_pairs": at_most(PAIRS),
+    "effort": lambda effort: effort and inside(EFFORT)({"attempt_steps": ATTEMPT_STEPS, **effort}),
+}
 
 
 def selected(params: Tree, profile: str, patterns: Sequence[str] = ()) -> dict[str, Any]:
@@ -90,13 +135,9 @@ def mirrored(params: Tree, mirror: Path) -> dict[str, Any]:
         folder = {"folder_9x9": folder_9x9} if generated else {}
         return {"kind": "mirror", "root": str(mirror), **generated, **folder}
 
-    profile = params["profile"]
-    section = params["profiles"][profile]
-    data = {
-        task: {**each, "download": {**each["download"], "source": change(each["download"]["source"])}}
-        for task, each in section["data"].items()
-    }
-    return {**params, "profiles": {**params["profiles"], profile: {**section, "data": data}}}
+    section = inside({"data": everywhere(inside({"download": inside({"source": change})}))})
+    changed: dict[str, Any] = inside({"profiles": inside({params["profile"]: section})})(params)
+    return changed
 
 
 def miniature(params: Tree, *, in_float32: bool) -> dict[str, Any]:
@@ -104,111 +145,61 @@ def miniature(params: Tree, *, in_float32: bool) -> dict[str, Any]:
 
     `in_float32` takes precision and native kernels away, as a CPU compiles only without them.
     """
-    precision = {"precision": "float32"} if in_float32 else {}
+    precision = {"precision": always("float32")} if in_float32 else {}
+    train = partial(_train, rules=TRAIN | precision)
+    recipes = everywhere(everywhere(inside({"model": inside(MODEL), "train": train})))
+    profile = inside(
+        {
+            "data": lambda data: {task: _data(task, each) for task, each in data.items()},
+            "model": everywhere(inside(MODEL)),
+            "recipe": recipes,
+            "evaluate": lambda tasks: {
+                task: _evaluate(task, each, EVALUATE | precision) for task, each in tasks.items()
+            },
+        }
+    )
     execution = {**params["execution"], "threads": 1, "processes": 1, "max_seconds": None}
-    return {
-        **params,
-        "execution": {**execution, **({"native": False} if in_float32 else {})},
-        "model": {name: _variant(each, precision) for name, each in params["model"].items()},
-        "recipe": _recipes(params["recipe"], precision),
-        "profiles": {name: _profile(each, precision) for name, each in params["profiles"].items()},
-    }
+    small: dict[str, Any] = inside(
+        {
+            "execution": always(execution | ({"native": False} if in_float32 else {})),
+            "model": everywhere(lambda entry: inside({**MODEL, "train": train})(_with_gates(entry))),
+            "recipe": recipes,
+            "profiles": everywhere(profile),
+        }
+    )(params)
+    return small
 
 
-def _profile(section: Tree, precision: Tree) -> dict[str, Any]:
-    return {
-        **section,
-        "data": {task: _data(task, each) for task, each in section["data"].items()},
-        "model": {name: _model(each) for name, each in section.get("model", {}).items()},
-        "recipe": _recipes(section.get("recipe", {}), precision),
-        "evaluate": {task: _evaluate(task, each, precision) for task, each in section["evaluate"].items()},
-    }
+def _with_gates(entry: Tree) -> Tree:
+    """The gates' default multiple is wider than the model here; a base says it for its variants."""
+    return {"swiglu_multiple": HEAD, **entry} if "family" in entry else entry
 
 
-def _recipes(tree: Tree, precision: Tree) -> dict[str, Any]:
-    return {
-        task: {name: _recipe(each, precision) for name, each in recipes.items()}
-        for task, recipes in tree.items()
-    }
-
-
-def _recipe(recipe: Tree, precision: Tree) -> dict[str, Any]:
-    parts: dict[str, Callable[[Tree], dict[str, Any]]]
-    parts = {"model": _model, "train": lambda values: _train(values, precision)}
-    return {name: parts[name](values) if name in parts else values for name, values in recipe.items()}
-
-
-def _variant(entry: Tree, precision: Tree) -> dict[str, Any]:
-    """An entry of `model`: the model's keys stand bare, the training's under `train`."""
-    return _recipe(_model(entry), precision)
-
-
-def _model(values: Tree) -> dict[str, Any]:
-    # The gates' default multiple is wider than the model here; a base says it for its variants.
-    own = {"swiglu_multiple": 0, **values} if "family" in values else values
-    return {key: SIZES.get(key, _least(value, AT_MOST.get(key))) for key, value in own.items()}
-
-
-def _train(values: Tree, precision: Tree) -> dict[str, Any]:
-    small = {key: _least(value, TRAIN_AT_MOST.get(key)) for key, value in values.items()}
+def _train(values: Tree, rules: Mapping[str, Rule]) -> dict[str, Any]:
     length = {"epochs": None, "steps": NUM_STEPS} if values.keys() & {"epochs", "steps"} else {}
-    # A checkpoint of another size, which is not in the rehearsal's folder either.
-    initial = {"init_from": None} if "init_from" in values else {}
-    return {**small, **_present(precision, values), **length, **initial}
+    return {**inside(rules)(values), **length}
 
 
-def _data(task: str, section: Tree) -> dict[str, Any]:
-    source = {
-        key: _least(value, SOURCE_AT_MOST.get(key)) for key, value in section["download"]["source"].items()
+def _data(task: str, section: Tree) -> Any:
+    source = inside(SOURCE)(section["download"]["source"])
+
+    def no_more_than(key: str, most: int) -> Rule:
+        return lambda own: min(each for each in (own, source.get(key), most) if each)
+
+    num_test = NUM_OTHER if _task_of(task).has_votes else NUM_TEST
+    augment = {
+        "num_train": no_more_than("num_train", NUM_TRAIN),
+        "num_test": no_more_than("num_test", num_test),
+        "num_test_sizes": lambda sizes: dict.fromkeys(sizes, NUM_OTHER),
     }
-    augment = section["augment"]
-    most = {"num_train": NUM_TRAIN, "num_test": NUM_OTHER if _task_of(task).has_votes else NUM_TEST}
-    few = {
-        key: min(each for each in (augment[key], source.get(key), num) if each) for key, num in most.items()
-    }
-    sizes = {"num_test_sizes": dict.fromkeys(augment.get("num_test_sizes", {}), NUM_OTHER)}
-    return {
-        **section,
-        "download": {**section["download"], "source": source},
-        "augment": {**augment, **few, **_present(sizes, augment)},
-    }
+    return inside({"download": inside({"source": always(source)}), "augment": inside(augment)})(section)
 
 
-def _evaluate(task: str, values: Tree, precision: Tree) -> dict[str, Any]:
-    depth = _task_of(task).rehearsed
-    small = {key: _least(value, STUDIES.get(key)) for key, value in values.items()}
-    small["steps"] = sorted({min(step, depth) for step in values["steps"]})
-    small["demonstration_pairs"] = min(values.get("demonstration_pairs", PAIRS), PAIRS)
-    if (effort := values.get("effort")) is not None:
-        small["effort"] = {**effort, **_effort(effort)}
-    return {**small, **_present(precision, values)}
+def _evaluate(task: str, values: Tree, rules: Mapping[str, Rule]) -> Any:
+    rules = {**rules, "steps": at_most(_task_of(task).rehearsed)}
+    return inside(rules)({"demonstration_pairs": PAIRS, **values})
 
 
 def _task_of(section: str) -> PlannedTask:
     """The task that a section is about, or one of those that share it."""
     return next(each for task, each in TASKS.items() if section in (task, section_of(task)))
-
-
-def _effort(effort: Tree) -> dict[str, Any]:
-    """Fewer puzzles, depths and attempts; a kind of attempts that is not asked for stays so."""
-    lists = {
-        key: sorted({min(each, max(few)) for each in effort[key]})
-        for key, few in EFFORT.items()
-        if isinstance(few, tuple) and key in effort
-    }
-    attempts = min(effort.get("attempt_steps", EFFORT["attempt_steps"]), EFFORT["attempt_steps"])
-    return {
-        **lists,
-        "num_puzzles": min(effort["num_puzzles"], EFFORT["num_puzzles"]),
-        "attempt_steps": attempts,
-    }
-
-
-def _least(value: Any, most: int | None) -> Any:
-    """A number or `most`, whichever is less; another value, or one without a bound, as it is."""
-    return value if most is None or value is None or not isinstance(value, int) else min(value, most)
-
-
-def _present(values: Tree, where: Tree) -> dict[str, Any]:
-    """Those of the values whose keys are there."""
-    return {key: value for key, value in values.items() if key in where}

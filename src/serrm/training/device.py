@@ -4,12 +4,11 @@ import ctypes
 import logging
 import os
 import resource
-import shutil
 import sys
 
 import torch
 
-from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16
+from serrm.kernels.cpu.build import find_compiler, has_avx512, has_avx512_bf16
 from serrm.training.processes import ALONE, Processes
 from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.settings import Execution, TrainSettings
@@ -81,7 +80,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 
 def can_compile(device: torch.device) -> bool:
     """Whether torch.compile has the C++ compiler it needs on a CPU."""
-    return device.type != "cpu" or any(shutil.which(name) for name in ("g++", "clang++", "c++"))
+    return device.type != "cpu" or find_compiler() is not None
 
 
 def supported(precision: str, compiles: bool, device: torch.device) -> tuple[str, bool]:

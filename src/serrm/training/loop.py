@@ -23,10 +23,10 @@ from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import OPTIMIZERS, learning_rate, trained
 from serrm.training.processes import ALONE, Processes
 from serrm.training.settings import Fidelity, TrainSettings
-from serrm.training.slots import Piece, Slots, Worked, empty_slots, to_device
+from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, to_device
 from serrm.training.tally import Record, Tally
 
-OF_SLOTS = ("tokens", "targets", "task_types")
+EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
 
 
 @dataclass
@@ -87,29 +87,19 @@ class Trainer:
         return True
 
     def _take_step(self) -> float:
-        settings, slots = self.settings, self.slots
+        slots = self.slots
         slots.refill(self.stream, self.model, self.num_symbols)
         slots.num_steps += 1
-        rate = learning_rate(
-            self.step,
-            peak=settings.learning_rate,
-            warmup=settings.warmup_steps,
-            num_steps=self.num_steps,
-            schedule=settings.schedule,
-            final=settings.final_rate,
-        )
-        parts = []
+        rate = learning_rate(self.settings, self.step, self.num_steps)
+        results = []
         for piece in slots.pieces(self.micro_batch):
-            worked = self.work_on(piece)
-            slots.go_on(piece, worked.state)
-            parts.append(worked._replace(state=()))
-        halting, task_gradients = (
-            _joined([w.halting for w in parts]),
-            _joined([w.task_gradients for w in parts]),
-        )
-        is_solved = torch.cat([w.is_solved for w in parts])
-        self._halt(halting, is_solved)
-        self._count(torch.stack([w.loss for w in parts]).sum(), is_solved)
+            result = self.work_on(piece)
+            slots.go_on(piece, result.state)
+            results.append(result._replace(state=()))
+        is_solved = torch.cat([each.is_solved for each in results])
+        self._halt(_joined([each.halting for each in results]), is_solved)
+        self._count(torch.stack([each.loss for each in results]).sum(), is_solved)
+        task_gradients = _joined([each.task_gradients for each in results])
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
@@ -119,7 +109,7 @@ class Trainer:
         self.step += 1
         return rate
 
-    def work_on(self, piece: Piece) -> Worked:
+    def work_on(self, piece: Piece) -> PieceResult:
         """One supervision step of some slots forward and backward; adds to the gradients, changes nothing else."""
         seed_dropout(self.seed, self.step, piece.first)
         settings = self.settings
@@ -133,7 +123,7 @@ class Trainer:
         extra = halting_loss(settings.halting, self.model, output, piece, vectors, is_solved, most)
         total = losses.sum() if extra is None else losses.sum() + extra.sum()
         (total / settings.batch_size).backward()
-        return Worked(
+        return PieceResult(
             output.state,
             losses.detach().sum() / settings.batch_size,
             is_solved,
@@ -200,7 +190,7 @@ class Trainer:
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
             "slots": {
-                **{name: gather(getattr(slots, name)) for name in OF_SLOTS},
+                **{name: gather(getattr(slots, name)) for name in EXAMPLE},
                 "state": [gather(part) for part in slots.state],
                 "num_steps": slots.num_steps,
                 "is_halted": slots.is_halted,
@@ -218,7 +208,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         saved, places = state["slots"], self.slots.own
         self.slots = Slots(
-            **{name: saved[name][places].clone() for name in OF_SLOTS},
+            **{name: saved[name][places].clone() for name in EXAMPLE},
             state=tuple(part[places].clone() for part in saved["state"]),
             num_steps=saved["num_steps"].cpu(),
             is_halted=saved["is_halted"].cpu(),

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel
+from serrm.training.settings import TrainSettings
 
 Betas = tuple[float, float]
 
@@ -35,8 +36,6 @@ class AdamAtan2(torch.optim.Optimizer):
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
-            if not parameters:
-                continue
             for parameter in parameters:
                 if not self.state[parameter]:
                     self.state[parameter] = {
@@ -44,7 +43,8 @@ class AdamAtan2(torch.optim.Optimizer):
                         "mean": torch.zeros_like(parameter),
                         "square": torch.zeros_like(parameter),
                     }
-            self._update(parameters, group["lr"], group["betas"], group["weight_decay"])
+            if parameters:
+                self._update(parameters, group["lr"], group["betas"], group["weight_decay"])
 
     def _update(
         self, parameters: list[Tensor], lr: float, betas: tuple[float, float], weight_decay: float
@@ -127,23 +127,15 @@ def trained(model: RecurrentModel) -> list[Tensor]:
 OPTIMIZERS = {"adam_atan2": adam_atan2, "muon": muon}
 
 
-def constant(progress: float, final: float) -> float:
-    """The peak learning rate throughout."""
-    return 1.0
+def learning_rate(settings: TrainSettings, step: int, num_steps: int) -> float:
+    """The rate of optimiser step 0, 1, … of `num_steps`: linear warm-up from peak/warmup, then the schedule.
 
-
-def cosine(progress: float, final: float) -> float:
-    """Cosine decay from the peak to `final` of it."""
-    return final + (1 - final) / 2 * (1 + math.cos(math.pi * progress))
-
-
-SCHEDULES = {"constant": constant, "cosine": cosine}
-
-
-def learning_rate(
-    step: int, *, peak: float, warmup: int, num_steps: int, schedule: str, final: float = 0.1
-) -> float:
-    """The rate of optimiser step 0, 1, …: linear warm-up from peak/warmup, then the schedule."""
+    Constant at the peak, or a cosine from there to `final_rate` of it.
+    """
+    peak, warmup, final = settings.learning_rate, settings.warmup_steps, settings.final_rate
     if step < warmup:
         return peak * (step + 1) / warmup
-    return peak * SCHEDULES[schedule]((step - warmup) / max(1, num_steps - warmup), final)
+    if settings.schedule == "constant":
+        return peak
+    progress = (step - warmup) / max(1, num_steps - warmup)
+    return peak * (final + (1 - final) / 2 * (1 + math.cos(math.pi * progress)))

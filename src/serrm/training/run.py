@@ -121,7 +121,7 @@ class TrainingRun:
 
         The budget counts from `began`, on the clock of time.monotonic: estimate and compiling are in it.
         """
-        self._tell_needs()
+        self._log_needs()
         start, before = time.monotonic(), self.progress.seconds
         saved, writing = start, 0.0
         at_steps, budget = snapshot_steps(self.trainer), self.execution.max_seconds
@@ -193,7 +193,7 @@ class TrainingRun:
         """The trainer's state with the progress so far. All processes have to ask for it together."""
         return {**self.trainer.state_dict(), "progress": asdict(self.progress)}
 
-    def _tell_needs(self) -> None:
+    def _log_needs(self) -> None:
         """Log what the training will need, or refuse it."""
         if num_steps := self.trainer.num_steps - self.trainer.step:
             needs = estimate(self.trainer, self.cell.model)

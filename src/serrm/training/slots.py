@@ -29,7 +29,7 @@ class Piece:
     num_steps: Int[Tensor, " b"]
 
 
-class Worked(NamedTuple):
+class PieceResult(NamedTuple):
     """What the forward and backward pass of a piece leaves besides the gradients of the parameters."""
 
     state: State

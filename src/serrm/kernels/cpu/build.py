@@ -37,13 +37,17 @@ def has_avx512() -> bool:
     return torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
+def find_compiler() -> str | None:
+    """The first C++ compiler there is."""
+    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+
+
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
     """The compiled kernels. Raises NoKernels where the machine lacks the instructions or a working compiler."""
     if not has_avx512_bf16():
         raise NoKernels("this CPU has no AVX512-BF16")
-    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
-    if compiler is None:
+    if (compiler := find_compiler()) is None:
         raise NoKernels(f"no C++ compiler found (looked for {', '.join(COMPILERS)})")
     target = _cache_folder() / f"{_digest(compiler)}.so"
     if not target.is_file():

@@ -1,0 +1,84 @@
+"""What tests of trainings share: a training in a folder, stopped or not, and two of them compared bit for bit."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from serrm.manifest import file_names
+from serrm.training import checkpoint as ckpt
+from serrm.training.interrupt import Interrupted
+from serrm.training.loop import Record
+from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
+
+MakeCell = Callable[..., TrainCell]
+PLAIN = Execution(device="cpu")
+ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
+
+
+def run(
+    cell: TrainCell,
+    arrays: Path,
+    folder: Path,
+    execution: Execution = PLAIN,
+    on_record: Callable[[Record], None] = lambda record: None,
+) -> Path:
+    """Train into `folder`; the checkpoint."""
+    train(cell, arrays, folder / "run", folder / "scratch", execution, on_record)
+    return folder / "run"
+
+
+def stop_at(step: int) -> Callable[[Record], None]:
+    """Sends this process SIGTERM when the record of a step comes."""
+
+    def on_record(record: Record) -> None:
+        if record["step"] == step:
+            signal.raise_signal(signal.SIGTERM)
+
+    return on_record
+
+
+def assert_same(one: Any, other: Any, where: str = "") -> None:
+    """Plain values and tensors, equal bit for bit."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            assert_same(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), where
+        for index, (left, right) in enumerate(zip(one, other, strict=True)):
+            assert_same(left, right, f"{where}.{index}")
+    elif isinstance(one, torch.Tensor):
+        assert one.dtype == other.dtype and torch.equal(one, other), where
+    else:
+        assert one == other, where
+
+
+def assert_same_checkpoint(one: Path, other: Path) -> None:
+    """Averaged weights, snapshots, raw weights, optimiser, slots and records; not the clock."""
+    states = []
+    for folder in (one, other):
+        state = torch.load(folder / ckpt.STATE, weights_only=True)
+        assert state["progress"].pop("seconds") > 0
+        states.append(state)
+    assert states[0].keys() >= {"step", "weights", "average", "optimizer", "slots", "tally", "progress"}
+    assert_same(states[0], states[1])
+    assert file_names(one) == file_names(other)
+    for name in file_names(one):
+        if name.endswith(".safetensors"):
+            assert_same(load_file(one / name), load_file(other / name), name)
+
+
+def interrupted(cell: TrainCell, arrays: Path, folder: Path, num_steps: int = 1) -> Path:
+    """A training stopped after every one of some steps; its newest checkpoint."""
+    for _ in range(num_steps):
+        with pytest.raises(Interrupted):
+            run(cell, arrays, folder, ONE_STEP)
+    found = ckpt.latest(folder / "scratch" / cell.digest())
+    assert found is not None
+    return found
