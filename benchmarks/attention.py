@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from serrm.models.formulations import FORMULATIONS, TABLE
-from serrm.training.repeatable import repeat_arithmetic
+from serrm.training.device import repeat_arithmetic
 
 LENGTHS = (4, 9, 11, 16, 32, 64, 81, 85, 97, 256, 400, 900)
 HEADS, HEAD_DIM, ROWS = 4, 64, 85 * 11  # rows of a puzzle: positions with registers, times planes

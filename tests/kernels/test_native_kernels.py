@@ -14,6 +14,7 @@ from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork, fits
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network
+from tests.drawn import seeded
 
 pytestmark = pytest.mark.skipif(not has_kernels(), reason="this machine cannot run them")
 CPU = torch.device("cpu")
@@ -28,10 +29,6 @@ def threads() -> Iterator[None]:
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def numbers(*shape: int, seed: int) -> Tensor:

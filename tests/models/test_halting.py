@@ -14,6 +14,8 @@ from serrm.models.halting import continue_target, halting_loss, halts, least_ste
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.models.settings import QLearning, RandomHalting, TrmSettings
+from tests import conftest
+from tests.drawn import draw_tokens, seeded
 
 pytestmark = pytest.mark.numeric
 
@@ -33,8 +35,7 @@ class FakeSlots:
 
 
 def slots_after(*num_steps: int) -> FakeSlots:
-    tokens = torch.randint(1, 6, (len(num_steps), 16), generator=torch.Generator().manual_seed(0))
-    return FakeSlots(torch.tensor(num_steps), tokens)
+    return FakeSlots(torch.tensor(num_steps), draw_tokens(num=len(num_steps)))
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.1, 0.5])
@@ -95,23 +96,11 @@ def test_exploration_keeps_a_share_of_slots_going() -> None:
 
 @pytest.fixture(scope="module")
 def model() -> RecurrentModel:
-    settings = TrmSettings(
-        family="trm",
-        width=16,
-        layers=1,
-        h_cycles=1,
-        l_cycles=1,
-        heads=2,
-        expansion=1.0,
-        positions="rope",
-        prefix=2,
-        attention_dropout=0.0,
-        mixer="attention",
-    )
-    model = build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
+    settings = TrmSettings.model_validate({**conftest.TRM, "attention_dropout": 0.0})
+    model = build_model(settings, 6, seeded(0)).eval()
     with torch.no_grad():
         for parameter in model.readout.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+            parameter.copy_(torch.randn(parameter.shape, generator=seeded(1)))
     return model
 
 

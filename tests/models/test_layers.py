@@ -28,14 +28,11 @@ from serrm.models.layers import (
     truncated_normal,
 )
 from serrm.puzzles.sudoku.grid import box_for_side
+from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric
 
 CPU = torch.device("cpu")
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @torch.no_grad()

@@ -1,11 +1,9 @@
 """The closed formulas count what PyTorch counts of real steps, and give the known figures of the paper's models."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.benchmarking.cases import HRM, SE_RRM, SMALL_SE_RRM, TRM, RandomStream
 from serrm.inference.predict import predict
@@ -13,7 +11,9 @@ from serrm.models.operations import count_work
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings, QLearning, RandomHalting
 from serrm.training.loop import Trainer
-from serrm.training.settings import TaskTypeSettings, TrainSettings
+from serrm.training.settings import TrainSettings
+from tests.conftest import TRAIN
+from tests.drawn import counted, seeded
 
 SIDE, NUM_SYMBOLS, BATCH = 4, 6, 3
 TINY: dict[str, Any] = {"width": 32, "h_cycles": 2, "l_cycles": 3, "heads": 2, "swiglu_multiple": 16}
@@ -45,30 +45,18 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def by_matmul_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch's counter does not know the CPU's fused attention."""
-    monkeypatch.setattr("serrm.models.formulations.MEASURED", {})
-    monkeypatch.setattr("serrm.models.formulations.LONG", 10**9)
-
-
-def counted(work: Callable[[], object]) -> int:
-    """Operations of the matrix products that are really done."""
-    with FlopCounterMode(display=False) as counter:
-        work()
-    return int(counter.get_total_flops())
+def recipe(**changes: Any) -> TrainSettings:
+    """One with task types, but for the given parameters."""
+    task_types = {"learning_rate": 1e-2, "weight_decay": 0.1}
+    return TrainSettings.model_validate({**TRAIN, "task_types": task_types, "snapshots": 0, **changes})
 
 
 @pytest.mark.parametrize(("model", "rule"), CASES)
 def test_a_training_step_does_what_the_formulas_say(model: str, rule: str) -> None:
-    rng = torch.Generator().manual_seed(0)
+    rng = seeded(0)
     built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2)
     built.task_types = None  # the update of their table is no product of the network
-    settings = TrainSettings(
-        batch_size=BATCH, steps=2, max_supervision_steps=4, halting=HALTING[rule], learning_rate=1e-3,
-        schedule="constant", warmup_steps=0, weight_decay=0.1, betas=(0.9, 0.95), ema=0.9, precision="float32",
-        task_types=TaskTypeSettings(learning_rate=1e-2, weight_decay=0.1), compile=False, snapshots=0, log_every=1,
-    )  # fmt: skip
+    settings = recipe(batch_size=BATCH, steps=2, halting=HALTING[rule])
     trainer = Trainer(built, RandomStream(SIDE, NUM_SYMBOLS), settings, seed=0)
     expected = count_work(MODELS[model], SIDE**2, NUM_SYMBOLS).training(HALTING[rule])
     assert counted(lambda: trainer.run(lambda record: None, lambda: False)) == 2 * BATCH * expected
@@ -76,7 +64,7 @@ def test_a_training_step_does_what_the_formulas_say(model: str, rule: str) -> No
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_prediction_does_what_the_formulas_say(model: str) -> None:
-    rng = torch.Generator().manual_seed(0)
+    rng = seeded(0)
     built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2).eval()
     tokens = torch.randint(1, NUM_SYMBOLS, (BATCH, SIDE**2), generator=rng)
     expected = count_work(MODELS[model], SIDE**2, NUM_SYMBOLS).evaluation

@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import torch
 from torch import Tensor
 
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, num_parameters
+from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
 from serrm.training.loss import stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2
+from tests.drawn import draw_tokens, seeded
 
 pytestmark = pytest.mark.numeric
 
@@ -25,15 +27,6 @@ PAPER_SCALE = {
     "symbol_head_dim": 64,
     "expansion": 4.0,
 }
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def draw_tokens(side: int, num: int = 2, seed: int = 0) -> Tensor:
-    """Grids of independent tokens, blanks among them."""
-    return torch.randint(1, side + 2, (num, side**2), generator=seeded(seed))
 
 
 def train_a_little(model: RecurrentModel, num_steps: int = 12) -> None:
@@ -57,14 +50,14 @@ def train_a_little(model: RecurrentModel, num_steps: int = 12) -> None:
 def tied_models(
     request: pytest.FixtureRequest, make_settings: Maker
 ) -> dict[tuple[str, int], RecurrentModel]:
-    """Tied models by their planes and number of registers."""
+    """Tied models by their planes and number of registers; those with registers have two states."""
     models = {}
-    for planes in ("all", "usual"):
-        for registers in (0, 4):
-            settings = make_settings(planes=planes, registers=registers, h_cycles=1)
-            models[planes, registers] = model = build_model(settings, 6, seeded(0)).eval()
-            if request.param == "trained weights":
-                train_a_little(model)
+    for planes, registers in product(("all", "usual"), (0, 4)):
+        states = "two" if registers else "one"
+        settings = make_settings(planes=planes, registers=registers, states=states, h_cycles=1)
+        models[planes, registers] = model = build_model(settings, 6, seeded(0)).eval()
+        if request.param == "trained weights":
+            train_a_little(model)
     return models
 
 
@@ -81,7 +74,8 @@ def test_permuted_symbols_permute_the_logits(
         state = model.initial_state(len(tokens), side**2, side + 2)
         for _ in range(2 if side < 16 else 1):
             # Both sides of the comparison start each step from exactly the same state.
-            output, permuted = model(state, tokens), model((state[0][:, :, order],), moved[tokens])
+            output = model(state, tokens)
+            permuted = model(tuple(part[:, :, order] for part in state), moved[tokens])
             state = output.state
             expected = torch.empty_like(output.logits)
             expected[..., moved] = output.logits
@@ -94,21 +88,6 @@ def test_permuted_symbols_permute_the_logits(
             assert torch.equal(
                 permuted.logits.argmax(-1)[is_clear], moved[output.logits.argmax(-1)][is_clear]
             )
-
-
-@pytest.mark.parametrize("registers", [0, 4])
-@torch.no_grad()
-def test_without_positions_permuted_positions_permute_the_logits(
-    make_settings: Maker, registers: int
-) -> None:
-    """The paper's proposition on SE-RRM, for the model as a whole."""
-    tokens, order = draw_tokens(9), torch.randperm(81, generator=seeded(3))
-    for positions, is_equivariant in (("none", True), ("rope", False), ("rope2d", False)):
-        settings = make_settings(positions=positions, registers=registers)
-        model = build_model(settings, 11, seeded(0)).eval()
-        state = model.initial_state(2, 81, 11)
-        one, other = model(state, tokens).logits, model(state, tokens[:, order]).logits
-        assert ((other - one[:, order]).abs().max() < 1e-5) == is_equivariant
 
 
 @pytest.mark.parametrize(
@@ -162,7 +141,7 @@ def test_the_embedding_cell_by_cell(make_settings: Maker, symbols: str, planes: 
 @torch.no_grad()
 def test_task_types_are_added_at_every_position(make_settings: Maker, registers: int) -> None:
     task_types = torch.tensor([2, 0])
-    tokens = draw_tokens(4)
+    tokens = draw_tokens(4, num=2)
     for kind, numbers in (("factored", 32 + 6), ("full", 32 * 6)):
         model = build_model(
             make_settings(task_types=kind, registers=registers), 6, seeded(0), num_task_types=3
@@ -203,7 +182,7 @@ def test_permuted_symbols_and_task_types_permute_the_logits(
     assert model.task_types is not None
     vectors = torch.randn(model.task_types.shape, generator=seeded(2))
     moved = torch.cat([torch.arange(NUM_SPECIAL), NUM_SPECIAL + torch.randperm(9, generator=seeded(1))])
-    tokens, state = draw_tokens(9), model.initial_state(2, 81, 11)
+    tokens, state = draw_tokens(9, num=2), model.initial_state(2, 81, 11)
     plain = model(state, tokens, vectors).logits
     permuted = model(state, moved[tokens], model.embedding.permuted(vectors, moved)).logits
     kept = model(state, moved[tokens], vectors).logits
@@ -213,54 +192,7 @@ def test_permuted_symbols_and_task_types_permute_the_logits(
 
 def test_symbols_without_a_plane_are_never_predicted(make_settings: Maker) -> None:
     model = build_model(make_settings(planes="usual"), 6, seeded(0)).eval()
-    logits = model(model.initial_state(2, 16, 6), draw_tokens(4)).logits
+    logits = model(model.initial_state(2, 16, 6), draw_tokens(4, num=2)).logits
     assert logits.shape == (2, 16, 6)
     assert torch.isneginf(logits[..., :NUM_SPECIAL]).all()
     assert logits[..., NUM_SPECIAL:].isfinite().all()
-
-
-def test_untied_weights_refuse_another_alphabet(make_settings: Maker) -> None:
-    untied = build_model(make_settings(symbols="untied"), 6)
-    with pytest.raises(CannotExtrapolate, match="learned for 6 planes, the task has 11"):
-        untied.initial_state(1, 81, 11)
-    tied = build_model(make_settings(), 6)
-    assert tied.initial_state(1, 81, 11)[0].shape == (1, 81, 11, 32)
-
-
-@torch.no_grad()
-def test_the_dtype_of_the_state_decides_the_arithmetic(make_settings: Maker) -> None:
-    model = build_model(make_settings(), 6, seeded(0)).eval()
-    tokens = draw_tokens(4)
-    wide = model(model.initial_state(2, 16, 6), tokens)
-    narrow = model(model.initial_state(2, 16, 6, torch.bfloat16), tokens)
-    assert narrow.state[0].dtype == torch.bfloat16
-    assert narrow.logits.dtype == wide.logits.dtype == torch.float32
-    assert all(p.dtype == torch.float32 for p in model.parameters())
-    assert 0 < (narrow.logits - wide.logits).abs().max() < 0.3
-
-
-def test_two_states_take_turns_as_in_trm(make_settings: Maker) -> None:
-    settings = make_settings(states="two", h_cycles=2, l_cycles=2)
-    model = build_model(settings, 6, seeded(0))
-    tokens = draw_tokens(4)
-    low, high = state = model.initial_state(2, 16, 6)
-    embedding, rotation = model.embedding(low, tokens, None)
-    block = model.networks["block"]
-    for _ in range(2):
-        for _ in range(2):
-            low = block(low, high + embedding, rotation)
-        high = block(high, low, rotation)
-    output = model(state, tokens)
-    torch.testing.assert_close(output.state, (low.detach(), high.detach()))
-    torch.testing.assert_close(output.logits, model.readout(high)[0])
-    one = build_model(settings.model_copy(update={"states": "one"}), 6, seeded(0))
-    assert num_parameters(model) == num_parameters(one)
-
-
-def test_two_states_permute_with_the_symbols(make_settings: Maker) -> None:
-    model = build_model(make_settings(states="two"), 6, seeded(0)).eval()
-    tokens, swapped = draw_tokens(4), draw_tokens(4)
-    swapped[tokens == 2], swapped[tokens == 3] = 3, 2
-    plain = model(model.initial_state(2, 16, 6), tokens).logits
-    permuted = model(model.initial_state(2, 16, 6), swapped).logits
-    torch.testing.assert_close(permuted[..., [0, 1, 3, 2, 4, 5]], plain, rtol=1e-4, atol=1e-5)

@@ -4,15 +4,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.benchmarking.cases import HALTING, RandomStream
+from serrm.benchmarking.cases import RandomStream
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
 from serrm.models.sizes import Manner, kept_bytes, num_state_numbers, num_task_numbers, num_weights
 from serrm.training.estimate import sample_of
 from serrm.training.loop import Trainer
-from serrm.training.settings import TaskTypeSettings, TrainSettings
-from tests.models.test_operations import MODELS, NUM_SYMBOLS, SIDE
+from tests.drawn import seeded
+from tests.models.test_operations import MODELS, NUM_SYMBOLS, SIDE, recipe
 
 DROPOUT = {
     f"{name}_dropout": MODELS[name].model_copy(update={"attention_dropout": 0.2})
@@ -46,13 +46,8 @@ def saved_bytes(trainer: Trainer, num: int) -> int:
 
 
 def really_kept(settings: ModelSettings, side: int, precision: str) -> int:
-    model = build_model(settings, NUM_SYMBOLS, torch.Generator().manual_seed(0), num_positions=side**2)
-    train = TrainSettings(
-        batch_size=2, steps=2, max_supervision_steps=4, halting=HALTING, learning_rate=1e-3, schedule="constant",
-        warmup_steps=0, weight_decay=0.1, betas=(0.9, 0.95), ema=0.9, compile=False, snapshots=0, log_every=1,
-        precision="float32" if precision == "float32" else "bfloat16",
-        task_types=TaskTypeSettings(learning_rate=1e-2, weight_decay=0.1),
-    )  # fmt: skip
+    model = build_model(settings, NUM_SYMBOLS, seeded(0), num_positions=side**2)
+    train = recipe(batch_size=2, precision=precision)
     trainer = Trainer(model, RandomStream(side, NUM_SYMBOLS), train, seed=0)
     model.train()
     return saved_bytes(trainer, 2) - saved_bytes(trainer, 1)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.config import read_params
 from serrm.datasets.settings import AUGMENT
@@ -20,6 +19,7 @@ from serrm.planning.workload import Stage, workload
 from serrm.sources.settings import DOWNLOAD
 from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
+from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
 PARAMS = read_params(ROOT / "params.yaml")
@@ -30,12 +30,6 @@ PLAIN = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzl
 
 def evaluate_settings(**changes: Any) -> EvaluateSettings:
     return EvaluateSettings.model_validate({"steps": [1, 3], **PLAIN, "equivariance_pairs": 4, **changes})
-
-
-def counted(work: Callable[[], object]) -> int:
-    with FlopCounterMode(display=False) as counter:
-        work()
-    return int(counter.get_total_flops())
 
 
 @pytest.fixture(scope="module")
@@ -58,22 +52,9 @@ def trained(
     return cell, folder / "run"
 
 
-@pytest.fixture(autouse=True)
-def by_matmul_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch's counter does not know the CPU's fused attention."""
-    monkeypatch.setattr("serrm.models.formulations.MEASURED", {})
-    monkeypatch.setattr("serrm.models.formulations.LONG", 10**9)
-
-
 def really_evaluated(trained: tuple[TrainCell, Path], arrays: Path, settings: EvaluateSettings) -> int:
     checkpoint = trained[1]
-    values = {
-        "task": "sudoku",
-        "variant": "tiny",
-        "seed": 0,
-        "fidelity": {},
-        "source": "here",
-    }
+    values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "source": "here"}
     asked = EvaluateCell.model_validate({**values, "evaluate": settings})
     return counted(lambda: evaluate(checkpoint, arrays, asked, torch.device("cpu")))
 

@@ -24,25 +24,6 @@ def write(target: Path, config: Mapping[str, Any] = CONFIG) -> Path:
     return target
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    target = write(tmp_path / "deep" / "step_1")
-    weights = ckpt.read_weights(target)
-    assert weights.keys() == WEIGHTS.keys()
-    assert all(torch.equal(weights[name], value) for name, value in WEIGHTS.items())
-    state = ckpt.read_training_state(target, CONFIG, CPU)
-    assert state["step"] == 3 and state["note"] is None
-    assert torch.equal(state["optimizer"]["state"][0]["mean"], torch.arange(3.0))
-    assert ckpt.read_config(target) == CONFIG
-    assert {path.name for path in target.iterdir()} == {
-        "model.safetensors",
-        "training_state.pt",
-        "config.json",
-        "SHA256SUMS",
-    }
-    assert ckpt.damage(target) is None
-    assert [path.name for path in target.parent.iterdir()] == ["step_1"]
-
-
 @contextmanager
 def files_limited(num_bytes: int) -> Iterator[None]:
     """No file may grow beyond so many bytes: writing fails in the middle, as on a full disk."""
@@ -88,13 +69,6 @@ def test_another_configuration_is_refused_by_the_name_of_the_field(
     target = write(tmp_path / "step_1")
     with pytest.raises(ValueError, match=f"step_1: made with another {message}"):
         ckpt.read_training_state(target, {**CONFIG, **changes}, CPU)
-
-
-def test_no_checkpoint_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no checkpoint here \(model.safetensors is missing\)"):
-        ckpt.read_weights(tmp_path)
-    with pytest.raises(ValueError, match=r"no checkpoint here \(config.json is missing\)"):
-        ckpt.read_config(tmp_path)
 
 
 def test_a_state_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from serrm.models.sizes import PROCESS_BYTES, Manner, Share, training_bytes
+from serrm.models.sizes import PROCESS_BYTES
 from serrm.training import checkpoint as ckpt
 from serrm.training import estimate as needs
 from serrm.training.run import TrainingRun
 from serrm.training.settings import Execution
-from tests.training.running import PLAIN, MakeCell, run
+from tests.training.running import MakeCell, run
 
 
 def test_the_numbers_are_the_same_without_it(
@@ -50,13 +50,6 @@ def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
     assert needed(micro_batch=64) < 0.5 * whole and needed(recompute=True) < 0.8 * whole
 
 
-def test_a_training_needs_what_the_forecast_says(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
-    cell = make_cell(train={"batch_size": 64, "precision": "float32"})
-    found = needs.memory_of(TrainingRun(cell, arrays, tmp_path, PLAIN).trainer, cell.model)
-    share = Share(num_slots=64, at_once=64, num_task_types=0)
-    assert found == training_bytes(cell.model, 16, 6, Manner(4), share)
-
-
 def test_what_cannot_fit_is_refused_in_one_line(
     make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,16 +70,3 @@ def test_it_is_told_before_the_first_step(
     assert re.fullmatch(
         r"sudoku-tiny-s0 needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", line
     )
-
-
-def test_a_gpus_clock_starts_and_stops_when_it_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    events: list[str] = []
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: events.append("idle"))
-
-    def clock() -> float:
-        events.append("clock")
-        return 0.0
-
-    monkeypatch.setattr("time.perf_counter", clock)
-    needs._timed(lambda: events.append("work"), torch.device("cuda"))
-    assert events == ["idle", "clock", "work", "idle", "clock"]

@@ -60,7 +60,7 @@ def test_stopped_it_goes_on_from_its_own_weights(
     ("model", "message"),
     [
         ({"width": 16}, r"embedding\.\w+ of .* has the shape \(.*32\), this model \(.*16\)"),
-        ({"layers": 1}, r"has a weight networks\.block\.layers\.1\..*, which this model has not"),
+        ({"layers": 1}, r"has a weight networks\.block\.layers\.1\..* that this model lacks"),
         ({"layers": 3}, r"has no weight networks\.block\.layers\.2\..*, which this model needs"),
     ],
 )

@@ -109,3 +109,4 @@ def test_training_moves_the_rows_of_the_batch(
     trainer.run(lambda record: None, lambda: False)
     assert (table[[0, 2]].abs() <= 0.03 + 1e-6).all() and not table[[1, 3]].any()
     assert not any(parameter is table for parameter in trainer.parameters)
+    assert torch.equal(trainer.averaged_weights()["task_types"], table), "the table is outside the average"

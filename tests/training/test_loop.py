@@ -136,19 +136,6 @@ def test_epochs_are_turned_into_steps(make_cell: Callable[..., TrainCell]) -> No
     assert make_cell(train={"steps": None, "epochs": 0.1}).train.num_steps(1) == 1
 
 
-def test_task_types_learn_by_their_own_rule(make_trainer: MakeTrainer) -> None:
-    task_types = {"learning_rate": 0.01, "weight_decay": 0.1}
-    trainer = make_trainer(model={"task_types": "factored"}, train={"task_types": task_types})
-    table = trainer.model.task_types
-    assert table is not None and not table.any()
-    run(trainer, num_steps=1)
-    # Sign-SGD from zero: every entry with a gradient moves by the learning rate, here halved by the warm-up.
-    moved = table[table != 0].abs()
-    assert len(moved) > 32
-    torch.testing.assert_close(moved, torch.full_like(moved, 0.005))
-    assert torch.equal(trainer.averaged_weights()["task_types"], table), "the table is outside the average"
-
-
 def test_a_model_and_settings_that_do_not_fit_are_refused(make_trainer: MakeTrainer) -> None:
     with pytest.raises(ValueError, match="q_learning needs a model with a Q head"):
         make_trainer(train={"halting": {"kind": "q_learning", "exploration": 0.1, "bootstrap": True}})

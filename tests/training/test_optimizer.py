@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
-from serrm.training.optimizer import AdamAtan2, learning_rate, muon, trained
+from serrm.training.optimizer import AdamAtan2, learning_rate, muon, trained, update_rows
 from serrm.training.settings import TrainSettings
 from tests.compiling import DEVICES
 from tests.conftest import TRAIN
@@ -120,3 +122,32 @@ def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(
             assert torch.linalg.svdvals(update).div(most).sub(1).abs().max() < 0.5
         elif value.numel():  # atan2 of a first gradient and its own size
             assert update.abs().sub(math.pi / 4).abs().max() < 1e-4
+
+
+def draw_rows(seed: int, num_rows: int, batch_size: int, width: int = 5) -> tuple[Tensor, Tensor, Tensor]:
+    """A table, a batch with rows that come several times, and gradients whose sums are exact and often zero."""
+    rng = np.random.default_rng(seed)
+    table = torch.from_numpy(rng.normal(size=(num_rows, width)).astype(np.float32))
+    task_types = torch.from_numpy(rng.integers(0, num_rows, batch_size))
+    gradients = torch.from_numpy(rng.integers(-2, 3, (batch_size, width)).astype(np.float32))
+    return table, task_types, gradients
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    num_rows=st.integers(1, 12),
+    batch_size=st.integers(1, 20),
+    lr=st.floats(1e-4, 0.5),
+    weight_decay=st.floats(0, 2),
+)
+def test_the_update_of_rows_is_that_of_the_obvious_loop(
+    seed: int, num_rows: int, batch_size: int, lr: float, weight_decay: float
+) -> None:
+    table, task_types, gradients = draw_rows(seed, num_rows, batch_size)
+    expected = table.double().clone()
+    for row in set(task_types.tolist()):
+        total = sum(gradients[i].double() for i in range(batch_size) if task_types[i] == row)
+        assert isinstance(total, Tensor)
+        expected[row] = expected[row] - lr * weight_decay * expected[row] - lr * total.sign()
+    update_rows(table, task_types, gradients, lr=lr, weight_decay=weight_decay)
+    torch.testing.assert_close(table.double(), expected, rtol=1e-5, atol=1e-6)

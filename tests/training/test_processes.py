@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -18,7 +19,7 @@ from serrm.training import checkpoint as ckpt
 from serrm.training.interrupt import Interrupted
 from serrm.training.launch import run_in_processes
 from serrm.training.loop import Record
-from serrm.training.processes import Processes, joined, joined_by_torchrun
+from serrm.training.processes import Processes, joined_by_torchrun
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart
 from tests.training import running
@@ -144,9 +145,12 @@ def test_a_message_that_cannot_be_handed_on_stops_the_work() -> None:
         run_in_processes(partial(work, "waits"), 2, fail)
 
 
-def met(device: str, folder: Path) -> list[list[float]]:
+def met(device: str) -> list[list[float]]:
     """What one process that is connected hears of itself: of its device and of the host."""
-    with joined(Processes(), f"file://{folder}/meeting", device):
+    with socket.create_server(("localhost", 0)) as free:
+        port = free.getsockname()[1]
+    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    with joined_by_torchrun(device):
         told = [torch.arange(3.0, device=device), torch.tensor([0, 1], dtype=torch.uint8)]
         for each in told:
             dist.all_reduce(each)
@@ -157,5 +161,5 @@ def met(device: str, folder: Path) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_one_process_is_connected_by_the_backend_of_its_device(device: str, tmp_path: Path) -> None:
-    assert apart(met, device, tmp_path) == [[0, 1, 2], [0, 1]]
+def test_one_process_is_connected_by_the_backend_of_its_device(device: str) -> None:
+    assert apart(met, device) == [[0, 1, 2], [0, 1]]

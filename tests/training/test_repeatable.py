@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from serrm.training.device import repeat_arithmetic
 from serrm.training.interrupt import Interrupted
-from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart
 from tests.training.running import assert_same_checkpoint, run

@@ -12,8 +12,7 @@ from serrm.benchmarking.cases import HALTING, STEPS, Case
 from serrm.benchmarking.timing import Stopwatch, Timing
 from serrm.models.formulations import DTYPES
 from serrm.models.operations import count_work
-from serrm.training.device import keep_memory, peak_memory
-from serrm.training.repeatable import repeat_arithmetic
+from serrm.training.device import keep_memory, peak_memory, repeat_arithmetic
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,12 @@ SETTINGS = SE_RRM.model_copy(update={"h_cycles": 1, "l_cycles": 2, "registers": 
 
 def scaling_cases() -> tuple[Case, ...]:
     """K fixed with growing I, then I fixed with growing K."""
-    sizes = [(side, 11) for side in SIDES] + [(9, num_symbols) for num_symbols in SYMBOLS]
-    return tuple(_case(side, num_symbols) for side, num_symbols in sizes)
-
-
-def _case(side: int, num_symbols: int) -> Case:
-    rows = side**2 * num_symbols
-    batch_size = max(1, round(OPERATIONS / (rows * 8e6)))
-    return Case(f"I = {side**2}, K = {num_symbols}", SETTINGS, batch_size, side, num_symbols)
+    cases = []
+    for side, num_symbols in [*((side, 11) for side in SIDES), *((9, num) for num in SYMBOLS)]:
+        batch_size = max(1, round(OPERATIONS / (side**2 * num_symbols * 8e6)))
+        name = f"I = {side**2}, K = {num_symbols}"
+        cases.append(Case(name, SETTINGS, batch_size, side, num_symbols))
+    return tuple(cases)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from serrm.training.device import seconds_of
+
 # Rows, width and columns of the product whose rate is the measure. On a CPU the rows of 8 Sudokus with 4 registers and
 # 11 planes and SwiGLU's first weight; on a GPU a product large enough to fill it, a millisecond or more.
 PRODUCT = {"cpu": (7480, 256, 1536), "cuda": (8192, 8192, 8192)}
@@ -42,12 +44,7 @@ class Stopwatch:
     def seconds(self, work: Callable[[], object]) -> float:
         """Seconds of one call, to the end of what it started on the device."""
         is_alone = self.device.type == "cpu" and torch.get_num_threads() == 1
-        clock = time.thread_time if is_alone else time.perf_counter
-        self._wait()
-        start = clock()
-        work()
-        self._wait()
-        return clock() - start
+        return seconds_of(work, self.device, time.thread_time if is_alone else time.perf_counter)
 
     def matrix_rate(self) -> float:
         """Operations a second of the matrix product."""
@@ -68,10 +65,6 @@ class Stopwatch:
                 before, seconds, after = self.matrix_rate(), self.seconds(work), self.matrix_rate()
                 taken[name].append((seconds, (before + after) / 2))
         return {name: _timing(pairs, operations) for name, pairs in taken.items()}
-
-    def _wait(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
 
 
 def _timing(pairs: list[tuple[float, float]], operations: float) -> Timing:

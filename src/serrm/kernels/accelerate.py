@@ -10,12 +10,11 @@ from types import MethodType
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from serrm.kernels.cpu.network import NativeNetwork, fits
-from serrm.models.layers import Rotation
+from serrm.models.layers import Features, Rotation
 from serrm.models.recurrence import Network, RecurrentModel
 
 Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection, rotation) → new state
@@ -49,10 +48,8 @@ class FastNetwork:
         """Pack the weights for a supervision step, where native kernels run it."""
         self.native = NativeNetwork(self.network) if self.runs_native(like) else None
 
-    def __call__(
-        self, x: Float[Tensor, "... D"], injection: Float[Tensor, "... D"], rotation: Rotation | None
-    ) -> Float[Tensor, "... D"]:
-        """One application."""
+    def __call__(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
+        """One application of the network."""
         apply = self.native or self.plain
         if self.recomputes and torch.is_grad_enabled():
             new: Tensor = checkpoint(apply, x, injection, rotation, use_reentrant=False)

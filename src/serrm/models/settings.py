@@ -28,9 +28,8 @@ class RandomHalting(Settings):
 
     kind: Literal["random"]
     probability: float = Field(gt=0, le=1)
-    probability_solved: float = Field(
-        default=0.0, ge=0, le=1
-    )  # further, of a slot whose puzzle is solved; ours
+    # Further, of a slot whose puzzle is solved; ours.
+    probability_solved: float = Field(default=0.0, ge=0, le=1)
 
 
 class QLearning(Settings):
@@ -58,18 +57,15 @@ class GatedSettings(Settings):
 class BlockSettings(GatedSettings):
     """What the blocks of all models have."""
 
-    standard_length: int | None = Field(
-        default=None, ge=2
-    )  # I that no score is scaled for; ours, None: whatever I
+    # The I that no score is scaled for; ours. None: whatever I is.
+    standard_length: int | None = Field(default=None, ge=2)
 
     def score_scale(self, num_positions: int) -> float:
         """What scores over positions are multiplied by: log I over that of the standard length.
 
         What a softmax gives to one of I places falls as I grows, unless scores grow as log I.
         """
-        return (
-            1.0 if self.standard_length is None else math.log(num_positions) / math.log(self.standard_length)
-        )
+        return math.log(num_positions, self.standard_length) if self.standard_length else 1.0
 
 
 class SeRrmSettings(BlockSettings):

@@ -70,10 +70,8 @@ SOURCE = {
     "num_test": at_most(NUM_TEST),
     **dict.fromkeys(("num_16x16", "num_25x25"), at_most(NUM_OTHER)),
 }
-PAIRS, ATTEMPT_STEPS = (
-    2,
-    2,
-)  # demonstration pairs asked on ARC-AGI; steps of an attempt in the studies of effort
+# Demonstration pairs asked on ARC-AGI; steps of an attempt in the studies of effort.
+PAIRS, ATTEMPT_STEPS = 2, 2
 EFFORT = {
     "max_steps": at_most(4),
     **dict.fromkeys(("num_puzzles", "restarts", "symmetries"), at_most(2)),

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
-from queue import Queue
 
 from serrm.grid import Grid
 from serrm.planning.pipeline import Job, path_lengths
@@ -38,8 +38,8 @@ class Result:
 class Worker:
     """A process that runs stages in a folder; a new one takes the place of one that died."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self.folder, self.environment = folder, dict(environment)
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.environment = folder, environment_of(folder)
         self.process = self._start()
 
     def run(self, job: Job, *, compiles: bool = False) -> Result:
@@ -84,34 +84,6 @@ class Worker:
             )
 
 
-class Team:
-    """Workers of a folder, each with a thread that waits for it."""
-
-    def __init__(self, num: int, folder: Path) -> None:
-        self.workers = [Worker(folder, environment_of(folder)) for _ in range(num)]
-        self.idle: Queue[Worker] = Queue()
-        for worker in self.workers:
-            self.idle.put(worker)
-        self.threads = ThreadPoolExecutor(num)
-
-    def begin(self, job: Job, *, compiles: bool) -> Future[Result]:
-        """Have a job run by the next worker that is idle."""
-        return self.threads.submit(self._run, job, compiles)
-
-    def stop(self) -> None:
-        """End all workers, whatever they do."""
-        for worker in self.workers:
-            worker.stop()
-        self.threads.shutdown()
-
-    def _run(self, job: Job, compiles: bool) -> Result:
-        worker = self.idle.get()
-        try:
-            return worker.run(job, compiles=compiles)
-        finally:
-            self.idle.put(worker)
-
-
 def said(log: Path) -> str | None:
     """The error that a stage printed, in one line; None if it printed none."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
@@ -135,35 +107,36 @@ def run_all(
 
     `lengths` says how long jobs are to one another, `compiling` which have to run compiled graphs, by (stage, of).
     """
-    team = Team(min(num, len(jobs)), folder)
     behind = path_lengths(jobs, lengths)
+    workers = [Worker(folder) for _ in range(min(num, len(jobs)))]
+    idle = list(workers)
+    ready: list[int] = []
     results: dict[int, Result] = {}
-    running: dict[Future[Result], int] = {}
-    try:
-        with Bar("rehearsal", len(jobs), unit="stage") as bar:
-            while len(results) < len(jobs):
-                num_before = len(results)
-                for number in sorted(_ready(jobs, results, running.values()), key=lambda each: -behind[each]):
-                    job = jobs[number]
-                    if (reason := _why_not(job, jobs, results, folder)) is not None:
+    running: dict[Future[Result], tuple[int, Worker]] = {}
+    order = TopologicalSorter({number: job.after for number, job in enumerate(jobs)})
+    order.prepare()
+    with ThreadPoolExecutor(len(workers)) as threads, Bar("rehearsal", len(jobs), unit="stage") as bar:
+        try:
+            while order.is_active():
+                ready = sorted([*ready, *order.get_ready()], key=lambda each: (behind[each], -each))
+                while ready and idle:
+                    job = jobs[number := ready.pop()]
+                    if (reason := _why_not(job, jobs, results, folder)) is None:
+                        worker, compiles = idle.pop(), (job.stage, job.of) in compiling
+                        running[threads.submit(worker.run, job, compiles=compiles)] = number, worker
+                    else:
                         results[number] = Result(job, reason)
-                    elif len(running) < len(team.workers):
-                        running[team.begin(job, compiles=(job.stage, job.of) in compiling)] = number
+                        order.done(number)
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    results[running.pop(future)] = future.result()
-                bar.update(len(results) - num_before)
-    finally:
-        team.stop()
+                    number, worker = running.pop(future)
+                    idle.append(worker)
+                    results[number] = future.result()
+                    order.done(number)
+                bar.update(len(results) - bar.done)
+        finally:
+            for worker in workers:
+                worker.stop()
     return [results[number] for number in range(len(jobs))]
-
-
-def _ready(jobs: Sequence[Job], results: Mapping[int, Result], running: Collection[int]) -> list[int]:
-    taken = {*running, *results}
-    return [
-        number
-        for number, job in enumerate(jobs)
-        if number not in taken and all(other in results for other in job.after)
-    ]
 
 
 def _why_not(job: Job, jobs: Sequence[Job], results: Mapping[int, Result], folder: Path) -> str | None:

@@ -63,7 +63,7 @@ def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
         if name not in theirs:
             raise ValueError(f"train.init_from: {checkpoint} has no weight {name}, which this model needs")
         if name not in ours:
-            raise ValueError(f"train.init_from: {checkpoint} has a weight {name}, which this model has not")
+            raise ValueError(f"train.init_from: {checkpoint} has a weight {name} that this model lacks")
         if theirs[name].shape != ours[name].shape:
             shapes = f"{tuple(theirs[name].shape)}, this model {tuple(ours[name].shape)}"
             raise ValueError(f"train.init_from: {name} of {checkpoint} has the shape {shapes}")

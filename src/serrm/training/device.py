@@ -5,12 +5,14 @@ import logging
 import os
 import resource
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 
 import torch
 
 from serrm.kernels.cpu.build import find_compiler, has_avx512, has_avx512_bf16
 from serrm.training.processes import ALONE, Processes
-from serrm.training.repeatable import repeat_arithmetic
 from serrm.training.settings import Execution, TrainSettings
 
 log = logging.getLogger(__name__)
@@ -58,6 +60,19 @@ def keep_memory() -> None:
         c_library.mallopt(M_TRIM_THRESHOLD, -1)  # never
 
 
+def repeat_arithmetic(device: torch.device) -> None:
+    """On a GPU, only algorithms that add in a fixed order and in float32, so that the same bits come again.
+
+    To be called before its first product. A CPU needs none of it.
+    """
+    if device.type != "cuda":
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it PyTorch promises nothing
+    torch.use_deterministic_algorithms(True)  # the backward pass of fused attention, rows written by index
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # which would cost a pass over all memory
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+
+
 def own_device(device: torch.device, processes: Processes) -> torch.device:
     """One GPU for each process of this machine. ValueError if there are too few, or one of them is asked for."""
     if device.type == "cpu":
@@ -98,6 +113,18 @@ def supported_settings(settings: TrainSettings, device: torch.device) -> TrainSe
     """The settings with precision and compiling as this machine supports them."""
     precision, compiles = supported(settings.precision, settings.compile, device)
     return settings.model_copy(update={"precision": precision, "compile": compiles})
+
+
+def seconds_of(
+    work: Callable[[], object], device: torch.device, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Seconds of one call alone: to the end of what it starts on the device, and not of what was still to be done."""
+    wait = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
+    wait()
+    start = clock()
+    work()
+    wait()
+    return clock() - start
 
 
 def peak_memory(device: torch.device) -> int:

@@ -20,9 +20,8 @@ def check_loss(loss: float, num_symbols: int, step: int, good: Path | None) -> N
     """Raise Diverged if a mean loss a puzzle is no number, or far above log K."""
     limit = FAR * math.log(num_symbols)
     if not loss <= limit:
-        why = (
-            f"more than {limit:.3g}, {FAR:g} times that of guessing" if math.isfinite(loss) else "not finite"
-        )
+        far = f"more than {limit:.3g}, {FAR:g} times that of guessing"
+        why = far if math.isfinite(loss) else "not finite"
         raise Diverged(f"the loss is {loss:.4g} at step {step}, {why}; {_kept(good)}")
 
 

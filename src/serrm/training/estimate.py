@@ -4,8 +4,7 @@ The trial works on examples of its own and leaves gradients only, which are drop
 the same with and without it. It compiles what will be compiled. A training that cannot fit is refused here.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from serrm.kernels.accelerate import recomputes, runs_compiled, runs_native
 from serrm.models.settings import ModelSettings
 from serrm.models.sizes import Manner, Share, training_bytes
 from serrm.progress import duration
+from serrm.training.device import seconds_of
 from serrm.training.loop import Trainer
 from serrm.training.slots import Piece, to_device
 
@@ -83,27 +83,13 @@ def _seconds(trainer: Trainer) -> float:
     device = model.initial.device
 
     def timed(sample: Piece) -> float:
-        return _timed(lambda: trainer.work_on(sample), device)
+        return seconds_of(lambda: trainer.work_on(sample), device)
 
     if device.type == "cpu" and not runs_compiled(model, trainer.slots.state[0].dtype):
         num = max(1, min(num, int(TRIAL_SECONDS / timed(sample_of(trainer, 1)))))
     sample = sample_of(trainer, num)
     trainer.work_on(sample)
     return timed(sample) / num * len(trainer.slots.tokens)
-
-
-def _timed(work: Callable[[], object], device: torch.device) -> float:
-    """Seconds of one call alone: not of what the device still had to do before it."""
-    _wait_for(device)
-    start = time.perf_counter()
-    work()
-    _wait_for(device)
-    return time.perf_counter() - start
-
-
-def _wait_for(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def _at_once(trainer: Trainer) -> int:

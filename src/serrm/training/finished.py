@@ -14,34 +14,20 @@ import torch
 
 from serrm.manifest import new_directory
 from serrm.training import checkpoint as ckpt
-from serrm.training.processes import Processes
+from serrm.training.progress import Record
 from serrm.training.snapshots import SNAPSHOTS
-from serrm.training.tally import Record
 
 log = logging.getLogger(__name__)
 FINISHED = "finished"  # the folder, beside the checkpoints of an unfinished training
 
 
 def install(
-    scratch: Path,
-    target: Path,
-    expected: Mapping[str, Any],
-    on_record: Callable[[Record], None],
-    processes: Processes,
+    scratch: Path, target: Path, expected: Mapping[str, Any], on_record: Callable[[Record], None]
 ) -> dict[str, Any]:
     """Put the finished training of a cell's scratch folder into `target`; returns its config.json.
 
-    The first process does it, the others wait. ValueError if the training is damaged, or made with settings or data
-    other than those `expected`.
+    ValueError if the training is damaged, or made with settings or data other than those `expected`.
     """
-    config = _installed(scratch, target, expected, on_record) if processes.is_first else None
-    first: dict[str, Any] = processes.collect(config)[0]
-    return first
-
-
-def _installed(
-    scratch: Path, target: Path, expected: Mapping[str, Any], on_record: Callable[[Record], None]
-) -> dict[str, Any]:
     finished = scratch / FINISHED
     if damaged := ckpt.damage(finished):
         raise ValueError(f"{finished} is damaged: {damaged}; unpack it again, or remove it to train here")

@@ -26,12 +26,8 @@ Work = Callable[[Tell], Any]
 WORK, TOLD, OUTCOME = "work", "told", "outcome"  # files of the folder
 POLL = 0.2  # seconds between looks at what the first process tells
 PATIENCE = 3600  # seconds in which a process may finish its step and write a checkpoint, once it is to stop
-KINDS = (
-    Interrupted,
-    LostProcess,
-    ValueError,
-    OSError,
-)  # of errors of work; the first that fits says how it is told
+# Of errors of work; the first that fits says how it is told.
+KINDS = (Interrupted, LostProcess, ValueError, OSError)
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # by the agent, which hands them on
 
 

@@ -1,10 +1,11 @@
-"""Adam-atan2 (Everett et al. 2024), the paper's optimiser; Muon (Jordan 2024), ours; and learning-rate schedules."""
+"""Adam-atan2 (Everett et al. 2024), the paper's optimiser; Muon (Jordan 2024), ours; the learning rate; task types."""
 
 import math
 from collections.abc import Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel
@@ -139,3 +140,26 @@ def learning_rate(settings: TrainSettings, step: int, num_steps: int) -> float:
         return peak
     progress = (step - warmup) / max(1, num_steps - warmup)
     return peak * (final + (1 - final) / 2 * (1 + math.cos(math.pi * progress)))
+
+
+@torch.no_grad()
+def update_rows(
+    table: Float[Tensor, "T W"],
+    task_types: Int[Tensor, " B"],
+    gradients: Float[Tensor, "B W"],
+    *,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """Sign-SGD with decoupled weight decay on the rows that occur in `task_types`, each once, by its summed gradients.
+
+    The table has a row for every task type (a million of them on ARC), of which a batch touches a few hundred.
+
+    No shape depends on how many different rows there are, so nothing waits for a GPU to count them: a row that occurs
+    several times is written several times with the same numbers.
+    """
+    is_same = task_types[:, None] == task_types
+    first = is_same.int().argmax(1)  # the first place with the same row
+    # Sums by a matrix product: adding rows in place would add them in any order on a GPU.
+    summed = is_same.to(table.dtype) @ gradients.to(table.dtype)
+    table[task_types] = table[task_types] * (1 - lr * weight_decay) - lr * summed[first].sign()

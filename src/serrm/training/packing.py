@@ -138,11 +138,8 @@ def _write_fixed(here: Places, there: Places, cell: TrainCell, identity: Packing
         return
     if Path(origin).is_absolute() or ".." in Path(origin).parts:
         raise ValueError(f"train.init_from: {origin} lies outside the project and cannot be carried along")
-    (there.root / origin).mkdir(parents=True)
     ckpt.check(here.root / origin)
-    for name in (ckpt.MODEL, ckpt.CONFIG):
-        shutil.copyfile(here.root / origin / name, there.root / origin / name)
-    ckpt.write_sums(there.root / origin)
+    ckpt.copy_for_prediction(here.root / origin, there.root / origin)
 
 
 def _write_training(

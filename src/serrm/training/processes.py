@@ -59,7 +59,7 @@ class Processes:
         if self.num == 1:
             return
         bucket = torch.cat([tensor.reshape(-1) for tensor in tensors])
-        with _told():
+        with _as_lost_process():
             dist.all_reduce(bucket)
         parts = bucket.split([tensor.numel() for tensor in tensors])
         shaped = [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
@@ -71,7 +71,7 @@ class Processes:
             return part
         own = part.detach().contiguous().view(torch.uint8)
         whole = own.new_empty(self.num * len(own), *own.shape[1:])
-        with _told():
+        with _as_lost_process():
             dist.all_gather(list(whole.chunk(self.num)), own)
         return whole.view(part.dtype)
 
@@ -80,7 +80,7 @@ class Processes:
         if self.num == 1:
             return flags
         raised = torch.tensor(flags, dtype=torch.uint8)
-        with _told():
+        with _as_lost_process():
             dist.all_reduce(raised, dist.ReduceOp.MAX)
         return tuple(bool(flag) for flag in raised.tolist())
 
@@ -89,7 +89,7 @@ class Processes:
         if self.num == 1:
             return [thing]
         things = [None] * self.num
-        with _told():
+        with _as_lost_process():
             dist.all_gather_object(things, thing)
         return things
 
@@ -109,36 +109,29 @@ def is_first_of_torchrun() -> bool:
 
 @contextmanager
 def joined_by_torchrun(device: str) -> Iterator[Processes]:
-    """The processes that torchrun has started, connected; alone without it."""
+    """The processes that torchrun has started, connected while it is entered; alone without it.
+
+    `device` is that of the settings.
+    """
     if not under_torchrun():
         yield ALONE
         return
     rank, num = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     rank_here = int(os.environ.get("LOCAL_RANK", rank))
     num_here = int(os.environ.get("LOCAL_WORLD_SIZE", num))
-    with joined(Processes(rank, num, rank_here, num_here), "env://", device) as processes:
-        yield processes
-
-
-@contextmanager
-def joined(processes: Processes, address: str, device: str) -> Iterator[Processes]:
-    """These processes connected by torch.distributed while it is entered; `device` is that of the settings."""
-    if not processes.is_first:
+    if rank:
         logging.getLogger("serrm").setLevel(logging.ERROR)  # one voice
     is_on_gpu = torch.cuda.is_available() and device != "cpu"
-    backend = BACKENDS["cuda" if is_on_gpu else "cpu"]
-    with _told():
-        dist.init_process_group(
-            backend, init_method=address, rank=processes.rank, world_size=processes.num, timeout=PATIENCE
-        )
+    with _as_lost_process():
+        dist.init_process_group(BACKENDS["cuda" if is_on_gpu else "cpu"], timeout=PATIENCE)
     try:
-        yield processes
+        yield Processes(rank, num, rank_here, num_here)
     finally:
         dist.destroy_process_group()
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_lost_process() -> Iterator[None]:
     """Turns the errors of torch.distributed into LostProcess, of one line."""
     try:
         yield

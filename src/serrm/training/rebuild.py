@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from serrm.training.checkpoint import read_weights
-from serrm.training.dropout import seed_dropout
 from serrm.training.loop import Trainer
-from serrm.training.slots import to_device
+from serrm.training.slots import seed_dropout, to_device
 
 log = logging.getLogger(__name__)
 BYTES = ("tokens", "targets")  # of slots, never above 255

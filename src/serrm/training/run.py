@@ -29,11 +29,10 @@ from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.launch import run_in_processes
 from serrm.training.loop import Trainer
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
-from serrm.training.progress import Manner, Progress
+from serrm.training.progress import Manner, Progress, Record
 from serrm.training.rebuild import resume
 from serrm.training.settings import Execution, TrainCell
 from serrm.training.snapshots import SNAPSHOTS, snapshot_steps, write_snapshot
-from serrm.training.tally import Record
 
 log = logging.getLogger(__name__)
 NUM_KEPT = 2  # checkpoints of an unfinished training: should the newest be damaged, there is the one before
@@ -73,8 +72,12 @@ def _train_part(
     folder = scratch / cell.digest()
     with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
         if processes.collect((folder / FINISHED).is_dir())[0]:
-            expected = ckpt.expected_of(cell, training_hash(arrays))
-            return install(folder, target, expected, on_record, processes)
+            found = None
+            if processes.is_first:
+                expected = ckpt.expected_of(cell, training_hash(arrays))
+                found = install(folder, target, expected, on_record)
+            installed: dict[str, Any] = processes.collect(found)[0]
+            return installed
         run = TrainingRun(cell, arrays, folder, execution, processes)
         if not run.train(on_record, requests, began):
             raise Interrupted(

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from serrm.arrays.stream import Stream
 from serrm.models.recurrence import RecurrentModel, State
+from serrm.randomness import Purpose, keyed_rng
 
 
 @dataclass
@@ -106,6 +107,14 @@ class Slots:
         start = piece.first - self.first
         for part, new in zip(self.state, state, strict=True):
             part[start : start + len(new)] = new
+
+
+def seed_dropout(seed: int, step: int, first: int) -> None:
+    """Make dropout's masks a function of (seed, optimiser step, the first of the slots that go through the model).
+
+    PyTorch's dropout has no generator argument, so the global one is seeded.
+    """
+    torch.manual_seed(int(keyed_rng(seed, Purpose.DROPOUT, step, first).integers(2**62)))
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:

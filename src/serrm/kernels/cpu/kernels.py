@@ -14,9 +14,8 @@ from torch import Tensor
 from serrm.kernels.cpu.build import library
 
 BF16 = torch.bfloat16
-ROWS_A_THREAD = (
-    480  # enough for a thread to do between two barriers, and what they leave still fits its cache
-)
+# Enough for a thread to do between two barriers, and what they leave still fits its cache.
+ROWS_A_THREAD = 480
 
 State = BFloat16[Tensor, "*places D"]
 Weight = Float32[Tensor, "num_out num_in"]

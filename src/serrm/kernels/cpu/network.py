@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import BFloat16
 from torch import Tensor, nn
 
 from serrm.kernels.cpu import kernels
 from serrm.kernels.cpu.build import has_kernels
-from serrm.kernels.cpu.kernels import AttentionCall, GatedCall, Packed
+from serrm.kernels.cpu.kernels import AttentionCall, GatedCall, Packed, State
 from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
 
@@ -41,9 +40,7 @@ class Sublayer:
             kernels.pack(self.weights[1], has_backward=has_backward),
         )
 
-    def __call__(
-        self, x: BFloat16[Tensor, "*places D"], rotation: Rotation | None
-    ) -> BFloat16[Tensor, "*places D"]:
+    def __call__(self, x: State, rotation: Rotation | None) -> State:
         """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
         call, y = self._call(x, rotation), None
         if torch.is_grad_enabled() and (x.requires_grad or self.weights[0].requires_grad):
@@ -72,12 +69,7 @@ class NativeNetwork:
     def __init__(self, network: Network) -> None:
         self.layers = [[Sublayer(part) for part in parts] for parts in _sublayers(network)]
 
-    def __call__(
-        self,
-        x: BFloat16[Tensor, "*places D"],
-        injection: BFloat16[Tensor, "*places D"],
-        rotation: Rotation | None,
-    ) -> BFloat16[Tensor, "*places D"]:
+    def __call__(self, x: State, injection: State, rotation: Rotation | None) -> State:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
         x = (x + injection).contiguous()
         for over_positions, *others in self.layers:
