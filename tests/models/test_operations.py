@@ -75,10 +75,3 @@ def test_the_papers_se_rrm_needs_what_is_known() -> None:
     work = count_work(SE_RRM, 81, 11)
     assert work.evaluation / 1e9 == pytest.approx(69.3, abs=0.05)
     assert work.training(RANDOM) / 1e9 == pytest.approx(115.5, abs=0.05)
-
-
-def test_the_bootstrapped_target_costs_a_prediction_more() -> None:
-    work = count_work(HRM, 81, 11)
-    further = work.training(HALTING["bootstrap"]) - work.training(HALTING["q_learning"])
-    assert further == work.evaluation
-    assert further / work.training(HALTING["q_learning"]) == pytest.approx(0.6, abs=0.01)

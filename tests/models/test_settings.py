@@ -2,15 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from serrm.models.settings import GatedSettings, SeRrmSettings, TrmSettings
-
-TRM: dict[str, Any] = {"family": "trm", "layers": 1, "h_cycles": 1, "l_cycles": 1, "expansion": 1.0}
-TRM |= {"prefix": 2, "mixer": "attention", "attention_dropout": 0.0}
+from tests.conftest import TRM
 
 
 @pytest.mark.parametrize(
