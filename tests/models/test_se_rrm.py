@@ -50,13 +50,13 @@ def train_a_little(model: RecurrentModel, num_steps: int = 12) -> None:
 def tied_models(
     request: pytest.FixtureRequest, make_settings: Maker
 ) -> dict[tuple[str, int], RecurrentModel]:
-    """Tied models by their planes and number of registers; those with registers have two states."""
-    models = {}
+    """Tied models by their planes and number of registers; untrained ones with registers have two states."""
+    models, is_trained = {}, request.param == "trained weights"
     for planes, registers in product(("all", "usual"), (0, 4)):
-        states = "two" if registers else "one"
+        states = "two" if registers and not is_trained else "one"
         settings = make_settings(planes=planes, registers=registers, states=states, h_cycles=1)
         models[planes, registers] = model = build_model(settings, 6, seeded(0)).eval()
-        if request.param == "trained weights":
+        if is_trained:
             train_a_little(model)
     return models
 
