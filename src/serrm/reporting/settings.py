@@ -79,7 +79,9 @@ def _heads(cell: Settings) -> str:
 
 def _hints(cell: Settings) -> str:
     hints = cell["train"]["hints"]
-    return DASH if hints is None else f"up to {hints['most']} cells, none from example {hints['examples']:,} on"
+    return (
+        DASH if hints is None else f"up to {hints['most']} cells, none from example {hints['examples']:,} on"
+    )
 
 
 # What the paper prints, by its keys in paper.yaml, and what it does not, with names of our own.

@@ -119,7 +119,9 @@ def seconds_of(
     work: Callable[[], object], device: torch.device, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Seconds of one call alone: to the end of what it starts on the device, and not of what was still to be done."""
-    wait = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
+    wait: Callable[[], None] = (
+        partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
+    )
     wait()
     start = clock()
     work()

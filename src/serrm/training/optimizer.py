@@ -1,7 +1,7 @@
 """Adam-atan2 (Everett et al. 2024), the paper's optimiser; Muon (Jordan 2024), ours; the learning rate; task types."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -115,7 +115,7 @@ def adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> Adam
 
 def muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
     """Muon for what the networks multiply with, Adam-atan2 for embeddings and readout."""
-    matrices = [p for p in model.networks.parameters() if p.ndim == 2]
+    matrices: list[Tensor] = [p for p in model.networks.parameters() if p.ndim == 2]
     known = {id(p) for p in matrices}
     return MuonAtan2(matrices, [p for p in trained(model) if id(p) not in known], betas, weight_decay)
 
@@ -125,7 +125,10 @@ def trained(model: RecurrentModel) -> list[Tensor]:
     return [p for p in model.parameters() if p.numel()]
 
 
-OPTIMIZERS = {"adam_atan2": adam_atan2, "muon": muon}
+OPTIMIZERS: dict[str, Callable[[RecurrentModel, Betas, float], AdamAtan2 | MuonAtan2]] = {
+    "adam_atan2": adam_atan2,
+    "muon": muon,
+}
 
 
 def learning_rate(settings: TrainSettings, step: int, num_steps: int) -> float:
