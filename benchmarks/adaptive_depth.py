@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.inference.adaptive import Job, Plan, first_of_largest, solve_adaptively
+from serrm.inference.adaptive import Attempt, Plan, first_of_largest
+from serrm.inference.breadth import search
 from serrm.inference.load import load_model
-from serrm.inference.predict import predict_logits
+from serrm.inference.predict import predict
 from serrm.inference.verify import solves_sudoku
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
@@ -49,16 +50,16 @@ def fixed(model: RecurrentModel, questions: Grids, plan: Plan) -> tuple[int, int
     for start in range(0, len(questions), size):
         batch = questions[start : start + size]
         tokens = torch.from_numpy(batch.astype(np.int64)).to(model.initial.device)
-        ((_, logits),) = predict_logits(model, tokens, SYMBOLS, (depth,), plan.dtype)
-        predictions = first_of_largest(logits).cpu().numpy().astype(np.uint8)
+        ((_, output),) = predict(model, tokens, SYMBOLS, (depth,), plan.dtype)
+        predictions = first_of_largest(output.logits).cpu().numpy().astype(np.uint8)
         num_solved += int(solves_sudoku(batch, predictions).sum())
     return num_solved, depth * len(questions)
 
 
 def adaptive(model: RecurrentModel, questions: Grids, plan: Plan) -> tuple[int, int]:
     """A puzzle leaves when its answer is verified, or as the plan says."""
-    jobs = (Job(number, tokens) for number, tokens in enumerate(questions))
-    outcomes = list(solve_adaptively(model, jobs, SYMBOLS, plan))
+    puzzles = ((number, [Attempt(tokens)]) for number, tokens in enumerate(questions))
+    outcomes = [found.chosen for found in search(model, puzzles, SYMBOLS, plan)]
     return sum(outcome.is_verified for outcome in outcomes), sum(outcome.steps for outcome in outcomes)
 
 

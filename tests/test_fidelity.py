@@ -25,7 +25,7 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grid import ArcPuzzle, Pair, named_pairs
 from serrm.resolve import train_cell
-from serrm.scoring.arc import ArcTally
+from serrm.scoring.arc import CONFIDENCE_UNIT, ArcTally
 from serrm.training.loop import Trainer
 from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
@@ -189,8 +189,9 @@ def test_ties_are_ordered_by_the_halting_logit_only_if_asked(voters: Callable[..
     loaded, questions = voters()
     halting = torch.sigmoid(torch.tensor(-5.0)).item()  # of a Q head that is as it was made
     for is_on in (False, True):
-        ranking = tally_of(loaded, questions, ties_by_halting=is_on).ranking("b", 0)
-        assert all((candidate.confidence == pytest.approx(halting)) == is_on for candidate in ranking)
+        pools = tally_of(loaded, questions, ties_by_halting=is_on).pools["b", 0].values()
+        means = [pool.confidence * CONFIDENCE_UNIT / pool.num_votes for pool in pools]
+        assert all((mean == pytest.approx(halting)) == is_on for mean in means)
 
 
 def test_every_fault_is_off_unless_asked_for() -> None:

@@ -10,49 +10,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.inference.adaptive import TIE, Job, Outcome, Plan, first_of_largest, solve_adaptively
-from serrm.inference.predict import predict_logits
+from serrm.inference.adaptive import TIE, Attempt, Outcome, Plan, first_of_largest
+from serrm.inference.breadth import search
+from serrm.inference.predict import predict
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.training.settings import TrainCell
-from tests.oracle import make_oracle
+from tests.conftest import TRM
+from tests.oracle import make_oracle, outcomes_of
 
 pytestmark = pytest.mark.numeric
 
 NUM, SIDE, SYMBOLS, MOST = 7, 4, 6, 5
 TASK_TYPES = [number % 3 for number in range(NUM)]
-FAMILIES: dict[str, dict[str, Any]] = {
-    "se_rrm": {},
-    "trm": {"family": "trm", "mixer": "attention"},
-    "hrm": {"family": "hrm"},
-}
-SEQUENCE: dict[str, Any] = {
-    "width": 16,
-    "layers": 1,
-    "h_cycles": 2,
-    "l_cycles": 1,
-    "heads": 2,
-    "expansion": 1.0,
-    "positions": "rope",
-    "prefix": 2,
-    "attention_dropout": 0.0,
+MODELS: dict[str, dict[str, Any]] = {
+    "se_rrm": {"task_types": "factored", "layers": 1, "h_cycles": 1},
+    "trm": {**TRM, "attention_dropout": 0.0},
+    "hrm": {**{name: value for name, value in TRM.items() if name != "mixer"}, "family": "hrm"},
 }
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=MODELS)
 def model(request: pytest.FixtureRequest, make_cell: Callable[..., TrainCell]) -> RecurrentModel:
     """A random model of each family, with three task types."""
-    chosen = FAMILIES[request.param]
-    sections = (
-        {
-            "model": {**SEQUENCE, **chosen},
-            "train": {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}},
-        }
-        if chosen
-        else {"model": {"task_types": "factored", "layers": 1, "h_cycles": 1}}
-    )
+    train = {} if request.param == "se_rrm" else {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}}
+    settings = make_cell(model=MODELS[request.param], train=train).model
     generator = torch.Generator().manual_seed(2)
-    model = build_model(make_cell(**sections).model, SYMBOLS, generator, num_task_types=3).eval()
+    model = build_model(settings, SYMBOLS, generator, num_task_types=3).eval()
     assert model.task_types is not None
     model.task_types.copy_(torch.randn(model.task_types.shape, generator=generator))
     return model
@@ -75,7 +59,7 @@ def logits(model: RecurrentModel, tokens: np.ndarray[Any, Any]) -> list[Tensor]:
 def fixed_depth(model: RecurrentModel, tokens: np.ndarray[Any, Any]) -> list[Tensor]:
     steps, batch = range(1, MOST + 1), torch.from_numpy(tokens.astype(np.int64))
     vectors = model.task_vectors(torch.tensor(TASK_TYPES))
-    return [logits for _, logits in predict_logits(model, batch, SYMBOLS, steps, task_vectors=vectors)]
+    return [output.logits for _, output in predict(model, batch, SYMBOLS, steps, task_vectors=vectors)]
 
 
 def at_steps(stops: list[int], tokens: np.ndarray[Any, Any]) -> Callable[[Any, Any], Any]:
@@ -101,8 +85,8 @@ def assert_is_prediction(outcome: Outcome, logits: Tensor) -> None:
     assert torch.allclose(torch.from_numpy(outcome.certainty), logits.softmax(-1).amax(-1), atol=1e-4)
 
 
-def jobs_of(tokens: np.ndarray[Any, Any]) -> list[Job]:
-    return [Job(n, row, kind) for n, (row, kind) in enumerate(zip(tokens, TASK_TYPES, strict=True))]
+def attempts_at(tokens: np.ndarray[Any, Any]) -> list[Attempt]:
+    return [Attempt(row, kind) for row, kind in zip(tokens, TASK_TYPES, strict=True)]
 
 
 @settings(max_examples=15)
@@ -115,10 +99,8 @@ def test_compaction_changes_no_answer(
     batch_size: int,
 ) -> None:
     plan = Plan(MOST, batch_size, at_steps(stops, tokens))
-    outcomes = {each.key: each for each in solve_adaptively(model, jobs_of(tokens), SYMBOLS, plan)}
-    assert sorted(outcomes) == list(range(NUM))
-    for number, stop in enumerate(stops):
-        outcome = outcomes[number]
+    outcomes = outcomes_of(model, attempts_at(tokens), SYMBOLS, plan)
+    for number, (stop, outcome) in enumerate(zip(stops, outcomes, strict=True)):
         assert outcome.steps == min(stop, MOST)
         assert outcome.is_verified == (stop <= MOST)
         assert_is_prediction(outcome, logits[outcome.steps - 1][number])
@@ -130,8 +112,8 @@ def test_patience_ends_when_nothing_changes(
 ) -> None:
     predictions = [first_of_largest(each).numpy() for each in logits]
     plan = Plan(MOST, NUM, patience=patience, keeps_history=True)
-    for outcome in solve_adaptively(model, jobs_of(tokens), SYMBOLS, plan):
-        rows = [prediction[outcome.key] for prediction in predictions]
+    for number, outcome in enumerate(outcomes_of(model, attempts_at(tokens), SYMBOLS, plan)):
+        rows = [prediction[number] for prediction in predictions]
         same = [all(np.array_equal(rows[s], rows[s - k - 1]) for k in range(patience)) for s in range(MOST)]
         expected = next((step + 1 for step in range(patience, MOST) if same[step]), MOST)
         assert outcome.steps == expected
@@ -152,40 +134,37 @@ def test_a_batch_stays_full_and_is_read_no_further(
 
     monkeypatch.setattr(model, "forward", watched)
 
-    def jobs() -> Iterator[Job]:
+    def puzzles() -> Iterator[tuple[int, list[Attempt]]]:
         nonlocal num_read
         for number in range(num):
             num_read += 1
-            yield Job(number, np.array([2 + number % 3, *[1] * 15], dtype=np.uint8))
+            yield number, [Attempt(np.array([2 + number % 3, *[1] * 15], dtype=np.uint8))]
 
     def verify(questions: Any, predictions: Any) -> Any:
         return ~(predictions == 2).all(axis=1)
 
-    outcomes = []
-    for outcome in solve_adaptively(model, jobs(), SYMBOLS, Plan(9, batch_size, verify)):
-        outcomes.append(outcome)
-        assert num_read <= len(outcomes) + batch_size
-    assert [outcome.steps for outcome in sorted(outcomes, key=lambda each: each.key)] == [
-        2 + number % 3 for number in range(num)
-    ]
-    total = sum(outcome.steps for outcome in outcomes)
+    steps: dict[int, int] = {}
+    for found in search(model, puzzles(), SYMBOLS, Plan(9, batch_size, verify)):
+        steps[found.key] = found.chosen.steps
+        assert num_read <= len(steps) + batch_size and found.seconds > 0
+    assert steps == {number: 2 + number % 3 for number in range(num)}
+    total = sum(steps.values())
     assert sum(sizes) == total
     assert sizes == sorted(sizes, reverse=True), "smaller batches only when nothing waits"
     assert sizes.count(batch_size) >= total // batch_size - 3
-    assert sum(outcome.seconds for outcome in outcomes) > 0
 
 
-def test_a_job_may_start_elsewhere(model: RecurrentModel, tokens: np.ndarray[Any, Any]) -> None:
+def test_an_attempt_may_start_elsewhere(model: RecurrentModel, tokens: np.ndarray[Any, Any]) -> None:
     other = torch.randn(model.initial.shape, generator=torch.Generator().manual_seed(5))
-    jobs = [Job(0, tokens[0]), Job(1, tokens[0], initial=other), Job(2, tokens[3], initial=other)]
-    together = {each.key: each for each in solve_adaptively(model, jobs, SYMBOLS, Plan(3, 3))}
+    attempts = [Attempt(tokens[0]), *(Attempt(tokens[place], initial=other) for place in (0, 3))]
+    together = outcomes_of(model, attempts, SYMBOLS, Plan(3, 3))
     own = model.initial.clone()
     at_own = fixed_depth(model, tokens)[2]
     model.initial.copy_(other)
     at_other = fixed_depth(model, tokens)[2]
     model.initial.copy_(own)
-    for key, expected in enumerate((at_own[0], at_other[0], at_other[3])):
-        assert_is_prediction(together[key], expected)
+    for outcome, expected in zip(together, (at_own[0], at_other[0], at_other[3]), strict=True):
+        assert_is_prediction(outcome, expected)
 
 
 @given(st.integers(0, 5), st.lists(st.floats(-3, 3, width=32), min_size=6, max_size=6), st.integers(0, 5))

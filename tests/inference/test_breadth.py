@@ -11,16 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.inference.adaptive import Job, Outcome, Plan, solve_adaptively
-from serrm.inference.breadth import (
-    Attempt,
-    Way,
-    attempts_at,
-    choose,
-    maze_symmetries,
-    search,
-    sudoku_symmetries,
-)
+from serrm.inference.adaptive import Attempt, Outcome, Plan
+from serrm.inference.breadth import Way, attempts_at, choose, maze_symmetries, search, sudoku_symmetries
 from serrm.inference.verify import solves_sudoku
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -29,14 +21,14 @@ from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.paths import are_valid_paths
 from serrm.puzzles.sudoku.generate import generate_puzzles, random_solution
 from serrm.puzzles.sudoku.grid import box_for_side
-from tests.oracle import make_oracle
+from tests.oracle import make_oracle, outcomes_of
 
 Settings = Callable[..., SeRrmSettings]
 
 
 def outcome(prediction: Sequence[int], certainty: float = 0.5, is_verified: bool = False) -> Outcome:
     cells = np.array(prediction, dtype=np.uint8)
-    return Outcome(0, cells, np.full(len(cells), certainty, np.float32), 1, 0.0, is_verified)
+    return Outcome(cells, np.full(len(cells), certainty, np.float32), 1, 0.0, is_verified)
 
 
 @given(st.integers(0, 99), st.sampled_from([4, 6, 9]), st.booleans())
@@ -80,9 +72,7 @@ def test_a_model_without_positions_answers_images_alike(make_settings: Settings)
     question = puzzle.question + np.uint8(1)
     ways = sudoku_symmetries(4, 4, rng, has_digits=True)
     attempts = [way.attempt(question) for way in ways]
-    jobs = [Job(n, attempt.tokens) for n, attempt in enumerate(attempts)]
-    found = {each.key: each for each in solve_adaptively(model, jobs, 6, Plan(2, 4))}
-    backs = [attempt.undo(found[number]) for number, attempt in enumerate(attempts)]
+    backs = outcomes_of(model, attempts, 6, Plan(2, 4))
     for back in backs:
         assert np.array_equal(back.prediction, backs[0].prediction)
         assert np.allclose(back.certainty, backs[0].certainty, atol=1e-5)
@@ -158,12 +148,9 @@ def test_an_attempt_keeps_its_task_type(make_settings: Settings) -> None:
     assert model.task_types is not None
     model.task_types.copy_(torch.randn(model.task_types.shape, generator=torch.Generator().manual_seed(0)))
     row = np.ones(16, dtype=np.uint8)
-    attempts = [Attempt(row, lambda each: each, task_type=kind) for kind in (0, 1)]
-    (found,) = search(model, [(7, attempts)], 6, Plan(1, 2))
-    singles = {
-        each.key: each for each in solve_adaptively(model, [Job(0, row, 0), Job(1, row, 1)], 6, Plan(1, 1))
-    }
+    (found,) = search(model, [(7, [Attempt(row, 0), Attempt(row, 1)])], 6, Plan(1, 2))
+    singles = outcomes_of(model, [Attempt(row, 0), Attempt(row, 1)], 6, Plan(1, 1))
     assert found.key == 7
-    for kind, attempt in enumerate(found.attempts):
-        assert np.allclose(attempt.certainty, singles[kind].certainty, atol=1e-5)
+    for attempt, single in zip(found.attempts, singles, strict=True):
+        assert np.allclose(attempt.certainty, single.certainty, atol=1e-5)
     assert not np.allclose(found.attempts[0].certainty, found.attempts[1].certainty, atol=1e-3)

@@ -10,9 +10,9 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from serrm.inference.adaptive import Job, Plan, solve_adaptively
+from serrm.inference.adaptive import Attempt, Plan
 from serrm.inference.evaluate import evaluate
-from serrm.inference.predict import filled_up, predict_logits, refusal
+from serrm.inference.predict import filled_up, predict, refusal
 from serrm.inference.settings import EvaluateCell
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
@@ -21,6 +21,7 @@ from serrm.models.settings import ModelSettings
 from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart, num_variants, traced_only
+from tests.oracle import outcomes_of
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}
 SEQUENCE = {**TINY, "heads": 2, "positions": "rope", "prefix": 2}
@@ -62,9 +63,9 @@ def answered(model: RecurrentModel, num: int, side: int, num_symbols: int, rows:
     for start in range(0, num, rows):
         part = slice(start, start + rows)
         own = None if vectors is None else vectors[part]
-        steps = predict_logits(model, tokens[part], num_symbols, STEPS, task_vectors=own, rows=rows)
-        for place, (_, logits) in enumerate(steps):
-            found[place].append(logits.cpu())
+        steps = predict(model, tokens[part], num_symbols, STEPS, task_vectors=own, rows=rows)
+        for place, (_, output) in enumerate(steps):
+            found[place].append(output.logits.cpu())
     return [torch.cat(parts) for parts in found]
 
 
@@ -116,10 +117,8 @@ def variants_of_batches(device: str) -> dict[str, int]:
                 accelerate(each, compiles=True)
                 for side in (4, 3):
                     answered(each, 5, side, 6, 2)
-                    jobs = [
-                        Job(number, row) for number, row in enumerate(draw_tokens(5, side, 6).byte().numpy())
-                    ]
-                    assert len(list(solve_adaptively(each, jobs, 6, Plan(max_steps=3, batch_size=2)))) == 5
+                    attempts = [Attempt(row) for row in draw_tokens(5, side, 6).byte().numpy()]
+                    outcomes_of(each, attempts, 6, Plan(max_steps=3, batch_size=2))
             model.load_state_dict(other.state_dict())
             answered(model, 5, 4, 6, 2)
             found[family], before = num_variants() - before, num_variants()
@@ -202,17 +201,15 @@ def test_a_pool_that_empties_keeps_its_shape(family: str, monkeypatch: pytest.Mo
     model = make_model(family, 6, 4, "cpu")
     tokens = draw_tokens(7, 4, 6).numpy().astype(np.uint8)
 
-    def outcomes() -> dict[int, tuple[int, bytes]]:
-        jobs = [Job(number, row) for number, row in enumerate(tokens)]
-        is_easy = lambda questions, predictions: questions.sum(1) % 2 == 0  # noqa: E731
-        plan = Plan(max_steps=4, batch_size=3, verify=is_easy)
-        found = solve_adaptively(model, jobs, 6, plan)
-        return {each.key: (each.steps, each.prediction.tobytes()) for each in found}
+    def outcomes() -> list[tuple[int, bytes]]:
+        plan = Plan(4, 3, verify=lambda questions, predictions: questions.sum(1) % 2 == 0)
+        found = outcomes_of(model, [Attempt(row) for row in tokens], 6, plan)
+        return [(each.steps, each.prediction.tobytes()) for each in found]
 
     plain = outcomes()
     seen = as_if_compiled(model, monkeypatch)
     assert outcomes() == plain and len(plain) == 7
-    assert set(seen) == {3} and {steps for steps, _ in plain.values()} == {1, 4}
+    assert set(seen) == {3} and {steps for steps, _ in plain} == {1, 4}
 
 
 def test_a_batch_is_filled_up_with_its_first_row() -> None:

@@ -10,9 +10,10 @@ import torch
 
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.inference.adaptive import Plan
-from serrm.inference.breadth import Found, attempts_at, choose, search
-from serrm.inference.frontier import RESTARTS, SYMMETRIC, adaptive_curve, breadth_points, ways_of
+from serrm.inference.breadth import attempts_at, choose, search
+from serrm.inference.frontier import adaptive_curve, breadth_points
 from serrm.inference.load import LoadedModel
+from serrm.inference.tasks import WAYS
 from serrm.inference.verify import solves_sudoku
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
@@ -65,7 +66,7 @@ def test_an_answer_that_is_no_label_is_not_right(oracle: LoadedModel, puzzles: P
     assert curve[0]["fsr"] == 0
 
 
-@pytest.mark.parametrize("kind", [RESTARTS, SYMMETRIC])
+@pytest.mark.parametrize("kind", WAYS)
 @pytest.mark.parametrize("has_rule", [True, False])
 def test_fewer_attempts_are_the_first_of_more(
     oracle: LoadedModel, puzzles: PuzzleArrays, kind: str, has_rule: bool
@@ -73,7 +74,7 @@ def test_fewer_attempts_are_the_first_of_more(
     plan = Plan(4, 7, solves_sudoku if has_rule else None)
     points = breadth_points(oracle, puzzles, plan, kind, (1, 2, 5))
     assert [point["num"] for point in points] == [1, 2, 5]
-    ways = ways_of(oracle, 4, kind, 5, 0)
+    ways = WAYS[kind](oracle, 4, 5, 0)
     for point in points:
         rows = ((n, attempts_at(row, ways[: int(point["num"])])) for n, row in enumerate(puzzles.questions))
         alone = list(search(oracle.model, rows, 6, plan))
@@ -83,14 +84,5 @@ def test_fewer_attempts_are_the_first_of_more(
         assert point["fsr"] == np.mean(right)
         assert point["mean_steps"] == pytest.approx(np.mean([each.puzzle_steps for each in alone]))
         assert (point["kind"], point["max_steps"]) == (kind, 4)
-        assert all(isinstance(each, Found) for each in alone)
     if has_rule:
         assert points[0]["fsr"] < points[-1]["fsr"], "further attempts solve more"
-
-
-def test_what_has_no_symmetries_is_refused(oracle: LoadedModel, make_cell: Callable[..., TrainCell]) -> None:
-    arc = LoadedModel(oracle.model, make_cell(task="arc_agi_1"), {})
-    with pytest.raises(ValueError, match="no breadth of the kind 'symmetries' for arc_agi_1"):
-        ways_of(arc, 4, SYMMETRIC, 2, 0)
-    with pytest.raises(ValueError, match="no breadth of the kind 'luck'"):
-        ways_of(oracle, 4, "luck", 2, 0)

@@ -38,12 +38,11 @@ def tokens() -> Tensor:
 def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: Tensor) -> None:
     found = dict(predict(model, tokens, 6, (1, 2, 5)))
     assert list(found) == [1, 2, 5]
-    for depth, predicted in found.items():
+    for depth, output in found.items():
         state = model.initial_state(3, 16, 6)
         for _ in range(depth):
             state, logits, _ = model(state, tokens)
-        assert torch.equal(predicted, logits.argmax(-1))
-        assert torch.equal(predicted, dict(predict(model, tokens, 6, (depth,)))[depth])
+        assert torch.equal(output.logits, logits)
 
 
 def test_nothing_is_computed_twice(
@@ -66,16 +65,16 @@ def test_blanks_and_padding_are_no_predictions_without_their_planes(
     make_settings: Callable[..., SeRrmSettings], tokens: Tensor
 ) -> None:
     model = build_model(make_settings(planes="usual"), 6, torch.Generator().manual_seed(0)).eval()
-    for _, predicted in predict(model, tokens, 6, (1, 2)):
-        assert (predicted >= 2).all()
+    for _, output in predict(model, tokens, 6, (1, 2)):
+        assert (output.logits.argmax(-1) >= 2).all()
 
 
 def test_tied_weights_predict_other_sizes_and_untied_say_that_they_cannot(
     make_settings: Callable[..., SeRrmSettings], model: RecurrentModel
 ) -> None:
     tokens = torch.ones(1, 81, dtype=torch.long)
-    ((_, predicted),) = predict(model, tokens, 11, (1,))
-    assert predicted.shape == (1, 81)
+    ((_, output),) = predict(model, tokens, 11, (1,))
+    assert output.logits.shape == (1, 81, 11)
     with pytest.raises(CannotExtrapolate, match="learned for 6 planes, the task has 11"):
         next(predict(build_model(make_settings(symbols="untied"), 6), tokens, 11, (1,)))
 

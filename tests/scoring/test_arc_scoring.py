@@ -1,5 +1,6 @@
 """ARC votes: pooled and ranked as in a slow reference, whatever the order they come in; credits are fractions."""
 
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -7,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from serrm.puzzles.arc.grid import Grid
 from serrm.scoring.arc import KS, ArcTally
 from serrm.scoring.intervals import wilson
+from serrm.scoring.submission import submission
 
 Lines = tuple[tuple[int, ...], ...]
 Vote = tuple[str, int, Lines, float]
@@ -37,24 +40,18 @@ def tally_of(cast: Sequence[Vote], answers: dict[str, list[Lines]] = ANSWERS) ->
     return tally
 
 
-def reference_ranking(cast: Sequence[Vote], puzzle: str, test: int) -> list[tuple[Lines, int, Fraction]]:
-    """Every grid with its votes and mean confidence, best first."""
-    found = [
-        (lines, Fraction(confidence))
-        for name, number, lines, confidence in cast
-        if (name, number) == (puzzle, test)
-    ]
-    ranked = []
-    for lines in LINES:
-        of_grid = [confidence for other, confidence in found if other == lines]
-        if of_grid:
-            ranked.append((lines, len(of_grid), sum(of_grid) / len(of_grid)))
+def reference_ranking(cast: Sequence[Vote], puzzle: str, test: int) -> list[Lines]:
+    """Every grid by the number of its votes, then by their mean confidence, then by its shape and cells."""
+    found: dict[Lines, list[Fraction]] = {}
+    for name, number, lines, confidence in cast:
+        if (name, number) == (puzzle, test):
+            found.setdefault(lines, []).append(Fraction(confidence))
 
-    def place(entry: tuple[Lines, int, Fraction]) -> tuple[int, Fraction, tuple[int, int], bytes]:
-        lines, num_votes, mean = entry
-        return -num_votes, -mean, as_grid(lines).shape, as_grid(lines).tobytes()
+    def place(lines: Lines) -> tuple[int, Fraction, tuple[int, int], bytes]:
+        of_grid, grid = found[lines], as_grid(lines)
+        return -len(of_grid), -sum(of_grid, Fraction()) / len(of_grid), grid.shape, grid.tobytes()
 
-    return sorted(ranked, key=place)
+    return sorted(found, key=place)
 
 
 @settings(max_examples=200)
@@ -66,117 +63,72 @@ def test_rankings_and_scores_agree_with_a_slow_reference(cast: list[Vote]) -> No
         for test, answer in enumerate(answers):
             expected = reference_ranking(cast, puzzle, test)
             ranking = tally.ranking(puzzle, test)
-            assert [
-                np.array_equal(one.grid, as_grid(lines))
-                for one, (lines, _, _) in zip(ranking, expected, strict=True)
-            ] == [True] * len(expected)
-            assert [one.num_votes for one in ranking] == [num for _, num, _ in expected]
-            assert [one.confidence for one in ranking] == pytest.approx(
-                [float(mean) for _, _, mean in expected]
-            )
+            assert [grid.tolist() for grid in ranking] == [as_grid(lines).tolist() for lines in expected]
             for k in KS:
-                is_hit = answer in [lines for lines, _, _ in expected[:k]]
-                credits[k][place] += Fraction(int(is_hit), len(answers))
+                credits[k][place] += Fraction(int(answer in expected[:k]), len(answers))
     for k in KS:
         assert scores[f"pass_at_{k}"] == pytest.approx(float(sum(credits[k]) / 3))
         bounds = wilson(float(sum(credits[k])), 3)
         assert (scores[f"pass_at_{k}_lo"], scores[f"pass_at_{k}_hi"]) == pytest.approx(bounds)
 
 
-@given(votes, st.randoms(use_true_random=False))
-def test_the_order_of_predictions_does_not_matter(cast: list[Vote], random: object) -> None:
+@given(votes, st.integers(0, 60), st.randoms(use_true_random=False))
+def test_order_and_parts_do_not_matter(cast: list[Vote], cut: int, rng: random.Random) -> None:
     mixed = list(cast)
-    random.shuffle(mixed)  # type: ignore[attr-defined]
-    one, other = tally_of(cast), tally_of(mixed)
-    assert one.pools == other.pools
-    assert one.scores() == other.scores()
+    rng.shuffle(mixed)
+    tally = tally_of(mixed[:cut])
+    tally.include(tally_of(mixed[cut:]))
+    assert tally.pools == tally_of(cast).pools
+    assert tally.scores() == tally_of(cast).scores()
 
 
 def test_many_small_confidences_add_up_exactly_in_any_order() -> None:
     # As floats, 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ.
-    up, down = (
-        [("b", 0, ((1,),), value) for value in values] for values in ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1))
-    )
-    assert tally_of(up).ranking("b", 0)[0].confidence == tally_of(down).ranking("b", 0)[0].confidence
+    up, down = (tally_of([("b", 0, ((1,),), v) for v in each]) for each in ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)))
+    assert up.pools == down.pools
 
 
 def test_votes_come_before_confidence_and_confidence_before_cells() -> None:
-    cast: list[Vote] = [
-        ("b", 0, ((3,),), 0.1),
-        ("b", 0, ((3,),), 0.1),
-        ("b", 0, ((1,), (2,)), 0.9),
-        ("b", 0, ((2,),), 0.95),
-        ("b", 0, ((1, 1),), 0.9),
-    ]
-    tally = tally_of(cast)
-    assert [candidate.grid.tolist() for candidate in tally.ranking("b", 0)] == [
-        [[3]],
-        [[2]],
-        [[1, 1]],
-        [[1], [2]],
-    ]
-    scores = tally_of(cast, {"b": ANSWERS["b"]}).scores()
-    assert [scores[f"pass_at_{k}"] for k in KS] == [0, 0, 1, 1, 1, 1]
+    grids: list[tuple[Lines, float]] = [
+        (((3,),), 0.1), (((3,),), 0.1), (((1,), (2,)), 0.9), (((2,),), 0.95), (((1, 1),), 0.9),
+    ]  # fmt: skip
+    tally = tally_of([("b", 0, lines, confidence) for lines, confidence in grids], {"b": ANSWERS["b"]})
+    assert [grid.tolist() for grid in tally.ranking("b", 0)] == [[[3]], [[2]], [[1, 1]], [[1], [2]]]
+    assert [tally.scores()[f"pass_at_{k}"] for k in KS] == [0, 0, 1, 1, 1, 1]
 
 
-def test_a_puzzle_gets_the_fraction_of_its_test_inputs() -> None:
-    scores = tally_of([("c", 1, ((3,),), 0.5), ("b", 0, ((1,), (2,)), 0.5)]).scores()
-    assert scores["pass_at_1"] == pytest.approx((0 + 1 + 1 / 3) / 3)
-    assert (scores["pass_at_1_lo"], scores["pass_at_1_hi"]) == pytest.approx(wilson(4 / 3, 3))
-    assert set(scores) == {
-        f"pass_at_{k}{end}" for k in (1, 2, 5, 10, 100, 1000) for end in ("", "_lo", "_hi")
-    }
-
-
-def test_without_predictions_everything_is_wrong() -> None:
-    tally = tally_of([])
-    assert tally.ranking("a", 1) == []
-    assert {tally.scores()[f"pass_at_{k}"] for k in KS} == {0.0}
-
-
-def test_grids_of_the_same_cells_and_another_shape_differ_and_empty_ones_do_not() -> None:
-    tally = tally_of([("b", 0, ((1,), (2,)), 0.5), ("b", 0, ((1, 2),), 0.5)])
-    for shape in ((0, 0), (0, 3), (2, 0)):
-        tally.add("b", 0, np.zeros(shape, dtype=np.uint8), 0.5)
-    shapes = [(candidate.grid.shape, candidate.num_votes) for candidate in tally.ranking("b", 0)]
-    assert shapes == [((0, 0), 3), ((1, 2), 1), ((2, 1), 1)]
-
-
-def test_rotated_grids_are_read_as_they_are_shown() -> None:
+def test_empty_grids_are_one_whatever_their_shape_and_grids_are_read_as_they_are_shown() -> None:
     tally = tally_of([("b", 0, ((1,), (2,)), 0.5)])
     tally.add("b", 0, np.rot90(np.array([[2, 1]], dtype=np.uint8)), 0.5)
-    assert [candidate.num_votes for candidate in tally.ranking("b", 0)] == [2]
+    for shape in ((0, 0), (0, 3), (2, 0)):
+        tally.add("b", 0, np.zeros(shape, dtype=np.uint8), 0.5)
+    assert [grid.shape for grid in tally.ranking("b", 0)] == [(0, 0), (2, 1)]
 
 
-@pytest.mark.parametrize(
-    ("puzzle", "test", "confidence", "message"),
-    [
-        ("d", 0, 0.5, "no test input 0 of a puzzle 'd'"),
-        ("a", 2, 0.5, "no test input 2 of a puzzle 'a'"),
-        ("a", -1, 0.5, "no test input -1 of a puzzle 'a'"),
-        ("a", 0, 1.5, r"a confidence must lie in 0..1, not 1.5"),
-        ("a", 0, float("nan"), r"a confidence must lie in 0..1, not nan"),
-    ],
-)
-def test_what_cannot_be_counted_is_named(puzzle: str, test: int, confidence: float, message: str) -> None:
-    tally = tally_of([])
-    with pytest.raises(ValueError, match=message):
-        tally.add(puzzle, test, as_grid(((1,),)), confidence)
-    assert tally.pools == {}
-
-
-def test_nothing_to_score_is_said() -> None:
+def test_what_cannot_be_scored_is_said() -> None:
+    for confidence in (1.5, float("nan")):
+        with pytest.raises(ValueError, match=r"a confidence must lie in 0..1, not (1\.5|nan)"):
+            tally_of([("a", 0, ((1,),), confidence)])
     with pytest.raises(ValueError, match="at least one trial"):
         ArcTally({}).scores()
-    with pytest.raises(ValueError, match="puzzle a has no test inputs to score"):
-        ArcTally({"a": []})
 
 
-@given(cast=votes, is_first=st.lists(st.booleans(), min_size=60, max_size=60))
-def test_tallies_of_parts_make_the_tally_of_all(cast: list[Vote], is_first: list[bool]) -> None:
-    first, second = (
-        [v for v, own in zip(cast, is_first, strict=False) if own is part] for part in (True, False)
-    )
-    tally = tally_of(first)
-    tally.include(tally_of(second))
-    assert tally.pools == tally_of(cast).pools
+class Attempts(BaseModel):
+    """What Kaggle's schema says of a test input."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    attempt_1: list[list[int]]
+    attempt_2: list[list[int]]
+
+
+@given(votes)
+def test_a_submission_holds_the_two_best_grids_and_blanks_where_there_are_none(cast: list[Vote]) -> None:
+    content = submission(tally_of(cast))
+    TypeAdapter(dict[str, list[Attempts]]).validate_python(content)
+    assert {puzzle: len(tests) for puzzle, tests in content.items()} == {"a": 2, "b": 1, "c": 3}
+    for puzzle, tests in content.items():
+        for number, attempts in enumerate(tests):
+            best = [as_grid(lines).tolist() for lines in reference_ranking(cast, puzzle, number)[:2]]
+            expected = [*(grid or [[0, 0], [0, 0]] for grid in best), *[[[0, 0], [0, 0]]] * 2][:2]
+            assert [attempts["attempt_1"], attempts["attempt_2"]] == expected

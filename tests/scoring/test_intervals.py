@@ -37,16 +37,11 @@ def test_agrees_with_the_paper_where_it_is_plain_wilson(successes, num, low, hig
 
 @given(st.integers(1, 10_000), st.floats(0, 1))
 def test_fractional_successes_lie_inside_and_mirror(num, rate):
+    assert (wilson(0, num)[0], wilson(num, num)[1]) == (0.0, 1.0)
     low, high = wilson(rate * num, num)
     # rate * num / num may differ from rate by a unit in the last place.
     assert 0 <= low <= rate * num / num <= high <= 1
     assert wilson(num - rate * num, num) == pytest.approx((1 - high, 1 - low), abs=1e-9)
-
-
-@given(st.integers(1, 10_000))
-def test_ends_meet_none_and_all_exactly(num):
-    assert wilson(0, num)[0] == 0.0
-    assert wilson(num, num)[1] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -29,16 +29,11 @@ def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy():
     assert blank_hits(INPUTS, predictions, TARGETS) == (4, 4)
 
 
-def test_only_blank_cells_count_for_accuracy():
-    predictions = np.full_like(TARGETS, 2)
-    assert blank_hits(INPUTS, predictions, TARGETS) == (2, 4)
-
-
 @given(tokens, tokens, tokens)
 def test_all_metrics_agree_with_a_slow_reference(inputs, predictions, targets):
     rows = list(zip(inputs.tolist(), predictions.tolist(), targets.tolist(), strict=True))
     assert solved(predictions, targets).tolist() == [guess == truth for _, guess, truth in rows]
-    blanks = [(g, t) for i, p, y in rows for given_, g, t in zip(i, p, y, strict=True) if given_ == 1]
+    blanks = [(g, t) for row in rows for given_, g, t in zip(*row, strict=True) if given_ == 1]
     assert blank_hits(inputs, predictions, targets) == (sum(g == t for g, t in blanks), len(blanks))
 
 
@@ -49,16 +44,6 @@ def test_the_tally_does_not_depend_on_the_batches(inputs, predictions, targets, 
     parts.add(inputs[:cut], predictions[:cut], targets[:cut])
     parts.add(inputs[cut:], predictions[cut:], targets[cut:])
     assert whole == parts
-
-
-def test_scores_are_fractions_inside_their_intervals():
-    tally = SudokuTally(num_puzzles=288, num_solved=274, num_blank=2592, num_right=2569)
-    scores = tally.scores()
-    assert scores["fsr"] == 274 / 288
-    assert scores["gpa"] == 2569 / 2592
-    # The paper's intervals of SE-RRM on 4×4 (table 1).
-    assert [round(100 * scores[end], 2) for end in ("fsr_lo", "fsr_hi")] == [92.01, 97.08]
-    assert [round(100 * scores[end], 2) for end in ("gpa_lo", "gpa_hi")] == [98.67, 99.41]
 
 
 @given(tokens, tokens, st.integers(1, 9))

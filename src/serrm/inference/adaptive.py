@@ -7,9 +7,8 @@ at the step where it stopped.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 import torch
@@ -41,27 +40,13 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """A puzzle that waits for the model: its tokens, its row of the task-type table, and where its state starts.
-
-    `initial` has one vector a state, for all positions (and symbols); None is the model's own.
-    """
-
-    key: int
-    tokens: UInt8[np.ndarray, " I"]
-    task_type: int = 0
-    initial: Float[Tensor, "S D"] | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of a job: predicted tokens, how sure each is, and what it took.
+    """What became of an attempt: predicted tokens, how sure each is, and what it took.
 
-    `certainty` is the largest softmax probability of every cell. `seconds` is the job's share of the time of its
+    `certainty` is the largest softmax probability of every cell. `seconds` is the attempt's share of the time of its
     batches. `history` has the prediction of every step where the pool keeps it, and nothing otherwise.
     """
 
-    key: int
     prediction: UInt8[np.ndarray, " I"]
     certainty: Float32[np.ndarray, " I"]
     steps: int
@@ -75,11 +60,25 @@ class Outcome:
         return float(self.certainty.min())
 
 
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A puzzle as the model is shown it: its tokens, its row of the task-type table, and where its state starts.
+
+    `initial` has one vector a state, for all positions (and symbols); None is the model's own. `undo` turns an outcome
+    for what is shown into one for the puzzle asked.
+    """
+
+    tokens: UInt8[np.ndarray, " I"]
+    task_type: int = 0
+    initial: Float[Tensor, "S D"] | None = None
+    undo: Callable[[Outcome], Outcome] = lambda outcome: outcome
+
+
 @dataclass
 class Slot:
-    """A job at work."""
+    """An attempt at work."""
 
-    job: Job
+    attempt: Attempt
     last: UInt8[np.ndarray, " I"] | None = None
     steps: int = 0
     num_unchanged: int = 0  # steps for which the prediction has been the same
@@ -112,21 +111,22 @@ class Pool:
         """How many puzzles may join."""
         return self.plan.batch_size - len(self.slots)
 
-    def add(self, jobs: Sequence[Job]) -> None:
-        """Let puzzles join, all of the size of those already here."""
-        assert len(jobs) <= self.num_free
-        if not jobs:
+    def add(self, attempts: Sequence[Attempt]) -> None:
+        """Let attempts join, all of the size of those already here."""
+        assert len(attempts) <= self.num_free
+        if not attempts:
             return
-        tokens = torch.from_numpy(np.stack([job.tokens for job in jobs]).astype(np.int64)).to(self.device)
-        task_types = torch.tensor([job.task_type for job in jobs], device=self.device)
-        state = self._initial_state(jobs)
+        shown = np.stack([attempt.tokens for attempt in attempts]).astype(np.int64)
+        tokens = torch.from_numpy(shown).to(self.device)
+        task_types = torch.tensor([attempt.task_type for attempt in attempts], device=self.device)
+        state = self._initial_state(attempts)
         if self.slots:
             tokens, task_types = torch.cat([self.tokens, tokens]), torch.cat([self.task_types, task_types])
             state = tuple(torch.cat(parts) for parts in zip(self.state, state, strict=True))
         self.tokens, self.task_types, self.state = tokens, task_types, state
-        self.slots += [Slot(job) for job in jobs]
+        self.slots += [Slot(attempt) for attempt in attempts]
 
-    def step(self) -> list[Outcome]:
+    def step(self) -> list[tuple[Attempt, Outcome]]:
         """One supervision step for all; those that are done leave, and the batch is compacted."""
         start = time.perf_counter()
         logits = self._predicted()
@@ -140,12 +140,13 @@ class Pool:
         is_done = is_verified | np.array([self._gives_up(slot) for slot in self.slots])
         places = np.flatnonzero(is_done).tolist()
         certainties = logits[places].softmax(-1).amax(-1).cpu().numpy() if places else ()
-        outcomes = [
-            self._outcome(self.slots[place], certainty, bool(is_verified[place]))
+        done = [
+            (slot.attempt, _outcome(slot, certainty, bool(is_verified[place])))
             for place, certainty in zip(places, certainties, strict=True)
+            for slot in [self.slots[place]]
         ]
         self._keep(np.flatnonzero(~is_done).tolist())
-        return outcomes
+        return done
 
     @torch.no_grad()
     def _predicted(self) -> Float[Tensor, "B I K"]:
@@ -158,13 +159,14 @@ class Pool:
         self.state = tuple(part[:num] for part in output.state)
         return output.logits[:num]
 
-    def _initial_state(self, jobs: Sequence[Job]) -> State:
-        """The states of new jobs, each part of `B …`."""
-        num_positions = len(jobs[0].tokens)
-        if all(job.initial is None for job in jobs):
-            return self.model.initial_state(len(jobs), num_positions, self.num_symbols, self.plan.dtype)
+    def _initial_state(self, attempts: Sequence[Attempt]) -> State:
+        """The states of new attempts, each part of `B …`."""
+        num_positions = len(attempts[0].tokens)
+        if all(attempt.initial is None for attempt in attempts):
+            return self.model.initial_state(len(attempts), num_positions, self.num_symbols, self.plan.dtype)
         shape = self.model.embedding.state_shape(1, num_positions, self.num_symbols)
-        vectors = [self.model.initial if job.initial is None else job.initial for job in jobs]
+        own = self.model.initial
+        vectors = [own if attempt.initial is None else attempt.initial for attempt in attempts]
         return tuple(
             torch.cat([vector[index].to(self.plan.dtype).expand(shape) for vector in vectors])
             for index in range(len(self.model.initial))
@@ -173,24 +175,12 @@ class Pool:
     def _verified(self, predictions: UInt8[np.ndarray, "B I"]) -> Bool[np.ndarray, " B"]:
         if self.plan.verify is None:
             return np.zeros(len(predictions), dtype=bool)
-        return self.plan.verify(np.stack([slot.job.tokens for slot in self.slots]), predictions)
+        return self.plan.verify(np.stack([slot.attempt.tokens for slot in self.slots]), predictions)
 
     def _gives_up(self, slot: Slot) -> bool:
         patience = self.plan.patience
         has_settled = patience is not None and slot.num_unchanged >= patience
         return has_settled or slot.steps >= self.plan.max_steps
-
-    def _outcome(self, slot: Slot, certainty: Float32[np.ndarray, " I"], is_verified: bool) -> Outcome:
-        assert slot.last is not None
-        return Outcome(
-            key=slot.job.key,
-            prediction=slot.last,
-            certainty=certainty,
-            steps=slot.steps,
-            seconds=slot.seconds,
-            is_verified=is_verified,
-            history=slot.history,
-        )
 
     def _keep(self, places: list[int]) -> None:
         """Compact the batch to the puzzles at these places."""
@@ -201,19 +191,9 @@ class Pool:
         self.state = tuple(part[places] for part in self.state)
 
 
-def solve_adaptively(
-    model: RecurrentModel, jobs: Iterable[Job], num_symbols: int, plan: Plan
-) -> Iterator[Outcome]:
-    """The outcomes of jobs of one size, in the order in which they are done; see `Plan` for when that is.
-
-    Jobs are read when a place in the batch is free, so that it stays full while any wait.
-    """
-    pool, waiting = Pool(model, num_symbols, plan), iter(jobs)
-    while True:
-        pool.add(list(islice(waiting, pool.num_free)))
-        if not len(pool):
-            return
-        yield from pool.step()
+def _outcome(slot: Slot, certainty: Float32[np.ndarray, " I"], is_verified: bool) -> Outcome:
+    assert slot.last is not None
+    return Outcome(slot.last, certainty, slot.steps, slot.seconds, is_verified, slot.history)
 
 
 def first_of_largest(logits: Float[Tensor, "B I K"]) -> Int[Tensor, "B I"]:

@@ -12,31 +12,18 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
-from serrm.inference.adaptive import Job, Outcome, Plan, Pool
-from serrm.models.layers import truncated_normal
+from serrm.inference.adaptive import Attempt, Outcome, Plan, Pool
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.settings import ModelSettings
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.symmetry import random_symmetry
 
-Undo = Callable[[Outcome], Outcome]
 Symmetries = Callable[[int, int, np.random.Generator, bool], "list[Way]"]
 """(side, number of ways, rng, whether digits are permuted too) → ways to look at a puzzle, the plain one first."""
-
-
-@dataclass(frozen=True, eq=False)
-class Attempt:
-    """What the model is shown, where its state starts, and how its outcome is turned back to the puzzle asked."""
-
-    tokens: UInt8[np.ndarray, " I"]
-    undo: Undo
-    task_type: int = 0
-    initial: Float[Tensor, "S D"] | None = None  # None: the model's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +41,7 @@ class Way:
         """The puzzle looked at this way."""
         moved = tokens if self.cells is None else tokens[self.cells]
         shown = moved if self.symbols is None else self.symbols[moved]
-        return Attempt(shown, self.undo, initial=self.initial)
+        return Attempt(shown, initial=self.initial, undo=self.undo)
 
     def undo(self, outcome: Outcome) -> Outcome:
         """An outcome for the image as one for the puzzle itself."""
@@ -75,12 +62,6 @@ def attempts_at(tokens: UInt8[np.ndarray, " I"], ways: Iterable[Way]) -> Iterato
     """A puzzle looked at in one way after the other."""
     for way in ways:
         yield way.attempt(tokens)
-
-
-def restarts(model: RecurrentModel, num: int, generator: torch.Generator) -> list[Way]:
-    """`num` ways that differ in the initial state: the model's own, then others drawn as it was."""
-    drawn = (truncated_normal(*model.initial.shape, std=1.0, generator=generator) for _ in range(num - 1))
-    return [Way(), *(Way(initial=vectors.to(model.initial.device)) for vectors in drawn)]
 
 
 def sudoku_symmetries(side: int, num: int, rng: np.random.Generator, has_digits: bool) -> list[Way]:
@@ -159,9 +140,8 @@ class Searcher:
     def __init__(self, model: RecurrentModel, num_symbols: int, plan: Plan) -> None:
         self.pool = Pool(model, num_symbols, plan)
         self.has_rule = plan.verify is not None
-        self.waiting: deque[Job] = deque()
-        self.at_work: dict[int, tuple[_Search, int, Undo]] = {}  # by the job's key
-        self.num_jobs = 0
+        self.waiting: deque[Attempt] = deque()
+        self.at_work: dict[Attempt, tuple[_Search, int]] = {}  # with the numbers of the attempts
 
     def __len__(self) -> int:
         """Attempts in progress or waiting: 0 if all puzzles have their answers."""
@@ -175,7 +155,7 @@ class Searcher:
     def add(self, key: int, attempts: Iterable[Attempt]) -> None:
         """Take on a puzzle; there is at least one attempt at it."""
         search = _Search(key, iter(attempts))
-        self.waiting.extend(self._next_jobs(search))
+        self.waiting.extend(self._next_attempts(search))
         assert search.num_started > 0
 
     def step(self) -> list[Found]:
@@ -183,24 +163,23 @@ class Searcher:
         free = min(self.pool.num_free, len(self.waiting))
         self.pool.add([self.waiting.popleft() for _ in range(free)])
         done = []
-        for outcome in self.pool.step():
-            search, number, undo = self.at_work.pop(outcome.key)
-            search.outcomes[number] = undo(outcome)
+        for attempt, outcome in self.pool.step():
+            search, number = self.at_work.pop(attempt)
+            search.outcomes[number] = attempt.undo(outcome)
             if not search.is_idle:
                 continue
-            jobs = [] if outcome.is_verified else list(self._next_jobs(search))
-            self.waiting.extendleft(jobs)  # before puzzles not begun
-            if not jobs:
+            more = [] if outcome.is_verified else list(self._next_attempts(search))
+            self.waiting.extendleft(more)  # before puzzles not begun
+            if not more:
                 done.append(search.found())
         return done
 
-    def _next_jobs(self, search: _Search) -> Iterator[Job]:
+    def _next_attempts(self, search: _Search) -> Iterator[Attempt]:
         """The next attempt where a rule will judge it, else all that are left."""
         for attempt in search.attempts:
-            self.num_jobs += 1
-            self.at_work[self.num_jobs] = search, search.num_started, attempt.undo
+            self.at_work[attempt] = search, search.num_started
             search.num_started += 1
-            yield Job(self.num_jobs, attempt.tokens, attempt.task_type, attempt.initial)
+            yield attempt
             if self.has_rule:
                 return
 

@@ -31,7 +31,7 @@ from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally
 from serrm.scoring.demonstrations import DemonstrationTally
 from serrm.scoring.metrics import added_up
-from serrm.scoring.submission import check_submission, submission
+from serrm.scoring.submission import submission
 
 Answers = dict[int, ArcTally]  # by number of supervision steps
 
@@ -56,7 +56,7 @@ def evaluate_arc(
         tallies = _included(work.processes.collect(votes(work, questions, cell, kind, gallery)))
         gallery.share(questions.set_name, work.processes)
         if kind == "right":
-            gallery.submission = checked_submission(tallies[max(tallies)])
+            gallery.submission = dict(submission(tallies[max(tallies)]))
         sets[name] = {
             "status": "scored",
             "num_puzzles": len(questions.answers()),
@@ -74,16 +74,9 @@ def evaluate_arc(
 def first_inputs(questions: ArcEvaluation, num: int) -> ArcEvaluation:
     """The same questions about the first `num` test inputs only."""
     arrays = questions.arrays
-    first = replace(
-        arrays,
-        questions=arrays.questions[:num],
-        answers=arrays.answers[:num],
-        question_sizes=arrays.question_sizes[:num],
-        answer_sizes=arrays.answer_sizes[:num],
-        puzzles=arrays.puzzles[:num],
-        numbers=arrays.numbers[:num],
-    )
-    return replace(questions, arrays=first)
+    by_input = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
+    first = {name: vars(arrays)[name][:num] for name in by_input}
+    return replace(questions, arrays=replace(arrays, **first))
 
 
 def votes(
@@ -178,10 +171,3 @@ def task_vectors(
     vectors = model.task_vectors(torch.from_numpy(rows).to(model.initial.device))
     assert vectors is not None
     return torch.zeros_like(vectors) if kind == "blank" else vectors
-
-
-def checked_submission(tally: ArcTally) -> dict[str, Any]:
-    """Kaggle's submission.json of a tally, in the form its schema asks for."""
-    content = submission(tally)
-    check_submission(content, {puzzle: len(answers) for puzzle, answers in tally.answers.items()})
-    return dict(content)

@@ -5,23 +5,24 @@ of depth and breadth. Each point has `mean_steps` (all attempts of a puzzle adde
 interval. (Table 2 of the paper has fixed depth only.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import torch
-from jaxtyping import Int
+from jaxtyping import UInt8
 
 from serrm.arrays.puzzles import PuzzleArrays
-from serrm.inference.adaptive import Job, Plan, solve_adaptively
-from serrm.inference.breadth import Way, attempts_at, choose, restarts, search, sees_digits
+from serrm.inference.adaptive import Plan
+from serrm.inference.breadth import Found, Way, attempts_at, choose, search
 from serrm.inference.load import LoadedModel
-from serrm.inference.tasks import TASKS
+from serrm.inference.tasks import WAYS
 from serrm.progress import watch
 from serrm.scoring.intervals import rates
 
 Point = dict[str, str | int | float]
-RESTARTS, SYMMETRIC = "restarts", "symmetries"
+# What is found for a puzzle → the prediction that counts as its answer, and the supervision steps it took.
+Reading = Callable[[Found], tuple[UInt8[np.ndarray, " I"], int]]
 
 
 def adaptive_curve(
@@ -31,17 +32,14 @@ def adaptive_curve(
 
     All points come from one pass with the largest of them.
     """
-    depths, num = sorted(max_steps), len(puzzles)
-    longest = replace(plan, max_steps=depths[-1], keeps_history=True)
-    jobs = (Job(number, np.asarray(tokens)) for number, tokens in enumerate(puzzles.questions))
-    counts = {depth: np.zeros(2, dtype=int) for depth in depths}
-    outcomes = solve_adaptively(loaded.model, jobs, puzzles.num_symbols, longest)
-    for outcome in watch(outcomes, "adaptive depth", num, unit="puzzle"):
-        for depth, count in counts.items():
-            spent = min(depth, outcome.steps)
-            is_right = np.array_equal(outcome.history[spent - 1], puzzles.answers[outcome.key])
-            count += is_right, spent
-    return [{"max_steps": depth, **_point(count, num)} for depth, count in counts.items()]
+
+    def after(depth: int, found: Found) -> tuple[UInt8[np.ndarray, " I"], int]:
+        return found.chosen.history[:depth][-1], min(depth, found.chosen.steps)
+
+    longest = replace(plan, max_steps=max(max_steps), keeps_history=True)
+    readings = {depth: partial(after, depth) for depth in sorted(max_steps)}
+    points = _points(loaded, puzzles, longest, [Way()], "adaptive depth", readings)
+    return [{"max_steps": depth, **point} for depth, point in points.items()]
 
 
 def breadth_points(
@@ -52,31 +50,35 @@ def breadth_points(
     Where there is a rule a puzzle makes attempts until one is verified. All points come from one pass with the most
     attempts; mazes have eight symmetries.
     """
-    ways = ways_of(loaded, puzzles.side, kind, max(nums), seed)
+
+    def of_first(num: int, found: Found) -> tuple[UInt8[np.ndarray, " I"], int]:
+        attempts = found.attempts[:num]
+        return choose(attempts).prediction, sum(attempt.steps for attempt in attempts)
+
+    ways = WAYS[kind](loaded, puzzles.side, max(nums), seed)
+    readings = {num: partial(of_first, num) for num in sorted(nums) if num <= len(ways)}
+    points = _points(loaded, puzzles, plan, ways, kind, readings)
+    return [{"kind": kind, "num": num, "max_steps": plan.max_steps, **point} for num, point in points.items()]
+
+
+def _points(
+    loaded: LoadedModel,
+    puzzles: PuzzleArrays,
+    plan: Plan,
+    ways: Sequence[Way],
+    what: str,
+    readings: Mapping[int, Reading],
+) -> dict[int, Point]:
+    """FSR and mean steps by each reading of what one pass finds."""
+    num = len(puzzles)
     asked = ((n, attempts_at(np.asarray(tokens), ways)) for n, tokens in enumerate(puzzles.questions))
-    counts = {num: np.zeros(2, dtype=int) for num in sorted(nums) if num <= len(ways)}
+    counts = {key: np.zeros(2, dtype=int) for key in readings}
     answers = search(loaded.model, asked, puzzles.num_symbols, plan)
-    for found in watch(answers, kind, len(puzzles), unit="puzzle"):
-        for num, count in counts.items():
-            attempts = found.attempts[:num]
-            is_right = np.array_equal(choose(attempts).prediction, puzzles.answers[found.key])
-            count += is_right, sum(attempt.steps for attempt in attempts)
-    return [
-        {"kind": kind, "num": num, "max_steps": plan.max_steps, **_point(count, len(puzzles))}
-        for num, count in counts.items()
-    ]
-
-
-def ways_of(loaded: LoadedModel, side: int, kind: str, num: int, seed: int) -> list[Way]:
-    """`num` attempts of a kind. ValueError for another kind, or a task without symmetries."""
-    if kind == RESTARTS:
-        return restarts(loaded.model, num, torch.Generator().manual_seed(seed))
-    symmetries = TASKS[loaded.cell.task].symmetries
-    if kind != SYMMETRIC or symmetries is None:
-        raise ValueError(f"no breadth of the kind {kind!r} for {loaded.cell.task}")
-    return symmetries(side, num, np.random.default_rng([seed, side]), sees_digits(loaded.cell.model))
-
-
-def _point(count: Int[np.ndarray, "2"], num: int) -> Point:
-    num_right, num_steps = (int(each) for each in count)
-    return {"mean_steps": num_steps / num, **rates({"fsr": (num_right, num)})}
+    for found in watch(answers, what, num, unit="puzzle"):
+        for key, reading in readings.items():
+            prediction, num_steps = reading(found)
+            counts[key] += np.array_equal(prediction, puzzles.answers[found.key]), num_steps
+    return {
+        key: {"mean_steps": int(num_steps) / num, **rates({"fsr": (int(num_right), num)})}
+        for key, (num_right, num_steps) in counts.items()
+    }

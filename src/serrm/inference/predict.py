@@ -84,13 +84,10 @@ def predict_batches(
     for start in watch(starts, what, len(starts), unit="batch", is_quiet=not processes.is_first):
         batch = asked.gather(start, min(size, asked.num - start))
         tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(device)
-        if task_vectors is None:
-            vectors = model.task_vectors(torch.from_numpy(batch.task_types).to(device))
-        else:
-            vectors = task_vectors(start, batch)
-        for step, output in predict_outputs(
-            model, tokens, asked.num_symbols, work.settings.steps, work.dtype, vectors, size
-        ):
+        types = torch.from_numpy(batch.task_types).to(device)
+        vectors = task_vectors(start, batch) if task_vectors else model.task_vectors(types)
+        steps = work.settings.steps
+        for step, output in predict(model, tokens, asked.num_symbols, steps, work.dtype, vectors, size):
             predicted = output.logits.argmax(-1).cpu().numpy().astype(np.uint8)
             yield Predicted(start, batch, step, output.logits, output.halting, predicted)
 
@@ -101,45 +98,16 @@ def predict(
     num_symbols: int,
     steps: Sequence[int],
     dtype: torch.dtype = torch.float32,
-    rows: int | None = None,
-) -> Iterator[tuple[int, Int[Tensor, "B I"]]]:
-    """(step, predicted tokens) after each of the supervision steps asked for, ascending; of the first task type.
-
-    `rows` as in `predict_logits`.
-    """
-    task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
-    for step, logits in predict_logits(model, tokens, num_symbols, steps, dtype, task_vectors, rows):
-        yield step, logits.argmax(-1)
-
-
-def predict_logits(
-    model: RecurrentModel,
-    tokens: Int[Tensor, "B I"],
-    num_symbols: int,
-    steps: Sequence[int],
-    dtype: torch.dtype = torch.float32,
-    task_vectors: Float[Tensor, "B W"] | None = None,
-    rows: int | None = None,
-) -> Iterator[tuple[int, Float[Tensor, "B I K"]]]:
-    """(step, logits) after each of the supervision steps asked for, ascending; `rows` as in `predict_outputs`."""
-    for step, output in predict_outputs(model, tokens, num_symbols, steps, dtype, task_vectors, rows):
-        yield step, output.logits
-
-
-def predict_outputs(
-    model: RecurrentModel,
-    tokens: Int[Tensor, "B I"],
-    num_symbols: int,
-    steps: Sequence[int],
-    dtype: torch.dtype = torch.float32,
     task_vectors: Float[Tensor, "B W"] | None = None,
     rows: int | None = None,
 ) -> Iterator[tuple[int, StepOutput]]:
-    """(step, output) after each of the supervision steps asked for, ascending.
+    """(step, output) after each of the supervision steps asked for, ascending; by default of the first task type.
 
     `rows` is the size of whole batches: where networks are compiled, a smaller one is filled up to it, state included.
     """
     num = len(tokens)
+    if task_vectors is None:
+        task_vectors = model.task_vectors(torch.zeros(num, dtype=torch.long, device=tokens.device))
     if rows is not None and runs_compiled(model, dtype):
         tokens = filled_up(tokens, rows)
         task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)

@@ -20,7 +20,7 @@ from serrm.arrays.puzzles import PuzzleArrays, open_arrays, trained_size
 from serrm.arrays.stream import Examples
 from serrm.inference.adaptive import Plan
 from serrm.inference.evaluate_sets import questions_of
-from serrm.inference.frontier import RESTARTS, SYMMETRIC, adaptive_curve, breadth_points
+from serrm.inference.frontier import adaptive_curve, breadth_points
 from serrm.inference.predict import Questions, TaskVectors, Work, predict_batches, rows_at_once
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
 from serrm.inference.tasks import TASKS
@@ -79,7 +79,7 @@ def _efforts(
     short = Plan(effort.attempt_steps, size, verify, dtype=work.dtype)
     yield "adaptive", partial(adaptive_curve, loaded, first, plan, effort.max_steps)
     yield "breadth", list  # a file has the key even if no kind is asked for
-    for kind, nums in {RESTARTS: effort.restarts, SYMMETRIC: effort.symmetries}.items():
+    for kind, nums in {"restarts": effort.restarts, "symmetries": effort.symmetries}.items():
         if nums:
             yield "breadth", partial(breadth_points, loaded, first, short, kind, nums, seed)
 

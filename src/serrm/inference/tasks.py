@@ -1,4 +1,4 @@
-"""What scoring and solving ask of a task: one record each, found by the task's name.
+"""What scoring and solving ask of a task: one record each, found by the task's name; and ways to ask a model again.
 
 A task whose record has no tally is scored by votes: one answer to a puzzle comes from many variants of it (ARC-AGI).
 """
@@ -6,8 +6,13 @@ A task whose record has no tally is scored by votes: one answer to a puzzle come
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from serrm.inference.breadth import Symmetries, maze_symmetries, sudoku_symmetries
+import numpy as np
+import torch
+
+from serrm.inference.breadth import Symmetries, Way, maze_symmetries, sees_digits, sudoku_symmetries
+from serrm.inference.load import LoadedModel
 from serrm.inference.verify import Verify, solves_sudoku
+from serrm.models.layers import truncated_normal
 from serrm.puzzles.maze.paths import are_valid_paths
 from serrm.scoring.metrics import MazeTally, SudokuTally
 
@@ -28,4 +33,25 @@ TASKS = {
     "maze": TaskEvaluation(MazeTally, are_valid_paths, maze_symmetries),
     "arc_agi_1": ARC,
     "arc_agi_2": ARC,
+}
+
+
+def restarts(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
+    """`num` ways that differ in the initial state: the model's own, then others drawn as it was."""
+    initial, generator = loaded.model.initial, torch.Generator().manual_seed(seed)
+    drawn = (truncated_normal(*initial.shape, std=1.0, generator=generator) for _ in range(num - 1))
+    return [Way(), *(Way(initial=vectors.to(initial.device)) for vectors in drawn)]
+
+
+def images(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
+    """The puzzle itself and other symmetric images of it, `num` in all if its task has as many."""
+    symmetries = TASKS[loaded.cell.task].symmetries
+    assert symmetries is not None, "a task with a rule has them"
+    return symmetries(side, num, np.random.default_rng([seed, side]), sees_digits(loaded.cell.model))
+
+
+# Kinds of breadth, as metric files name them: (model, side, number of ways, seed) → ways, the plain one first.
+WAYS: dict[str, Callable[[LoadedModel, int, int, int], list[Way]]] = {
+    "restarts": restarts,
+    "symmetries": images,
 }

@@ -22,14 +22,6 @@ CONFIDENCE_UNIT = 2.0**-64
 Key = tuple[int, int, bytes]  # rows, columns and cells of a grid
 
 
-class Candidate(NamedTuple):
-    """A grid that was predicted for a test input, by how many variants, and their mean confidence (0 to 1)."""
-
-    grid: Grid
-    num_votes: int
-    confidence: float
-
-
 class Pool(NamedTuple):
     """Votes for one grid, and the sum of their confidences in units."""
 
@@ -48,19 +40,9 @@ class ArcTally:
     answers: Mapping[str, Sequence[Grid]]
     pools: dict[tuple[str, int], dict[Key, Pool]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for a puzzle without test inputs."""
-        if empty := [puzzle for puzzle, answers in self.answers.items() if not answers]:
-            raise ValueError(f"puzzle {empty[0]} has no test inputs to score")
-
     def add(self, puzzle: str, test: int, grid: Grid, confidence: float) -> None:
-        """Count the prediction of one variant for a test input.
-
-        Raises:
-            ValueError: there is no such test input, or the confidence is not within 0 to 1.
-        """
-        if not 0 <= test < len(self.answers.get(puzzle, ())):
-            raise ValueError(f"no test input {test} of a puzzle {puzzle!r} to score")
+        """Count the prediction of one variant for a test input. ValueError for a confidence not within 0 to 1."""
+        assert 0 <= test < len(self.answers[puzzle]), "a test input with an answer"
         if not 0 <= confidence <= 1:
             raise ValueError(f"a confidence must lie in 0..1, not {confidence}")
         pools, key = self.pools.setdefault((puzzle, test), {}), grid_key(grid)
@@ -75,20 +57,12 @@ class ArcTally:
                 num_votes, total = own.get(key, Pool(0, 0))
                 own[key] = Pool(num_votes + pool.num_votes, total + pool.confidence)
 
-    def ranking(self, puzzle: str, test: int) -> list[Candidate]:
+    def ranking(self, puzzle: str, test: int) -> list[Grid]:
         """The grids predicted for a test input, best first; none if there was no prediction.
 
         Ties in votes and confidence are in the order of rows, columns and cells.
         """
-        pools = self.pools.get((puzzle, test), {})
-        return [
-            Candidate(
-                key_grid(key),
-                pools[key].num_votes,
-                pools[key].confidence * CONFIDENCE_UNIT / pools[key].num_votes,
-            )
-            for key in _ranked(pools)
-        ]
+        return [key_grid(key) for key in _ranked(self.pools.get((puzzle, test), {}))]
 
     def scores(self) -> dict[str, float]:
         """`pass_at_k` for every k with its 95% Wilson interval over puzzles, as fractions.

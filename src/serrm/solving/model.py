@@ -18,7 +18,7 @@ from torch import Tensor
 from serrm.extra import need
 from serrm.files import write_whole
 from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.predict import predict_logits
+from serrm.inference.predict import predict
 from serrm.puzzles.alphabet import alphabet
 from serrm.solving.answers import Answer
 from serrm.solving.card import CARD, model_card
@@ -74,7 +74,8 @@ class Model(LoadedModel):
         types = torch.zeros(len(tokens), dtype=torch.long) if task_types is None else task_types
         vectors = self.model.task_vectors(types.to(device).long())
         shown = tokens.to(device).long()
-        return dict(predict_logits(self.model, shown, num_symbols, sorted(asked), task_vectors=vectors))
+        outputs = predict(self.model, shown, num_symbols, sorted(asked), task_vectors=vectors)
+        return {step: output.logits for step, output in outputs}
 
     def save_pretrained(self, folder: str | Path, name: str = "") -> None:
         """Write weights, settings, their sums and a model card as a folder that appears whole; `name` heads the card.

@@ -61,8 +61,8 @@ class SizeScores:
         answers = np.stack([puzzle.answer for _, puzzle in self.waiting if puzzle.answer is not None])
         self.waiting.clear()
         tokens = torch.from_numpy(questions.astype(np.int64)).to(self.model.initial.device)
-        for step, symbols in predict(self.model, tokens, self.side + 2, tuple(self.tallies), dtype):
-            predicted = symbols.cpu().numpy().astype(np.uint8)
+        for step, output in predict(self.model, tokens, self.side + 2, tuple(self.tallies), dtype):
+            predicted = output.logits.argmax(-1).cpu().numpy().astype(np.uint8)
             self.tallies[step].add(questions, predicted, answers + np.uint8(1))
 
     def entry(self) -> dict[str, Any]:

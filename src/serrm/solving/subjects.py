@@ -8,18 +8,18 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import cycle, islice
 from typing import ClassVar
 
 import numpy as np
-import torch
 from jaxtyping import UInt8
 
 from serrm.arrays.arc_index import draw_variants
-from serrm.inference.adaptive import Outcome
-from serrm.inference.breadth import Attempt, Found, Undo, Way, attempts_at, restarts, sees_digits
+from serrm.inference.adaptive import Attempt, Outcome
+from serrm.inference.breadth import Found, Way, attempts_at, sees_digits
 from serrm.inference.load import LoadedModel
-from serrm.inference.tasks import TASKS
+from serrm.inference.tasks import images, restarts
 from serrm.inference.verify import BLANK
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse, recoloured
@@ -183,7 +183,8 @@ class Arc(Subject):
         for slot, (transform, *colours) in enumerate(variants.tolist()):
             permutation = np.array(colours, dtype=np.uint8)
             shown = recoloured(transformed(question.cells, transform), permutation)
-            yield Attempt(encode(shown, self.side), self._undo(transform, permutation), first + slot)
+            undo = partial(self._undo, transform, permutation)
+            yield Attempt(encode(shown, self.side), first + slot, undo=undo)
 
     def text(self, tokens: Tokens) -> str:
         """Rows of colours as JSON."""
@@ -195,16 +196,15 @@ class Arc(Subject):
         remark = f"{num_votes} of {len(found.attempts)} variants agree"
         return Verdict(Status.UNVERIFIED, self.text(chosen), NETWORK, remark)
 
-    def _undo(self, transform: int, permutation: UInt8[np.ndarray, "10"]) -> Undo:
+    def _undo(self, transform: int, permutation: UInt8[np.ndarray, "10"], outcome: Outcome) -> Outcome:
         """Predictions in the frame of the task itself; certainties stay where they are, for their least counts."""
 
         def plain(tokens: Tokens) -> Tokens:
             grid = recoloured(decode(tokens, self.side), inverse(permutation))
             return encode(transformed(grid, inverse_transform(transform)), self.side)
 
-        return lambda outcome: replace(
-            outcome, prediction=plain(outcome.prediction), history=[plain(each) for each in outcome.history]
-        )
+        history = [plain(each) for each in outcome.history]
+        return replace(outcome, prediction=plain(outcome.prediction), history=history)
 
 
 SUBJECTS: dict[str, type[Subject]] = {"sudoku": Sudoku, "maze": Maze, "arc_agi_1": Arc, "arc_agi_2": Arc}
@@ -213,10 +213,5 @@ SUBJECTS: dict[str, type[Subject]] = {"sudoku": Sudoku, "maze": Maze, "arc_agi_1
 
 def _ways(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
     """The puzzle itself, then symmetric images, each from another initial state."""
-    states = restarts(loaded.model, num, torch.Generator().manual_seed(seed))
-    symmetries = TASKS[loaded.cell.task].symmetries
-    assert symmetries is not None, "Sudoku and mazes have them"
-    images = symmetries(side, num, np.random.default_rng([seed, side]), sees_digits(loaded.cell.model))
-    return [
-        replace(image, initial=state.initial) for state, image in zip(states, cycle(images), strict=False)
-    ]
+    states, shown = restarts(loaded, side, num, seed), images(loaded, side, num, seed)
+    return [replace(image, initial=state.initial) for state, image in zip(states, cycle(shown), strict=False)]
