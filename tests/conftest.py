@@ -17,12 +17,15 @@ from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import ExampleStream
 from serrm.datasets.parquet import set_file
 from serrm.datasets.sudoku import write_puzzle_set
+from serrm.inference.load import LoadedModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.training.checkpoint import write_checkpoint
 from serrm.training.loop import Trainer
-from serrm.training.settings import TrainCell
+from serrm.training.run import train
+from serrm.training.settings import Execution, TrainCell
 
 torch.set_num_threads(1)
 # PyTorch looks for it once a process, at the first product on a GPU.
@@ -177,6 +180,60 @@ def make_trainer(
         return Trainer(model, stream, cell.train, cell.seed, cell.fidelity)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def trained(
+    make_cell: Callable[..., TrainCell],
+    make_arrays: Callable[..., Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Path]:
+    """The checkpoint of a cell of `make_cell`, trained on 4×4 Sudoku."""
+
+    def make(**changes: Any) -> Path:
+        folder = tmp_path_factory.mktemp("trained")
+        train(
+            make_cell(**changes), make_arrays(), folder / "run", folder / "scratch", Execution(device="cpu")
+        )
+        return folder / "run"
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def untrained(make_cell: Callable[..., TrainCell]) -> Callable[..., LoadedModel]:
+    """A shallow model of `make_cell` with random weights for 9×9 Sudoku, or as its alphabet and config.json say."""
+
+    def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
+        model = {"layers": 1, "h_cycles": 1, "l_cycles": 1, **changes.pop("model", {})}
+        cell = make_cell(model=model, **changes)
+        built = build_model(
+            cell.model,
+            num_symbols,
+            torch.Generator().manual_seed(0),
+            num_positions=81,
+            num_task_types=3 * (cell.arrays.num_augmentations + 1),
+        )
+        facts = {"num_symbols": num_symbols, "side": 9, "parameters": 1, "parameters_with_task_types": 2}
+        return LoadedModel(
+            built.eval(), cell, {**facts, "cell": cell.model_dump(mode="json"), **(config or {})}
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def write_untrained(
+    untrained: Callable[..., LoadedModel], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """The same as a checkpoint."""
+
+    def write(**changes: Any) -> Path:
+        loaded, target = untrained(**changes), tmp_path_factory.mktemp("untrained") / "checkpoint"
+        write_checkpoint(target, loaded.model.state_dict(), {}, loaded.config)
+        return target
+
+    return write
 
 
 @pytest.fixture

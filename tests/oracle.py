@@ -10,8 +10,9 @@ from torch import Tensor
 from serrm.inference.adaptive import Attempt, Outcome, Plan
 from serrm.inference.breadth import search
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.solve import solve
+from serrm.puzzles.sudoku.text import parse_grid
 
 STEP = 100.0  # added to the state every step: initial states, within ±3, do not change the count
 
@@ -62,3 +63,10 @@ def solution(question: bytes, side: int) -> Any:
         found = solve(values, box_for_side(side)) if values.any() else None
         SOLUTIONS[question] = None if found is None else found.astype(np.int64) + 1
     return SOLUTIONS[question]
+
+
+def is_right(question: str, answer: str) -> bool:
+    """Whether an answer is a solution of a Sudoku that keeps what was given."""
+    values, found = parse_grid(question), parse_grid(answer)
+    keeps = all(given in (0, said) for given, said in zip(values, found, strict=True))
+    return keeps and is_solution(found, box_for_side(round(len(values) ** 0.5)))

@@ -28,7 +28,7 @@ from serrm.commands.solve import solve
 from serrm.commands.track import track
 from serrm.extra import as_missing, need
 from serrm.files import write_json
-from serrm.project import check_profile, find_root, project_params
+from serrm.project import find_root, open_project
 
 # The base of Typer's usage errors, which has no public name of its own in every version.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
@@ -123,9 +123,7 @@ def import_checkpoint(
     from serrm.published.exchange import import_checkpoint
     from serrm.resolve import train_cell
 
-    root = find_root(Path.cwd())
-    check_profile(profile, root)
-    cell = train_cell(project_params(root), profile, task, variant, seed=0)
+    cell = train_cell(open_project(profile).params, profile, task, variant, seed=0)
     config = import_checkpoint(file, cell, target, replaces=is_forced)
     typer.echo(f"{target}: {variant} with {config['parameters']:,} parameters")
 

@@ -21,8 +21,9 @@ def existing(path: Path) -> Path:
 def new_file(path: Path) -> Iterator[Path]:
     """A temporary sibling of `path` to write; at the end it takes path's place, on a failure it vanishes.
 
-    A link at `path`, into a cache say, is replaced and not followed.
+    A link at `path`, into a cache say, is replaced and not followed. Folders above it are made.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with naming(path):

@@ -4,13 +4,21 @@ Beside `cli` and apart from it, so that a command in a module of its own need no
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
 PARAMS = "params.yaml"
 PIPELINE = "dvc.yaml"
 STAGES = "stages"
+
+
+class Project(NamedTuple):
+    """What a command is about: the folder of the project, its parameters, and one of their profiles."""
+
+    root: Path
+    params: dict[str, Any]
+    profile: str
 
 
 def find_root(start: Path) -> Path:
@@ -28,8 +36,15 @@ def project_params(root: Path) -> dict[str, Any]:
     return read_params(root / PARAMS)
 
 
-def check_profile(profile: str, root: Path) -> None:
-    """Refuse, as a usage error, what is no profile of the project."""
-    profiles = project_params(root)["profiles"]
-    if profile not in profiles:
-        raise typer.BadParameter(f"{profile!r} is none of {', '.join(profiles)}", param_hint="--profile")
+def open_project(profile: str | None = None) -> Project:
+    """The project around the current folder, and a profile of its params.yaml: by default the active one.
+
+    ValueError outside of a project; a usage error for a name that is no profile.
+    """
+    root = find_root(Path.cwd())
+    params = project_params(root)
+    chosen = str(params["profile"]) if profile is None else profile
+    if chosen not in params["profiles"]:
+        known = ", ".join(params["profiles"])
+        raise typer.BadParameter(f"{chosen!r} is none of {known}", param_hint="--profile")
+    return Project(root, params, chosen)

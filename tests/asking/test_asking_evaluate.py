@@ -14,16 +14,11 @@ from serrm.asking.evaluate import evaluate_language_model, language_model_metric
 from serrm.asking.prompts import format_rows, sudoku_prompt
 from serrm.asking.questions import draw_sets, puzzles_of_arrays, puzzles_of_files
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
-from serrm.scoring.intervals import wilson
+from serrm.scoring.intervals import rates
 from serrm.scoring.metrics import SudokuTally
 from tests.chat_server import Act, ChatServer, answer_of, fails, make_puzzles, right, says, serving
 
 COUNTS = ("num_answered", "num_malformed", "num_refused", "num_error", "num_timeout")
-
-
-@pytest.fixture(autouse=True)
-def _no_pauses(no_pauses: None) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +27,7 @@ def puzzles() -> list[Puzzle]:
 
 
 @pytest.fixture
-def server(puzzles: list[Puzzle]) -> Iterator[ChatServer]:
+def server(puzzles: list[Puzzle], no_pauses: None) -> Iterator[ChatServer]:
     with serving(right(puzzles)) as held:
         yield held
 
@@ -54,18 +49,6 @@ def instead(server: ChatServer, puzzle: Puzzle, act: Act) -> None:
     """Another reply to one puzzle."""
     before, prompt = server.behave, sudoku_prompt(puzzle.question)
     server.behave = lambda asked: act if asked == prompt else before(asked)
-
-
-def test_right_answers_solve_everything(ask: Callable[..., dict[str, Any]]) -> None:
-    sets = ask()
-    assert list(sets) == ["4x4", "9x9", "16x16"]
-    for name, num in (("4x4", 6), ("9x9", 4), ("16x16", 1)):
-        entry = sets[name]
-        assert entry["status"] == "asked"
-        assert entry["num_puzzles"] == num
-        assert counts(entry) == (num, 0, 0, 0, 0)
-        assert entry["scores"]["fsr"] == entry["scores"]["gpa"] == entry["scores"]["gpa_answered"] == 1.0
-        assert (entry["scores"]["fsr_lo"], entry["scores"]["fsr_hi"]) == wilson(num, num)
 
 
 def test_answered_puzzles_score_as_every_other_model(
@@ -90,20 +73,24 @@ def test_refused_and_malformed_replies_are_unsolved_and_leave_gpa_to_the_answere
     ask: Callable[..., dict[str, Any]], server: ChatServer, puzzles: list[Puzzle]
 ) -> None:
     fours = [puzzle for puzzle in puzzles if puzzle.side == 4]
-    instead(server, fours[0], says("I'm sorry, but I can't help with that."))
-    instead(server, fours[1], says(None))
-    instead(server, fours[2], says("1 2 3 4, and so on."))
-    instead(server, fours[3], says("", finish_reason="length"))
+    others = (
+        says("I'm sorry, but I can't help with that."),
+        says(None),
+        says("1 2 3 4, and so on."),
+        says("", finish_reason="length"),
+    )
+    for puzzle, act in zip(fours, others, strict=False):
+        instead(server, puzzle, act)
     sets = ask()
-    scores = sets["4x4"]["scores"]
-    assert counts(sets["4x4"]) == (2, 2, 2, 0, 0)
-    assert sets["4x4"]["num_puzzles"] == 6
-    assert (scores["fsr"], scores["fsr_lo"], scores["fsr_hi"]) == (2 / 6, *wilson(2, 6))
+    assert [(name, counts(entry)) for name, entry in sets.items()] == [
+        ("4x4", (2, 2, 2, 0, 0)),
+        ("9x9", (4, 0, 0, 0, 0)),
+        ("16x16", (1, 0, 0, 0, 0)),
+    ]
     num_blank = sum(int(np.sum(puzzle.question == 0)) for puzzle in fours[4:])
-    assert sets["4x4"]["num_blank"] == num_blank
-    assert (scores["gpa_answered"], scores["gpa_answered_lo"]) == (1.0, wilson(num_blank, num_blank)[0])
-    assert not {"gpa", "gpa_lo", "gpa_hi"} & scores.keys()
-    assert "gpa" in sets["9x9"]["scores"]
+    assert (sets["4x4"]["num_puzzles"], sets["4x4"]["num_blank"]) == (6, num_blank)
+    assert sets["4x4"]["scores"] == rates({"fsr": (2, 6), "gpa_answered": (num_blank, num_blank)})
+    assert sets["9x9"]["scores"]["gpa"] == 1.0
 
 
 def test_no_response_is_left_out_and_asked_again(
@@ -132,19 +119,6 @@ def test_a_larger_draw_asks_only_what_is_new(ask: Callable[..., dict[str, Any]],
     assert ask(num_puzzles=3)["4x4"]["num_puzzles"] == 3
     assert ask(num_puzzles=3)["9x9"]["num_puzzles"] == 3  # nothing is left to ask
     assert len(server.prompts) == len(set(server.prompts)) == 3 + 3 + 1
-
-
-def test_a_run_that_ends_early_keeps_what_was_answered(
-    ask: Callable[..., dict[str, Any]], server: ChatServer, puzzles: list[Puzzle], tmp_path: Path
-) -> None:
-    normal = server.behave
-    server.behave = lambda prompt: normal(prompt) if len(server.prompts) <= 5 else fails(401)
-    with pytest.raises(ValueError, match="401"):
-        ask(concurrency=1)
-    assert len((tmp_path / "replies.jsonl").read_text().splitlines()) == 5
-    server.behave, num_before = normal, len(server.prompts)
-    ask(concurrency=1)
-    assert len(server.prompts) - num_before == len(puzzles) - 5
 
 
 def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(

@@ -129,11 +129,9 @@ def test_any_text_is_some_outcome(text: str, side: int) -> None:
     "text",
     [
         NINE.replace("\n", ""),
-        NINE.replace("\n", " "),
         "1 2 3 4 5 6 7 8 9\n" + NINE,  # the columns' numbers above it
         NINE + "\n\n" + NINE,
         NINE + "\n\nUnfinished second try:\n" + NINE[:40],
-        "\n".join(f"{row[:3]} {row[3:6]} {row[6:]}" for row in NINE.split()),
         "\n".join(f"{row}." for row in NINE.split()),
         "\n".join(f"{' '.join(row)}  \\\\" for row in NINE.split()),
         "<think>" + "1" * 81 + "</think>" + NINE,
@@ -170,12 +168,8 @@ def test_forms_that_are_no_grid(text: str) -> None:
     [
         (Reply("I'm sorry, but I can't help with that."), Kind.refused),
         (Reply("I’m sorry, but I can’t help with that."), Kind.refused),
-        (Reply("I am unable to solve a puzzle of this size."), Kind.refused),
-        (Reply("Unfortunately I could not find a solution."), Kind.refused),
         (Reply("x " * 5000 + "\nWe cannot provide the full grid."), Kind.refused),
         (Reply(""), Kind.refused),
-        (Reply("  \n"), Kind.refused),
-        (Reply("<think>5 goes there.</think>"), Kind.refused),
         (Reply("", refusal="No."), Kind.refused),
         (Reply("Partly 5 3 4", is_filtered=True), Kind.refused),
         (Reply("", is_cut=True), Kind.malformed),

@@ -85,4 +85,3 @@ def test_what_is_no_packed_folder_is_refused(project: Path, capsys: pytest.Captu
 
 def test_sizes() -> None:
     assert [size(text) for text in ("16MiB", "40MB", "7", "2 KiB")] == [2**24, 40_000_000, 7, 2048]
-    assert size(None) is None

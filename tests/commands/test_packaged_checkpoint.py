@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import shutil
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,17 +23,6 @@ def test_the_provenance_is_of_these_weights() -> None:
     assert len(weights) < 4_000_000
     for key in ("data_hash", "code_hash"):
         assert provenance[key] == config[key]
-
-
-def test_a_changed_byte_is_one_line_and_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "sudoku"
-    shutil.copytree(str(FOLDER), folder)
-    weights = bytearray((folder / "model.safetensors").read_bytes())
-    weights[-1] ^= 1
-    (folder / "model.safetensors").write_bytes(weights)
-    assert main(["solve", "--checkpoint", str(folder), "1.3.34...14...21"]) == 1
-    err = capsys.readouterr().err
-    assert "model.safetensors is not what was written" in err and err.count("\n") == 1
 
 
 def test_it_solves_fresh_puzzles(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.inference.adaptive import Attempt, Outcome, Plan
+from serrm.inference.adaptive import Outcome, Plan
 from serrm.inference.breadth import Way, attempts_at, choose, maze_symmetries, search, sudoku_symmetries
 from serrm.inference.verify import solves_sudoku
 from serrm.models.recurrence import RecurrentModel
@@ -21,7 +21,7 @@ from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.paths import are_valid_paths
 from serrm.puzzles.sudoku.generate import generate_puzzles, random_solution
 from serrm.puzzles.sudoku.grid import box_for_side
-from tests.oracle import make_oracle, outcomes_of
+from tests.oracle import make_oracle
 
 Settings = Callable[..., SeRrmSettings]
 
@@ -62,20 +62,6 @@ def test_mazes_have_eight_images() -> None:
         shown = way.attempt(path).tokens
         assert are_valid_paths(image[None], shown[None])[0]
         assert np.array_equal(way.undo(outcome(shown.tolist())).prediction, path)
-
-
-def test_a_model_without_positions_answers_images_alike(make_settings: Settings) -> None:
-    settings = make_settings(positions="none", layers=1, h_cycles=1)
-    model = build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
-    rng = np.random.default_rng(0)
-    (puzzle,) = generate_puzzles(box_for_side(4), 1, rng, (6, 9))
-    question = puzzle.question + np.uint8(1)
-    ways = sudoku_symmetries(4, 4, rng, has_digits=True)
-    attempts = [way.attempt(question) for way in ways]
-    backs = outcomes_of(model, attempts, 6, Plan(2, 4))
-    for back in backs:
-        assert np.array_equal(back.prediction, backs[0].prediction)
-        assert np.allclose(back.certainty, backs[0].certainty, atol=1e-5)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.booleans()), min_size=1, max_size=8))
@@ -141,16 +127,3 @@ def test_without_a_rule_all_attempts_vote(
         assert not found.chosen.is_verified
         # Two of three know the solution, so it has the votes.
         assert solves_sudoku(question[None], found.chosen.prediction[None])[0]
-
-
-def test_an_attempt_keeps_its_task_type(make_settings: Settings) -> None:
-    model = build_model(make_settings(task_types="factored"), 6, num_task_types=2).eval()
-    assert model.task_types is not None
-    model.task_types.copy_(torch.randn(model.task_types.shape, generator=torch.Generator().manual_seed(0)))
-    row = np.ones(16, dtype=np.uint8)
-    (found,) = search(model, [(7, [Attempt(row, 0), Attempt(row, 1)])], 6, Plan(1, 2))
-    singles = outcomes_of(model, [Attempt(row, 0), Attempt(row, 1)], 6, Plan(1, 1))
-    assert found.key == 7
-    for attempt, single in zip(found.attempts, singles, strict=True):
-        assert np.allclose(attempt.certainty, single.certainty, atol=1e-5)
-    assert not np.allclose(found.attempts[0].certainty, found.attempts[1].certainty, atol=1e-3)

@@ -147,13 +147,8 @@ def test_an_evaluation_compiles_one_variant_a_size(
     train_part = {} if family == "se_rrm" else trm_changes["train"]
     trained = make_cell(model=MODELS[family], train=train_part)
     train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
-    effort = {
-        "num_puzzles": 5,
-        "max_steps": [1, 3],
-        "attempt_steps": 2,
-        "restarts": [1, 2],
-        "symmetries": [1, 2],
-    }
+    effort = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2}
+    effort |= {"restarts": [1, 2], "symmetries": [1, 2]}
     settings = {
         "steps": [1, 2], "batch_size": 2, "precision": "float32", "compile": True, "curve_puzzles": 3,
         "effort": effort, "equivariance_pairs": 3,

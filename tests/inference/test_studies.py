@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from serrm.inference.evaluate_sets import of_trained_size
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Work
 from serrm.inference.settings import EvaluateSettings
-from serrm.inference.studies import of_trained_size, studies
-from serrm.training.run import train
-from serrm.training.settings import Execution, TrainCell
+from serrm.inference.studies import studies
 
 CPU = torch.device("cpu")
 EFFORT = {
@@ -32,16 +31,10 @@ def arrays(make_arrays: Callable[..., Path]) -> Path:
 
 @pytest.fixture(scope="module", params=["se_rrm", "trm"])
 def loaded(
-    request: pytest.FixtureRequest,
-    make_cell: Callable[..., TrainCell],
-    trm_changes: dict[str, Any],
-    arrays: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, trained: Callable[..., Path], trm_changes: dict[str, Any]
 ) -> LoadedModel:
     changes = trm_changes if request.param == "trm" else {"model": {"layers": 1, "h_cycles": 1}}
-    folder = tmp_path_factory.mktemp("checkpoint")
-    train(make_cell(**changes), arrays, folder / "run", folder / "scratch", Execution(device="cpu"))
-    return load_model(folder / "run", CPU)
+    return load_model(trained(**changes), CPU)
 
 
 def work(loaded: LoadedModel, **evaluate: Any) -> Work:

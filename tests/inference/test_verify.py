@@ -5,8 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.inference.verify import solves_sudoku
-from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.maze.paths import are_valid_paths
 from serrm.puzzles.sudoku.generate import random_solution
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 
@@ -33,11 +31,3 @@ def test_sudoku_answers_are_solutions_that_keep_the_givens(
 def test_padding_and_blanks_are_no_answer() -> None:
     blank = np.ones((2, 16), dtype=np.uint8)
     assert not solves_sudoku(blank, blank * np.array([[0], [1]], dtype=np.uint8)).any()
-
-
-def test_maze_answers_are_paths() -> None:
-    question = parse_maze("S  #" + "   #" + "   #" + "#  G")
-    path = parse_maze("So #" + " o #" + " o #" + "#ooG")
-    detour = parse_maze("So #" + " o #" + "   #" + "#ooG")
-    said = are_valid_paths(np.stack([question] * 3), np.stack([path, detour, question]))
-    assert said.tolist() == [True, False, False]

@@ -15,13 +15,11 @@ from torch import Tensor
 
 import serrm
 from serrm import extra
-from serrm.inference.load import load_model
-from serrm.models.registry import build_model
+from serrm.inference.load import LoadedModel, load_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving.answers import Status
-from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")
 MAZE = "S  #" + " # #" + "    " + "## G"
@@ -36,21 +34,6 @@ def model() -> serrm.Model:
 def questions() -> np.ndarray:
     puzzles = generate_puzzles(box_for_side(9), 3, np.random.default_rng(77), (40, 45))
     return np.stack([each.question.reshape(9, 9) for each in puzzles])
-
-
-@pytest.fixture(scope="module")
-def untrained(make_cell: Callable[..., TrainCell]) -> Callable[..., serrm.Model]:
-    """A random model of a task."""
-
-    def make(task: str, num_symbols: int, **config: Any) -> serrm.Model:
-        cell = make_cell(task=task, model={"layers": 1, "h_cycles": 1, "l_cycles": 1, "symbols": "untied"})
-        built = build_model(
-            cell.model, num_symbols, torch.Generator().manual_seed(0), num_task_types=4
-        ).eval()
-        facts = {"cell": cell.model_dump(mode="json"), "num_symbols": num_symbols, "side": 4}
-        return serrm.Model(built, cell, facts | config)
-
-    return make
 
 
 def logits(model: serrm.Model, questions: np.ndarray) -> Tensor:
@@ -78,10 +61,16 @@ def test_what_is_no_puzzle_is_an_answer_that_says_so(model: serrm.Model) -> None
     assert bad.place == "puzzle 1" and bad.grid.size == 0
 
 
-def test_mazes_and_arc_tasks_have_grids_too(untrained: Callable[..., serrm.Model]) -> None:
-    (maze,) = untrained("maze", 6).solve(MAZE, max_steps=1)
+def test_mazes_and_arc_tasks_have_grids_too(untrained: Callable[..., LoadedModel]) -> None:
+    mazes, arc = (
+        serrm.Model(loaded.model, loaded.cell, loaded.config)
+        for loaded in (
+            untrained(6, task="maze"),
+            untrained(12, {"puzzles": ["aa"], "side": 4}, task="arc_agi_1", model={"task_types": "factored"}),
+        )
+    )
+    (maze,) = mazes.solve(MAZE, max_steps=1)
     assert maze.task == "maze" and maze.grid.shape == (4, 4)
-    arc = untrained("arc_agi_1", 12, puzzles=["aa"], side=4)
     task = {"name": "aa", "train": [], "test": [{"input": [[1, 2]]}, {"input": [[3]]}]}
     first, second = arc.solve(task, max_steps=1)
     assert (first.task, first.place, second.place) == ("arc", "puzzle test 1", "puzzle test 2")
@@ -112,11 +101,6 @@ def test_saved_and_loaded_it_gives_identical_logits(
     (tmp_path / "saved" / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"holds notes\.txt"):
         model.save_pretrained(tmp_path / "saved")
-
-
-def test_what_has_few_facts_has_a_card(untrained: Callable[..., serrm.Model], tmp_path: Path) -> None:
-    untrained("maze", 6).save_pretrained(tmp_path / "maze")
-    assert "| task | maze, grids of side 4, 6 symbols |" in (tmp_path / "maze" / "README.md").read_text()
 
 
 def test_the_hub_gives_back_what_was_pushed(

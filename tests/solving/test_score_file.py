@@ -18,15 +18,12 @@ from serrm.inference.gallery import Gallery
 from serrm.inference.load import load_model
 from serrm.inference.predict import Work, rows_at_once
 from serrm.inference.settings import EvaluateSettings
-from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving import score_file as module
 from serrm.solving.score_file import score_file
-from serrm.training.checkpoint import write_checkpoint
-from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")
 NUM = {4: 7, 6: 3, 9: 4}
@@ -36,24 +33,8 @@ Scorer = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def make_checkpoint(make_cell: Callable[..., TrainCell], tmp_path_factory: pytest.TempPathFactory) -> Maker:
-    """A checkpoint of an untrained model for 9×9, but for the given model settings."""
-
-    def make(**model: Any) -> Path:
-        cell = make_cell(model={"layers": 1, "h_cycles": 1, **model})
-        weights = build_model(cell.model, 11, torch.Generator().manual_seed(3), num_positions=81).state_dict()
-        counts = {"parameters": 1, "parameters_with_task_types": 2}
-        config = {"cell": cell.model_dump(mode="json"), "num_symbols": 11, "side": 9, **counts}
-        target = tmp_path_factory.mktemp("runs") / "checkpoint"
-        write_checkpoint(target, weights, {}, config)
-        return target
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def checkpoint(make_checkpoint: Maker) -> Path:
-    return make_checkpoint()
+def checkpoint(write_untrained: Maker) -> Path:
+    return write_untrained()
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +54,6 @@ def score(checkpoint: Path, tmp_path: Path) -> Scorer:
         return score_file(checkpoint, tmp_path / "puzzles.csv", **{"steps": 2, "device": CPU, **options})
 
     return run
-
-
-def without_answer(puzzle: Puzzle) -> Puzzle:
-    return replace(puzzle, answer=None)
 
 
 def test_scores_are_those_of_the_stage(score: Scorer, checkpoint: Path, puzzles: list[Puzzle]) -> None:
@@ -126,10 +103,10 @@ def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzle
 
 
 def test_a_size_that_the_model_cannot_take_is_said(
-    score: Scorer, make_checkpoint: Maker, puzzles: list[Puzzle]
+    score: Scorer, write_untrained: Maker, puzzles: list[Puzzle]
 ) -> None:
-    untied = make_checkpoint(symbols="untied")
-    sets = score([*puzzles, without_answer(puzzles[0])], checkpoint=untied)["sets"]
+    untied = write_untrained(model={"symbols": "untied"})
+    sets = score([*puzzles, replace(puzzles[0], answer=None)], checkpoint=untied)["sets"]
     assert {name: entry["status"] for name, entry in sets.items()} == {
         "4x4": "cannot_extrapolate",
         "6x6": "cannot_extrapolate",
@@ -159,37 +136,22 @@ def test_memory_holds_a_batch_whatever_the_file(
     assert most <= rows_at_once(4, 1) + 2 < num / 8
 
 
-@pytest.fixture
-def command(checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path) -> list[str]:
-    """The arguments that score a file of all puzzles."""
-    write_csv(tmp_path / "puzzles.csv", puzzles)
-    return ["evaluate", "--checkpoint", str(checkpoint), "--puzzles", str(tmp_path / "puzzles.csv")]
-
-
-def test_the_command_prints_and_writes_the_scores(
-    command: list[str],
+def test_the_command_prints_and_writes_the_scores_or_nothing(
+    checkpoint: Path,
     score: Scorer,
     puzzles: list[Puzzle],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    target = tmp_path / "new" / "scores.json"
-    assert main([*command, "--steps", "2", "--device", "cpu", "--json", str(target)]) == 0
-    printed = capsys.readouterr().out
-    scores = json.loads(target.read_text())
-    assert scores == score(puzzles)
-    assert [path.name for path in target.parent.iterdir()] == ["scores.json"]
+    scores, file, target = score(puzzles), tmp_path / "puzzles.csv", tmp_path / "new" / "scores.json"
+    command = ["evaluate", "--checkpoint", str(checkpoint), "--puzzles", str(file), "--json", str(target)]
+    assert main([*command, "--steps", "2", "--device", "cpu"]) == 0
+    assert json.loads(target.read_text()) == scores
     gpa = scores["sets"]["9x9"]["steps"]["2"]["gpa"]
-    assert f"{100 * gpa:.2f} (" in printed
-    assert "\x1b" not in printed
-
-
-def test_a_failing_command_leaves_nothing(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    puzzles = tmp_path / "puzzles.csv"
-    puzzles.write_text(puzzles.read_text() + "x,12,,\n")
-    assert main([*command, "--json", str(tmp_path / "scores.json")]) == 1
-    error = capsys.readouterr().err
-    assert error == f"error: {puzzles}:16: 2 characters make no square grid: '12'\n"
-    assert not (tmp_path / "scores.json").exists()
+    printed = capsys.readouterr().out
+    assert f"{100 * gpa:.2f} (" in printed and "\x1b" not in printed
+    target.unlink()
+    file.write_text(file.read_text() + "x,12,,\n")
+    assert main(command) == 1
+    assert capsys.readouterr().err == f"error: {file}:16: 2 characters make no square grid: '12'\n"
+    assert not list(target.parent.iterdir())

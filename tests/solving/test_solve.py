@@ -1,6 +1,7 @@
 """A stream of puzzles is answered in its order, each as if it were alone, and no answer called verified is wrong."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,51 +12,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.inference.load import LoadedModel
-from serrm.models.registry import build_model
 from serrm.puzzles.arc.canvas import decode
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.paths import is_shortest_path
 from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side, is_solution
+from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.solve import solve as solve_exactly
 from serrm.puzzles.sudoku.text import format_grid, parse_grid
 from serrm.solving.answers import Answer, Status, summary
 from serrm.solving.puzzle_stream import read_lines
 from serrm.solving.questions import Entry, entries_of_value
 from serrm.solving.solve import SolveOptions, Solver
-from serrm.training.settings import TrainCell
-from tests.oracle import make_oracle
+from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions
 
 CLUES = {4: (6, 9), 6: (14, 20), 9: (40, 50)}
 CONTRADICTION = "11.............."  # a clash, seen at once
 DEAD_END = "123....4........"  # no digit is left for a cell
+MAZE, WALLED = "S  #" + " # #" + "    " + "## G", "S# #" + "## #" + "    " + "## G"
 HOPELESS = "......1..4533........5..5..3..4....."  # no solution either, which only search finds out
 Loader = Callable[..., LoadedModel]
 
 
 @pytest.fixture(scope="module")
-def load(make_cell: Callable[..., TrainCell]) -> Loader:
-    """A random model of a task, but for the given settings of its cell and its configuration."""
-
-    def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
-        model = {"layers": 1, "h_cycles": 1, "l_cycles": 1, **changes.pop("model", {})}
-        cell = make_cell(model=model, **changes)
-        built = build_model(
-            cell.model,
-            num_symbols,
-            torch.Generator().manual_seed(0),
-            num_task_types=3 * (cell.arrays.num_augmentations + 1),
-        ).eval()
-        return LoadedModel(built, cell, config or {"side": 9})
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def oracle(load: Loader) -> LoadedModel:
+def oracle(untrained: Loader) -> LoadedModel:
     """Knows each Sudoku at the step that its clues say."""
-    loaded = load()
+    loaded = untrained()
     make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 5)
     return loaded
 
@@ -73,12 +55,6 @@ def run(loaded: LoadedModel, lines: list[str], **options: Any) -> list[Answer]:
     return list(Solver(loaded, SolveOptions(**{"max_steps": 6, "batch_size": 3, **options})).solve(entries))
 
 
-def is_right(question: str, answer: str) -> bool:
-    values, found = parse_grid(question), parse_grid(answer)
-    keeps = all(given in (0, said) for given, said in zip(values, found, strict=True))
-    return keeps and is_solution(found, box_for_side(round(len(values) ** 0.5)))
-
-
 @pytest.mark.parametrize("batch_size", [1, 3, 40])
 def test_answers_come_in_order_whatever_the_sizes(
     oracle: LoadedModel, puzzles: list[str], batch_size: int
@@ -91,8 +67,7 @@ def test_answers_come_in_order_whatever_the_sizes(
         assert is_right(answer.question, answer.answer)
         tokens = parse_grid(answer.question).astype(int) + 1
         assert answer.steps == 1 + int(tokens.sum()) % 5
-        assert answer.seconds > 0
-        assert answer.trace is None
+        assert answer.seconds > 0 and answer.trace is None
 
 
 @settings(max_examples=20)
@@ -134,9 +109,9 @@ def test_the_stream_is_read_no_further_than_the_window(oracle: LoadedModel, puzz
     assert num_given == num_read == num
 
 
-def test_what_has_no_solution_is_said(load: Loader) -> None:
+def test_what_has_no_solution_is_said(untrained: Loader) -> None:
     plain, exact = (
-        run(load(), [CONTRADICTION, DEAD_END, HOPELESS], is_exact=is_exact, max_steps=2)
+        run(untrained(), [CONTRADICTION, DEAD_END, HOPELESS], is_exact=is_exact, max_steps=2)
         for is_exact in (False, True)
     )
     assert [a.status for a in plain] == [Status.CONTRADICTORY] * 2 + [Status.UNVERIFIED]
@@ -149,8 +124,8 @@ def test_what_has_no_solution_is_said(load: Loader) -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(0, 3), st.booleans())
-def test_exact_answers_are_never_wrong(load: Loader, seed: int, num_changed: int, knows: bool) -> None:
-    loaded, rng = load(), np.random.default_rng(seed)
+def test_exact_answers_are_never_wrong(untrained: Loader, seed: int, num_changed: int, knows: bool) -> None:
+    loaded, rng = untrained(), np.random.default_rng(seed)
     if knows:
         make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 4)
     side = (4, 6, 9)[seed % 3]
@@ -170,8 +145,8 @@ def test_exact_answers_are_never_wrong(load: Loader, seed: int, num_changed: int
         assert answer.status == Status.CONTRADICTORY
 
 
-def test_restarts_solve_what_one_attempt_does_not(load: Loader, puzzles: list[str]) -> None:
-    loaded = load()
+def test_restarts_solve_what_one_attempt_does_not(untrained: Loader, puzzles: list[str]) -> None:
+    loaded = untrained()
     own = float(loaded.model.initial[0, 0])
     make_oracle(loaded.model, lambda question, first: 99 if abs(first - own) < 1e-3 else 2)
     small = [puzzle for puzzle in puzzles if len(puzzle) == 36]
@@ -182,38 +157,33 @@ def test_restarts_solve_what_one_attempt_does_not(load: Loader, puzzles: list[st
     assert [(a.steps, a.attempts) for a in more] == [(8, 2)] * len(small)
 
 
-def test_equal_symbols_are_taken_in_their_order_and_told(load: Loader) -> None:
-    (answer,) = run(load(), ["12.............."], max_steps=2)
+def test_equal_symbols_are_taken_in_their_order_and_told(untrained: Loader) -> None:
+    (answer,) = run(untrained(), ["12.............."], max_steps=2)
     assert answer.status == Status.UNVERIFIED
     assert "cannot tell 3, 4 apart" in answer.remark
-    (answer,) = run(load(model={"symbols": "untied"}, num_symbols=6), ["12.............."], max_steps=2)
+    (answer,) = run(untrained(model={"symbols": "untied"}, num_symbols=6), ["12.............."], max_steps=2)
     assert answer.remark == ""
 
 
-def test_a_size_or_task_that_the_checkpoint_cannot_take(load: Loader, puzzles: list[str]) -> None:
+def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: Loader) -> None:
     maze = "S  #" + " # #" + "    " + "## G"
-    answers = run(load(model={"symbols": "untied"}), [puzzles[0], maze, "." * 81], max_steps=1)
-    by_size = {len(answer.question): answer for answer in answers}
-    assert "the checkpoint is of sudoku" in answers[1].remark
-    assert answers[1].status == Status.UNSUPPORTED
-    for length, answer in by_size.items():
-        if length != 81 and answer is not answers[1]:
-            assert answer.status == Status.UNSUPPORTED
-            assert "untied symbols are learned for 11 planes" in answer.remark
-    assert by_size[81].status == Status.UNVERIFIED
+    lines = [MAZE, "." * 81, "." * 16]
+    maze, whole, other = run(untrained(model={"symbols": "untied"}), lines, max_steps=1)
+    assert maze.status == other.status == Status.UNSUPPORTED and whole.status == Status.UNVERIFIED
+    assert "the checkpoint is of sudoku" in maze.remark
+    assert "untied symbols are learned for 11 planes" in other.remark
 
 
-def test_mazes(load: Loader) -> None:
-    loaded = load(num_symbols=6, task="maze", config={"side": 4})
-    maze, walled = "S  #" + " # #" + "    " + "## G", "S# #" + "## #" + "    " + "## G"
-    plain, exact = (run(loaded, [maze, walled], is_exact=is_exact, max_steps=2) for is_exact in (False, True))
+def test_mazes(untrained: Loader) -> None:
+    loaded = untrained(num_symbols=6, task="maze", config={"side": 4})
+    plain, exact = (run(loaded, [MAZE, WALLED], is_exact=is_exact, max_steps=2) for is_exact in (False, True))
     for answers in (plain, exact):
         assert answers[1].status == Status.CONTRADICTORY
         assert answers[1].remark == "there is no way from S to G"
     assert plain[0].status == Status.UNVERIFIED
     assert len(plain[0].answer) == 16
     assert exact[0].status == Status.VERIFIED
-    assert is_shortest_path(parse_maze(maze), parse_maze(exact[0].answer))
+    assert is_shortest_path(parse_maze(MAZE), parse_maze(exact[0].answer))
 
 
 def arc(names: list[str]) -> list[Entry]:
@@ -221,10 +191,10 @@ def arc(names: list[str]) -> list[Entry]:
     return [entry for name in names for entry in entries_of_value(task, name, name)]
 
 
-def test_arc_tasks_are_voted_on_by_their_variants(load: Loader) -> None:
+def test_arc_tasks_are_voted_on_by_their_variants(untrained: Loader) -> None:
     config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
     cell = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
-    loaded = load(num_symbols=12, config=config, **cell)
+    loaded = untrained(num_symbols=12, config=config, **cell)
     seen: list[tuple[Any, Any]] = []
     rows = loaded.model.task_vectors
 
@@ -249,13 +219,15 @@ def test_arc_tasks_are_voted_on_by_their_variants(load: Loader) -> None:
     )
 
 
-def test_arc_is_refused_plainly_where_nothing_is_known(load: Loader) -> None:
+def test_arc_is_refused_plainly_where_nothing_is_known(untrained: Loader) -> None:
     cell = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     for config, message in (
         ({"side": 5}, "does not name the ARC tasks that it knows"),
         ({"side": 2, "puzzles": ["aa", "bb", "cc"]}, "its canvas has a side of 2, the input one of 3"),
     ):
-        (answer,) = Solver(load(num_symbols=12, config=config, **cell), SolveOptions()).solve(arc(["aa"]))
+        (answer,) = Solver(untrained(num_symbols=12, config=config, **cell), SolveOptions()).solve(
+            arc(["aa"])
+        )
         assert answer.status == Status.UNSUPPORTED
         assert message in answer.remark
 
@@ -275,8 +247,6 @@ def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str
 
 
 def test_the_summary_counts() -> None:
-    from collections import Counter
-
     counts = Counter({Status.MALFORMED: 1, Status.VERIFIED: 2})
     assert summary(counts, 7, 1.25) == "3 puzzles: 2 verified, 1 malformed; 7 steps, 1.2 s"
     assert summary(Counter({Status.VERIFIED: 1}), 1, 0.0).startswith("1 puzzle: 1 verified; ")

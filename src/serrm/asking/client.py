@@ -75,7 +75,7 @@ def read_key(settings: LanguageModelSettings) -> str | None:
     return key
 
 
-def ask_all(
+async def ask_all(
     settings: LanguageModelSettings,
     key: str | None,
     requests: Sequence[Json],
@@ -86,15 +86,6 @@ def ask_all(
     Raises ValueError if the server would refuse every request, or NUM_FAILURES in a row failed.
     """
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # it has a line for every request
-    asyncio.run(_ask_all(settings, key, requests, keep))
-
-
-async def _ask_all(
-    settings: LanguageModelSettings,
-    key: str | None,
-    requests: Sequence[Json],
-    keep: Callable[[Json, Json | Failure], None],
-) -> None:
     num_failures, limit = 0, asyncio.Semaphore(settings.concurrency)
     client = AsyncOpenAI(
         base_url=settings.address, api_key=key or "none", timeout=settings.timeout, max_retries=NUM_RETRIES

@@ -6,6 +6,7 @@ stands beside their number. A puzzle to which the server gave no response (error
 it is left out and counted, and the next run asks it again.
 """
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping
@@ -90,7 +91,7 @@ def evaluate_language_model(sets: PuzzleSets, settings: LanguageModelSettings, c
         else:
             replies.put(request, end)
 
-    ask_all(settings, key, list(missing.values()), keep)
+    asyncio.run(ask_all(settings, key, list(missing.values()), keep))
     outcomes = {name: Outcomes() for name in sets}
     for name, puzzle, request in questions:
         response = replies.get(request)
@@ -129,7 +130,7 @@ def language_model_metrics(
         "data": {"source": "not trained here", "train_puzzles": 0},
         "learning_curve": [],
         "language_model": asked,
-        "notes": [_how_asked(settings), *(_what_came(of_set, entry) for of_set, entry in sets.items())],
+        "notes": [_how_asked(settings), *(_outcomes(of_set, entry) for of_set, entry in sets.items())],
         "sets": sets,
     }
 
@@ -140,7 +141,7 @@ def _how_asked(settings: LanguageModelSettings) -> str:
     return ", ".join([f"asked over a chat API as {settings.model}", *said])
 
 
-def _what_came(of_set: str, entry: Mapping[str, Any]) -> str:
+def _outcomes(of_set: str, entry: Mapping[str, Any]) -> str:
     """One sentence for the notes beneath the table: outcomes, and GPA where not every puzzle was answered."""
     counts = [f"{entry[f'num_{kind.value}']} {kind.value}" for kind in HEARD]
     text = f"{of_set.replace('x', '×')}: of {entry['num_puzzles']} puzzles {', '.join(counts)}"

@@ -3,7 +3,6 @@
 import heapq
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from serrm.arrays.puzzles import evaluation_sets, open_arrays
 from serrm.asking.settings import LanguageModelSettings
 from serrm.datasets.sudoku import check_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
-from serrm.puzzles.sudoku.solve import solve
+from serrm.puzzles.sudoku.solve import answered
 from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
@@ -53,7 +51,7 @@ def draw_sets(puzzles: Iterable[Puzzle], settings: LanguageModelSettings) -> Puz
     sets: PuzzleSets = {}
     for side, rows in sorted(_draw(puzzles, settings).items()):
         name = f"{side}x{side}"
-        solved = [(number, answered) for number, puzzle in rows if (answered := _with_answer(puzzle))]
+        solved = [(number, found) for number, puzzle in rows if (found := answered(puzzle))]
         if num := len(rows) - len(solved):
             logger.warning("%s: %d drawn puzzles have no solution and are left out", name, num)
         if solved:
@@ -80,11 +78,3 @@ def _draw(puzzles: Iterable[Puzzle], settings: LanguageModelSettings) -> dict[in
         for side, rows in kept.items()
         if rows
     }
-
-
-def _with_answer(puzzle: Puzzle) -> Puzzle | None:
-    """The puzzle with an answer, or None if it has none."""
-    if puzzle.answer is not None:
-        return puzzle
-    answer = solve(puzzle.question, box_for_side(puzzle.side))
-    return None if answer is None else replace(puzzle, answer=answer)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from serrm.extra import need
+from serrm.files import write_json
+from serrm.project import find_root, open_project, project_params
 
 if TYPE_CHECKING:
     from serrm.asking.settings import LanguageModelSettings
@@ -79,11 +81,11 @@ def ask(
     sets = _score(puzzles, report, settings, cache or _cache_file(row))
     _show(settings, sets)
     if target is not None:
-        _write(target, {SECTION: settings.model_dump(mode="json"), "sets": sets})
+        write_json(target, {SECTION: settings.model_dump(mode="json"), "sets": sets})
     if report is not None and metrics is not None:
         from serrm.asking.evaluate import language_model_metrics
 
-        _write(metrics, language_model_metrics(row, report, settings, sets))
+        write_json(metrics, language_model_metrics(row, report, settings, sets))
         typer.echo(f"{metrics}: the row {row} of table 1, which the next tabulate shows")
     if any(entry["num_error"] + entry["num_timeout"] for entry in sets.values()):
         raise typer.Exit(1)
@@ -101,7 +103,6 @@ def _settings(options: Mapping[str, Any]) -> "LanguageModelSettings":
     """The section of params.yaml, with the options that were given laid over it."""
     from serrm.asking.settings import LanguageModelSettings
     from serrm.config import parse
-    from serrm.project import project_params
 
     root = _root()
     section = None if root is None else project_params(root).get(SECTION)
@@ -124,8 +125,6 @@ def _decode(extra: str) -> object:
 
 def _root() -> Path | None:
     """The project's folder, or None outside of one, where this command works as well."""
-    from serrm.project import find_root
-
     try:
         return find_root(Path.cwd())
     except ValueError:
@@ -134,11 +133,8 @@ def _root() -> Path | None:
 
 def _metric_file(profile: str, row: str) -> Path:
     """Where the row's metric file belongs; no model of the pipeline may lose its own to it."""
-    from serrm.project import check_profile, find_root, project_params
-
-    root = find_root(Path.cwd())
-    check_profile(profile, root)
-    if row in project_params(root)["model"]:
+    root, params, _ = open_project(profile)
+    if row in params["model"]:
         raise typer.BadParameter(f"{row!r} is a model of params.yaml", param_hint="--name")
     return root / "reports" / profile / "metrics" / f"sudoku-{row}-s0.json"
 
@@ -154,7 +150,6 @@ def _score(
 ) -> dict[str, Any]:
     from serrm.asking.evaluate import evaluate_language_model
     from serrm.asking.questions import draw_sets, puzzles_of_arrays, puzzles_of_files
-    from serrm.project import find_root
 
     if files:
         puzzles = puzzles_of_files(files)
@@ -163,13 +158,6 @@ def _score(
     else:
         raise typer.BadParameter("give a file, or a profile with --report", param_hint="--puzzles")
     return evaluate_language_model(draw_sets(puzzles, settings), settings, cache)
-
-
-def _write(target: Path, value: Mapping[str, Any]) -> None:
-    from serrm.files import write_json
-
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_json(target, value)
 
 
 def _show(settings: "LanguageModelSettings", sets: Mapping[str, Mapping[str, Any]]) -> None:

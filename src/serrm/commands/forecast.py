@@ -1,8 +1,15 @@
 """`serrm forecast`: what a profile will take on this machine, in a line, before anything is run."""
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from serrm.project import open_project
+
+if TYPE_CHECKING:
+    from serrm.planning.rate import Rate
+    from serrm.planning.workload import Stage
 
 PROFILE = typer.Option(None, help="An entry of `profiles` in params.yaml. Default: the active one.")
 TFLOPS = typer.Option(
@@ -12,28 +19,30 @@ TFLOPS = typer.Option(
 
 def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> None:
     """Say what is still to do of a profile: trainings, operations, and about how long they take here."""
-    from serrm.config import locked_md5s, parse
+    from serrm.config import locked_md5s
     from serrm.planning.done import still_to_do
-    from serrm.planning.rate import Rate, measured_rate, words
+    from serrm.planning.rate import words
     from serrm.planning.workload import workload
-    from serrm.project import check_profile, find_root, project_params
+
+    root, params, profile = open_project(profile)
+    stages = left = workload(params, profile)
+    if tflops is None:
+        left = list(still_to_do(stages, profile, locked_md5s(root / "dvc.lock"), root))
+    if left:
+        typer.echo(words(profile, left, rate_of(stages, params, tflops)))
+    else:
+        typer.echo(f"profile {profile}: done with these settings; only a change of code re-runs anything")
+
+
+def rate_of(stages: "Sequence[Stage]", params: Mapping[str, Any], tflops: float | None) -> "Rate":
+    """The rate that was given, or measured here on the matrix product of the heaviest training."""
+    from serrm.config import parse
+    from serrm.planning.rate import Rate, measured_rate
     from serrm.training.settings import Execution
 
-    root = find_root(Path.cwd())
-    params = project_params(root)
-    if profile is not None:
-        check_profile(profile, root)
-    profile = profile or str(params["profile"])
-    stages = workload(params, profile)
+    if tflops == 0:
+        raise ValueError("--tflops 0: a rate above 0 is needed")
     if tflops is not None:
-        if tflops == 0:
-            raise ValueError("--tflops 0: a rate above 0 is needed")
-        typer.echo(words(profile, stages, Rate(1e12 * tflops)))
-        return
-    left = list(still_to_do(stages, profile, locked_md5s(root / "dvc.lock"), root))
-    if not left:
-        typer.echo(f"profile {profile}: done with these settings; only a change of code re-runs anything")
-        return
+        return Rate(1e12 * tflops)
     heaviest = max((stage for stage in stages if stage.name == "train"), key=lambda each: each.operations)
-    execution = parse(Execution, params["execution"], "execution")
-    typer.echo(words(profile, left, measured_rate(heaviest.product, execution)))
+    return measured_rate(heaviest.product, parse(Execution, params["execution"], "execution"))

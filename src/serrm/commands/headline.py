@@ -6,14 +6,10 @@ from pathlib import Path
 
 import typer
 
-from serrm.project import check_profile, find_root, project_params
+from serrm.project import open_project
 
 PAGE = typer.Option(
-    None,
-    "--write",
-    exists=True,
-    dir_okay=False,
-    help="Also put the scores between the markers of this page.",
+    None, "--write", exists=True, dir_okay=False, help="Also put the scores between the markers of this page."
 )
 
 
@@ -28,10 +24,7 @@ def headline(
     from serrm.files import write_whole
     from serrm.reporting.headline import headline_table, replace_table
 
-    root = find_root(Path.cwd())
-    params = project_params(root)
-    profile = profile or str(params["profile"])
-    check_profile(profile, root)
+    root, params, profile = open_project(profile)
     cells = grid_of(params, profile).cells()
     reports = root / "reports" / profile
     scores, notes = headline_table(profile, cells, reports / "metrics")

@@ -1,21 +1,19 @@
 """`serrm regress`: what moved in a profile's numbers since the committed expectations."""
 
-from pathlib import Path
-
 import typer
 
-PROFILE = typer.Option("ci", help="An entry of `profiles` in params.yaml.")
-UPDATE = typer.Option(False, "--update", help="Expect from now on what was measured.")
+from serrm.project import open_project
 
 
-def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
+def regress(
+    profile: str = typer.Option("ci", help="An entry of `profiles` in params.yaml."),
+    is_update: bool = typer.Option(False, "--update", help="Expect from now on what was measured."),
+) -> None:
     """Compare losses, scores and counts with regression/<profile>.json; exit code 1 if one is outside its tolerance."""
     from serrm.files import write_json
-    from serrm.project import check_profile, find_root
     from serrm.reporting import regression
 
-    root = find_root(Path.cwd())
-    check_profile(profile, root)
+    root = open_project(profile).root
     file, reports = root / "regression" / f"{profile}.json", root / "reports" / profile
     measured = regression.measure(reports / "metrics", reports / "training")
     worth = regression.worth_expecting(measured)
@@ -33,7 +31,6 @@ def regress(profile: str = PROFILE, is_update: bool = UPDATE) -> None:
         f"\n{len(worth)} cells, {num_values} values: {len(changes)} moved, {num_outside} outside their tolerance"
     )
     if is_update:
-        file.parent.mkdir(exist_ok=True)
         write_json(file, known.model_copy(update={"cells": worth}).model_dump(mode="json"))
     elif num_outside:
         raise typer.Exit(1)

@@ -1,16 +1,18 @@
 """`serrm rehearse`: the whole grid of a profile in miniature, and what the real run will take."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from serrm.commands.forecast import PROFILE, rate_of
+from serrm.project import PARAMS, PIPELINE, STAGES, open_project
+
 if TYPE_CHECKING:
     from serrm.planning.pool import Result
-    from serrm.planning.workload import Stage
-    from serrm.training.settings import Execution
 
-PROFILE = typer.Option(None, help="An entry of `profiles` in params.yaml. Default: the active one.")
+
 MIRROR = typer.Option(
     None,
     exists=True,
@@ -32,26 +34,38 @@ def rehearse(
     is_kept: bool = KEEP,
 ) -> None:
     """Run every stage of a profile with small models, few puzzles and few steps, and tell what the real run takes."""
+    from serrm.display import console
+    from serrm.planning.miniature import selected
+    from serrm.planning.rate import words
+    from serrm.planning.report import disk_words, needs_table
+    from serrm.planning.workload import workload
+
+    root, params, profile = open_project(profile)
+    params = selected(params, profile, only or ())
+    stages = workload(params, profile)
+    rate = rate_of(stages, params, tflops)
+    is_ok = _run_in_miniature(root, params, mirror, is_kept=is_kept)
+    typer.echo("The real run:")
+    console().print(needs_table(stages, rate))
+    typer.echo(f"{words(profile, stages, rate)}; {disk_words(stages)}")
+    if not is_ok:
+        raise typer.Exit(1)
+
+
+def _run_in_miniature(root: Path, params: dict[str, Any], mirror: Path | None, *, is_kept: bool) -> bool:
+    """Run all stages in a folder of their own, and print how each went; whether all is well."""
     from serrm.config import parse, pipeline_commands
     from serrm.grid_file import grid_sections
     from serrm.planning.folder import PLACE, project
-    from serrm.planning.miniature import compiling, miniature, mirrored, selected
+    from serrm.planning.miniature import compiling, miniature, mirrored
     from serrm.planning.pipeline import jobs
     from serrm.planning.pool import num_processes, run_all
     from serrm.planning.workload import workload
-    from serrm.project import PARAMS, PIPELINE, STAGES, check_profile, find_root, project_params
     from serrm.training.device import choose_device
     from serrm.training.settings import Execution
 
-    if tflops == 0:
-        raise ValueError("--tflops 0: a rate above 0 is needed")
-    params = project_params(root := find_root(Path.cwd()))
-    if profile is not None:
-        check_profile(profile, root)
-    params = selected(params, profile or str(params["profile"]), only or ())
-    stages, compiled = workload(params, params["profile"]), compiling(params)
-    execution = parse(Execution, params["execution"], "execution")
-    is_on_cpu = choose_device(execution.device).type == "cpu"
+    compiled = compiling(params)
+    is_on_cpu = choose_device(parse(Execution, params["execution"], "execution").device).type == "cpu"
     sourced = params if mirror is None else mirrored(params, mirror.resolve())
     small = miniature(sourced, in_float32=bool(compiled) and is_on_cpu)
     todo = jobs(pipeline_commands(root / PIPELINE), grid_sections(small))
@@ -60,13 +74,10 @@ def rehearse(
         results = run_all(todo, num_processes(), folder, lengths, compiled)
         if is_kept:
             typer.echo(f"kept: {folder}")
-    is_ok = _tell(results, has_graphs=bool(compiled))
-    _tell_needs(str(params["profile"]), stages, execution, tflops)
-    if not is_ok:
-        raise typer.Exit(1)
+    return _show(results, has_graphs=bool(compiled))
 
 
-def _tell(results: "list[Result]", *, has_graphs: bool) -> bool:
+def _show(results: "Sequence[Result]", *, has_graphs: bool) -> bool:
     """Print how every stage went; whether all is well."""
     from serrm.display import console
     from serrm.planning.report import results_table
@@ -78,16 +89,3 @@ def _tell(results: "list[Result]", *, has_graphs: bool) -> bool:
         num_graphs, num_calls = sum(each.compiled for each in results), sum(each.calls for each in results)
         typer.echo(f"compiled: {num_graphs} graphs, called {num_calls:,} times")
     return not num_failed
-
-
-def _tell_needs(profile: str, stages: "list[Stage]", execution: "Execution", tflops: float | None) -> None:
-    """Print what the real run needs, cell by cell and in all."""
-    from serrm.display import console
-    from serrm.planning.rate import Rate, measured_rate, words
-    from serrm.planning.report import disk_words, needs_table
-
-    heaviest = max((stage for stage in stages if stage.name == "train"), key=lambda each: each.operations)
-    rate = measured_rate(heaviest.product, execution) if tflops is None else Rate(1e12 * tflops)
-    typer.echo("The real run:")
-    console().print(needs_table(stages, rate))
-    typer.echo(f"{words(profile, stages, rate)}; {disk_words(stages)}")

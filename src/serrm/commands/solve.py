@@ -16,6 +16,7 @@ import typer
 
 from serrm.extra import need
 from serrm.files import new_file
+from serrm.progress import watch
 
 if TYPE_CHECKING:
     from serrm.solving.answers import Answer, Trace
@@ -138,7 +139,6 @@ def _opened(target: Path | None) -> Iterator[Write]:
             sys.stdout.reconfigure(errors="backslashreplace")
         yield typer.echo
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
     with (
         new_file(target) as partial,
         partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output,
@@ -146,24 +146,19 @@ def _opened(target: Path | None) -> Iterator[Write]:
         yield lambda line: output.write(f"{line}\n")
 
 
-def _with_progress(answers: Iterator["Answer"]) -> Iterable["Answer"]:
-    from tqdm import tqdm
-
-    return tqdm(answers, desc="solving", unit=" puzzles", disable=None, leave=False)
-
-
 def _written(
-    answers: Iterator["Answer"],
+    answers: Iterable["Answer"],
     target: Path | None,
     notation: Notation,
     is_traced: bool,
     picture: Path | None,
 ) -> bool:
     """Give the answers to standard output or a file; whether all are verified, and all were taken."""
+    if target is not None:
+        answers = watch(answers, "solving", unit="puzzle")
     try:
         with _opened(target) as write:
-            shown = _with_progress(answers) if target is not None else answers
-            return _give(shown, write, notation, is_traced, picture)
+            return _give(answers, write, notation, is_traced, picture)
     except BrokenPipeError:  # whoever reads has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
@@ -173,20 +168,18 @@ def _give(
     answers: Iterable["Answer"], write: Write, notation: Notation, is_traced: bool, picture: Path | None
 ) -> bool:
     """Write the answers as they come, and say what they are in all; whether all are verified."""
-    from serrm.solving.answers import FORMATS, Status, summary
+    from serrm.solving.answers import FORMATS, Status, csv_header, summary
 
-    form, start = FORMATS[notation.value], time.perf_counter()
+    start = time.perf_counter()
     statuses: Counter[Status] = Counter()
     num_steps = 0
-    if form.header:
-        write(form.header)
+    if notation == Notation.csv:
+        write(csv_header())
     for answer in answers:
-        if answer.trace is not None and is_traced:
-            _show(answer.trace, answer.place)
-        if answer.trace is not None and picture is not None:
-            _draw(answer.trace, picture, answer.place)
-            picture = None
-        write(form.line(answer))
+        if answer.trace is not None:
+            _show(answer.trace, answer.place, is_traced, picture)
+            picture = None  # of the first alone
+        write(FORMATS[notation](answer))
         statuses[answer.status] += 1
         num_steps += answer.steps
     if not statuses:
@@ -195,16 +188,14 @@ def _give(
     return statuses.keys() == {Status.VERIFIED}
 
 
-def _show(trace: "Trace", place: str) -> None:
-    from serrm.commands.trace import panels_of
+def _show(trace: "Trace", place: str, is_traced: bool, picture: Path | None) -> None:
+    """How an answer came about, in the terminal or as the picture asked for."""
+    from serrm.commands.trace import panels_of, write_picture
     from serrm.display import console
     from serrm.drawing.terminal import Drawing
 
-    console().print(Drawing([panels_of(trace)], place))
-
-
-def _draw(trace: "Trace", picture: Path, place: str) -> None:
-    from serrm.commands.trace import write_picture
-
-    write_picture(trace, picture, place)
-    log.info("%s: how the answer to %s settled", picture, place)
+    if is_traced:
+        console().print(Drawing([panels_of(trace)], place))
+    if picture is not None:
+        write_picture(trace, picture, place)
+        log.info("%s: how the answer to %s settled", picture, place)

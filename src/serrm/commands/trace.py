@@ -13,10 +13,9 @@ from serrm.solving.answers import Trace
 
 MAX_PANELS = 12  # of a picture or in the terminal; a GIF has all steps at which something changed
 PANELS_A_ROW = 4
-SUFFIXES = (".png", ".gif")
 
 
-def telling_steps(trace: Trace, most: int | None) -> list[int]:
+def steps_worth_showing(trace: Trace, most: int | None) -> list[int]:
     """The steps worth showing: the first, the last, and those that changed something.
 
     If they are more than `most`, those of them that are the last up to 1, 2, 4, … steps.
@@ -36,28 +35,22 @@ def telling_steps(trace: Trace, most: int | None) -> list[int]:
 
 
 def panels_of(trace: Trace, most: int | None = MAX_PANELS) -> list[Panel]:
-    """The question, and the predictions after the telling steps."""
-    shown = {step: trace.predictions[step - 1] for step in telling_steps(trace, most)}
+    """The question, and the predictions after the steps worth showing."""
+    shown = {step: trace.predictions[step - 1] for step in steps_worth_showing(trace, most)}
     puzzle = Puzzle(trace.task, trace.side, trace.question)
     return [puzzle.question_panel(), *puzzle.trace_panels(shown)]
 
 
 def write_picture(trace: Trace, path: Path, title: str = "") -> None:
-    """A trace as .png or .gif, by the suffix of the file, which appears whole or not at all.
-
-    Raises ValueError for another suffix.
-    """
+    """A trace as .png or .gif, by the suffix of the file, which appears whole or not at all."""
     from serrm.drawing.picture import picture_svg
     from serrm.drawing.raster import gif, png
     from serrm.files import write_whole
 
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"a trace is written as {' or '.join(SUFFIXES)}, not as {path.suffix!r}")
     if path.suffix == ".png":
         panels = panels_of(trace)
         rows = [panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]
         content = png(picture_svg(rows, title))
     else:
         content = gif([picture_svg([[panel]], title) for panel in panels_of(trace, most=None)])
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)

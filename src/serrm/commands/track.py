@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from serrm.project import open_project, project_params
+
 if TYPE_CHECKING:
     from serrm.reporting.results import Evaluation
     from serrm.tracking.sync import Settings
@@ -26,16 +28,13 @@ def sync(
     profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: all that have results."),
 ) -> None:
     """Bring MLflow up to what checkpoints, training logs, metrics and reports say; twice adds nothing."""
-    from serrm.project import check_profile, find_root
     from serrm.store import tracking_uri
     from serrm.tracking.files import cells_with_files, profiles_with_files
     from serrm.tracking.sync import sync as sync_profile
 
     _quieten()
-    root = find_root(Path.cwd()).resolve()
-    if profile is not None:
-        check_profile(profile, root)
-    profiles = [each for each in [profile] if each] or profiles_with_files(root)
+    root = open_project(profile).root.resolve()
+    profiles = profiles_with_files(root) if profile is None else [profile]
     if not any(cells_with_files(root, each) for each in profiles):
         raise ValueError(f"{root}: no results of {profile or 'any profile'}: `make repro` makes them")
     settings = _settings(root)
@@ -56,14 +55,11 @@ def register(
     ),
 ) -> None:
     """Give the model of a cell a name and an alias in MLflow's registry; what others load it by."""
-    from serrm.project import check_profile, find_root, project_params
     from serrm.tracking.registry import register as register_cell
 
     _quieten()
-    root = find_root(Path.cwd()).resolve()
-    profile = profile or str(project_params(root)["profile"])
-    check_profile(profile, root)
-    typer.echo(register_cell(root, profile, cell, name or cell, alias or profile))
+    root, _, profile = open_project(profile)
+    typer.echo(register_cell(root.resolve(), profile, cell, name or cell, alias or profile))
 
 
 def _quieten() -> None:
@@ -77,7 +73,6 @@ def _settings(root: Path) -> "Settings":
     from hashlib import md5
 
     from serrm.config import locked_md5s
-    from serrm.project import project_params
     from serrm.resolve import as_text, train_cell
 
     params, locked = project_params(root), locked_md5s(root / "dvc.lock")

@@ -140,13 +140,13 @@ class Pool:
         is_done = is_verified | np.array([self._gives_up(slot) for slot in self.slots])
         places = np.flatnonzero(is_done).tolist()
         certainties = logits[places].softmax(-1).amax(-1).cpu().numpy() if places else ()
-        done = [
-            (slot.attempt, _outcome(slot, certainty, bool(is_verified[place])))
-            for place, certainty in zip(places, certainties, strict=True)
-            for slot in [self.slots[place]]
-        ]
+        done = [self.slots[place] for place in places]
+        verdicts = is_verified[is_done].tolist()
         self._keep(np.flatnonzero(~is_done).tolist())
-        return done
+        return [
+            (slot.attempt, _outcome(slot, certainty, is_right))
+            for slot, certainty, is_right in zip(done, certainties, verdicts, strict=True)
+        ]
 
     @torch.no_grad()
     def _predicted(self) -> Float[Tensor, "B I K"]:

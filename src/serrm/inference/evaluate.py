@@ -65,15 +65,11 @@ def evaluate_task(
 def _facts(loaded: LoadedModel, source: str) -> Scores:
     """What a metric file says of the model, its training and its puzzles."""
     config, training = loaded.config, loaded.config["training"]
-    told = ("steps", "samples", "seconds", "final_loss", "device", "peak_memory_bytes")
+    kept = ("steps", "samples", "seconds", "final_loss", "device", "peak_memory_bytes")
     return {
-        "model_info": {
-            "family": loaded.cell.model.family,
-            "parameters": config["parameters"],
-            "parameters_with_task_types": config["parameters_with_task_types"],
-        },
+        "model_info": loaded.info,
         "training": {
-            **{name: training[name] for name in told},
+            **{name: training[name] for name in kept},
             "puzzles_per_second": training["puzzle_steps_per_second"],
             "operations": training.get("operations"),  # not counted by older checkpoints
         },
@@ -92,14 +88,14 @@ def evaluate_together(
 
     The fault of dropout at evaluation draws its masks in the order of one process, which then works alone.
     """
-    part = partial(_part, checkpoint, arrays, cell, execution)
+    part = partial(_evaluate_here, checkpoint, arrays, cell, execution)
     if execution.processes == 1 or under_torchrun() or cell.fidelity.dropout_at_evaluation:
         return part()
     found: tuple[Scores, Gallery] = run_in_processes(part, execution.processes)
     return found
 
 
-def _part(
+def _evaluate_here(
     checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution, *_: object
 ) -> tuple[Scores, Gallery]:
     with joined_by_torchrun(execution.device) as processes:

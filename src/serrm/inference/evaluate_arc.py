@@ -53,7 +53,7 @@ def evaluate_arc(
     sets = {}
     for kind in settings.task_types:
         name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
-        tallies = _included(work.processes.collect(votes(work, questions, cell, kind, gallery)))
+        tallies = _pooled(work.processes.collect(votes(work, questions, cell, kind, gallery)))
         gallery.share(questions.set_name, work.processes)
         if kind == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
@@ -96,7 +96,7 @@ def votes(
         load_snapshot(work.loaded.model, path)
         shown = gallery if path == snapshots[-1] else Gallery(cell.task, 0)
         of_all.append(vote(work, questions, cell, kind, shown))
-    return _included(of_all)
+    return _pooled(of_all)
 
 
 def vote(
@@ -128,7 +128,7 @@ def _show(
             gallery.add(questions.set_name, questions.side, number, name, found, place)
 
 
-def _included(of_all: Sequence[Answers]) -> Answers:
+def _pooled(of_all: Sequence[Answers]) -> Answers:
     """The votes of all processes, or snapshots."""
     first, *others = of_all
     for other in others:

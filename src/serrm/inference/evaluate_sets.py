@@ -21,9 +21,16 @@ def evaluate_sets(work: Work, arrays: Path, gallery: Gallery, is_curve: bool = F
     """Scores of every test set by name; for a learning curve of the size trained on alone, its first puzzles."""
     if not is_curve:
         return {name: score_set(work, open_arrays(arrays, name), gallery) for name in evaluation_sets(arrays)}
+    puzzles = of_trained_size(work, arrays)
+    if puzzles is None:
+        return {}
+    return {puzzles.name: score_set(work, puzzles.first(work.settings.curve_puzzles), gallery)}
+
+
+def of_trained_size(work: Work, arrays: Path) -> PuzzleArrays | None:
+    """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
     name = trained_size(arrays, work.loaded.config["side"])
-    first = [] if name is None else [open_arrays(arrays, name).first(work.settings.curve_puzzles)]
-    return {puzzles.name: score_set(work, puzzles, gallery) for puzzles in first}
+    return None if name is None else open_arrays(arrays, name)
 
 
 def score_set(work: Work, puzzles: PuzzleArrays, gallery: Gallery) -> dict[str, Any]:
@@ -31,8 +38,8 @@ def score_set(work: Work, puzzles: PuzzleArrays, gallery: Gallery) -> dict[str, 
     own: dict[int, SudokuTally] | str
     try:
         own = {}
-        for num, (part, settings) in enumerate(parts_of(puzzles, work.settings)):
-            tallies = _counted(replace(work, settings=settings), part, None if num else gallery)
+        for num, (part, settings) in enumerate(split_by_depth(puzzles, work.settings)):
+            tallies = _tallies_of(replace(work, settings=settings), part, None if num else gallery)
             for step, new in tallies.items():
                 own[step] = added_up([own[step], new]) if num else new
     except CannotExtrapolate as error:
@@ -42,10 +49,10 @@ def score_set(work: Work, puzzles: PuzzleArrays, gallery: Gallery) -> dict[str, 
     if reasons := [each for each in of_all if isinstance(each, str)]:
         return {"status": "cannot_extrapolate", "reason": reasons[0]}
     counted = [each for each in of_all if not isinstance(each, str)]
-    return scored({step: added_up([each[step] for each in counted]) for step in work.settings.steps})
+    return entry_of({step: added_up([each[step] for each in counted]) for step in work.settings.steps})
 
 
-def parts_of(
+def split_by_depth(
     puzzles: PuzzleArrays, settings: EvaluateSettings
 ) -> list[tuple[PuzzleArrays, EvaluateSettings]]:
     """The set with its settings; where fewer puzzles go deeper, those, and the others at the usual steps."""
@@ -56,7 +63,7 @@ def parts_of(
     return [(puzzles.first(num), settings), *([rest] if usual else [])]
 
 
-def _counted(work: Work, puzzles: PuzzleArrays, gallery: Gallery | None) -> dict[int, SudokuTally]:
+def _tallies_of(work: Work, puzzles: PuzzleArrays, gallery: Gallery | None) -> dict[int, SudokuTally]:
     """A tally for every depth of the batches that are this process's; the gallery keeps the first puzzles."""
     tally = TASKS[puzzles.task].tally
     assert tally is not None, "a task scored by votes has no such sets"
@@ -71,7 +78,7 @@ def _counted(work: Work, puzzles: PuzzleArrays, gallery: Gallery | None) -> dict
     return tallies
 
 
-def scored(tallies: Mapping[int, SudokuTally]) -> dict[str, Any]:
+def entry_of(tallies: Mapping[int, SudokuTally]) -> dict[str, Any]:
     """The entry of a scored set in a metric file; a step says of how many puzzles it is if those are fewer."""
     most = max(tallies.values(), key=lambda tally: tally.num_puzzles)
     scores = {str(step): tally.scores() for step, tally in tallies.items()}

@@ -35,25 +35,13 @@ class Gallery:
         examples = self.examples.setdefault(of, {})
         if number not in examples and len(examples) >= self.num:
             return
-        question, answer, predicted = (
-            found.batch.questions[place],
-            found.batch.answers[place],
-            found.tokens[place],
-        )
-        example = examples.setdefault(
-            number,
-            {
-                "set": of,
-                "side": side,
-                "name": name,
-                "question": question.tolist(),
-                "answer": answer.tolist(),
-                "predictions": {},
-            },
-        )
+        batch, predicted = found.batch, found.tokens[place]
+        grids = {"question": batch.questions[place].tolist(), "answer": batch.answers[place].tolist()}
+        new = {"set": of, "side": side, "name": name, **grids, "predictions": {}}
+        example = examples.setdefault(number, new)
         known = alphabet(self.task, side).num_symbols
         example["predictions"][str(found.step)] = np.where(predicted < known, predicted, 0).tolist()
-        example["is_right"] = bool(np.array_equal(predicted, answer))
+        example["is_right"] = bool(np.array_equal(predicted, batch.answers[place]))
 
     def share(self, of: str, processes: Processes) -> None:
         """Keep the first examples of a set that any of the processes has seen; all do this together."""

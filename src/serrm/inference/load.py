@@ -27,6 +27,12 @@ class LoadedModel:
     # Averaged weights along the way, the last those of the checkpoint itself.
     snapshots: tuple[Path, ...] = ()
 
+    @property
+    def info(self) -> dict[str, Any]:
+        """What a file of scores says of the model."""
+        counts = {name: self.config[name] for name in ("parameters", "parameters_with_task_types")}
+        return {"family": self.cell.model.family, **counts}
+
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
     """The averaged weights of a checkpoint on `device`.

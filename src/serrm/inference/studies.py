@@ -16,10 +16,10 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from serrm.arrays.arc_evaluation import open_arc_evaluation
-from serrm.arrays.puzzles import PuzzleArrays, open_arrays, trained_size
+from serrm.arrays.puzzles import PuzzleArrays
 from serrm.arrays.stream import Examples
 from serrm.inference.adaptive import Plan
-from serrm.inference.evaluate_sets import questions_of
+from serrm.inference.evaluate_sets import of_trained_size, questions_of
 from serrm.inference.frontier import adaptive_curve, breadth_points
 from serrm.inference.predict import Questions, TaskVectors, Work, predict_batches, rows_at_once
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
@@ -47,12 +47,6 @@ def studies(work: Work, arrays: Path, seed: int) -> dict[str, Any]:
         result = of_all[number % processes.num][number]
         found[name] = found[name] + result if name in found else result
     return found
-
-
-def of_trained_size(work: Work, arrays: Path) -> PuzzleArrays | None:
-    """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
-    name = trained_size(arrays, work.loaded.config["side"])
-    return None if name is None else open_arrays(arrays, name)
 
 
 def _studies(work: Work, arrays: Path, seed: int) -> Iterator[Study]:

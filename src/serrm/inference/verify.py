@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
+from serrm.scoring.metrics import BLANK
 
 Tokens = UInt8[np.ndarray, "B I"]
 Verify = Callable[[Tokens, Tokens], Bool[np.ndarray, " B"]]
 PATIENCE = 4  # steps for which a prediction has to stay the same where there is no rule
-BLANK = 1  # the Sudoku token of a blank cell; tokens 2 and up are the digits 1 and up
 
 
 def solves_sudoku(questions: Tokens, predictions: Tokens) -> Bool[np.ndarray, " B"]:

@@ -15,28 +15,28 @@ from torch import Tensor
 
 from serrm.models.halting import halting_loss
 from serrm.models.recurrence import RecurrentModel, State
-from serrm.models.registry import build_model
 from serrm.models.settings import QLearning
 from serrm.published.config import settings_from_published
+from serrm.published.exchange import published_model
 from serrm.published.vectors import (
     HALTING,
     LOGITS,
     LOSS,
     STEPS,
     TASK_ROWS,
+    TASK_TABLE,
     TOTAL_LOSS,
     TRAINING_LOSS,
     Vectors,
     read_vectors,
 )
-from serrm.published.weights import from_published, to_published
+from serrm.published.weights import to_published
 from serrm.training.loss import solved, stablemax_cross_entropy
 
 # Largest difference allowed: of logits and halting values, absolute (the recurrence amplifies rounding) …
 STEP_TOLERANCE = {1: 2e-4, 2: 2e-4, 3: 2e-3}
 LOSS_TOLERANCE = 1e-5  # … of a loss, relative …
 GRADIENT_TOLERANCE = 1e-3  # … of a gradient, in norm, relative to its norm
-TABLE = "task_types"
 CPU = torch.device("cpu")
 
 
@@ -80,14 +80,10 @@ def build_published(vectors: Vectors) -> RecurrentModel:
 
     Raises ValueError for a family that is not built, and for a configuration that the weights do not fit.
     """
-    settings, num_positions = settings_from_published(vectors.config), vectors.tokens.shape[1]
-    model = build_model(settings, vectors.config["vocab_size"], num_positions=num_positions)
-    shapes = {name: value.shape for name, value in model.state_dict().items() if name != TABLE}
-    weights, model.task_types = from_published(vectors.weights, shapes)
-    if (model.task_types is None) != (not vectors.config.get("puzzle_emb_ndim")):
+    if bool(vectors.config.get("puzzle_emb_ndim")) != (TASK_TABLE in vectors.weights):
         raise ValueError("config: puzzle_emb_ndim and the weights disagree about task embeddings")
-    model.load_state_dict(weights, strict=False)  # all but the table, which has its place already
-    return model
+    settings, num_positions = settings_from_published(vectors.config), vectors.tokens.shape[1]
+    return published_model(settings, vectors.weights, vectors.config["vocab_size"], num_positions)
 
 
 def confidence(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:

@@ -97,7 +97,6 @@ def export_checkpoint(checkpoint: Path, target: Path, *, replaces: bool = False)
         weights = published_weights(loaded.cell.model, loaded.model)
     except ValueError as error:
         raise ValueError(f"{checkpoint}: {error}") from error
-    target.parent.mkdir(parents=True, exist_ok=True)
     # An open file, as a name would become part of the content.
     with new_file(target) as partial, partial.open("wb") as stream:
         torch.save(weights, stream)

@@ -78,7 +78,7 @@ def from_published(
 ) -> tuple[dict[str, Tensor], Tensor | None]:
     """Our state dict (of the given shapes, without the task-type table) and the table of the authors' state dict.
 
-    Raises ValueError naming a key that is unknown, missing or of the wrong size.
+    Of weights that `check_published` has let pass.
     """
     family = family_of(weights)
     theirs = {short_key(key): value for key, value in weights.items()}
@@ -88,12 +88,8 @@ def from_published(
         parts = [_rows(theirs.pop(key)) for key in keys if key in theirs]
         if parts:
             ours[name] = torch.cat(parts)
-    for key, value in theirs.items():
-        name = _our_name(family, key)
-        if name not in shapes:
-            raise ValueError(f"the published checkpoint holds {key}, for which this model has no weight")
-        ours[name] = value
-    return {name: _reshaped(name, ours, shape) for name, shape in shapes.items()}, task_types
+    ours |= {_our_name(family, key): value for key, value in theirs.items()}
+    return {name: ours[name].reshape(shape).float() for name, shape in shapes.items()}, task_types
 
 
 def to_published(ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
@@ -196,14 +192,11 @@ def _family_of_ours(ours: Mapping[str, Tensor]) -> str:
 
 def _our_name(family: str, key: str) -> str:
     match = LAYER.fullmatch(key)
-    if match:
-        network, layer, sublayer, weight = match.groups()
-        path, names = SUBLAYERS[family].get(sublayer, ("", {}))
-        if network in NETWORKS[family] and weight in names:
-            return f"networks.{NETWORKS[family][network]}.layers.{layer}.{path}.{names[weight]}"
-    elif key in SINGLE[family]:
+    if match is None:
         return SINGLE[family][key]
-    raise ValueError(f"unknown weight {key!r} in the published {family} checkpoint")
+    network, layer, sublayer, weight = match.groups()
+    path, names = SUBLAYERS[family][sublayer]
+    return f"networks.{NETWORKS[family][network]}.layers.{layer}.{path}.{names[weight]}"
 
 
 def _rows(value: Tensor) -> Tensor:
@@ -213,11 +206,3 @@ def _rows(value: Tensor) -> Tensor:
 
 def _num_rows(shape: torch.Size) -> int:
     return shape[1] if len(shape) == 4 else 1
-
-
-def _reshaped(name: str, ours: Mapping[str, Tensor], shape: torch.Size) -> Tensor:
-    if name not in ours:
-        raise ValueError(f"the published checkpoint holds no weight for {name}")
-    if ours[name].numel() != shape.numel():
-        raise ValueError(f"{name}: expected the shape {tuple(shape)}, got {tuple(ours[name].shape)}")
-    return ours[name].reshape(shape).float()

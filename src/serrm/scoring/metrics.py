@@ -13,7 +13,7 @@ from operator import add
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Integer
+from jaxtyping import Integer
 
 from serrm.puzzles.maze.grid import SPACE
 from serrm.puzzles.maze.paths import are_shortest_paths, are_valid_paths
@@ -21,14 +21,6 @@ from serrm.scoring.intervals import rates
 
 T = TypeVar("T")
 BLANK = 1  # the token of a blank cell of a Sudoku; tokens 2 and up are the digits 1 and up
-
-
-def solved(
-    predictions: Integer[np.ndarray, "N I"], targets: Integer[np.ndarray, "N I"]
-) -> Bool[np.ndarray, " N"]:
-    """Which of the N puzzles have every cell right, the given cells included."""
-    is_solved: Bool[np.ndarray, " N"] = np.all(predictions == targets, axis=1)
-    return is_solved
 
 
 def added_up(tallies: Sequence[T]) -> T:
@@ -61,7 +53,7 @@ class SudokuTally:
         """Count a batch of N puzzles, all as tokens."""
         is_blank = inputs == self.blank
         self.num_puzzles += len(inputs)
-        self.num_solved += int(np.sum(solved(predictions, targets)))
+        self.num_solved += int(np.sum((predictions == targets).all(axis=1)))
         self.num_blank += int(np.sum(is_blank))
         self.num_right += int(np.sum(is_blank & (predictions == targets)))
         self.answers += Counter(targets[is_blank].tolist())

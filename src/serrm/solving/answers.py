@@ -42,7 +42,7 @@ class Verdict:
     """What is said of a puzzle in the end."""
 
     status: Status
-    answer: str
+    answer: str = ""
     by: str = ""
     remark: str = ""
 
@@ -80,16 +80,8 @@ class Answer:
     @property
     def grid(self) -> UInt8[np.ndarray, "R C"]:
         """The answer as an array: a Sudoku's values 1…n, a maze's tokens, an ARC grid's colours; 0 × 0 without one."""
-        cells = READERS[self.task](self.answer) if self.answer else np.zeros((0, 0), dtype=np.uint8)
-        return cells.reshape(math.isqrt(len(cells)), -1) if cells.ndim == 1 else cells
-
-
-@dataclass(frozen=True)
-class Format:
-    """A way to write answers: what stands above them, and each as a line."""
-
-    header: str
-    line: Callable[[Answer], str]
+        cells = READERS[self.task](self.answer) if self.answer else np.zeros(0, dtype=np.uint8)
+        return cells if cells.ndim == 2 else cells.reshape(side := math.isqrt(len(cells)), side)
 
 
 def as_text(answer: Answer) -> str:
@@ -103,6 +95,11 @@ def as_text(answer: Answer) -> str:
 def as_csv(answer: Answer) -> str:
     """The fields separated by commas."""
     return _row(values(answer).values())
+
+
+def csv_header() -> str:
+    """The names of the fields, which stand above the answers."""
+    return _row(values(Answer("", "", "", "", Status.MALFORMED)))
 
 
 def as_json(answer: Answer) -> str:
@@ -129,8 +126,5 @@ def _row(cells: Iterable[str | int | float]) -> str:
     return line.getvalue()
 
 
-FORMATS: dict[str, Format] = {
-    "text": Format("", as_text),
-    "csv": Format(_row(values(Answer("", "", "", "", Status.MALFORMED))), as_csv),
-    "json": Format("", as_json),
-}
+FORMATS: dict[str, Callable[[Answer], str]] = {"text": as_text, "csv": as_csv, "json": as_json}
+"""By notation: an answer as a line."""

@@ -6,8 +6,9 @@ puzzle becomes an entry that says why. (The paper's tasks, in their published no
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def entries_of(puzzles: Any, place: str = "puzzle") -> Iterator[Entry]:
 def entries_of_text(text: str, place: str, name: str = "") -> Iterator[Entry]:
     """The puzzle that a text is, or those of the JSON it holds; `name` is that of an ARC task without one."""
     if text.lstrip()[:1] not in ("{", "[", '"'):
-        yield _entry(place, text)
+        yield _entry(place, text, _parse_text)
         return
     try:
         value = json.loads(text)
@@ -86,18 +87,19 @@ def entries_of_value(value: Any, place: str, name: str = "", depth: int = 0) -> 
     """The puzzles of a decoded JSON value: texts, grids, ARC tasks, and lists or named collections of these."""
     match value:
         case str():
-            yield _entry(place, value)
+            yield _entry(place, value, _parse_text)
         case {"test": [*tests]} if tests:
             for number, test in enumerate(tests, start=1):
                 rows = test.get("input") if isinstance(test, dict) else test
-                yield _arc_entry(f"{place} test {number}", rows, str(value.get("name", name)))
+                parse = partial(_parse_arc, str(value.get("name", name)))
+                yield _entry(f"{place} test {number}", rows, parse)
         case dict() if key := next((key for key in KEYS if isinstance(value.get(key), str | list)), None):
-            yield _entry(place, value[key])
+            yield _entry(place, value[key], _parse_grid)
         case dict() if value and all(isinstance(task, dict) and "test" in task for task in value.values()):
             for each, task in value.items():
                 yield from entries_of_value(task, f"{place} {each}", each, MAX_DEPTH)
         case [[first, *_], *_] if not isinstance(first, list):
-            yield _entry(place, value)
+            yield _entry(place, value, _parse_rows)
         case [*values] if values and depth < MAX_DEPTH:
             for number, each in enumerate(values, start=1):
                 yield from entries_of_value(each, f"{place} item {number}", name, depth + 1)
@@ -106,13 +108,17 @@ def entries_of_value(value: Any, place: str, name: str = "", depth: int = 0) -> 
             yield Entry(place, text, None, f"no puzzle: {shorten(text)}")
 
 
-def _entry(place: str, grid: str | list[Any]) -> Entry:
-    """A Sudoku or a maze, of text or of rows."""
+def _entry(place: str, value: Any, parse: Callable[[Any], Question]) -> Entry:
+    """What a text or rows are, as their parser says, or why they are no puzzle."""
     try:
-        question = _parse_text(grid) if isinstance(grid, str) else _parse_rows(grid)
+        return Entry(place, _shown(value), parse(value))
     except ValueError as error:
-        return Entry(place, _shown(grid), None, str(error))
-    return Entry(place, _shown(grid), question)
+        return Entry(place, _shown(value), None, str(error))
+
+
+def _parse_grid(grid: str | list[Any]) -> Question:
+    """A Sudoku or a maze, of text or of rows."""
+    return _parse_text(grid) if isinstance(grid, str) else _parse_rows(grid)
 
 
 def _parse_text(text: str) -> Question:
@@ -150,15 +156,12 @@ def _check_side(side: int) -> None:
         raise ValueError(f"a Sudoku has at most {MAX_SUDOKU_SIDE} rows here, not {side}")
 
 
-def _arc_entry(place: str, rows: Any, name: str) -> Entry:
-    try:
-        is_whole = isinstance(rows, list) and rows and isinstance(rows[0], list) and rows[0]
-        if not is_whole or max(len(rows), len(rows[0])) > MAX_SIDE:
-            raise ValueError(f"no input of 1 to {MAX_SIDE} rows and columns: {shorten(_shown(rows))}")
-        question = Question(ARC, _checked(rows, len(rows[0]), most=NUM_COLOURS - 1), name)
-    except ValueError as error:
-        return Entry(place, _shown(rows), None, str(error))
-    return Entry(place, _shown(rows), question)
+def _parse_arc(name: str, rows: Any) -> Question:
+    """The test input of an ARC task of that name."""
+    is_whole = isinstance(rows, list) and rows and isinstance(rows[0], list) and rows[0]
+    if not is_whole or max(len(rows), len(rows[0])) > MAX_SIDE:
+        raise ValueError(f"no input of 1 to {MAX_SIDE} rows and columns: {shorten(_shown(rows))}")
+    return Question(ARC, _checked(rows, len(rows[0]), most=NUM_COLOURS - 1), name)
 
 
 def _checked(rows: list[Any], num_columns: int, most: int) -> UInt8[np.ndarray, "_ _"]:

@@ -4,7 +4,7 @@ The same scores as the evaluate stage, for puzzles that never went through the p
 one and wait until a batch of their size is full, so memory does not grow with the file.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,14 @@ import torch
 
 from serrm.datasets.sudoku import check_puzzles
 from serrm.datasets.sudoku_raw import Numbered
-from serrm.inference.evaluate_sets import scored
+from serrm.inference.evaluate_sets import entry_of
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict, refusal, rows_at_once
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.progress import watch
-from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
-from serrm.puzzles.sudoku.solve import solve
+from serrm.puzzles.sudoku.solve import answered
 from serrm.scoring.metrics import SudokuTally
 from serrm.training.device import supported
 
@@ -43,14 +42,12 @@ class SizeScores:
 
     def add(self, number: int, puzzle: Puzzle) -> None:
         """Let a puzzle wait, with its answer. `number` is its place in the file."""
-        if puzzle.answer is None:
-            answer = solve(puzzle.question, box_for_side(self.side))
-            if answer is None:
-                self.num_without_solution += 1
-                return
-            self.num_answers_computed += 1
-            puzzle = replace(puzzle, answer=answer)
-        self.waiting.append((number, puzzle))
+        found = answered(puzzle)
+        if found is None:
+            self.num_without_solution += 1
+            return
+        self.num_answers_computed += puzzle.answer is None
+        self.waiting.append((number, found))
 
     def count(self, dtype: torch.dtype) -> None:
         """Score the puzzles that wait."""
@@ -71,7 +68,7 @@ class SizeScores:
             return {"status": "cannot_extrapolate", "reason": self.refusal}
         has_blanks = next(iter(self.tallies.values())).num_blank > 0
         return {
-            **(scored(self.tallies) if has_blanks else {"status": "nothing_to_score"}),
+            **(entry_of(self.tallies) if has_blanks else {"status": "nothing_to_score"}),
             "num_answers_computed": self.num_answers_computed,
             "num_without_solution": self.num_without_solution,
         }
@@ -97,7 +94,7 @@ def score_file(
     batch_size = batch_size or BATCH_SIZE.get(device.type, BATCH_SIZE["cpu"])
     precision, _ = supported(precision, False, device)
     try:
-        sizes = _counted(loaded.model, puzzles, depths_up_to(steps), batch_size, DTYPES[precision])
+        sizes = _read_and_count(loaded.model, puzzles, depths_up_to(steps), batch_size, DTYPES[precision])
     except torch.OutOfMemoryError as error:
         raise ValueError(f"{device} has too little memory for {batch_size} puzzles at once") from error
     sets = {f"{side}x{side}": size.entry() for side, size in sorted(sizes.items())}
@@ -108,18 +105,14 @@ def score_file(
     return {
         "checkpoint": str(checkpoint),
         "puzzles": str(puzzles),
-        "model_info": {
-            "family": loaded.cell.model.family,
-            "parameters": loaded.config["parameters"],
-            "parameters_with_task_types": loaded.config["parameters_with_task_types"],
-        },
+        "model_info": loaded.info,
         "device": str(device),
         "precision": precision,
         "sets": sets,
     }
 
 
-def _counted(
+def _read_and_count(
     model: RecurrentModel, file: Path, depths: list[int], batch_size: int, dtype: torch.dtype
 ) -> dict[int, SizeScores]:
     """What is known of the puzzles of a file, by side."""

@@ -96,17 +96,17 @@ class Solver:
         """Answer an entry at once if it is none for the network; else put it to its batch."""
         question = entry.question
         if question is None:
-            self.done[number] = Answer(entry.place, "", entry.text, "", Status.MALFORMED, remark=entry.error)
+            self.done[number] = _not_asked(entry, Status.MALFORMED, entry.error)
             return
         if question.task != self.subject.kind:
             reason = f"a puzzle of the task {question.task}, and the checkpoint is of {self.loaded.cell.task}"
-            self.done[number] = _without(entry, question, Status.UNSUPPORTED, reason)
+            self.done[number] = _not_asked(entry, Status.UNSUPPORTED, reason)
             return
         group = self._group(question)
         if why_not := group.refusal or group.subject.refusal(question):
-            self.done[number] = _without(entry, question, Status.UNSUPPORTED, why_not)
+            self.done[number] = _not_asked(entry, Status.UNSUPPORTED, why_not)
         elif contradiction := group.subject.contradiction(question):
-            self.done[number] = _without(entry, question, Status.CONTRADICTORY, contradiction)
+            self.done[number] = _not_asked(entry, Status.CONTRADICTORY, contradiction)
         else:
             self.pending[number] = entry, question, group
             group.searcher.add(number, group.subject.attempts(question))
@@ -133,14 +133,11 @@ class Solver:
             place=entry.place,
             task=question.task,
             question=entry.text,
-            answer=verdict.answer,
-            status=verdict.status,
-            by=verdict.by,
             steps=found.puzzle_steps,
             attempts=len(found.attempts),
             seconds=found.seconds + time.perf_counter() - start,
-            remark=verdict.remark,
             trace=Trace(subject.task, subject.side, tokens, history) if history else None,
+            **vars(verdict),
         )
 
     def _group(self, question: Question) -> Group:
@@ -165,6 +162,7 @@ class Solver:
         return Group(subject, Searcher(model, symbols, plan), refusal(model, side, symbols))
 
 
-def _without(entry: Entry, question: Question, status: Status, remark: str) -> Answer:
+def _not_asked(entry: Entry, status: Status, remark: str) -> Answer:
     """What is said of a puzzle that the network is not asked."""
-    return Answer(entry.place, question.task, entry.text, "", status, remark=remark)
+    task = "" if entry.question is None else entry.question.task
+    return Answer(entry.place, task, entry.text, "", status, remark=remark)

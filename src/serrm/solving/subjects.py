@@ -20,7 +20,6 @@ from serrm.inference.adaptive import Attempt, Outcome
 from serrm.inference.breadth import Found, Way, attempts_at, sees_digits
 from serrm.inference.load import LoadedModel
 from serrm.inference.tasks import images, restarts
-from serrm.inference.verify import BLANK
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse, recoloured
 from serrm.puzzles.dihedral import inverse as inverse_transform
@@ -31,6 +30,7 @@ from serrm.puzzles.sudoku import cpsat
 from serrm.puzzles.sudoku.bitboard import places_from_values, propagate, tables
 from serrm.puzzles.sudoku.grid import box_for_side, is_consistent
 from serrm.puzzles.sudoku.text import SYMBOLS, format_grid
+from serrm.scoring.metrics import BLANK
 from serrm.solving.answers import NETWORK, Status, Verdict
 from serrm.solving.questions import ARC, MAZE, SUDOKU, Question
 
@@ -100,7 +100,7 @@ class Sudoku(Subject):
             return self._solved_exactly(values, found.chosen)
         board = tables(box_for_side(self.side))
         if not propagate(places_from_values(values.tolist(), board), board):
-            return Verdict(Status.CONTRADICTORY, "", remark="the given digits leave no place for another")
+            return Verdict(Status.CONTRADICTORY, remark="the given digits leave no place for another")
         missing = [SYMBOLS[digit] for digit in range(1, self.side + 1) if digit not in values]
         is_blind = len(missing) > 1 and not self.sees_digits
         remark = (
@@ -114,7 +114,7 @@ class Sudoku(Subject):
         hints = {cell: int(outcome.prediction[cell]) - BLANK for cell in np.flatnonzero(is_hint).tolist()}
         solutions = list(islice(cpsat.iterate_solutions(values, box_for_side(self.side), hints), 2))
         if not solutions:
-            return Verdict(Status.CONTRADICTORY, "", CP_SAT, "it has no solution")
+            return Verdict(Status.CONTRADICTORY, by=CP_SAT, remark="it has no solution")
         remark = (
             "solved exactly: the only solution" if len(solutions) == 1 else "solved exactly: one of several"
         )
