@@ -20,7 +20,7 @@ from serrm.inference.adaptive import Attempt, Plan, first_of_largest
 from serrm.inference.breadth import search
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict
-from serrm.inference.verify import solves_sudoku
+from serrm.inference.tasks import solves_sudoku
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.generate import generate_puzzles

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -222,6 +223,11 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
         assert_one_line(error := output_of(capsys)[1])
         assert "is there already; --force replaces it" in error
         assert main([*command, "--force"]) == 0
+    shutil.rmtree(target)
+    target.mkdir()
+    (target / "notes.txt").touch()
+    assert main([*imports, "--force"]) == 1
+    assert "is not replaced, as it is nothing of this kind" in output_of(capsys)[1]
 
 
 @pytest.mark.parametrize(

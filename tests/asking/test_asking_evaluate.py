@@ -12,8 +12,8 @@ import pytest
 from serrm.asking import client
 from serrm.asking.evaluate import evaluate_language_model, language_model_metrics
 from serrm.asking.prompts import format_rows, sudoku_prompt
-from serrm.asking.questions import draw_sets, puzzles_of_arrays, puzzles_of_files
-from serrm.puzzles.sudoku.parse import Puzzle, write_csv
+from serrm.asking.questions import draw_sets
+from serrm.puzzles.sudoku.parse import Puzzle
 from serrm.scoring.intervals import rates
 from serrm.scoring.metrics import SudokuTally
 from tests.chat_server import Act, ChatServer, answer_of, fails, make_puzzles, right, says, serving
@@ -133,18 +133,6 @@ def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
     assert "9x9: 1 drawn puzzles have no solution" in caplog.text
     with pytest.raises(ValueError, match="no puzzle to ask"):
         draw_sets(asked[:1], settings)
-
-
-def test_puzzles_come_from_files_and_from_arrays(
-    server: ChatServer, puzzles: list[Puzzle], tmp_path: Path, make_arrays: Callable[..., Path]
-) -> None:
-    write_csv(tmp_path / "a.csv", puzzles[:3])
-    write_csv(tmp_path / "b.csv", puzzles[3:])
-    from_files = draw_sets(puzzles_of_files([tmp_path / "a.csv", tmp_path / "b.csv"]), server.settings())
-    assert {name: len(part) for name, part in from_files.items()} == {"4x4": 6, "9x9": 4, "16x16": 1}
-    from_arrays = draw_sets(puzzles_of_arrays(make_arrays(tests=(4, 9))), server.settings())
-    assert {name: len(part) for name, part in from_arrays.items()} == {"4x4": 5, "9x9": 5}
-    assert all(puzzle.question.min() == 0 for puzzle in from_arrays["9x9"])
 
 
 def test_the_metric_file_says_how_the_model_was_asked(

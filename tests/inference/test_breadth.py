@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from serrm.inference.adaptive import Outcome, Plan
 from serrm.inference.breadth import Way, attempts_at, choose, maze_symmetries, search, sudoku_symmetries
-from serrm.inference.verify import solves_sudoku
+from serrm.inference.tasks import solves_sudoku
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings

@@ -13,8 +13,7 @@ from serrm.inference.adaptive import Plan
 from serrm.inference.breadth import attempts_at, choose, search
 from serrm.inference.frontier import adaptive_curve, breadth_points
 from serrm.inference.load import LoadedModel
-from serrm.inference.tasks import WAYS
-from serrm.inference.verify import solves_sudoku
+from serrm.inference.tasks import WAYS, solves_sudoku
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side

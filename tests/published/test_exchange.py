@@ -314,21 +314,3 @@ def test_a_damaged_file_gives_one_line_or_tensors(
         assert "\n" not in str(error)
     else:
         assert all(value.is_floating_point() for value in found.values())
-
-
-def test_what_is_there_is_replaced_on_demand_only(
-    make: CellMaker, exported: Exporter, tmp_path: Path
-) -> None:
-    file, other, after = exported("trm"), exported("hrm"), tmp_path / "after"
-    import_checkpoint(file, make("trm"), after)
-    (after / "training_state.pt").touch()
-    before = file.read_bytes()
-    with pytest.raises(ValueError, match="after is there already; --force replaces it"):
-        import_checkpoint(other, make("hrm"), after)
-    with pytest.raises(ValueError, match=r"trm\.pt is there already; --force replaces it"):
-        export_checkpoint(tmp_path / "hrm_before", file)
-    assert load_model(after, CPU).cell == make("trm") and file.read_bytes() == before
-    import_checkpoint(other, make("hrm"), after, replaces=True)
-    export_checkpoint(after, file, replaces=True)
-    assert load_model(after, CPU).cell == make("hrm") and file.read_bytes() == other.read_bytes()
-    assert not (after / "training_state.pt").exists()

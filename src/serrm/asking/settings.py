@@ -23,9 +23,7 @@ class LanguageModelSettings(Settings):
     model: str = Field(min_length=1)
     temperature: float | None = Field(default=0.0, ge=0)  # None: not sent, the server decides
     max_tokens: PositiveInt | None = None  # of a reply, its thoughts included; None: not sent
-    extra: dict[str, JsonValue] = Field(
-        default={}
-    )  # further parameters of the request, such as reasoning_effort
+    extra: dict[str, JsonValue] = Field(default={})  # more of the request, such as reasoning_effort
     timeout: float = Field(default=600.0, gt=0)  # seconds to wait for a reply
     concurrency: PositiveInt = 8  # requests at once
     num_puzzles: PositiveInt | dict[str, NonNegativeInt] = PAPER_PUZZLES  # of each set; all where unnamed

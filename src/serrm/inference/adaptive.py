@@ -16,10 +16,11 @@ from jaxtyping import Bool, Float, Float32, Int, UInt8
 from torch import Tensor
 
 from serrm.inference.predict import filled_up
-from serrm.inference.verify import Verify
 from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
 
+# (questions, predictions), as tokens → which predictions are right, by a rule of the task.
+Verify = Callable[[UInt8[np.ndarray, "B I"], UInt8[np.ndarray, "B I"]], Bool[np.ndarray, " B"]]
 TIE = 1e-4  # logits no further apart than this are equal: two symbols that a question does not hold
 
 

@@ -22,7 +22,7 @@ from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import load_snapshot
-from serrm.inference.predict import Predicted, Questions, Work, predict_batches
+from serrm.inference.predict import Predicted, Questions, Work, confidences, predict_batches
 from serrm.inference.settings import EvaluateCell, TaskType
 from serrm.models.halting import HALT
 from serrm.models.recurrence import RecurrentModel
@@ -151,11 +151,6 @@ def score_demonstrations(work: Work, pairs: ArcDemonstrations) -> dict[str, Any]
         "num_cells": first.num_cells,
         "steps": {str(step): tally.scores() for step, tally in tallies.items()},
     }
-
-
-def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
-    """How sure each prediction is: the smallest over positions of the largest softmax probability."""
-    return logits.float().softmax(-1).amax(-1).amin(-1).clamp(0, 1)
 
 
 def task_vectors(

@@ -121,6 +121,11 @@ def predict(
             yield step, output._replace(logits=output.logits[:num], halting=halting)
 
 
+def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
+    """How sure each prediction is: the smallest over positions of the largest softmax probability."""
+    return logits.float().softmax(-1).amax(-1).amin(-1).clamp(0, 1)
+
+
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:
     """The batch with its first row repeated behind it until there are `rows` of them."""
     missing = rows - len(batch)

@@ -33,13 +33,9 @@ class EvaluateSettings(Settings):
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
     examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
     task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
-    demonstration_pairs: NonNegativeInt = (
-        256  # ARC: trained pairs of the scored puzzles that are asked; 0: none
-    )
+    demonstration_pairs: NonNegativeInt = 256  # ARC: trained pairs of the scored puzzles asked; 0: none
     effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
-    equivariance_pairs: NonNegativeInt = (
-        0  # Sudoku, ARC: puzzles compared with their images under a permutation
-    )
+    equivariance_pairs: NonNegativeInt = 0  # Sudoku, ARC: puzzles compared with permuted images of them
 
     @property
     def usual_steps(self) -> tuple[int, ...]:

@@ -18,13 +18,12 @@ from torch import Tensor
 from serrm.arrays.arc_evaluation import open_arc_evaluation
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.arrays.stream import Examples
-from serrm.inference.adaptive import Plan
+from serrm.inference.adaptive import Plan, Verify
 from serrm.inference.evaluate_sets import of_trained_size, questions_of
 from serrm.inference.frontier import adaptive_curve, breadth_points
 from serrm.inference.predict import Questions, TaskVectors, Work, predict_batches, rows_at_once
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
 from serrm.inference.tasks import TASKS
-from serrm.inference.verify import Verify
 from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import PADDING, decoded_sizes
 from serrm.randomness import Purpose, keyed_rng

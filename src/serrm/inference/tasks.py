@@ -1,20 +1,26 @@
 """What scoring and solving ask of a task: one record each, found by the task's name; and ways to ask a model again.
 
+A rule tells a right answer without knowing it: it looks at tokens, question beside prediction, a batch at once. (The
+paper runs a fixed number of supervision steps; that puzzles stop when they are verified is an extension.)
+
 A task whose record has no tally is scored by votes: one answer to a puzzle comes from many variants of it (ARC-AGI).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Bool, UInt8
 
+from serrm.inference.adaptive import Verify
 from serrm.inference.breadth import Symmetries, Way, maze_symmetries, sees_digits, sudoku_symmetries
 from serrm.inference.load import LoadedModel
-from serrm.inference.verify import Verify, solves_sudoku
 from serrm.models.layers import truncated_normal
 from serrm.puzzles.maze.paths import are_valid_paths
-from serrm.scoring.metrics import MazeTally, SudokuTally
+from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
+from serrm.scoring.metrics import BLANK, MazeTally, SudokuTally
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,16 @@ class TaskEvaluation:
     verify: Verify | None = None  # tells a right answer without knowing it
     symmetries: Symmetries | None = None
     is_symmetric: bool = False  # its usual symbols may be exchanged for one another
+
+
+def solves_sudoku(
+    questions: UInt8[np.ndarray, "B I"], predictions: UInt8[np.ndarray, "B I"]
+) -> Bool[np.ndarray, " B"]:
+    """Whether every unit holds every digit once and the given cells are kept; boxes as `box_for_side` says."""
+    box = box_for_side(math.isqrt(questions.shape[1]))
+    keeps_givens = np.all((questions == BLANK) | (questions == predictions), axis=1)
+    # Padding, token 0, wraps round to 255, which is no digit.
+    return np.asarray(keeps_givens & are_solutions(predictions - np.uint8(1), box))
 
 
 ARC = TaskEvaluation(is_symmetric=True)
@@ -43,7 +59,7 @@ def restarts(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
     return [Way(), *(Way(initial=vectors.to(initial.device)) for vectors in drawn)]
 
 
-def images(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
+def symmetric_images(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
     """The puzzle itself and other symmetric images of it, `num` in all if its task has as many."""
     symmetries = TASKS[loaded.cell.task].symmetries
     assert symmetries is not None, "a task with a rule has them"
@@ -53,5 +69,5 @@ def images(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
 # Kinds of breadth, as metric files name them: (model, side, number of ways, seed) → ways, the plain one first.
 WAYS: dict[str, Callable[[LoadedModel, int, int, int], list[Way]]] = {
     "restarts": restarts,
-    "symmetries": images,
+    "symmetries": symmetric_images,
 }

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from serrm.inference.predict import confidences
 from serrm.models.halting import halting_loss
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.models.settings import QLearning
@@ -86,11 +87,6 @@ def build_published(vectors: Vectors) -> RecurrentModel:
     return published_model(settings, vectors.weights, vectors.config["vocab_size"], num_positions)
 
 
-def confidence(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
-    """How sure a prediction is: the minimum over positions of the largest softmax probability."""
-    return logits.softmax(-1).amax(-1).amin(-1)
-
-
 @torch.no_grad()
 def _check_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Check]:
     """Supervision steps one after the other, the state carried along."""
@@ -103,7 +99,7 @@ def _check_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Check]:
         if vectors.has_q_halting:
             name, halting = "halting logit", output.halting[:, 0]
         else:
-            name, halting = "confidence", confidence(output.logits)
+            name, halting = "confidence", confidences(output.logits)
         loss = stablemax_cross_entropy(output.logits, vectors.targets).sum()
         logits_difference = _largest(output.logits, numbers[LOGITS.format(step)])
         halting_difference = _largest(halting, numbers[HALTING.format(step)])
@@ -129,7 +125,7 @@ def _check_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Check]:
     (list(losses.values())[-1] / len(vectors.tokens)).backward()
     own = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
     shapes = {key: value.shape for key, value in vectors.gradients.items() if key != TASK_ROWS}
-    gradients = to_published(own, shapes)
+    gradients = to_published(vectors.config["model"], own, shapes)
     if task_vectors is not None and task_vectors.grad is not None:
         gradients[TASK_ROWS] = task_vectors.grad
     for key, expected in vectors.gradients.items():

@@ -142,7 +142,7 @@ def published_model(
     check_published(weights, expected)
     _warn_of_rotation(settings)
     shapes.pop(TABLE, None)
-    ours, table = from_published(weights, shapes)
+    ours, table = from_published(family, weights, shapes)
     model.load_state_dict(ours, strict=False)  # all but the table
     if table is not None:
         model.task_types = table.float()
@@ -160,7 +160,8 @@ def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[st
     shapes = published_shapes(settings, {name: value.shape for name, value in state.items()})
     _warn_of_rotation(settings)
     prefix = "".join(PREFIXES)
-    return {prefix + key: value.clone() for key, value in to_published(state, shapes).items()}
+    weights = to_published(settings.family, state, shapes)
+    return {prefix + key: value.clone() for key, value in weights.items()}
 
 
 def is_checkpoint(folder: Path) -> bool:

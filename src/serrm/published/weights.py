@@ -74,13 +74,12 @@ def family_of(keys: Mapping[str, object]) -> str:
 
 
 def from_published(
-    weights: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
+    family: str, weights: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
 ) -> tuple[dict[str, Tensor], Tensor | None]:
     """Our state dict (of the given shapes, without the task-type table) and the table of the authors' state dict.
 
     Of weights that `check_published` has let pass.
     """
-    family = family_of(weights)
     theirs = {short_key(key): value for key, value in weights.items()}
     task_types = theirs.pop(TASK_TYPES, None)
     ours = {name: torch.empty(0) for name, shape in shapes.items() if shape.numel() == 0}
@@ -92,9 +91,10 @@ def from_published(
     return {name: ours[name].reshape(shape).float() for name, shape in shapes.items()}, task_types
 
 
-def to_published(ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+def to_published(
+    family: str, ours: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
+) -> dict[str, Tensor]:
     """Our weights, or their gradients, under the published keys and in the published shapes asked for."""
-    family = _family_of_ours(ours)
     theirs = {TASK_TYPES: ours[TABLE]} if TABLE in ours else {}
     for name, stacked in STACKS[family].items():
         present = {short: shapes[key] for key in shapes if (short := short_key(key)) in stacked}
@@ -182,12 +182,6 @@ def _reshaped_parts(settings: ModelSettings, shapes: Mapping[str, torch.Size]) -
     return {"Z_init": torch.Size((width,))} | {
         key: torch.Size(shape) for key, shape in chosen if 0 not in shape
     }
-
-
-def _family_of_ours(ours: Mapping[str, Tensor]) -> str:
-    if any(name.startswith("networks.high.") for name in ours):
-        return "hrm"
-    return "trm" if "embedding.tokens" in ours else "se_rrm"
 
 
 def _our_name(family: str, key: str) -> str:

@@ -40,7 +40,7 @@ class Question:
     @property
     def side(self) -> int:
         """Of its longer edge."""
-        return max(int(length) for length in self.cells.shape)
+        return int(max(self.cells.shape))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,13 +16,13 @@ from serrm.inference.breadth import Found, Searcher
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import refusal, rows_at_once
 from serrm.inference.tasks import TASKS
-from serrm.inference.verify import PATIENCE
 from serrm.puzzles.alphabet import alphabet
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
 from serrm.solving.questions import Entry, Question
 from serrm.solving.subjects import SUBJECTS, Subject
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
+PATIENCE = 4  # steps for which a prediction has to stay the same where there is no rule
 WINDOW, TRACED_WINDOW = 8192, 64  # those traced keep all their predictions
 
 

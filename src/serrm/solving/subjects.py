@@ -19,7 +19,7 @@ from serrm.arrays.arc_index import draw_variants
 from serrm.inference.adaptive import Attempt, Outcome
 from serrm.inference.breadth import Found, Way, attempts_at, sees_digits
 from serrm.inference.load import LoadedModel
-from serrm.inference.tasks import images, restarts
+from serrm.inference.tasks import restarts, symmetric_images
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse, recoloured
 from serrm.puzzles.dihedral import inverse as inverse_transform
@@ -213,5 +213,7 @@ SUBJECTS: dict[str, type[Subject]] = {"sudoku": Sudoku, "maze": Maze, "arc_agi_1
 
 def _ways(loaded: LoadedModel, side: int, num: int, seed: int) -> list[Way]:
     """The puzzle itself, then symmetric images, each from another initial state."""
-    states, shown = restarts(loaded, side, num, seed), images(loaded, side, num, seed)
-    return [replace(image, initial=state.initial) for state, image in zip(states, cycle(shown), strict=False)]
+    states, images = (ways(loaded, side, num, seed) for ways in (restarts, symmetric_images))
+    return [
+        replace(image, initial=state.initial) for state, image in zip(states, cycle(images), strict=False)
+    ]
