@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from serrm.arrays.arc import INDEX
 from serrm.arrays.arc_evaluation import open_arc_evaluation
-from serrm.arrays.arc_stream import open_arc_stream
+from serrm.arrays.arc_stream import open_arc_examples
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.manifest import file_names
@@ -82,7 +82,7 @@ def measure_gathering(arrays: Path) -> list[tuple[str, str, str]]:
     """Rows of the table: a batch of HRM's and TRM's training, of SE-RRM's, and of an evaluation with its way back."""
     lines = []
     for name, num in (("HRM, TRM: 1,000 variants", NUM_VARIANTS), ("SE-RRM: 8 variants", 8)):
-        stream = open_arc_stream(arrays, num, seed=0)
+        stream = open_arc_examples(arrays, num, seed=0)
         cost = milliseconds(lambda n, stream=stream: stream.gather(n * BATCH_SIZE, BATCH_SIZE))  # type: ignore[misc]
         lines.append((f"gather {BATCH_SIZE} training examples ({name})", as_text(cost), "20 ms"))
     asked = open_arc_evaluation(arrays, NUM_VARIANTS)
@@ -109,12 +109,12 @@ def main(puzzles: Path | None) -> None:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             build = pool.apply(measure_build, (folder, arrays))
         num_bytes = sum((arrays / name).stat().st_size for name in file_names(arrays))
-        stream = open_arc_stream(arrays, NUM_VARIANTS, seed=0)
+        stream = open_arc_examples(arrays, NUM_VARIANTS, seed=0)
         num_puzzles, index = len(stream.arrays.puzzle_names), (arrays / INDEX).stat().st_size
         rows = [
             ("what is measured", "measured", "limit"),
             ("---", "---", "---"),
-            ("puzzles, pairs trained on, task types", counts(num_puzzles, stream.num_examples), ""),
+            ("puzzles, pairs trained on, task types", counts(num_puzzles, len(stream.arrays)), ""),
             ("build arrays and index", f"{build['cpu']:.1f} s CPU, {build['wall']:.1f} s wall", "60 s"),
             ("peak memory of the build", f"{build['megabytes']:.0f} MB", "2,000 MB"),
             ("on disk (of that the index)", f"{num_bytes / 1e6:.1f} MB ({index / 1e6:.1f} MB)", "200 MB"),

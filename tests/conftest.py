@@ -14,7 +14,7 @@ import torch
 
 from serrm.arrays.build_puzzles import build_arrays
 from serrm.arrays.puzzles import open_arrays
-from serrm.arrays.stream import ExampleStream
+from serrm.arrays.stream import GridExamples
 from serrm.datasets.parquet import set_file
 from serrm.datasets.sudoku import write_puzzle_set
 from serrm.inference.load import LoadedModel
@@ -176,7 +176,7 @@ def make_trainer(
         rng = torch.Generator().manual_seed(cell.seed)
         model = build_model(cell.model, 6, rng, num_positions=16, num_task_types=num_task_types)
         arrays = open_arrays(make_arrays(side=4), "train")
-        stream = ExampleStream(arrays, cell.arrays.num_augmentations, cell.arrays.seed)
+        stream = GridExamples(arrays, cell.arrays.num_augmentations, cell.arrays.seed).stream()
         return Trainer(model, stream, cell.train, cell.seed, cell.fidelity)
 
     return make

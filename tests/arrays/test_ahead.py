@@ -1,34 +1,27 @@
 """Reading ahead gives the stream's own examples, whatever is asked for in whatever order."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.arrays.ahead import ReadAhead
+from serrm.arrays.ahead import read_ahead
 from serrm.arrays.stream import Examples, Stream
 
 
-@dataclass
-class Numbered:
-    """Example number n is n."""
+def numbered(asked: list[int] | None = None) -> Stream:
+    """Example number n is n; `asked` collects where each call begins."""
 
-    num_examples: int = 100
-    side: int = 1
-    num_symbols: int = 11
-    num_task_types: int = 3
-    puzzle_names: tuple[str, ...] = ("a",)
-    asked: list[tuple[int, int]] = field(default_factory=list)
-
-    def gather(self, start: int, num: int) -> Examples:
-        self.asked.append((start, num))
+    def gather(start: int, num: int) -> Examples:
+        if asked is not None:
+            asked.append(start)
         if start > 10_000:
             raise ValueError("no more")
         numbers = np.arange(start, start + num)
         tokens = (numbers % 256).astype(np.uint8)[:, None]
         return Examples(tokens, tokens + np.uint8(1), numbers)
+
+    return Stream(1, 11, 100, gather, num_task_types=3, puzzle_names=("a",))
 
 
 @given(
@@ -36,7 +29,7 @@ class Numbered:
     num=st.integers(1, 6),
 )
 def test_examples_are_the_streams_own(calls: list[tuple[int, bool, int]], num: int) -> None:
-    stream, plain, position = ReadAhead(Numbered(), num), Numbered(), 0
+    stream, plain, position = read_ahead(numbered(), num), numbered(), 0
     for size, jumps, place in calls:
         position = place if jumps else position
         found, expected = stream.gather(position, size), plain.gather(position, size)
@@ -45,18 +38,18 @@ def test_examples_are_the_streams_own(calls: list[tuple[int, bool, int]], num: i
         position += size
 
 
-def test_what_follows_is_gathered_before_it_is_asked_for() -> None:
-    inner = Numbered()
-    stream = ReadAhead(inner, 4)
-    assert isinstance(stream, Stream) and stream.puzzle_names == ("a",) and stream.num_task_types == 3
+def test_what_follows_is_gathered_before_it_is_asked_for_and_once() -> None:
+    asked: list[int] = []
+    stream = read_ahead(numbered(asked), 4)
+    assert (stream.puzzle_names, stream.num_task_types, stream.num_examples) == (("a",), 3, 100)
     for start in range(0, 12, 2):
         stream.gather(start, 2)
-    assert inner.asked[:2] == [(0, 2), (2, 4)]
-    assert all(num == 4 for _, num in inner.asked[1:])
+    stream.gather(12, 1)  # the next block is there only after it was waited for
+    assert asked[:4] == [0, 4, 8, 12]
 
 
 def test_an_error_ahead_is_raised_when_its_examples_are_asked_for() -> None:
-    stream = ReadAhead(Numbered(), 4)
+    stream = read_ahead(numbered(), 4)
     assert len(stream.gather(9_999, 2).questions) == 2
     with pytest.raises(ValueError, match="no more"):
-        stream.gather(10_001, 1)
+        stream.gather(10_004, 1)

@@ -9,7 +9,7 @@ import pytest
 from serrm.arrays.arc import ArcArrays, open_arc_arrays, scored_set
 from serrm.arrays.arc_evaluation import open_arc_evaluation
 from serrm.arrays.arc_index import build_index
-from serrm.arrays.arc_stream import open_arc_stream
+from serrm.arrays.arc_stream import open_arc_examples
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.arrays.puzzles import TRAIN
 from serrm.datasets.arc import AUDIT
@@ -95,9 +95,9 @@ def test_a_puzzle_that_the_audit_takes_out_is_in_no_set(tmp_path: Path) -> None:
 def test_an_evaluation_puzzle_that_the_audit_left_without_pairs_is_still_scored(tmp_path: Path) -> None:
     rows = [row | {"is_trained": row["collection"] == "training"} for row in make_rows()]
     arrays = make_arrays(tmp_path, rows)
-    stream = open_arc_stream(arrays, 3, 0)
-    pairs = stream.examples(0, 5 * stream.num_examples).pairs
-    assert sorted(set(pairs.tolist())) == list(range(stream.num_examples))
+    stream = open_arc_examples(arrays, 3, 0)
+    pairs = stream.examples(0, 5 * len(stream.arrays)).pairs
+    assert sorted(set(pairs.tolist())) == list(range(len(stream.arrays)))
     assert len(stream.gather(0, 7).questions) == 7
     scored = open_arc_evaluation(arrays, 3).answers()
     assert set(scored) == {row["puzzle"] for row in rows if row["collection"] == "evaluation"}

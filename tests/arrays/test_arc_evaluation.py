@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
 from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
-from serrm.arrays.arc_stream import open_arc_stream
+from serrm.arrays.arc_stream import open_arc_examples
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import recoloured
 from serrm.puzzles.dihedral import transformed
@@ -86,7 +86,7 @@ def names(pairs: ArcDemonstrations) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("twice", [False, True])
 def test_task_types_are_those_of_training(folder: Path, twice: bool) -> None:
-    stream = open_arc_stream(folder, 8, seed=0, has_identity_twice=twice)
+    stream = open_arc_examples(folder, 8, seed=0, has_identity_twice=twice)
     asked = open_arc_evaluation(folder, 8, has_identity_twice=twice)
     num_votes = 8 + twice
     assert (asked.num_votes, asked.num_examples) == (num_votes, NUM_TESTS * num_votes)

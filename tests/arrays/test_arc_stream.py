@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.arrays.arc_images import draw_images
-from serrm.arrays.arc_stream import ArcStream, open_arc_stream
-from serrm.arrays.stream import Stream
+from serrm.arrays.arc_stream import ArcExamples, open_arc_examples
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import recoloured
 from serrm.puzzles.dihedral import transformed
@@ -26,8 +25,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stream(folder: Path) -> ArcStream:
-    return open_arc_stream(folder, NUM_VARIANTS, seed=0)
+def stream(folder: Path) -> ArcExamples:
+    return open_arc_examples(folder, NUM_VARIANTS, seed=0)
 
 
 @given(
@@ -50,8 +49,8 @@ def test_an_image_is_that_of_the_slow_reference(
 
 
 @given(seed=seeds, start=positions)
-def test_a_batch_is_that_of_the_slow_reference(stream: ArcStream, seed: int, start: int) -> None:
-    stream = ArcStream(stream.arrays, stream.variants, seed)
+def test_a_batch_is_that_of_the_slow_reference(stream: ArcExamples, seed: int, start: int) -> None:
+    stream = ArcExamples(stream.arrays, stream.variants, seed)
     drawn, batch = stream.examples(start, 9), stream.gather(start, 9)
     for example in range(9):
         pair, slot = int(drawn.pairs[example]), int(drawn.slots[example])
@@ -70,10 +69,9 @@ def test_a_batch_is_that_of_the_slow_reference(stream: ArcStream, seed: int, sta
 
 @given(seed=seeds, epoch=st.integers(0, 10**6))
 def test_an_epoch_is_every_pair_once_puzzle_by_puzzle_in_one_variant(
-    stream: ArcStream, seed: int, epoch: int
+    stream: ArcExamples, seed: int, epoch: int
 ) -> None:
-    stream = ArcStream(stream.arrays, stream.variants, seed)
-    assert stream.num_examples == NUM_PAIRS
+    stream = ArcExamples(stream.arrays, stream.variants, seed)
     pairs, slots, shifts = stream.examples(epoch * NUM_PAIRS, NUM_PAIRS)
     assert sorted(pairs) == list(range(NUM_PAIRS))
     puzzles = stream.arrays.puzzles[pairs]
@@ -86,16 +84,16 @@ def test_an_epoch_is_every_pair_once_puzzle_by_puzzle_in_one_variant(
 
 @given(seed=seeds, start=positions, cut=st.integers(0, 20), num=st.integers(1, 20))
 def test_an_example_depends_on_its_number_alone(
-    stream: ArcStream, seed: int, start: int, cut: int, num: int
+    stream: ArcExamples, seed: int, start: int, cut: int, num: int
 ) -> None:
-    stream = ArcStream(stream.arrays, stream.variants, seed)
+    stream = ArcExamples(stream.arrays, stream.variants, seed)
     whole = stream.gather(start, cut + num)
-    part = ArcStream(stream.arrays, stream.variants, seed).gather(start + cut, num)
+    part = ArcExamples(stream.arrays, stream.variants, seed).gather(start + cut, num)
     assert all(np.array_equal(a[cut:], b) for a, b in zip(whole, part, strict=True))
 
 
-def test_streams_of_another_seed_or_epoch_differ_and_variants_are_evenly_drawn(stream: ArcStream) -> None:
-    streams = [ArcStream(stream.arrays, stream.variants, seed) for seed in (0, 1)]
+def test_streams_of_another_seed_or_epoch_differ_and_variants_are_evenly_drawn(stream: ArcExamples) -> None:
+    streams = [ArcExamples(stream.arrays, stream.variants, seed) for seed in (0, 1)]
     orders = {each.examples(NUM_PAIRS * e, NUM_PAIRS).pairs.tobytes() for each in streams for e in range(20)}
     assert len(orders) == 40
     num_epochs = 2000
@@ -108,13 +106,13 @@ def test_streams_of_another_seed_or_epoch_differ_and_variants_are_evenly_drawn(s
     assert np.abs(counts - mean).max() < 5 * mean**0.5
 
 
-def test_every_place_that_fits_occurs_and_the_corner_most_often(stream: ArcStream) -> None:
+def test_every_place_that_fits_occurs_and_the_corner_most_often(stream: ArcExamples) -> None:
     arrays = stream.arrays
     sizes = np.maximum(arrays.question_sizes, arrays.answer_sizes)
     pair = int(sizes.max(axis=1).argmin())
     length = int(sizes[pair].max())
     assert length < SIDE - 1
-    plain = ArcStream(arrays, (0,), seed=0)
+    plain = ArcExamples(arrays, (0,), seed=0)
     batch, pairs = plain.gather(0, 500 * NUM_PAIRS), plain.examples(0, 500 * NUM_PAIRS).pairs
     is_grid = batch.questions[pairs == pair].reshape(-1, SIDE, SIDE) > 1
     places = list(zip(is_grid.any(axis=2).argmax(axis=1), is_grid.any(axis=1).argmax(axis=1), strict=True))
@@ -125,10 +123,11 @@ def test_every_place_that_fits_occurs_and_the_corner_most_often(stream: ArcStrea
     assert abs(places.count((0, 0)) / 500 - expected) < 0.1
 
 
-def test_the_stream_is_one_of_the_form_that_training_takes(folder: Path, stream: ArcStream) -> None:
-    assert isinstance(stream, Stream)
-    assert (stream.side, stream.num_symbols) == (SIDE, 12)
-    twice = open_arc_stream(folder, 8, seed=0, has_identity_twice=True)
+def test_the_stream_is_one_of_the_form_that_training_takes(folder: Path, stream: ArcExamples) -> None:
+    taken = stream.stream()
+    assert (taken.side, taken.num_symbols, taken.num_examples) == (SIDE, 12, NUM_PAIRS)
+    assert taken.num_task_types == NUM_PUZZLES * NUM_VARIANTS and len(taken.puzzle_names) == NUM_PUZZLES
+    twice = open_arc_examples(folder, 8, seed=0, has_identity_twice=True)
     assert twice.num_task_types == NUM_PUZZLES * 9
     types = twice.gather(0, 200 * NUM_PAIRS).task_types
     assert set(types.tolist()) == set(range(NUM_PUZZLES * 9))

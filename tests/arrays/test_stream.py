@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from serrm.arrays.images import draw_symmetry
 from serrm.arrays.puzzles import PuzzleArrays, open_arrays
 from serrm.arrays.settings import HintSettings
-from serrm.arrays.stream import ExampleStream
+from serrm.arrays.stream import GridExamples
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.symmetry import apply_parameters
 
@@ -32,7 +32,7 @@ def stored(make_arrays: Maker) -> PuzzleArrays:
 
 @given(seed=seeds, epoch=st.integers(0, 10**6))
 def test_an_epoch_holds_every_puzzle_once(drawn: PuzzleArrays, seed: int, epoch: int) -> None:
-    stream = ExampleStream(drawn, NUM_MEMBERS - 1, seed)
+    stream = GridExamples(drawn, NUM_MEMBERS - 1, seed)
     puzzles, members = stream.examples(epoch * NUM_PUZZLES, NUM_PUZZLES)
     assert sorted(puzzles) == list(range(NUM_PUZZLES))
     assert ((members >= 0) & (members < NUM_MEMBERS)).all()
@@ -42,7 +42,7 @@ def test_an_epoch_holds_every_puzzle_once(drawn: PuzzleArrays, seed: int, epoch:
 def test_an_example_depends_on_its_number_alone(
     drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int
 ) -> None:
-    stream = ExampleStream(drawn, NUM_MEMBERS - 1, seed)
+    stream = GridExamples(drawn, NUM_MEMBERS - 1, seed)
     whole = np.stack(stream.examples(start, cut + num))
     assert np.array_equal(np.stack(stream.examples(start + cut, num)), whole[:, cut:])
 
@@ -51,13 +51,13 @@ def test_an_example_depends_on_its_number_alone(
 def test_stored_and_drawn_augmentations_give_the_same_stream(
     drawn: PuzzleArrays, stored: PuzzleArrays, start: int, num: int
 ) -> None:
-    one = ExampleStream(drawn, NUM_MEMBERS - 1, seed=0).gather(start, num)
-    other = ExampleStream(stored, NUM_MEMBERS - 1, seed=0).gather(start, num)
+    one = GridExamples(drawn, NUM_MEMBERS - 1, seed=0).gather(start, num)
+    other = GridExamples(stored, NUM_MEMBERS - 1, seed=0).gather(start, num)
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def test_examples_are_augmented_puzzles(drawn: PuzzleArrays) -> None:
-    stream, box = ExampleStream(drawn, NUM_MEMBERS - 1, seed=0), box_for_side(4)
+    stream, box = GridExamples(drawn, NUM_MEMBERS - 1, seed=0), box_for_side(4)
     questions, answers, _ = stream.gather(0, 200)
     puzzles, members = stream.examples(0, 200)
     assert are_solutions(answers - 1, box).all()
@@ -72,7 +72,7 @@ def test_examples_are_augmented_puzzles(drawn: PuzzleArrays) -> None:
 
 
 def test_epochs_and_seeds_are_shuffled_differently_and_members_evenly(drawn: PuzzleArrays) -> None:
-    streams = [ExampleStream(drawn, NUM_MEMBERS - 1, seed) for seed in (0, 1)]
+    streams = [GridExamples(drawn, NUM_MEMBERS - 1, seed) for seed in (0, 1)]
     orders = {tuple(stream.examples(8 * epoch, 8)[0]) for stream in streams for epoch in range(20)}
     assert len(orders) == 40
     num = 6000
@@ -85,7 +85,7 @@ def test_epochs_and_seeds_are_shuffled_differently_and_members_evenly(drawn: Puz
 
 def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
     plain, hinted = (
-        ExampleStream(drawn, NUM_MEMBERS - 1, seed=0, hints=hints)
+        GridExamples(drawn, NUM_MEMBERS - 1, seed=0, hints=hints)
         for hints in (None, HintSettings(most=5, examples=300))
     )
     (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)
@@ -101,4 +101,4 @@ def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
 
 def test_more_augmentations_than_stored_are_refused(stored: PuzzleArrays) -> None:
     with pytest.raises(ValueError, match="6 augmentations asked for, 5 are there"):
-        ExampleStream(stored, 6, seed=0)
+        GridExamples(stored, 6, seed=0)

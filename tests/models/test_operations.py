@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from serrm.benchmarking.cases import HRM, SE_RRM, SMALL_SE_RRM, TRM, RandomStream
+from serrm.benchmarking.cases import HRM, SE_RRM, SMALL_SE_RRM, TRM, random_stream
 from serrm.inference.predict import predict
 from serrm.models.operations import count_work
 from serrm.models.registry import build_model
@@ -57,7 +57,7 @@ def test_a_training_step_does_what_the_formulas_say(model: str, rule: str) -> No
     built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2)
     built.task_types = None  # the update of their table is no product of the network
     settings = recipe(batch_size=BATCH, steps=2, halting=HALTING[rule])
-    trainer = Trainer(built, RandomStream(SIDE, NUM_SYMBOLS), settings, seed=0)
+    trainer = Trainer(built, random_stream(SIDE, NUM_SYMBOLS), settings, seed=0)
     expected = count_work(MODELS[model], SIDE**2, NUM_SYMBOLS).training(HALTING[rule])
     assert counted(lambda: trainer.run(lambda record: None, lambda: False)) == 2 * BATCH * expected
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.benchmarking.cases import RandomStream
+from serrm.benchmarking.cases import random_stream
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
@@ -48,7 +48,7 @@ def saved_bytes(trainer: Trainer, num: int) -> int:
 def really_kept(settings: ModelSettings, side: int, precision: str) -> int:
     model = build_model(settings, NUM_SYMBOLS, seeded(0), num_positions=side**2)
     train = recipe(batch_size=2, precision=precision)
-    trainer = Trainer(model, RandomStream(side, NUM_SYMBOLS), train, seed=0)
+    trainer = Trainer(model, random_stream(side, NUM_SYMBOLS), train, seed=0)
     model.train()
     return saved_bytes(trainer, 2) - saved_bytes(trainer, 1)
 

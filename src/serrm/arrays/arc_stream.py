@@ -17,7 +17,7 @@ from serrm.arrays.arc import ArcArrays, open_arc_arrays
 from serrm.arrays.arc_images import draw_images, image_sizes
 from serrm.arrays.arc_index import used_variants
 from serrm.arrays.puzzles import TRAIN
-from serrm.arrays.stream import Examples
+from serrm.arrays.stream import Examples, Stream, across_epochs
 from serrm.puzzles.alphabet import ARC
 from serrm.randomness import Purpose, keyed_rng
 
@@ -86,20 +86,15 @@ class ArcPairs:
 
 
 @dataclass(frozen=True, eq=False)
-class ArcStream(ArcPairs):
+class ArcExamples(ArcPairs):
     """Endless training examples from the pairs."""
 
     seed: int
 
-    @property
-    def num_examples(self) -> int:
-        """Examples an epoch: the pairs trained on, whatever the number of variants."""
-        return len(self.arrays)
-
-    @property
-    def puzzle_names(self) -> tuple[str, ...]:
-        """The puzzles in the order of the task-type table, each with all its variants."""
-        return self.arrays.puzzle_names
+    def stream(self) -> Stream:
+        """The examples as training takes them; an epoch is the pairs trained on, whatever the number of variants."""
+        names = self.arrays.puzzle_names
+        return Stream(self.side, self.num_symbols, len(self.arrays), self.gather, self.num_task_types, names)
 
     def gather(self, start: int, num: int) -> Examples:
         """The examples start … start+num-1 in their variants, at their places."""
@@ -107,27 +102,24 @@ class ArcStream(ArcPairs):
 
     def examples(self, start: int, num: int) -> Drawn:
         """What was drawn for the examples start … start+num-1."""
-        epochs, places = np.divmod(np.arange(start, start + num), self.num_examples)
-        parts = []
-        for epoch in np.unique(epochs).tolist():
-            whole = _epoch(self.seed, epoch, self._num_pairs, len(self.variants))
-            parts.append(Drawn(*(part[places[epochs == epoch]] for part in whole)))
-        return Drawn(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        settings = self.seed, self._num_pairs, len(self.variants)
+        drawn = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
+        return Drawn(*drawn)
 
     @cached_property
     def _num_pairs(self) -> tuple[int, ...]:
         return tuple(np.bincount(self.arrays.puzzles).tolist())
 
 
-def open_arc_stream(
+def open_arc_examples(
     arrays: Path, num_variants: int, seed: int, *, has_identity_twice: bool = False
-) -> ArcStream:
-    """The training stream of a folder of ARC arrays in the first variants of its index."""
-    return ArcStream(open_arc_arrays(arrays, TRAIN), used_variants(num_variants, has_identity_twice), seed)
+) -> ArcExamples:
+    """The training examples of a folder of ARC arrays in the first variants of its index."""
+    return ArcExamples(open_arc_arrays(arrays, TRAIN), used_variants(num_variants, has_identity_twice), seed)
 
 
 @lru_cache(maxsize=4)
-def _epoch(seed: int, epoch: int, num_pairs: tuple[int, ...], num_slots: int) -> Drawn:
+def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_slots: int) -> Drawn:
     """An epoch of puzzles with so many pairs each, those of a puzzle side by side in the arrays and in the epoch."""
     counts = np.array(num_pairs)
     first = np.cumsum(counts) - counts

@@ -1,15 +1,16 @@
 """The stream of training examples: an epoch shuffles the puzzles and takes one random member of each.
 
 Example number n is a pure function of (seed, n), so a sampler's whole state is the number of examples drawn.
-Every task's stream is an `Examples`-giving object of the form `Stream`; this one is of tasks on square grids.
+Every task's stream is a `Stream`; the one made here is of tasks on square grids.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int64, UInt8
+from jaxtyping import Int, Int64, Shaped, UInt8
 
 from serrm.arrays.hints import with_hints
 from serrm.arrays.images import IMAGES, Rows
@@ -26,36 +27,22 @@ class Examples(NamedTuple):
     task_types: Int64[np.ndarray, " B"]
 
 
-@runtime_checkable
-class Stream(Protocol):
-    """An endless stream of training examples."""
+@dataclass(frozen=True)
+class Stream:
+    """An endless stream of training examples on grids of side × side cells."""
 
-    @property
-    def num_examples(self) -> int:
-        """Examples an epoch."""
-
-    @property
-    def side(self) -> int:
-        """Rows and columns of the grid."""
-
-    @property
-    def num_symbols(self) -> int:
-        """K of the alphabet, padding included."""
-
-    @property
-    def num_task_types(self) -> int:
-        """Rows of the task-type table."""
-
-    @property
-    def puzzle_names(self) -> tuple[str, ...]:
-        """The puzzles that task types stand for, in the order of the table; none if all are of one type."""
-
-    def gather(self, start: int, num: int) -> Examples:
-        """The examples start … start+num-1."""
+    side: int
+    num_symbols: int  # K of the alphabet, padding included
+    num_examples: int  # of an epoch
+    gather: Callable[[int, int], Examples]  # (start, num) → the examples start … start+num-1
+    num_task_types: int = 1  # rows of the task-type table
+    puzzle_names: tuple[
+        str, ...
+    ] = ()  # that task types stand for, in the order of the table; none if all are of one
 
 
 @dataclass(frozen=True)
-class ExampleStream:
+class GridExamples:
     """Endless training examples from a set of puzzles with `num_augmentations` symmetric images each."""
 
     arrays: PuzzleArrays
@@ -69,39 +56,14 @@ class ExampleStream:
         if most is not None and self.num_augmentations > most:
             raise ValueError(f"{self.num_augmentations} augmentations asked for, {most} are there")
 
-    @property
-    def num_examples(self) -> int:
-        """Puzzles of the training set."""
-        return len(self.arrays)
-
-    @property
-    def side(self) -> int:
-        """Rows and columns of the grid."""
-        return self.arrays.side
-
-    @property
-    def num_symbols(self) -> int:
-        """K of the alphabet, padding included."""
-        return self.arrays.num_symbols
-
-    @property
-    def num_task_types(self) -> int:
-        """One: all puzzles are of one type."""
-        return 1
-
-    @property
-    def puzzle_names(self) -> tuple[str, ...]:
-        """None: all puzzles are of one type."""
-        return ()
+    def stream(self) -> Stream:
+        """The examples as training takes them."""
+        return Stream(self.arrays.side, self.arrays.num_symbols, len(self.arrays), self.gather)
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
         """(puzzle, member) of the examples start … start+num-1."""
-        num_puzzles = len(self.arrays)
-        numbers = np.arange(start, start + num)
-        epoch_numbers, places = (numbers // num_puzzles).tolist(), numbers % num_puzzles
-        epochs = [_epoch(self.seed, epoch, num_puzzles, self.num_augmentations) for epoch in epoch_numbers]
-        puzzles = np.array([order[i] for (order, _), i in zip(epochs, places, strict=True)])
-        members = np.array([chosen[i] for (_, chosen), i in zip(epochs, places, strict=True)])
+        settings = self.seed, len(self.arrays), self.num_augmentations
+        puzzles, members = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
         return puzzles, members
 
     def gather(self, start: int, num: int) -> Examples:
@@ -111,7 +73,7 @@ class ExampleStream:
         if self.num_augmentations > 0:
             rows = self.image_rows(puzzles, members)
             both = np.concatenate([questions, answers]), np.concatenate([rows, rows])
-            questions, answers = np.split(IMAGES[self.arrays.task].apply(*both, self.side), 2)
+            questions, answers = np.split(IMAGES[self.arrays.task].apply(*both, self.arrays.side), 2)
         if self.hints is not None:
             questions = with_hints(questions, answers, self.hints, self.seed, start)
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
@@ -122,12 +84,21 @@ class ExampleStream:
             return np.asarray(self.arrays.augmentations[puzzles, members])
         pairs = zip(puzzles.tolist(), members.tolist(), strict=True)
         draw = IMAGES[self.arrays.task].draw
-        return np.stack([draw(self.seed, *pair, self.side) for pair in pairs])
+        return np.stack([draw(self.seed, *pair, self.arrays.side) for pair in pairs])
+
+
+def across_epochs(
+    epoch: Callable[[int], Sequence[Shaped[np.ndarray, "N *_"]]], num_examples: int, start: int, num: int
+) -> list[Shaped[np.ndarray, "B *_"]]:
+    """The entries start … start+num-1 of what is drawn for epochs 0, 1, 2, … of that many examples each."""
+    epochs, places = np.divmod(np.arange(start, start + num), num_examples)
+    parts = [[part[places[epochs == each]] for part in epoch(each)] for each in np.unique(epochs).tolist()]
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
 @lru_cache(maxsize=4)
 def _epoch(
-    seed: int, epoch: int, num_puzzles: int, num_augmentations: int
+    epoch: int, seed: int, num_puzzles: int, num_augmentations: int
 ) -> tuple[Int[np.ndarray, " N"], Int[np.ndarray, " N"]]:
     order = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(num_puzzles)
     members = keyed_rng(seed, Purpose.MEMBER, epoch).integers(0, num_augmentations + 1, num_puzzles)

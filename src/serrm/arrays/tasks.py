@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from serrm.arrays.arc_stream import open_arc_stream
+from serrm.arrays.arc_stream import open_arc_examples
 from serrm.arrays.puzzles import TRAIN, open_arrays, read_metadata
 from serrm.arrays.settings import HintSettings
-from serrm.arrays.stream import ExampleStream, Stream
+from serrm.arrays.stream import GridExamples, Stream
 
 
 def open_stream(
@@ -24,14 +24,15 @@ def open_stream(
     """
     task = read_metadata(arrays)["task"]
     if task not in STREAMS:
-        return ExampleStream(open_arrays(arrays, TRAIN), num_augmentations, seed, hints)
+        return GridExamples(open_arrays(arrays, TRAIN), num_augmentations, seed, hints).stream()
     if hints is not None:
         raise ValueError(f"train.hints: questions of {task} have no cells of the answer to show")
     return STREAMS[task](arrays, num_augmentations, seed, has_identity_twice)
 
 
 def _open_arc(arrays: Path, num_augmentations: int, seed: int, has_identity_twice: bool) -> Stream:
-    return open_arc_stream(arrays, num_augmentations + 1, seed, has_identity_twice=has_identity_twice)
+    num_variants = num_augmentations + 1
+    return open_arc_examples(arrays, num_variants, seed, has_identity_twice=has_identity_twice).stream()
 
 
 STREAMS: dict[str, Callable[[Path, int, int, bool], Stream]] = {

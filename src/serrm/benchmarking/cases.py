@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from serrm.arrays.stream import Examples
+from serrm.arrays.stream import Examples, Stream
 from serrm.kernels.accelerate import accelerate
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
@@ -61,21 +61,15 @@ CASES = (
 )
 
 
-@dataclass(frozen=True)
-class RandomStream:
+def random_stream(side: int, num_symbols: int) -> Stream:
     """Endless random tokens, the same at every call: they cost what puzzles cost."""
 
-    side: int
-    num_symbols: int
-    num_examples: int = 1000
-    num_task_types: int = 1
-    puzzle_names: tuple[str, ...] = ()
-
-    def gather(self, start: int, num: int) -> Examples:
-        """`num` examples."""
+    def gather(start: int, num: int) -> Examples:
         rng = np.random.default_rng(start)
-        tokens = rng.integers(1, self.num_symbols, (2, num, self.side**2), dtype=np.uint8)
+        tokens = rng.integers(1, num_symbols, (2, num, side**2), dtype=np.uint8)
         return Examples(tokens[0], tokens[1], np.zeros(num, dtype=np.int64))
+
+    return Stream(side, num_symbols, 1000, gather)
 
 
 def build(case: Case, device: torch.device) -> RecurrentModel:
@@ -97,7 +91,7 @@ def training_step(
     )  # fmt: skip
     model = build(case, device)
     accelerate(model, is_native=not is_plain, compiles=not is_plain)
-    trainer = Trainer(model, RandomStream(case.side, case.num_symbols), settings, seed=0)
+    trainer = Trainer(model, random_stream(case.side, case.num_symbols), settings, seed=0)
     return partial(trainer.run, lambda record: None, lambda: True)
 
 
@@ -107,7 +101,7 @@ def evaluation_step(
     """A supervision step without gradient, the state going on from step to step."""
     model = build(case, device).eval()
     accelerate(model, is_native=not is_plain, compiles=not is_plain)
-    examples = RandomStream(case.side, case.num_symbols).gather(0, case.batch_size)
+    examples = random_stream(case.side, case.num_symbols).gather(0, case.batch_size)
     tokens = torch.from_numpy(examples.questions).long().to(device)
     state = model.initial_state(case.batch_size, case.side**2, case.num_symbols, DTYPES[precision])
     task_vectors = model.task_vectors(torch.zeros(case.batch_size, dtype=torch.long, device=device))

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from serrm.arrays.ahead import ReadAhead
+from serrm.arrays.ahead import read_ahead
 from serrm.arrays.training_data import training_hash
 from serrm.kernels.accelerate import accelerate
 from serrm.models.operations import count_work
@@ -101,7 +101,7 @@ class TrainingRun:
         self.device = prepare_device(execution, processes)
         self.manner = Manner(str(self.device), processes.num, execution.micro_batch, execution.native)
         self.data_hash = training_hash(arrays)
-        stream = ReadAhead(open_cell_stream(cell, arrays), cell.train.batch_size)
+        stream = read_ahead(open_cell_stream(cell, arrays), cell.train.batch_size)
         self.num_puzzles = stream.num_examples
         work = count_work(cell.model, stream.side**2, stream.num_symbols)
         self.operations_of_step = cell.train.batch_size * work.training(cell.train.halting)
