@@ -13,4 +13,4 @@ def augment(profile: str = typer.Option(...), task: str = typer.Option(...)) -> 
 
     layout = Layout(profile)
     settings = read_cell(AUGMENT[task], layout.config / "augment" / f"{task}.json")
-    write_sets(layout.raw / task, layout.augmented / task, task, settings.model_dump())
+    write_sets(layout.raw / task, layout.augmented / task, task, settings)

@@ -90,13 +90,15 @@ def write_raw(source: LatinSource, directory: Path, seed: int, scratch: Path) ->
     return {"squares.json": Origin("generated")}
 
 
-def write_latin_sets(raw: Path, target: Path, *, num_train: int, seed: int) -> None:
+def write_latin_sets(raw: Path, target: Path, settings: LatinSubset) -> None:
     check_manifest(raw)
     answers = np.array(json.loads((raw / "squares.json").read_text()), dtype=np.uint8)
     squares = [
         Square(np.where(np.arange(SIDE**2) % 3, 0, answer).astype(np.uint8), answer) for answer in answers
     ]
-    drawn = list(draw(enumerate(squares), num_train, keyed_rng(seed, Purpose.SUBSET), "train"))
+    drawn = list(
+        draw(enumerate(squares), settings.num_train, keyed_rng(settings.seed, Purpose.SUBSET), "train")
+    )
     others = [each for each in enumerate(squares) if each[0] not in dict(drawn)]
 
     def check(rows: list[tuple[int, Any]]) -> None:
@@ -149,7 +151,7 @@ def test_a_task_of_ones_own_becomes_examples(latin: str, tmp_path: Path, prebuil
     )
     subset = dataset_settings.AUGMENT[latin].model_validate({"num_train": 6, "seed": 4})
     fetch(latin, download.source, tmp_path / "raw", download.seed)
-    write_sets(tmp_path / "raw", tmp_path / "sets", latin, subset.model_dump())
+    write_sets(tmp_path / "raw", tmp_path / "sets", latin, subset)
     settings = ArraySettings(num_augmentations=3, prebuilt=prebuilt, seed=4)
     build(tmp_path / "sets", tmp_path / "arrays", latin, settings)
     assert evaluation_sets(tmp_path / "arrays") == [f"{SIDE}x{SIDE}"]
@@ -189,7 +191,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     files: dict[str, Any] = resolve(params, "mine")
     raw, sets, arrays, run = (tmp_path / name for name in ("raw", "sets", "arrays", "run"))
     fetch(latin, files[f"download/{latin}"].source, raw, seed=0)
-    write_sets(raw, sets, latin, files[f"augment/{latin}"].model_dump())
+    write_sets(raw, sets, latin, files[f"augment/{latin}"])
     build(sets, arrays, latin, files[f"arrays/{latin}"])
     cell, asked = files[f"train/{latin}-trm-s0"], files[f"evaluate/{latin}-trm-s0"]
     assert isinstance(cell, TrainCell) and isinstance(asked, EvaluateCell)

@@ -12,9 +12,10 @@ import pytest
 from jaxtyping import UInt8
 
 from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
+from serrm.datasets.settings import ArcSubsetSettings
 from serrm.describe import TASKS
 from serrm.puzzles.arc.audit import canonical_forms
-from serrm.puzzles.arc.grid import ArcPuzzle, Audit, Grid, Pair, PairName, Scored, named_pairs
+from serrm.puzzles.arc.grid import ArcPuzzle, Grid, Pair, PairName, named_pairs
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 from serrm.sources.arc_settings import PackagedArcSource
@@ -25,20 +26,12 @@ Row = dict[str, Any]
 Raw = dict[str, Any]
 
 
-def write(
-    raw: Path,
-    target: Path,
-    version: Version = 1,
-    canvas: int = 30,
-    num_train: int | None = None,
-    num_test: int | None = None,
-    seed: int = 0,
-    scored: Scored = "evaluation",
-    audit: Audit = "drop",
-) -> tuple[list[Row], dict[str, Any]]:
+ALL: dict[str, Any] = {"canvas": 30, "num_train": None, "num_test": None, "seed": 0}
+
+
+def write(raw: Path, target: Path, version: Version = 1, **changes: Any) -> tuple[list[Row], dict[str, Any]]:
     """The rows and the audit of a set."""
-    numbers: dict[str, Any] = {"num_train": num_train, "num_test": num_test, "seed": seed}
-    write_arc_sets(raw, target, version=version, canvas=canvas, scored=scored, audit=audit, **numbers)
+    write_arc_sets(raw, target, ArcSubsetSettings(**{**ALL, **changes}), version)
     assert sorted(path.name for path in target.iterdir()) == [AUDIT, PAIRS]
     table = pq.read_table(target / PAIRS)
     assert table.schema == schema()
@@ -235,8 +228,7 @@ def test_no_image_of_a_test_pair_is_trained_on_and_nothing_else_is_dropped(tmp_p
 
 def test_images_of_test_pairs_may_be_reported_only(tmp_path: Path) -> None:
     make_raw(tmp_path / "raw", 12, seed=2, side=2)
-    audits: tuple[Audit, ...] = ("report", "drop")
-    kept, dropped = (write(tmp_path / "raw", tmp_path / audit, audit=audit) for audit in audits)
+    kept, dropped = (write(tmp_path / "raw", tmp_path / audit, audit=audit) for audit in ("report", "drop"))
     assert [row["is_trained"] for row in kept[0]] == [not name_of(row).is_evaluated for row in kept[0]]
     assert kept[1]["leaks"] == dropped[1]["leaks"] != []
     assert (kept[1]["num_dropped_pairs"], kept[1]["puzzles_without_trained_pairs"]) == (0, [])
@@ -280,16 +272,17 @@ def make_puzzles(num: int) -> list[ArcPuzzle]:
 
 def test_subsets_are_seeded_nested_and_independent() -> None:
     puzzles = make_puzzles(20)
-    small = draw_puzzles(puzzles, 5, 3, seed=1)
+
+    def drawn(num_train: int | None, num_test: int | None, seed: int = 1) -> list[ArcPuzzle]:
+        numbers = {"num_train": num_train, "num_test": num_test, "seed": seed}
+        return draw_puzzles(puzzles, ArcSubsetSettings(**{**ALL, **numbers}))
+
+    small, large = drawn(5, 3), drawn(30, 3)
     assert Counter(puzzle.collection == "evaluation" for puzzle in small) == {True: 3, False: 5}
-    assert [puzzle.name for puzzle in small] == [
-        puzzle.name for puzzle in draw_puzzles(puzzles, 5, 3, seed=1)
-    ]
-    assert small != draw_puzzles(puzzles, 5, 3, seed=2)
-    large = draw_puzzles(puzzles, 30, 3, seed=1)
+    assert small == drawn(5, 3) != drawn(5, 3, seed=2)
     assert set(small) < set(large)
     assert [puzzle for puzzle in puzzles if puzzle in set(large)] == large
-    assert draw_puzzles(puzzles, None, None, seed=1) == puzzles
+    assert drawn(None, None) == puzzles
     assert len({puzzle.collection for puzzle in large}) == 3
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from serrm.datasets.maze import write_maze_sets
 from serrm.datasets.parquet import read_puzzle_set
+from serrm.datasets.settings import SubsetSettings
 from serrm.manifest import file_names
 from serrm.puzzles.dihedral import cell_order
 from serrm.puzzles.maze.grid import PATH, parse_maze
@@ -32,7 +33,7 @@ def fill_raw(raw: Path, train: list[MazePuzzle] = TRAIN, test: list[MazePuzzle] 
 
 
 def write(raw: Path, target: Path) -> Path:
-    write_maze_sets(raw, target, num_train=None, num_test=None, seed=0)
+    write_maze_sets(raw, target, SubsetSettings(num_train=None, num_test=None, seed=0))
     return target
 
 
@@ -95,9 +96,9 @@ def other_side() -> MazePuzzle:
             "train: the answer of maze 1 takes 8 steps, the shortest 4",
         ),
         (TRAIN, [*TEST[:4], TRAIN[7]], r"row 4 of test_7x7\.parquet is also in train\.parquet: [# SG]{49}$"),
-        (TRAIN, [TEST[0], other_side()], "test: maze 1 is 5x5, not 7x7"),
-        ([], TEST, "train: no mazes"),
-        (TRAIN, [], "test: no mazes"),
+        (TRAIN, [TEST[0], other_side()], "test: puzzle 1 is 5x5, not 7x7"),
+        ([], TEST, "train: no puzzles"),
+        (TRAIN, [], "test: no puzzles"),
     ],
 )
 def test_bad_mazes_are_refused_with_one_line_and_nothing_is_left(

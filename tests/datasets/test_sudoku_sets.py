@@ -1,7 +1,7 @@
 """Raw files to Parquet: what goes in comes out, subsets are seeded, and wrong puzzles are refused."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from pydantic import ValidationError
 from serrm.datasets import parquet, sudoku_raw
 from serrm.datasets import sudoku as puzzle_sets
 from serrm.datasets.parquet import draw, read_puzzle_set, set_file
-from serrm.datasets.settings import AUGMENT
+from serrm.datasets.settings import AUGMENT, SudokuSubsetSettings
 from serrm.datasets.sudoku import write_puzzle_sets
 from serrm.manifest import data_hash
-from serrm.puzzles.arc.grid import Scored
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
@@ -81,20 +80,11 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 ALL_SIZES: dict[str, int | None] = {"4x4": None, "16x16": None, "25x25": None}
+ALL: dict[str, Any] = {"num_train": None, "num_test": None, "num_test_sizes": {}, "seed": 0}
 
 
-def write(
-    raw: Path,
-    target: Path,
-    num_train: int | None = None,
-    num_test: int | None = None,
-    num_test_sizes: Mapping[str, int | None] | None = None,
-    seed: int = 0,
-    scored: Scored = "evaluation",
-) -> Path:
-    sizes = num_test_sizes or {}
-    numbers: dict[str, Any] = {"num_train": num_train, "num_test": num_test, "num_test_sizes": sizes}
-    write_puzzle_sets(raw, target, seed=seed, scored=scored, **numbers)
+def write(raw: Path, target: Path, **changes: Any) -> Path:
+    write_puzzle_sets(raw, target, SudokuSubsetSettings(**{**ALL, **changes}))
     return target
 
 
@@ -146,15 +136,14 @@ def ids(path: Path) -> list[int]:
 
 
 def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tmp_path: Path) -> None:
-    one = write(shared_raw, tmp_path / "one", 10, 12, {"4x4": 3, "25x25": 2}, seed=1)
-    same = write(shared_raw, tmp_path / "same", 10, 12, {"4x4": 3, "25x25": 2}, seed=1)
+    some = {"num_train": 10, "num_test": 12, "num_test_sizes": {"4x4": 3, "25x25": 2}, "seed": 1}
+    changes = {"same": {}, "others": {"num_train": None, "num_test_sizes": {"25x25": 2}}, "seed": {"seed": 2}}
+    one = write(shared_raw, tmp_path / "one", **some)
+    same, others, seed = (write(shared_raw, tmp_path / name, **some | changes[name]) for name in changes)
     assert data_hash(one) == data_hash(same)
-    others = write(shared_raw, tmp_path / "others", None, 12, {"25x25": 2}, seed=1)
-    assert ids(one / set_file("9x9")) == ids(others / set_file("9x9"))
-    assert ids(one / set_file("25x25")) == ids(others / set_file("25x25"))
-    assert ids(one / set_file("9x9")) != ids(
-        write(shared_raw, tmp_path / "seed", 10, 12, seed=2) / set_file("9x9")
-    )
+    for name in ("9x9", "25x25"):
+        assert ids(one / set_file(name)) == ids(others / set_file(name))
+    assert ids(one / set_file("9x9")) != ids(seed / set_file("9x9"))
 
 
 def test_rows_to_choose_on_are_never_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,14 +263,13 @@ def test_more_puzzles_than_there_are_are_refused(
 
 
 ARC = {"canvas": 30, "num_train": None, "num_test": None, "seed": 0}
-SUDOKU = {"num_train": None, "num_test": None, "num_test_sizes": {}, "seed": 0}
 
 
 @pytest.mark.parametrize(
     ("task", "settings", "message"),
     [
-        ("sudoku", SUDOKU | {"num_test": 0}, "num_test\n.*greater than 0"),
-        ("sudoku", SUDOKU | {"num_test_sizes": {"9x9": 3}}, "num_test_sizes.9x9"),
+        ("sudoku", ALL | {"num_test": 0}, "num_test\n.*greater than 0"),
+        ("sudoku", ALL | {"num_test_sizes": {"9x9": 3}}, "num_test_sizes.9x9"),
         ("maze", {"num_train": None, "num_test": 0, "seed": 0}, "num_test\n.*greater than 0"),
         ("arc_agi_1", ARC | {"num_train": 0}, "num_train\n.*greater than 0"),
         ("arc_agi_1", ARC | {"canvas": 31}, "canvas\n.*less than or equal to 30"),
@@ -294,6 +282,6 @@ SUDOKU = {"num_train": None, "num_test": None, "num_test_sizes": {}, "seed": 0}
     ],
 )
 def test_impossible_settings_are_refused_by_key(task: str, settings: dict[str, Any], message: str) -> None:
-    AUGMENT["sudoku"](**SUDOKU), AUGMENT["arc_agi_2"](**ARC)
+    AUGMENT["sudoku"](**ALL), AUGMENT["arc_agi_2"](**ARC)
     with pytest.raises(ValidationError, match=message):
         AUGMENT[task](**settings)

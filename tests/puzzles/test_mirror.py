@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.parquet import read_puzzle_set, set_file
+from serrm.datasets.settings import SubsetSettings, SudokuSubsetSettings
 from serrm.datasets.tasks import write_sets
 from serrm.puzzles.arc.grid import named_pairs
 from serrm.puzzles.maze.parse import read_csv, write_csv
@@ -36,7 +37,7 @@ def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(
     source = MirrorSource(kind="mirror", root=ROOT, num_16x16=2, clues_16x16=(150, 200))
     fetch("sudoku", source, tmp_path / "raw", seed=0)
     sizes = {"4x4": None, "16x16": None, "25x25": None}
-    settings = {"num_train": None, "num_test": None, "num_test_sizes": sizes, "seed": 0}
+    settings = SudokuSubsetSettings(num_train=None, num_test=None, num_test_sizes=sizes, seed=0)
     write_sets(tmp_path / "raw", tmp_path / "sets", "sudoku", settings)
     nums = {"train": 1_000, "9x9": 10_000 - 512, "4x4": 288, "16x16": 2, "25x25": 42}
     for name, num in nums.items():
@@ -72,7 +73,7 @@ def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path:
 
 def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
     fetch("maze", Mirror(kind="mirror", root=ROOT), tmp_path / "raw", seed=0)
-    settings = {"num_train": None, "num_test": None, "seed": 0}
+    settings = SubsetSettings(num_train=None, num_test=None, seed=0)
     write_sets(tmp_path / "raw", tmp_path / "sets", "maze", settings)
     assert json.loads((tmp_path / "sets/audit.json").read_text()) == {
         "num_mazes": {"train": 1_000, "test": 1_000},

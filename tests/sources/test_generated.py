@@ -1,12 +1,12 @@
 """The generated sources: the publishers' formats, one solution each, and everything decided by the seed."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from serrm.datasets.parquet import read_puzzle_set, set_file
+from serrm.datasets.settings import SudokuSubsetSettings
 from serrm.datasets.sudoku import write_puzzle_sets
 from serrm.manifest import Origin, check_manifest, data_hash, file_names, hash_file
 from serrm.puzzles.maze.generate import canonical
@@ -45,9 +45,9 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_generated_puzzles_are_as_asked_for_different_and_have_one_solution(
     shared_raw: Path, tmp_path: Path
 ) -> None:
-    all_of_them: dict[str, Any] = {"num_train": None, "num_test": None, "seed": 0}
     sizes = {"4x4": None, "16x16": None, "25x25": None}
-    write_puzzle_sets(shared_raw, tmp_path / "sets", num_test_sizes=sizes, **all_of_them)
+    settings = SudokuSubsetSettings(num_train=None, num_test=None, num_test_sizes=sizes, seed=0)
+    write_puzzle_sets(shared_raw, tmp_path / "sets", settings)
     sets = {name: read_puzzle_set(tmp_path / "sets" / set_file(name)) for name in NUMS}
     for name, (questions, _) in sets.items():
         num_clues = np.count_nonzero(questions, axis=1)

@@ -18,19 +18,11 @@ import numpy as np
 
 from serrm.datasets.arc_audit import audit_overlap, audit_pairs, count_puzzles
 from serrm.datasets.parquet import PARTS
+from serrm.datasets.settings import ArcSubsetSettings
 from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory
 from serrm.puzzles.arc.audit import Forms, canonical_forms
-from serrm.puzzles.arc.grid import (
-    SCORED,
-    ArcPuzzle,
-    Audit,
-    NamedPairs,
-    Pair,
-    PairName,
-    Scored,
-    named_pairs,
-)
+from serrm.puzzles.arc.grid import SCORED, ArcPuzzle, NamedPairs, Pair, PairName, named_pairs
 from serrm.randomness import Purpose, keyed_rng
 from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 
@@ -40,48 +32,28 @@ PAIRS = "pairs.parquet"
 AUDIT = "audit.json"
 
 
-def write_arc_sets(
-    raw: Path,
-    target: Path,
-    *,
-    version: Version,
-    canvas: int,
-    num_train: int | None,
-    num_test: int | None,
-    seed: int,
-    scored: Scored = "evaluation",
-    audit: Audit = "drop",
-) -> None:
+def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version: Version) -> None:
     """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
 
-    Args:
-        raw: what the `download` stage wrote.
-        version: ARC-AGI-1 or ARC-AGI-2, both with ConceptARC if it is there.
-        canvas: side of the canvas; puzzles with a larger grid are left out.
-        num_train: training and concept puzzles drawn among those; None takes all.
-        num_test: evaluation puzzles drawn; None takes all. Or training puzzles held out.
-        seed: of the two draws; a larger draw of one seed holds a smaller one.
-        scored: whether evaluation puzzles are scored, or training puzzles held out.
-        audit: whether images of scored pairs are kept from training, or reported only.
-
-    Raises:
-        ValueError: the raw files are not those of the manifest, a file is malformed, or there are fewer puzzles
-            than asked for. Nothing is left behind.
+    `raw` is what the `download` stage wrote, with ConceptARC if it is there. The seed decides both draws; a larger
+    draw of one seed holds a smaller one. ValueError if the raw files are not those of the manifest, a file is
+    malformed, or there are fewer puzzles than asked for; nothing is left behind.
     """
     check_manifest(raw)
     published = {number: read_raw(raw, number) for number in VERSIONS}
     forms = {number: canonical_forms(named_pairs(puzzles)) for number, puzzles in published.items()}
-    fitting = [puzzle for puzzle in published[version] if largest_side(puzzle) <= canvas]
+    fitting = [puzzle for puzzle in published[version] if largest_side(puzzle) <= settings.canvas]
     used = fitting
-    if scored == "held_out":
-        used = hold_out(fitting, num_test, seed, close_to_evaluation(forms.values()))
-    pairs = named_pairs(draw_puzzles(used, num_train, num_test, seed))
+    if settings.scored == "held_out":
+        used = hold_out(fitting, settings, close_to_evaluation(forms.values()))
+    pairs = named_pairs(draw_puzzles(used, settings))
     held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
-    trained, findings = audit_pairs(pairs, forms[version] | canonical_forms(held_out), drops=audit == "drop")
+    all_forms = forms[version] | canonical_forms(held_out)
+    trained, findings = audit_pairs(pairs, all_forms, drops=settings.audit == "drop")
     report = {
         "version": version,
-        "canvas": canvas,
-        "seed": seed,
+        "canvas": settings.canvas,
+        "seed": settings.seed,
         "num_published": count_puzzles(forms[version]),
         "num_fitting": count_puzzles(named_pairs(fitting)),
         **findings,
@@ -90,9 +62,8 @@ def write_arc_sets(
     with new_directory(target) as directory:
         write_pairs(directory / PAIRS, pairs, trained)
         write_json(directory / AUDIT, report)
-    logger.info(
-        "%s: puzzles %s, dropped pairs %d", target, report["num_puzzles"], report["num_dropped_pairs"]
-    )
+    nums = report["num_puzzles"], report["num_dropped_pairs"]
+    logger.info("%s: puzzles %s, dropped pairs %d", target, *nums)
 
 
 def largest_side(puzzle: ArcPuzzle) -> int:
@@ -102,29 +73,29 @@ def largest_side(puzzle: ArcPuzzle) -> int:
     return largest
 
 
-def draw_puzzles(
-    puzzles: Sequence[ArcPuzzle], num_train: int | None, num_test: int | None, seed: int
-) -> list[ArcPuzzle]:
+def draw_puzzles(puzzles: Sequence[ArcPuzzle], settings: ArcSubsetSettings) -> list[ArcPuzzle]:
     """Random subsets of the training and concept puzzles and of those to score, in their order."""
     train = [puzzle for puzzle in puzzles if puzzle.collection not in SCORED]
     test = [puzzle for puzzle in puzzles if puzzle.collection in SCORED]
     drawn = {
-        *_draw(train, num_train, keyed_rng(seed, Purpose.SUBSET, 0), "training and concept"),
-        *_draw(test, num_test, keyed_rng(seed, Purpose.SUBSET, 1), "evaluation"),
+        *_draw(
+            train, settings.num_train, keyed_rng(settings.seed, Purpose.SUBSET, 0), "training and concept"
+        ),
+        *_draw(test, settings.num_test, keyed_rng(settings.seed, Purpose.SUBSET, 1), "evaluation"),
     }
     return [puzzle for puzzle in puzzles if puzzle in drawn]
 
 
 def hold_out(
-    puzzles: Sequence[ArcPuzzle], num: int | None, seed: int, barred: Contained[str]
+    puzzles: Sequence[ArcPuzzle], settings: ArcSubsetSettings, barred: Contained[str]
 ) -> list[ArcPuzzle]:
-    """The puzzles without the evaluation ones, and `num` of the training puzzles as held out; in their order.
+    """The puzzles without the evaluation ones, with `num_test` of the training puzzles as held out; in their order.
 
     Those with a name in `barred` are not held out. ValueError if there are not that many.
     """
     free = [puzzle for puzzle in puzzles if puzzle.collection == "training" and puzzle.name not in barred]
-    rng = keyed_rng(seed, Purpose.SUBSET, 2)
-    drawn = {puzzle.name for puzzle in _draw(free, num, rng, "held-out training")}
+    rng = keyed_rng(settings.seed, Purpose.SUBSET, 2)
+    drawn = {puzzle.name for puzzle in _draw(free, settings.num_test, rng, "held-out training")}
     return [
         replace(puzzle, collection="held_out") if puzzle.name in drawn else puzzle
         for puzzle in puzzles

@@ -6,18 +6,19 @@ Paper: section "Maze", data: 1,000 + 1,000 mazes of 30×30.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from serrm.datasets.parquet import TRAIN, draw, read_puzzle_set, refuse_leaks, set_file, write_set
+from serrm.datasets.parquet import TRAIN, draw, refuse_leaks, set_file, write_set
+from serrm.datasets.settings import SubsetSettings
 from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory, only_folder
 from serrm.progress import watch
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
-from serrm.puzzles.maze.grid import format_maze, side_of
+from serrm.puzzles.maze.grid import format_maze
 from serrm.puzzles.maze.parse import MazePuzzle, read_csv
 from serrm.puzzles.maze.paths import (
     are_valid_paths,
@@ -32,26 +33,15 @@ logger = logging.getLogger(__name__)
 
 TEST = "test"
 AUDIT = "audit.json"
-# Sets in the order of their streams of random numbers.
-FILES = {TRAIN: TRAIN_MAZES, TEST: TEST_MAZES}
-
 # A maze and its number: its row in the raw file from 0.
 Numbered = tuple[int, MazePuzzle]
 
 
-def write_maze_sets(
-    raw: Path, target: Path, *, num_train: int | None, num_test: int | None, seed: int
-) -> None:
+def write_maze_sets(raw: Path, target: Path, settings: SubsetSettings) -> None:
     """Write train.parquet, test_<side>x<side>.parquet and audit.json of a raw directory to `target`.
 
     The audit counts mazes, those with only one shortest path, and test mazes that are a dihedral image of a training
-    maze.
-
-    Args:
-        raw: what `fetch` wrote.
-        num_train: mazes drawn for training; None takes all.
-        num_test: mazes drawn for the test; None takes all.
-        seed: of the subsets; a subset depends on it and on the raw file alone.
+    maze. A subset depends on the seed and on its raw file alone.
 
     Raises:
         ValueError: the raw files are not those of the manifest, a row is malformed or has another side, a label is
@@ -60,39 +50,24 @@ def write_maze_sets(
     """
     check_manifest(raw)
     folder = only_folder(raw, FOLDERS)
+    wanted = {TRAIN: (TRAIN_MAZES, settings.num_train), TEST: (TEST_MAZES, settings.num_test)}
+    drawn: dict[str, list[Numbered]] = {}
     with new_directory(target) as directory:
-        drawn = {}
-        for stream, (name, num) in enumerate({TRAIN: num_train, TEST: num_test}.items()):
-            mazes = enumerate(watch(read_csv(folder / FILES[name]), f"{name} mazes"))
-            drawn[name] = list(draw(mazes, num, keyed_rng(seed, Purpose.SUBSET, stream), name))
-        side = _common_side(drawn)
+        for stream, (name, (file, num)) in enumerate(wanted.items()):
+            mazes = enumerate(watch(read_csv(folder / file), f"{name} mazes"))
+            drawn[name] = list(draw(mazes, num, keyed_rng(settings.seed, Purpose.SUBSET, stream), name))
+        side = next((maze.side for _, maze in drawn[TRAIN]), 1)  # a set without mazes is refused
         paths = {TRAIN: directory / set_file(TRAIN), TEST: directory / set_file(f"{side}x{side}")}
         for name, path in paths.items():
-            write_maze_set(path, drawn[name], side, name)
-        audit = audit_sets(paths[TRAIN], paths[TEST])
+            # The rating is the steps, where publishers count otherwise.
+            check, types = partial(check_labels, name), {"rating": "int32"}
+            write_set(
+                path, drawn[name], side, name, check, types, lambda maze: {"rating": num_steps(maze.answer)}
+            )
+        refuse_leaks(paths[TRAIN], paths[TEST], format_maze)
+        audit = audit_sets(drawn, side)
         write_json(directory / AUDIT, audit)
     logger.info("%s: %s", target, audit)
-
-
-def _common_side(drawn: dict[str, list[Numbered]]) -> int:
-    """The side of all mazes; ValueError naming the first of another, or a set without mazes."""
-    if empty := [name for name, mazes in drawn.items() if not mazes]:
-        raise ValueError(f"{empty[0]}: no mazes")
-    side = drawn[TRAIN][0][1].side
-    for name, mazes in drawn.items():
-        for number, maze in mazes:
-            if maze.side != side:
-                raise ValueError(f"{name}: maze {number} is {maze.side}x{maze.side}, not {side}x{side}")
-    return side
-
-
-def write_maze_set(path: Path, mazes: Iterable[Numbered], side: int, name: str) -> None:
-    """Check mazes of one side and write them as Parquet; the rating is the steps, where publishers count otherwise.
-
-    ValueError naming the first row whose label is no shortest path.
-    """
-    types, check = {"rating": "int32"}, partial(check_labels, name)
-    write_set(path, mazes, side, name, check, types, lambda maze: {"rating": num_steps(maze.answer)})
 
 
 def check_labels(name: str, rows: list[Numbered]) -> None:
@@ -106,12 +81,10 @@ def check_labels(name: str, rows: list[Numbered]) -> None:
             raise ValueError(f"{name}: the answer of maze {number} takes {num} steps, the shortest {least}")
 
 
-def audit_sets(train: Path, test: Path) -> dict[str, int | dict[str, int]]:
-    """What the audit says of two written sets; `ValueError` naming a test maze that is a training maze."""
-    refuse_leaks(train, test, format_maze)
-    questions = {TRAIN: read_puzzle_set(train)[0], TEST: read_puzzle_set(test)[0]}
+def audit_sets(drawn: Mapping[str, list[Numbered]], side: int) -> dict[str, int | dict[str, int]]:
+    """What the audit says of the mazes of both sets."""
+    questions = {name: [maze.question for _, maze in mazes] for name, mazes in drawn.items()}
     known = {question.tobytes() for question in questions[TRAIN]}
-    side = side_of(questions[TEST])
     orders = [cell_order(side, side, transform) for transform in range(1, NUM_TRANSFORMS)]
     are_images = [any(maze[order].tobytes() in known for order in orders) for maze in questions[TEST]]
     return {

@@ -57,7 +57,7 @@ def write_set(
 
     Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one a cell), those of `types`
     (pyarrow's names; nullable with a ?), of which `facts` gives a puzzle's values, and source. ValueError if there are
-    no puzzles.
+    no puzzles, or one of another side.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -76,6 +76,11 @@ def write_set(
     num_written, iterator = 0, iter(puzzles)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         while rows := list(islice(iterator, ROW_GROUP)):
+            for number, puzzle in rows:
+                if puzzle.side != side:
+                    raise ValueError(
+                        f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}"
+                    )
             check(rows)
             writer.write_table(pa.Table.from_pylist([row(*each) for each in rows], schema=schema))
             num_written += len(rows)

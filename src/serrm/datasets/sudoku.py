@@ -7,17 +7,17 @@ Paper: section "Sudoku", data: 1,000 training puzzles; test sets of four sizes.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from serrm.datasets.parquet import TRAIN, draw, refuse_leaks, set_file, write_set
+from serrm.datasets.settings import SudokuSubsetSettings
 from serrm.datasets.sudoku_raw import Numbered, read_held_out, read_scored, read_training
 from serrm.manifest import check_manifest, new_directory
 from serrm.progress import watch
-from serrm.puzzles.arc.grid import Scored
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle
 from serrm.puzzles.sudoku.text import format_grid
@@ -30,25 +30,11 @@ HELD_OUT: Final = "held_out"  # 9×9 puzzles to choose settings on, which are ne
 STREAMS = {TRAIN: 0, HELD_OUT: 1}  # of random numbers; a test set's is its side
 
 
-def write_puzzle_sets(
-    raw: Path,
-    target: Path,
-    *,
-    num_train: int | None,
-    num_test: int | None,
-    num_test_sizes: Mapping[str, int | None],
-    seed: int,
-    scored: Scored = "evaluation",
-) -> None:
+def write_puzzle_sets(raw: Path, target: Path, settings: SudokuSubsetSettings) -> None:
     """Write the training set and the test sets of a raw directory to the directory `target`.
 
-    Args:
-        raw: what `fetch` wrote.
-        num_train: puzzles drawn for training, 9×9; None takes all.
-        num_test: puzzles drawn for the 9×9 test; None takes all.
-        num_test_sizes: the other test sets to write, of 4x4, 16x16, 25x25, with the puzzles drawn for each.
-        seed: of the subsets; a subset depends on it and on the raw file alone.
-        scored: held_out writes 9×9 puzzles to choose settings on in place of all test sets; None takes 512.
+    A subset depends on the seed and on its raw file alone. Where puzzles are held out to choose settings on, they are
+    written in place of all test sets, 512 of them unless it is said how many.
 
     Raises:
         ValueError: the raw files are not those of the manifest, a row is malformed, an answer is wrong, a
@@ -56,14 +42,14 @@ def write_puzzle_sets(
             behind.
     """
     check_manifest(raw)
-    tests = (
-        {HELD_OUT: num_test or NUM_HELD_OUT} if scored == HELD_OUT else {"9x9": num_test, **num_test_sizes}
-    )
+    tests: dict[str, int | None] = {"9x9": settings.num_test, **settings.num_test_sizes}
+    if settings.scored == HELD_OUT:
+        tests = {HELD_OUT: settings.num_test or NUM_HELD_OUT}
     with new_directory(target) as directory:
-        for size, num in {TRAIN: num_train, **tests}.items():
+        for size, num in {TRAIN: settings.num_train, **tests}.items():
             side = 9 if size in STREAMS else int(size.partition("x")[0])
             # Every set has its own stream, so that no set's size moves another's draw.
-            rng = keyed_rng(seed, Purpose.SUBSET, STREAMS.get(size, side))
+            rng = keyed_rng(settings.seed, Purpose.SUBSET, STREAMS.get(size, side))
             puzzles = watch(_read(raw, size, directory), f"{size} puzzles")
             drawn = draw(puzzles, num, rng, size)
             num_written = write_puzzle_set(directory / set_file(size), drawn, side, size)
@@ -94,13 +80,11 @@ def write_puzzle_set(path: Path, puzzles: Iterable[Numbered], side: int, name: s
 
 
 def check_puzzles(rows: list[Numbered], side: int, name: str) -> None:
-    """`ValueError` for the first puzzle with another side, no answer, or an answer that breaks the rules.
+    """`ValueError` for the first puzzle of a side without an answer, or with one that breaks the rules.
 
     That the answer keeps the question's digits is true of every `Puzzle`.
     """
     for number, puzzle in rows:
-        if puzzle.side != side:
-            raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}")
         if puzzle.answer is None:
             raise ValueError(f"{name}: puzzle {number} has no answer")
     answers = np.stack([puzzle.answer for _, puzzle in rows if puzzle.answer is not None])
