@@ -1,18 +1,22 @@
 """Slow, obvious answers about puzzles, and puzzles to ask about, for tests of any room."""
 
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.arrays.arc_stream import ArcPairs
 from serrm.manifest import Origin, file_names, write_manifest
+from serrm.puzzles.arc.grid import ArcPuzzle
 from serrm.puzzles.maze.generate import Walls, iterate_mazes
 from serrm.puzzles.maze.parse import MazePuzzle
 from serrm.puzzles.sudoku import cpsat
 from serrm.puzzles.sudoku.grid import Box
+
+Raw = dict[str, Any]  # of the JSON of a published puzzle
 
 
 def count_solutions(grid: UInt8[np.ndarray, " I"], box: Box, limit: int = 2) -> int:
@@ -25,6 +29,21 @@ def generate_mazes(
 ) -> list[MazePuzzle]:
     """The first `num` mazes that are made."""
     return list(islice(iterate_mazes(side, rng, min_path, walls), num))
+
+
+def as_raw(puzzle: ArcPuzzle) -> Raw:
+    """A puzzle as it is published."""
+    return {
+        role: [{"input": pair.question.tolist(), "output": pair.answer.tolist()} for pair in pairs]
+        for role, pairs in (("train", puzzle.demonstrations), ("test", puzzle.tests))
+    }
+
+
+def as_kaggle(puzzles: Mapping[str, Raw]) -> tuple[Raw, Raw]:
+    """The contents of Kaggle's two files: challenges, and the solutions of their tests."""
+    questions = {name: [{"input": pair["input"]} for pair in raw["test"]] for name, raw in puzzles.items()}
+    challenges = {name: {"train": puzzles[name]["train"], "test": asked} for name, asked in questions.items()}
+    return challenges, {name: [pair["output"] for pair in raw["test"]] for name, raw in puzzles.items()}
 
 
 def seal(raw: Path) -> Path:

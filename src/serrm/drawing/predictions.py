@@ -14,8 +14,9 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from serrm.drawing.tasks import Tokens
+from serrm.files import read_parsed
 from serrm.puzzles.arc.grid import Grid
-from serrm.puzzles.arc.read import Rows, load_json
+from serrm.puzzles.arc.read import Rows
 from serrm.puzzles.tables import open_text
 
 COLUMNS: Final = {",": "answer", "\t": "Solution"}
@@ -49,7 +50,7 @@ def read_attempts(path: Path, name: str, num_tests: int) -> list[dict[str, Grid]
 
     ValueError where the file is malformed or not about that puzzle.
     """
-    attempts = load_json(SUBMISSION.validate_json, path).get(name)
+    attempts = read_parsed(path, SUBMISSION.validate_json).get(name)
     if attempts is None:
         raise ValueError(f"{path}: no attempts at {name}")
     if len(attempts) != num_tests:

@@ -5,19 +5,21 @@ and value. (The files of the paper's Sudoku and maze experiments.)
 """
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from serrm.files import existing, new_file
+
+T = TypeVar("T")
 
 CSV_COLUMNS = ["source", "question", "answer", "rating"]
 """The columns of Sudoku-Extreme and of Maze-Hard."""
 
 
-def read_table(path: Path | str, columns: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of every row of a table whose first line has to be `columns`."""
+def read_table(path: Path | str, columns: list[str], delimiter: str, build: Callable[..., T]) -> Iterator[T]:
+    """What `build` makes of the cells of every row of a table whose first line has to be `columns`."""
     rows = _read_rows(path, delimiter)
     _, header = next(rows, (1, []))
     if header != columns:
@@ -25,10 +27,12 @@ def read_table(path: Path | str, columns: list[str], delimiter: str) -> Iterator
             f"{path}:1: header {shorten(delimiter.join(header))} is not {delimiter.join(columns)!r}"
         )
     for line, row in rows:
-        if len(row) != len(columns):
-            values = shorten(delimiter.join(row))
-            raise ValueError(f"{path}:{line}: {len(row)} columns instead of {len(columns)}: {values}")
-        yield line, row
+        with located(path, line):
+            if len(row) != len(columns):
+                values = shorten(delimiter.join(row))
+                raise ValueError(f"{len(row)} columns instead of {len(columns)}: {values}")
+            puzzle = build(*row)
+        yield puzzle
 
 
 def _read_rows(path: Path | str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

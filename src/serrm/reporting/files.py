@@ -1,22 +1,4 @@
-"""Files that a report reads: faults are one line; and a page of which a part is written anew."""
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
-
-from pydantic import ValidationError
-
-T = TypeVar("T")
-
-
-def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:
-    """What a pydantic parser makes of a file. ValueError naming the file and the first key that is missing or wrong."""
-    try:
-        return parse(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: {where or 'file'}: {first['msg']}") from error
+"""A page of which a part is written anew."""
 
 
 def between_markers(text: str, begin: str, end: str, content: str) -> str:

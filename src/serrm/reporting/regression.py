@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
-from serrm.reporting.files import read_parsed
+from serrm.files import read_parsed
 from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.reporting.training_log import read_training_log
 from serrm.reporting.writers import markdown_line

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from serrm.reporting.files import read_parsed
+from serrm.files import read_parsed
 
 LANGUAGE_MODEL = "language_model"
 # All seeds of a (task, variant), in the order of the profile's cells.

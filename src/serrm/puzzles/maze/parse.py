@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.maze.grid import PATH, SPACE, check_questions, format_maze, parse_maze, side_of
-from serrm.puzzles.tables import CSV_COLUMNS, located, parse_rating, read_table, write_table
+from serrm.puzzles.tables import CSV_COLUMNS, parse_rating, read_table, write_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +46,14 @@ class MazePuzzle:
 
 def read_csv(path: Path | str) -> Iterator[MazePuzzle]:
     """Mazes of a CSV file source,question,answer,rating; an empty rating is None."""
-    for line, (source, question, answer, rating) in read_table(path, CSV_COLUMNS, ","):
-        with located(path, line):
-            cells, marked = parse_maze(question), parse_maze(answer)
-            if len(cells) != len(marked):
-                raise ValueError(f"a maze of {len(cells)} cells with an answer of {len(marked)}")
-            puzzle = MazePuzzle(cells, marked, side_of(cells), source, parse_rating(rating))
-        yield puzzle
+    return read_table(path, CSV_COLUMNS, ",", _build_maze)
+
+
+def _build_maze(source: str, question: str, answer: str, rating: str) -> MazePuzzle:
+    cells, marked = parse_maze(question), parse_maze(answer)
+    if len(cells) != len(marked):
+        raise ValueError(f"a maze of {len(cells)} cells with an answer of {len(marked)}")
+    return MazePuzzle(cells, marked, side_of(cells), source, parse_rating(rating))
 
 
 def write_csv(path: Path | str, puzzles: Iterable[MazePuzzle]) -> None:

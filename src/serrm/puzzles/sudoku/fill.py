@@ -5,7 +5,7 @@ here in the same order, with the same grids: depth first, in the first of the bl
 digits ascending. A start on which it visits too many positions gives way to the next. (Paper: data section.)
 """
 
-from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from jaxtyping import UInt8
@@ -16,21 +16,16 @@ MAX_STARTS = 50
 """Starts a grid before giving up."""
 
 
-def filled_grids(num: int, seed: int, box: Box) -> Iterator[UInt8[np.ndarray, " I"]]:
+def filled_grids(num: int, seed: int, box: Box) -> list[UInt8[np.ndarray, " I"]]:
     """`num` full grids, decided by the seed. RuntimeError where nearly every start leads nowhere."""
     rng = np.random.default_rng(seed)
-    num_left = num
-    for _ in range(MAX_STARTS * num):
-        start = fill_diagonal(box, rng)
-        # A limit in seconds would make the grids depend on the machine.
-        grid = fill_blanks(start, box, 2 * int(np.count_nonzero(start == 0)))
-        if grid is not None:
-            yield grid
-            num_left -= 1
-        if num_left == 0:
-            return
-    if num_left:
-        raise RuntimeError(f"completed {num - num_left} of {num} grids of side {box.side}")
+    starts = (fill_diagonal(box, rng) for _ in range(MAX_STARTS * num))
+    # A limit in seconds would make the grids depend on the machine.
+    tried = (fill_blanks(start, box, 2 * int(np.count_nonzero(start == 0))) for start in starts)
+    grids = list(islice((grid for grid in tried if grid is not None), num))
+    if len(grids) < num:
+        raise RuntimeError(f"completed {len(grids)} of {num} grids of side {box.side}")
+    return grids
 
 
 def fill_diagonal(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:

@@ -7,10 +7,12 @@ made with py-sudoku (its data section); there the grids are those it completes, 
 
 import itertools
 from collections.abc import Iterator
+from operator import attrgetter
 
 import numpy as np
 from jaxtyping import UInt8
 
+from serrm.puzzles.distinct import distinct
 from serrm.puzzles.sudoku.bitboard import (
     SearchBudgetError,
     Tables,
@@ -90,18 +92,13 @@ def iterate_puzzles(
     1…I, or when no new puzzle is found.
     """
     check_clues(box, clues)
-    seen: set[bytes] = set()
-    num_repeats = 0
-    for solution in _draw_solutions(box, rng):
-        num_clues = int(rng.integers(*clues, endpoint=True))
-        puzzle = _generate_from(solution, box, rng, num_clues, clues[1])
-        key = (puzzle.question if box == Box(2, 2) else solution).tobytes()
-        if key not in seen:
-            seen.add(key)
-            num_repeats = 0
-            yield puzzle
-        elif (num_repeats := num_repeats + 1) == MAX_ATTEMPTS:
-            raise ValueError(f"found only {len(seen)} different puzzles with {clues[0]} to {clues[1]} clues")
+    puzzles = (
+        _generate_from(solution, box, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
+        for solution in _draw_solutions(box, rng)
+    )
+    part = attrgetter("question" if box == Box(2, 2) else "answer")
+    kind = f"puzzles with {clues[0]} to {clues[1]} clues"
+    return distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
 
 
 def generate_puzzles(

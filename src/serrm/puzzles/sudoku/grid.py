@@ -32,7 +32,7 @@ class Box:
 
     @property
     def num_cells(self) -> int:
-        """I = n²."""
+        """I, the number of cells: n²."""
         return self.side**2
 
     def __str__(self) -> str:

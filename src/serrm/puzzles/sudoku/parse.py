@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -58,18 +59,16 @@ class Puzzle:
 
 def read_csv(path: Path | str) -> Iterator[Puzzle]:
     """Puzzles of a CSV file source,question,answer,rating; an empty answer or rating is None."""
-    for line, (source, question, answer, rating) in read_table(path, CSV_COLUMNS, ","):
-        with located(path, line):
-            puzzle = _build_puzzle(question, answer or None, source, parse_rating(rating))
-        yield puzzle
+
+    def build(source: str, question: str, answer: str, rating: str) -> Puzzle:
+        return _build_puzzle(question, answer or None, source, parse_rating(rating))
+
+    return read_table(path, CSV_COLUMNS, ",", build)
 
 
 def read_tsv(path: Path | str) -> Iterator[Puzzle]:
     """Puzzles of a tab-separated file with the header Puzzle, Solution; their source is the file's name."""
-    for line, (question, answer) in read_table(path, TSV_COLUMNS, "\t"):
-        with located(path, line):
-            puzzle = _build_puzzle(question, answer, Path(path).stem)
-        yield puzzle
+    return read_table(path, TSV_COLUMNS, "\t", partial(_build_puzzle, source=Path(path).stem))
 
 
 def read_lines(path: Path | str) -> Iterator[Puzzle]:
