@@ -42,24 +42,6 @@ EXAMPLE = {
 }
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A project with its own store; making the database takes seconds, so all tests share it."""
-    folder = tmp_path_factory.mktemp("project")
-    with pytest.MonkeyPatch.context() as patch:
-        for variable in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
-            patch.delenv(variable, raising=False)
-        patch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
-        patch.chdir(folder)
-        yield folder
-        mlflow.set_tracking_uri("")
-
-
-@pytest.fixture
-def client(root: Path) -> MlflowClient:
-    return MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
-
-
 def write_metrics(files: CellFiles, seconds: float = 1.5) -> None:
     told = {**TRAINING, "seconds": seconds, "puzzles_per_second": 16.0, "peak_memory_bytes": 10**8}
     metrics = {
@@ -141,7 +123,9 @@ def check_everything(client: MlflowClient, profile: str) -> None:
     assert history(client, run, "test/9x9/fsr") == [(1, 0.5), (16, 0.25)]
     assert history(client, run, "curve/gpa") == [(6, 0.7)]
     assert run.data.metrics["score/fsr"] == 0.25 and run.data.tags["score.set"] == "9x9"
-    assert run.data.metrics["model/parameters"] == 1000
+    assert (
+        run.data.metrics["model/parameters"] == 1000 and run.data.metrics["train/peak_memory_bytes"] == 10**8
+    )
     tags = {"kind": "cell", "task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm"}
     assert run.data.tags.items() >= (tags | {"current": "true", "device": "cpu"}).items()
     note = run.data.tags["mlflow.note.content"]

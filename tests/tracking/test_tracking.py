@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import pytest
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
@@ -15,30 +15,13 @@ from mlflow.tracking import MlflowClient
 
 from serrm.store import tracking_uri
 from serrm.tracking.runs import BATCH, CellRun, cell_run
-from serrm.tracking.store import create_database, flattened
+from serrm.tracking.store import create_database
 from serrm.training.interrupt import Interrupted
 from serrm.training.settings import TrainCell
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 VARIABLES = ("MLFLOW_TRACKING_URI", "DVC_ROOT")
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A repository root with its own store; making the database takes seconds, so all tests share it."""
-    folder = tmp_path_factory.mktemp("root")
-    with pytest.MonkeyPatch.context() as patch:
-        for variable in VARIABLES:
-            patch.delenv(variable, raising=False)
-        patch.chdir(folder)
-        yield folder
-        mlflow.set_tracking_uri("")
-
-
-@pytest.fixture
-def client(root: Path) -> MlflowClient:
-    return MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
 
 
 @pytest.fixture
@@ -60,21 +43,6 @@ def test_the_environment_wins_over_the_repository(monkeypatch: pytest.MonkeyPatc
     assert tracking_uri(tmp_path) == "sqlite:////repository/mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://host:5000")
     assert tracking_uri(tmp_path) == "http://host:5000"
-
-
-def test_a_store_named_by_the_environment_is_used(
-    root: Path, pointer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The same database by another name is cheaper than a second one.
-    other = tmp_path / "other.db"
-    other.symlink_to(root / "mlflow.db")
-    with cell_run(root, "ci", "first", pointer, params={}):
-        pass
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other}")
-    with cell_run(root, "ci", "cell", pointer, params={}) as run:
-        assert mlflow.get_tracking_uri() == f"sqlite:///{other}"
-        run.log({"x": 1.0})
-    assert (tmp_path / "other.db.lock").exists()
 
 
 def test_a_cell_has_one_run_in_the_experiment_of_its_profile(
@@ -136,21 +104,12 @@ def test_resuming_keeps_parameters_and_repeats_no_record(
 def test_a_run_ends_as_its_body_does(
     root: Path, client: MlflowClient, pointer: Path, error: BaseException | None, status: str
 ) -> None:
-    def body() -> CellRun:
-        with cell_run(root, "ci", "cell", pointer, params={}) as run:
-            runs.append(run)
-            run.log({"x": 2.0})
-            if error is not None:
-                raise error
-        return run
-
-    runs: list[CellRun] = []
-    if error is None:
-        body()
-    else:
-        with pytest.raises(type(error)):
-            body()
-    found = stored(client, runs[0])
+    ending: AbstractContextManager[Any] = nullcontext() if error is None else pytest.raises(type(error))
+    with ending, cell_run(root, "ci", "cell", pointer, params={}) as run:
+        run.log({"x": 2.0})
+        if error is not None:
+            raise error
+    found = stored(client, run)
     assert found.info.status == status
     assert found.data.metrics == {"x": 2.0}, "what was noted is not lost"
 
@@ -224,70 +183,14 @@ def test_a_training_renews_a_pointer_to_a_run_that_is_gone(root: Path, pointer: 
         assert json.loads(pointer.read_text()) == {"run_id": run.run_id}
 
 
-def test_a_training_is_described(root: Path, client: MlflowClient, pointer: Path, tmp_path: Path) -> None:
-    checkpoint = tmp_path / "checkpoint"
-    checkpoint.mkdir()
-    (checkpoint / "model.safetensors").write_bytes(b"weights")
-    training = {
-        "seconds": 1.5,
-        "samples": 24,
-        "steps": 6,
-        "operations": 10**9,
-        "puzzle_steps_per_second": 16.0,
-        "peak_memory_bytes": 10**8,
-        "device": "cpu",
-    }
-    config = {
-        "parameters": 1000,
-        "parameters_with_task_types": 1016,
-        "data_hash": "d" * 64,
-        "code_hash": "c" * 64,
-        "training": training,
-    }
-    (checkpoint / "config.json").write_text(json.dumps(config))
-    with cell_run(root, "ci", "cell", pointer, params={}) as run:
-        run.log_training(config, "cell", checkpoint, Path("data/arrays/ci/sudoku"))
-    found = stored(client, run)
-    assert found.info.end_time - found.info.start_time == 1500
-    assert found.data.metrics["model/parameters_with_task_types"] == 1016
-    assert found.data.metrics["train/puzzle_steps_per_second"] == 16.0
-    assert found.data.metrics["train/peak_memory_bytes"] == 10**8
-    assert found.data.metrics["train/operations"] == 10**9
-    assert found.data.tags["data_hash"] == "d" * 64 and found.data.tags["device"] == "cpu"
-    assert found.inputs is not None
-    (data,) = found.inputs.dataset_inputs
-    assert data.dataset.name == "sudoku" and data.dataset.digest == "d" * 36
-    models = mlflow.search_logged_models(
-        [found.info.experiment_id], filter_string=f"source_run_id = '{run.run_id}'", output_format="list"
-    )
-    assert [model.tags["dvc_path"] for model in models] == [checkpoint.as_posix()]
-
-
-def history_of(client: MlflowClient, run: CellRun, name: str) -> list[tuple[int, float]]:
-    return sorted((each.step, each.value) for each in client.get_metric_history(run.run_id, name))
-
-
-def test_scores_and_curve_are_logged(root: Path, client: MlflowClient, pointer: Path) -> None:
-    rates = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
-    metrics = {
-        "sets": {
-            "9x9": {"status": "scored", "steps": {"1": rates | {"fsr": 0.1}, "16": rates}},
-            "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
-            "held_out": {
-                "status": "scored",
-                "steps": {},
-                "demonstrations": {"steps": {"1": {"pair_fsr": 0.2}, "16": {"pair_fsr": 0.3}}},
-            },
-        },
-        "learning_curve": [{"step": 20, "samples": 80, "loss": 1.0, **rates}],
-    }
+def test_demonstrations_are_of_training(root: Path, client: MlflowClient, pointer: Path) -> None:
+    steps = {"1": {"pair_fsr": 0.2}, "16": {"pair_fsr": 0.3}}
+    scored = {"status": "scored", "steps": {}, "demonstrations": {"steps": steps}}
+    metrics = {"sets": {"held_out": scored}, "learning_curve": []}
     with cell_run(root, "ci", "cell", pointer, params={}) as run:
         run.log_scores(metrics)
-    found = stored(client, run).data.metrics
-    assert {name.split("/", 2)[2]: value for name, value in found.items() if "test/" in name} == rates
-    assert history_of(client, run, "test/9x9/fsr") == [(1, 0.1), (16, 0.5)]
-    assert found["curve/samples"] == 80
-    assert history_of(client, run, "train/pair_fsr") == [(1, 0.2), (16, 0.3)]
+    history = client.get_metric_history(run.run_id, "train/pair_fsr")
+    assert sorted((each.step, each.value) for each in history) == [(1, 0.2), (16, 0.3)]
     artifact = client.download_artifacts(run.run_id, "metrics.json")
     assert json.loads(Path(artifact).read_text()) == metrics
 
@@ -319,8 +222,3 @@ def test_git_tags_tell_the_commit_and_whether_the_code_differs(
         assert (clean["mlflow.source.git.commit"], clean["git.dirty"]) == (git("rev-parse", "HEAD"), "false")
         (tmp_path / "src" / "a.py").write_text("2")
         assert tags("dirty")["git.dirty"] == "true"
-
-
-def test_flattened() -> None:
-    tree = {"a": {"b": {"c": 1}, "d": [1, 2]}, "e": None}
-    assert flattened(tree) == {"a.b.c": 1, "a.d": [1, 2], "e": None}

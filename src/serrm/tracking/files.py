@@ -41,12 +41,12 @@ class CellFiles:
 
     @property
     def metrics(self) -> Path:
-        """The scores."""
+        """The metric file that the evaluation leaves."""
         return self.root / "reports" / self.profile / "metrics" / f"{self.name}.json"
 
     @property
     def examples(self) -> Path:
-        """Predictions to draw."""
+        """Some predictions of the evaluation, to draw."""
         return self.root / "data" / "predictions" / self.profile / self.name / "examples.json"
 
     def config(self) -> dict[str, Any] | None:

@@ -7,8 +7,8 @@ from typing import Final
 from mlflow.entities import RunStatus
 from mlflow.tracking import MlflowClient
 
-from serrm.reporting.results import Evaluation, read_evaluation
-from serrm.tracking.store import answering, connect, experiment_id, experiments, new_run, tagged_runs
+from serrm.reporting.results import read_evaluation
+from serrm.tracking.store import connect, experiment_id, new_run, one_line_failures, tagged_runs
 from serrm.tracking.words import overview
 
 # What of a report is stored, as (files, the folder of the artifacts).
@@ -19,14 +19,14 @@ KIND, FILES, NOTE = "kind", "files", "mlflow.note.content"
 def mirror_report(root: Path, profile: str) -> str:
     """`log_report` to the project's store. ValueError if that does not answer."""
     client = connect(root)
-    with answering():
+    with one_line_failures():
         return log_report(client, root, profile)
 
 
 def log_report(client: MlflowClient, root: Path, profile: str) -> str:
     """Store the report of a profile in the run `report` of its experiment; says new, updated or unchanged."""
     reports = root / "reports" / profile
-    found = tagged_runs(client, experiments(client, profile), KIND, "report")
+    found = tagged_runs(client, profile, KIND, "report")
     digest = _digest(reports)
     if found and found[0].data.tags.get(FILES) == digest:
         return "unchanged"
@@ -35,17 +35,12 @@ def log_report(client: MlflowClient, root: Path, profile: str) -> str:
     for pattern, folder in ARTIFACTS:
         for path in sorted(reports.glob(pattern)):
             client.log_artifact(run_id, str(path), folder)
-    note = overview(profile, evaluations(reports))
+    note = overview(profile, [read_evaluation(path) for path in sorted((reports / "metrics").glob("*.json"))])
     client.set_tag(run_id, NOTE, note)
     client.set_experiment_tag(experiment_id(client, root, profile), NOTE, note)
     client.set_tag(run_id, FILES, digest)
     client.set_terminated(run_id, RunStatus.to_string(RunStatus.FINISHED))
     return "updated" if found else "new"
-
-
-def evaluations(reports: Path) -> list[Evaluation]:
-    """Every metric file of a report. ValueError naming one that is malformed."""
-    return [read_evaluation(path) for path in sorted((reports / "metrics").glob("*.json"))]
 
 
 def _digest(reports: Path) -> str:

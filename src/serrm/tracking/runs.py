@@ -20,11 +20,10 @@ from serrm.tracking.models import log_model
 from serrm.tracking.store import (
     CURRENT,
     TRAINING,
-    answering,
     connect,
-    experiments,
     known_run,
     new_run,
+    one_line_failures,
     tagged_runs,
 )
 from serrm.tracking.words import cell_tags, description, headline, training_digest
@@ -44,7 +43,6 @@ class CellRun:
     client: MlflowClient
     profile: str
     run_id: str
-    experiment: str
     start: int  # in milliseconds since 1970
     end: int | None = (
         None  # of its training, which is what its duration tells; now, while that is not finished
@@ -58,8 +56,9 @@ class CellRun:
     def open(cls, client: MlflowClient, profile: str, run_id: str) -> "CellRun":
         """A run of the store, with the names of what has been logged to it."""
         run = client.get_run(run_id)
-        info, logged = run.info, frozenset(run.data.metrics)
-        return cls(client, profile, run_id, str(info.experiment_id), info.start_time, info.end_time, logged)
+        return cls(
+            client, profile, run_id, run.info.start_time, run.info.end_time, frozenset(run.data.metrics)
+        )
 
     def tell(self, method: Callable[P, None], *values: P.args, **options: P.kwargs) -> None:
         """Log with one of the methods below, unless the store has failed: no result is lost for want of its mirror."""
@@ -104,31 +103,33 @@ class CellRun:
 
     def log_training(self, config: Mapping[str, Any], name: str, checkpoint: Path, arrays: Path) -> None:
         """What a finished training was: sizes, speed, memory, data, checkpoint."""
-        facts = config["training"]
-        self.log({"model/parameters": config["parameters"]})
-        self.log({"model/parameters_with_task_types": config["parameters_with_task_types"]})
-        self.log({f"train/{key}": facts.get(key) for key in FACTS})
+        facts, data_hash = config["training"], config["data_hash"]
+        self._log_facts(config["parameters"], config["parameters_with_task_types"], facts)
         self.tag(
             {
-                "data_hash": config["data_hash"],
+                "data_hash": data_hash,
                 "code_hash": config["code_hash"],
                 "device": facts["device"],
-                TRAINING: training_digest(self.profile, name, config["data_hash"], facts),
+                TRAINING: training_digest(self.profile, name, data_hash, facts),
             }
         )
-        self.log_dataset(arrays.name, config["data_hash"], arrays.as_posix())
+        source = json.dumps({"path": arrays.as_posix()})
+        data = Dataset(name=arrays.name, digest=data_hash[:36], source_type="dvc", source=source)
+        self.client.log_inputs(self.run_id, datasets=[DatasetInput(data)])
         log_model(self.client, self.run_id, name, checkpoint)
         self.end = self.start + int(1000 * facts["seconds"])
         self.become_current(name)
 
-    def log_told(self, evaluation: Evaluation) -> None:
-        """What a metric file tells of its training, where there is no checkpoint to ask."""
-        info, facts = evaluation.model_info, evaluation.training
-        self.log({"model/parameters": info.parameters})
-        self.log({"model/parameters_with_task_types": info.parameters_with_task_types})
-        told = facts.model_dump() | {"puzzle_steps_per_second": facts.puzzles_per_second}
-        self.log({f"train/{key}": told[key] for key in FACTS})
-        self.tag({"data_hash": evaluation.data.hash, "device": facts.device or ""})
+    def log_training_of(self, evaluation: Evaluation) -> None:
+        """What a metric file says of its training, where there is no checkpoint to ask."""
+        info, training = evaluation.model_info, evaluation.training
+        facts = training.model_dump() | {"puzzle_steps_per_second": training.puzzles_per_second}
+        self._log_facts(info.parameters, info.parameters_with_task_types, facts)
+        self.tag({"data_hash": evaluation.data.hash, "device": training.device or ""})
+
+    def _log_facts(self, parameters: int, with_task_types: int, facts: Mapping[str, Any]) -> None:
+        sizes = {"model/parameters": parameters, "model/parameters_with_task_types": with_task_types}
+        self.log({**sizes, **{f"train/{key}": facts.get(key) for key in FACTS}})
 
     def log_scores(self, metrics: Mapping[str, Any]) -> None:
         """The scores of an evaluation: each depth as a step, the deepest last, and the learning curve."""
@@ -143,7 +144,7 @@ class CellRun:
         for point in metrics["learning_curve"]:
             values = {key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi"))}
             self.log({f"curve/{key}": value for key, value in values.items()}, step=point["step"])
-        self.log_dict(metrics, "metrics.json")
+        self.client.log_dict(self.run_id, dict(metrics), "metrics.json")
 
     def describe(self, evaluation: Evaluation) -> None:
         """What one compares runs by: tags, the scores on the set trained for, the description with its table."""
@@ -155,7 +156,7 @@ class CellRun:
 
     def become_current(self, name: str) -> None:
         """Of the runs of a cell, this is the one whose results the reports hold."""
-        for other in tagged_runs(self.client, [self.experiment], "mlflow.runName", name):
+        for other in tagged_runs(self.client, self.profile, "mlflow.runName", name):
             is_current = str(other.info.run_id == self.run_id).lower()
             if other.data.tags.get(CURRENT) != is_current:
                 self.client.set_tag(other.info.run_id, CURRENT, is_current)
@@ -172,18 +173,9 @@ class CellRun:
             if drawn[side] <= PICTURES:
                 self.client.log_text(self.run_id, scene_svg(scene), f"examples/{number:02d}.svg")
 
-    def log_dict(self, value: Mapping[str, Any], name: str) -> None:
-        """Store a JSON artifact."""
-        self.client.log_dict(self.run_id, dict(value), name)
-
     def tag(self, tags: Mapping[str, str]) -> None:
         """Set tags; the run's description is the tag mlflow.note.content."""
         self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
-
-    def log_dataset(self, name: str, digest: str, source: str) -> None:
-        """Record the training data as the run's input."""
-        data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=json.dumps({"path": source}))
-        self.client.log_inputs(self.run_id, datasets=[DatasetInput(data)])
 
 
 @contextmanager
@@ -203,7 +195,7 @@ def cell_run(
     store fails on the way, it stays RUNNING. ValueError if the store does not answer at the beginning.
     """
     client = connect(root)
-    with answering():
+    with one_line_failures():
         run_id = find_run(client, profile, pointer, training)
         if run_id is None:
             tags = {"dvc.stage": f"train@{profile}-{name}"} | ({TRAINING: training} if training else {})
@@ -234,5 +226,5 @@ def find_run(client: MlflowClient, profile: str, pointer: Path, training: str | 
     pointed = str(json.loads(pointer.read_text())["run_id"]) if pointer.is_file() else None
     if run_id := known_run(client, pointed):
         return run_id
-    found = tagged_runs(client, experiments(client, profile), TRAINING, training) if training else []
+    found = tagged_runs(client, profile, TRAINING, training) if training else []
     return str(found[0].info.run_id) if found else None

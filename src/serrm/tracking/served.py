@@ -1,6 +1,6 @@
 """What MLflow serves of a cell: its checkpoint, answering puzzles. MLflow runs this file, and pickles nothing.
 
-`serve.save_model` has MLflow lay it beside the weights ("models from code"). It needs the package itself, and no store.
+`models.save_model` has MLflow lay it beside the weights ("models from code"). It needs the package itself, and no store.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ class Answers(PythonModel):
     """A table with a column `puzzle`, of texts as `serrm solve` takes them, becomes a table of answers."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        """Read the checkpoint."""
+        """Read the checkpoint that MLflow keeps beside this file."""
         self.model = serrm.load(Path(context.artifacts["checkpoint"]))
 
     def predict(

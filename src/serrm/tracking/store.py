@@ -31,7 +31,7 @@ def connect(root: Path) -> MlflowClient:
     """The store of a project. ValueError if it does not answer or is of another MLflow."""
     uri = tracking_uri(root)
     mlflow.set_tracking_uri(uri)
-    with answering():
+    with one_line_failures():
         if uri.startswith(SQLITE):
             create_database(Path(uri.removeprefix(SQLITE)))
         client = MlflowClient(uri)
@@ -40,7 +40,7 @@ def connect(root: Path) -> MlflowClient:
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def one_line_failures() -> Iterator[None]:
     """What MLflow raises, as a ValueError that names the store."""
     try:
         yield
@@ -73,15 +73,12 @@ def known_run(client: MlflowClient, run_id: str | None) -> str | None:
     return run_id if stage == LifecycleStage.ACTIVE else None
 
 
-def experiments(client: MlflowClient, profile: str) -> list[str]:
-    """The id of a profile's experiment; empty where there is none yet."""
+def tagged_runs(client: MlflowClient, profile: str, tag: str, value: str) -> list[Run]:
+    """The runs of a profile's experiment whose tag has a value, newest first."""
     experiment = client.get_experiment_by_name(profile)
-    return [] if experiment is None else [str(experiment.experiment_id)]
-
-
-def tagged_runs(client: MlflowClient, experiments: list[str], tag: str, value: str) -> list[Run]:
-    """The runs of experiments whose tag has a value, newest first."""
-    return list(client.search_runs(experiments, f"tags.`{tag}` = '{value}'")) if experiments else []
+    if experiment is None:
+        return []
+    return list(client.search_runs([experiment.experiment_id], f"tags.`{tag}` = '{value}'"))
 
 
 def new_run(

@@ -18,7 +18,7 @@ from serrm.reporting.training_log import read_training_log
 from serrm.tracking.files import CellFiles, cells_with_files, training_of_evaluation
 from serrm.tracking.report import log_report
 from serrm.tracking.runs import CellRun, find_run
-from serrm.tracking.store import TRAINING, answering, connect, git, log_params, new_run
+from serrm.tracking.store import TRAINING, connect, git, log_params, new_run, one_line_failures
 from serrm.tracking.words import cell_tags
 
 FILES = "files"  # the tag with the digest of what a run was last told
@@ -41,7 +41,7 @@ def sync(root: Path, profile: str, settings: Settings) -> Iterator[Synced]:
     Raises ValueError if the store does not answer or a file is malformed.
     """
     client = connect(root)
-    with answering():
+    with one_line_failures():
         for name in cells_with_files(root, profile):
             yield sync_cell(client, CellFiles(root, profile, name), settings)
         yield Synced("report", log_report(client, root, profile))
@@ -51,10 +51,10 @@ def sync_cell(client: MlflowClient, files: CellFiles, settings: Settings) -> Syn
     """Bring the run of one cell up to what its files say."""
     config, evaluation = files.config(), files.evaluation()
     missing = () if evaluation is not None and evaluation.is_language_model else tuple(files.missing())
-    told = training_of_evaluation(evaluation) if evaluation is not None else None
-    training = files.training() or told
+    scored = training_of_evaluation(evaluation) if evaluation is not None else None
+    training = files.training() or scored
     assert training is not None, "a cell has a checkpoint or metrics"
-    if told not in (None, training):
+    if scored not in (None, training):
         evaluation, missing = None, (*missing, "metrics of this training (the file is of another one)")
     run_id, digest = find_run(client, files.profile, files.pointer, training), files.digest()
     outcome = "new" if run_id is None else "updated"
@@ -86,7 +86,7 @@ def _log_files(
         arrays = (files.arrays / cell["task"]).relative_to(files.root)
         run.log_training(config, files.name, files.checkpoint, arrays)
     elif evaluation is not None:
-        run.log_told(evaluation)
+        run.log_training_of(evaluation)
     if evaluation is not None:
         run.log_scores(json.loads(files.metrics.read_text(encoding="utf-8")))
         run.describe(evaluation)

@@ -5,8 +5,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from serrm.reporting.cells import DASH, percent
 from serrm.reporting.names import METRIC_NAMES, duration, model_name, set_name, task_name
 from serrm.reporting.results import AskedSet, Evaluation, RefusedSet, ScoredSet
+from serrm.reporting.writers import markdown_line
 
 TRAINED_SET: Final = "9x9"  # of Sudoku; the other tasks' first set is the one trained for
 RATES: Final = ("fsr", "gpa", "valid", "valid_shortest", "pass_at_1", "pass_at_2")
@@ -65,8 +67,8 @@ def overview(profile: str, evaluations: list[Evaluation]) -> str:
     ]
     for run in evaluations:
         for name, part in run.sets.items():
-            who = f"| {task_name(run.task)} | {model_name(run.model)} | {run.seed} | {set_name(name)} "
-            lines.append(who + _cells(part, ("fsr", "gpa")))
+            who = task_name(run.task), model_name(run.model), str(run.seed), set_name(name)
+            lines.append(markdown_line([*who, *_cells(part, ("fsr", "gpa"))]))
     return "\n".join(lines)
 
 
@@ -75,32 +77,27 @@ def _table(evaluation: Evaluation) -> Iterator[str]:
     scores = [_last(part)[1] for part in evaluation.sets.values()]
     rates = [rate for rate in RATES if any(rate in score for score in scores)]
     names = [METRIC_NAMES.get(rate, rate) for rate in rates]
-    yield "| " + " | ".join(["set", "puzzles", "steps", *names]) + " |"
+    yield markdown_line(["set", "puzzles", "steps", *names])
     yield "|" + "---|" * (3 + len(names))
     for name, part in evaluation.sets.items():
-        yield f"| {set_name(name)} {_cells(part, rates)}"
+        yield markdown_line([set_name(name), *_cells(part, rates)])
 
 
-def _cells(part: ScoredSet | RefusedSet | AskedSet, rates: list[str] | tuple[str, ...]) -> str:
+def _cells(part: ScoredSet | RefusedSet | AskedSet, rates: list[str] | tuple[str, ...]) -> list[str]:
     if isinstance(part, RefusedSet):
-        return "| — | — " + "| cannot extrapolate " * len(rates) + "|"
+        return [DASH, DASH, *["cannot extrapolate"] * len(rates)]
     steps, scores = _last(part)
-    return (
-        "| " + " | ".join([str(part.num_puzzles), steps, *(_percent(scores, rate) for rate in rates)]) + " |"
-    )
+    return [str(part.num_puzzles), steps, *(_percent(scores, rate) for rate in rates)]
 
 
 def _last(part: ScoredSet | RefusedSet | AskedSet) -> tuple[str, dict[str, float]]:
     """The deepest scores of a set, and after how many steps."""
     if isinstance(part, RefusedSet):
-        return "—", {}
+        return DASH, {}
     if isinstance(part, AskedSet):
-        return "—", part.scores
+        return DASH, part.scores
     return str(max(part.steps)), part.steps[max(part.steps)]
 
 
 def _percent(scores: Mapping[str, float], rate: str) -> str:
-    if rate not in scores:
-        return "—"
-    value, low, high = (100 * scores[key] for key in (rate, f"{rate}_lo", f"{rate}_hi"))
-    return f"{value:.2f} ({low:.2f}–{high:.2f})"
+    return percent(*(scores[f"{rate}{end}"] for end in ("", "_lo", "_hi"))) if rate in scores else DASH
