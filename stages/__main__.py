@@ -31,10 +31,10 @@ def main() -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(EXIT_RESUMABLE)
     except (ValueError, OSError, ModuleNotFoundError) as error:
-        told = as_missing(error) if isinstance(error, ModuleNotFoundError) else error
-        if told is None:
+        message = as_missing(error) if isinstance(error, ModuleNotFoundError) else error
+        if message is None:
             raise
-        sys.stderr.write(f"error: {told}\n")
+        sys.stderr.write(f"error: {message}\n")
         sys.exit(1)
     finally:
         gc.freeze()  # the process ends: taking its objects apart first would take a second

@@ -30,13 +30,6 @@ def params() -> dict[str, Any]:
     return read_params(ROOT / "params.yaml")
 
 
-def test_a_block_runs_over_tasks_then_models_then_seeds() -> None:
-    grid = Grid.model_validate([{"tasks": ["a", "b"], "models": ["m", "n"], "seeds": [0, 1]}])
-    assert len(grid.cells()) == 8
-    assert grid.cells()[:3] == [("a", "m", 0), ("a", "m", 1), ("a", "n", 0)]
-    assert grid.cells()[4] == ("b", "m", 0)
-
-
 @given(blocks)
 def test_a_grid_has_the_cells_of_its_blocks_or_is_refused(data: list[dict[str, list[Any]]]) -> None:
     expected = [
@@ -86,13 +79,6 @@ def test_the_paper_profile_runs_what_the_papers_tables_have(params: dict[str, An
     assert counts == {"sudoku": 14, "maze": 13, "arc_agi_1": 10, "arc_agi_2": 3}
 
 
-def test_the_other_profiles_run_three_models_on_four_tasks(params: dict[str, Any]) -> None:
-    for profile in ("ci", "gpu"):
-        cells = grid_of(params, profile).cells()
-        assert {model for _, model, _ in cells} == {"hrm", "trm", "se_rrm"}
-        assert len({task for task, _, _ in cells}) == 4 and len(cells) == 12
-
-
 def test_names_are_never_taken_for_something_else(params: dict[str, Any]) -> None:
     odd = {**params, "profile": "no", "profiles": {"no": params["profiles"]["ci"]}}
     odd = with_grid({**odd, "model": {"1e5": {}}}, "no", models=["1e5"])
@@ -128,17 +114,3 @@ def test_the_command_writes_it_from_anywhere_in_the_project(
         assert main(["grid"]) == 0
         assert capsys.readouterr().out == f"grid.yaml {verb} the {num_cells} cells of profile ci\n"
     assert (tmp_path / "grid.yaml").read_text() == grid_text({**params, "profile": "ci"})
-
-
-def test_a_profile_that_is_not_there_leaves_the_file_alone(
-    params: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump({**params, "profile": "nosuch"}, sort_keys=False))
-    monkeypatch.chdir(tmp_path)
-    assert main(["grid"]) == 1
-    known = ", ".join(params["profiles"])
-    assert capsys.readouterr().err == f"error: params: profile: 'nosuch' is none of {known}\n"
-    assert not (tmp_path / "grid.yaml").exists()

@@ -94,15 +94,12 @@ def solve_with(file: Path, results: Path) -> list[str]:
 
 
 def evaluate_on(file: Path, results: Path) -> list[str]:
-    return [
-        *EVALUATE,
-        "--checkpoint",
-        str(PACKAGED),
-        "--puzzles",
-        str(file),
-        "--json",
-        str(results / "scores.json"),
-    ]
+    scores = results / "scores.json"
+    return [*EVALUATE, f"--checkpoint={PACKAGED}", f"--puzzles={file}", f"--json={scores}"]
+
+
+def show(file: Path, results: Path) -> list[str]:
+    return ["show", str(file), "--out", str(results / "picture.svg")]
 
 
 KINDS: dict[str, tuple[Callable[[Path], Path], Command]] = {
@@ -112,14 +109,8 @@ KINDS: dict[str, tuple[Callable[[Path], Path], Command]] = {
     "sums": (part_of_checkpoint("SHA256SUMS", False), solve_with),
     "csv": (csv_file, evaluate_on),
     "json of a Sudoku": (sudoku_json, evaluate_on),
-    "json of ARC": (
-        arc_json,
-        lambda file, results: ["show", str(file), "--out", str(results / "picture.svg")],
-    ),
-    "parquet": (
-        parquet_file,
-        lambda file, results: ["show", str(file), "--out", str(results / "picture.svg")],
-    ),
+    "json of ARC": (arc_json, show),
+    "parquet": (parquet_file, show),
     "npz": (vectors, lambda file, results: ["conformance", str(file)]),
 }
 

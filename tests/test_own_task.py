@@ -14,8 +14,6 @@ from serrm import describe
 from serrm.arrays import images
 from serrm.arrays.build import build
 from serrm.arrays.images import Images
-from serrm.arrays.puzzles import evaluation_sets, open_arrays
-from serrm.arrays.settings import ArraySettings
 from serrm.arrays.tasks import open_stream
 from serrm.config import Params, parse, read_params
 from serrm.datasets import settings as dataset_settings
@@ -144,25 +142,6 @@ def latin(monkeypatch: pytest.MonkeyPatch) -> str:
     return "latin"
 
 
-@pytest.mark.parametrize("prebuilt", [False, True])
-def test_a_task_of_ones_own_becomes_examples(latin: str, tmp_path: Path, prebuilt: bool) -> None:
-    download = source_settings.DOWNLOAD[latin].model_validate(
-        {"source": {"kind": "generated", "num": 9}, "seed": 4}
-    )
-    subset = dataset_settings.AUGMENT[latin].model_validate({"num_train": 6, "seed": 4})
-    fetch(latin, download.source, tmp_path / "raw", download.seed)
-    write_sets(tmp_path / "raw", tmp_path / "sets", latin, subset)
-    settings = ArraySettings(num_augmentations=3, prebuilt=prebuilt, seed=4)
-    build(tmp_path / "sets", tmp_path / "arrays", latin, settings)
-    assert evaluation_sets(tmp_path / "arrays") == [f"{SIDE}x{SIDE}"]
-    assert len(open_arrays(tmp_path / "arrays", f"{SIDE}x{SIDE}")) == 3
-    stream = open_stream(tmp_path / "arrays", 3, seed=4)
-    assert (stream.num_examples, stream.side, stream.num_symbols) == (6, SIDE, SIDE + 2)
-    questions, answers, _ = stream.gather(0, 100)
-    assert is_latin(answers - 1) and ((questions == 1) | (questions == answers)).all()
-    assert len(np.unique(answers, axis=0)) > stream.num_examples
-
-
 def params_of(task: str) -> dict[str, Any]:
     """params.yaml with a profile of its own for the task: the models and trainings of profile ci, at three steps."""
     params = read_params(PARAMS)
@@ -193,6 +172,11 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     fetch(latin, files[f"download/{latin}"].source, raw, seed=0)
     write_sets(raw, sets, latin, files[f"augment/{latin}"])
     build(sets, arrays, latin, files[f"arrays/{latin}"])
+    stream = open_stream(arrays, 3, seed=4)
+    assert (stream.num_examples, stream.side, stream.num_symbols) == (6, SIDE, SIDE + 2)
+    questions, answers, _ = stream.gather(0, 100)
+    assert is_latin(answers - 1) and ((questions == 1) | (questions == answers)).all()
+    assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     cell, asked = files[f"train/{latin}-trm-s0"], files[f"evaluate/{latin}-trm-s0"]
     assert isinstance(cell, TrainCell) and isinstance(asked, EvaluateCell)
     train(cell, arrays, run, tmp_path / "scratch", Execution(device="cpu"))

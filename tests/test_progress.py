@@ -3,6 +3,7 @@
 import io
 import logging
 import sys
+from typing import Any
 
 import pytest
 
@@ -39,31 +40,28 @@ def test_a_line_comes_every_fifteen_seconds_and_not_before(caplog: pytest.LogCap
     )
 
 
-def test_work_of_unknown_length_tells_no_end(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, ["work: 10, 20 s so far"]),
+        # What was done before says nothing about the pace.
+        (
+            {"total": 1000, "unit": "step", "done": 900},
+            ["work: step 910 of 1,000, 20 s so far, about 3 min to go"],
+        ),
+        ({"total": 10, "is_quiet": True}, []),
+    ],
+    ids=["unknown length", "resumed", "quiet"],
+)
+def test_a_line_tells_what_is_known(
+    caplog: pytest.LogCaptureFixture, options: dict[str, Any], told: list[str]
+) -> None:
     caplog.set_level(logging.INFO)
     clock = Clock()
-    bar = Bar("reading", clock=clock)
-    clock.now += 20
-    bar.update(7)
-    assert lines(caplog) == ["reading: 7, 20 s so far"]
-
-
-def test_what_was_done_before_says_nothing_about_the_pace(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    clock = Clock()
-    bar = Bar("resumed", 1000, unit="step", done=900, clock=clock)
+    bar = Bar("work", clock=clock, **options)
     clock.now += 20
     bar.update(10)
-    assert lines(caplog) == ["resumed: step 910 of 1,000, 20 s so far, about 3 min to go"]
-
-
-def test_one_process_of_several_tells(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    clock = Clock()
-    bar = Bar("voting", 10, is_quiet=True, clock=clock)
-    clock.now += 100
-    bar.update()
-    assert lines(caplog) == []
+    assert lines(caplog) == told
 
 
 def test_on_a_terminal_there_is_a_bar_and_no_line(
@@ -76,17 +74,6 @@ def test_on_a_terminal_there_is_a_bar_and_no_line(
     monkeypatch.setattr(progress, "PAUSE", 0.0)
     assert list(watch(range(3), "9x9 puzzles", 3)) == [0, 1, 2]
     assert "9x9 puzzles: 100%" in screen.getvalue() and lines(caplog) == []
-
-
-def test_items_pass_through_as_they_come(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    monkeypatch.setattr(progress, "PAUSE", 0.0)
-    items = watch(iter("ab"), "letters", 2)
-    assert next(items) == "a" and lines(caplog) == []
-    assert next(items) == "b"
-    assert lines(caplog)[0].startswith("letters: 1 of 2, ")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class Bar:
         self.name, self.total, self.unit, self.done, self.before = name, total, unit, done, done
         self.is_quiet, self.clock = is_quiet, clock
         self.words = ""
-        self.start = self.told = clock()
+        self.start = self.last_line = clock()
         self.bar: Any = None
         if not is_quiet and sys.stderr.isatty():
             from tqdm import tqdm
@@ -57,8 +57,8 @@ class Bar:
         if self.bar is not None:
             self.bar.set_postfix_str(self.words, refresh=False)
             self.bar.update(num)
-        elif not self.is_quiet and (now := self.clock()) - self.told >= PAUSE:
-            self.told = now
+        elif not self.is_quiet and (now := self.clock()) - self.last_line >= PAUSE:
+            self.last_line = now
             log.info("%s", self.line(now))
 
     def line(self, now: float) -> str:

@@ -1,7 +1,6 @@
 """Raw mazes to Parquet: what goes in comes out, subsets are seeded, wrong labels and leaks are refused."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,26 +107,4 @@ def test_bad_mazes_are_refused_with_one_line_and_nothing_is_left(
     with pytest.raises(ValueError, match=message) as error:
         write(raw, tmp_path / "sets")
     assert "\n" not in str(error.value)
-    assert list(tmp_path.iterdir()) == [raw]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda raw: (raw / "maze-generated/test.csv").unlink(), r"test\.csv: no such file"),
-        (lambda raw: (raw / "maze-30x30-hard-1k").mkdir(), "exactly one of maze-30x30-hard-1k, .* expected"),
-        (
-            lambda raw: (raw / "maze-generated/train.csv").write_text(
-                "source,question,answer,rating\n,S,G,\n"
-            ),
-            r"train\.csv:2: maze 0 needs one start",
-        ),
-    ],
-)
-def test_bad_raw_files_are_refused(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
-    raw = fill_raw(tmp_path / "raw")
-    spoil(raw)
-    seal(raw)
-    with pytest.raises(ValueError, match=message):
-        write(raw, tmp_path / "sets")
     assert list(tmp_path.iterdir()) == [raw]

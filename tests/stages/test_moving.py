@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stages.test_pipeline import ROOT, TABLES, TINY, Project, cells, tracked_files
+from tests.stages.test_pipeline import ROOT, TABLES, TINY, Project, cells, copied
 
 CHUNK = 12  # seconds, of which most is the start of a process
 NAME = "sudoku-se_rrm-s0"
@@ -22,17 +21,10 @@ SERRM = (sys.executable, "-m", "serrm.cli")
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A copy of the repository with one cell, long enough for several pieces."""
-    project = Project(tmp_path / "project")
-    for name in tracked_files():
-        target = project.root / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target)
     recipe = "profiles.ci.recipe.sudoku.se_rrm.train"
     grid = [{"tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}]
-    project.edit(TINY | {"profiles.ci.grid": grid, f"{recipe}.steps": 800, f"{recipe}.log_every": 100})
-    for command in (["git", "init", "-q"], ["git", "add", "."], ["git", "commit", "-qm", "copy"]):
-        assert project.run(*command).returncode == 0
-    return project
+    longer = {"profiles.ci.grid": grid, f"{recipe}.steps": 800, f"{recipe}.log_every": 100}
+    return copied(tmp_path / "project", TINY | longer)
 
 
 @pytest.fixture

@@ -108,32 +108,28 @@ class Project:
 def tracked_files() -> list[str]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    wanted = (
-        "src/",
-        "stages/",
-        ".dvc",
-        "dvc.yaml",
-        "params.yaml",
-        "grid.yaml",
-        "pyproject.toml",
-        ".gitignore",
-    )
+    settings = "dvc.yaml", "params.yaml", "grid.yaml", "pyproject.toml"
+    wanted = ("src/", "stages/", ".dvc", ".gitignore", *settings)
     return [name for name in listed if name.startswith(wanted) and (ROOT / name).is_file()]
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The copy, committed, with tiny parameters; nothing has run."""
-    project = Project(tmp_path_factory.mktemp("project"))
+def copied(root: Path, changes: dict[str, Any]) -> Project:
+    """A copy of the repository, committed, with other values in params.yaml; nothing has run."""
+    project = Project(root)
     for name in tracked_files():
-        target = project.root / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target)
-    project.edit(TINY)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, root / name)
+    project.edit(changes)
     for command in (["git", "init", "-q"], ["git", "add", "."], ["git", "commit", "-qm", "copy"]):
         result = project.run(*command)
         assert result.returncode == 0, result.stderr
     return project
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The copy with tiny parameters."""
+    return copied(tmp_path_factory.mktemp("project"), TINY)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ class ArcEvaluation(ArcPairs):
 
     @property
     def num_examples(self) -> int:
-        """Questions in all."""
+        """How many questions there are: test inputs times votes."""
         return len(self.arrays) * self.num_votes
 
     def gather(self, start: int, num: int) -> Examples:

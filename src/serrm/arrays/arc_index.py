@@ -39,11 +39,10 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     if not 0 < num <= NUM_TRANSFORMS + NUM_DRAWABLE:
         raise ValueError(f"{num} variants asked for, a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}")
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
-    rng, codes = keyed_rng(seed, Purpose.VARIANT, address), np.zeros(0, dtype=np.int64)
+    rng, codes = keyed_rng(seed, Purpose.VARIANT, address), dict[int, None]()  # in the order of drawing
     while len(codes) < num_random:
-        more = rng.integers(NUM_DRAWABLE, size=num_random)
-        codes = _first_occurrences(np.concatenate([codes, more]))
-    ranks, transforms = np.divmod(codes[:num_random], NUM_TRANSFORMS)
+        codes |= dict.fromkeys(rng.integers(NUM_DRAWABLE, size=num_random).tolist())
+    ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), NUM_TRANSFORMS)
     # Rank 0, the identity, is in the first eight.
     drawn = np.column_stack([transforms, permutations_of_ranks(ranks + 1)])
     plain = np.column_stack([np.arange(NUM_TRANSFORMS), np.tile(IDENTITY, (NUM_TRANSFORMS, 1))])
@@ -58,8 +57,3 @@ def permutations_of_ranks(ranks: Int[np.ndarray, " V"]) -> UInt8[np.ndarray, "V 
         later = moved[:, place + 1 :]
         later += later >= moved[:, place, None]
     return np.pad(moved + np.uint8(1), ((0, 0), (1, 0)))
-
-
-def _first_occurrences(codes: Int[np.ndarray, " C"]) -> Int[np.ndarray, " D"]:
-    _, places = np.unique(codes, return_index=True)
-    return np.asarray(codes[np.sort(places)])

@@ -45,12 +45,12 @@ def draw_symmetry(seed: int, puzzle: int, member: int, side: int) -> Row:
 
 
 def apply_symmetries(tokens: Tokens, rows: Rows, side: int) -> Tokens:
-    """Images of Sudokus."""
+    """Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
     return apply_parameters(tokens - 1, rows, box_for_side(side)) + 1
 
 
 def apply_transforms(tokens: Tokens, rows: Rows, side: int) -> Tokens:
-    """Images of mazes."""
+    """Mazes turned and mirrored, each by the dihedral transform in its row."""
     orders = np.stack([cell_order(side, side, transform) for transform in rows[:, 0].tolist()])
     return np.take_along_axis(tokens, orders, axis=1)
 
