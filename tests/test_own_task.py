@@ -105,7 +105,7 @@ def write_latin_sets(raw: Path, target: Path, settings: LatinSubset) -> None:
 
     with new_directory(target) as directory:
         for name, chosen in {"train": drawn, f"{SIDE}x{SIDE}": others}.items():
-            write_set(directory / set_file(name), chosen, SIDE, name, check, {}, lambda _: {})
+            write_set(directory / set_file(name), chosen, SIDE, name, check, [], lambda _: {})
 
 
 def judge(side: int, prediction: Grid, question: Grid, answer: Grid | None) -> str:

@@ -49,20 +49,13 @@ def grid_text(params: Mapping[str, Any]) -> str:
 def grid_sections(params: Mapping[str, Any]) -> Sections:
     """What dvc.yaml loops over: a mapping for the active profile, one for its tasks, one for its cells."""
     profile = params["profile"]
-    grid = grid_of(params, profile)
-    return {
-        "active": {profile: {"profile": profile}},
-        "tasks": {f"{profile}-{task}": {"profile": profile, "task": task} for task in grid.tasks()},
-        "cells": {
-            f"{profile}-{task}-{model}-{seed}": {
-                "profile": profile,
-                "task": task,
-                "model": model,
-                "seed": seed,
-            }
-            for task, model, seed in grid.cells()
-        },
+    grid, keys = grid_of(params, profile), ("profile", "task", "model", "seed")
+    items: dict[str, list[dict[str, Any]]] = {
+        "active": [{"profile": profile}],
+        "tasks": [{"profile": profile, "task": task} for task in grid.tasks()],
+        "cells": [dict(zip(keys, (profile, *cell), strict=True)) for cell in grid.cells()],
     }
+    return {name: {"-".join(map(str, each.values())): each for each in part} for name, part in items.items()}
 
 
 def _lines(sections: Sections) -> Iterator[str]:

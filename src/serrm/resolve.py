@@ -58,11 +58,8 @@ def train_cell(params: Tree, profile: str, task: str, variant: str, seed: int) -
     data = of_task(params, task, "profiles", profile, "data")
     model = compose(params, profile, task, variant, "model")
     fidelity = _fidelity(params, profile, task, variant).model_dump(include=set(Fidelity.model_fields))
-    if (
-        model.get("positions") == "rope2d"
-        and model.get("family") in SHIFTABLE
-        and fidelity.get("shifted_rope2d")
-    ):
+    can_shift = model.get("positions") == "rope2d" and model.get("family") in SHIFTABLE
+    if can_shift and fidelity.get("shifted_rope2d"):
         model["positions"] = "rope2d_shifted"
     values = {
         "task": task,
@@ -106,22 +103,16 @@ def _fidelity(params: Tree, profile: str, task: str, variant: str) -> ScoringFid
 
 def compose(params: Tree, profile: str, task: str, variant: str, section: str) -> dict[str, Any]:
     """The `model`, `train`, `fidelity` or `arrays` values of a cell, laid over one another in the module's order."""
-    base, *others = lineage(params, variant)
-    family = entry(params, "model", base).get("family", base)
-    recipes = of_task(params, task, "recipe")
-    entry(recipes, base, where=f"recipe.{task}")
-    of_profile = _overrides(params, profile, task, family, section)
-    layers = [_own(params, base, section), recipes[base].get(section, {}), *of_profile]
-    for name in others:
+    names, recipes = lineage(params, variant), of_task(params, task, "recipe")
+    entry(recipes, names[0], where=f"recipe.{task}")
+    family = entry(params, "model", names[0]).get("family", names[0])
+    layers: list[Tree] = []
+    of_profile: list[Tree] = []
+    for name, known_as in zip(names, [family, *names[1:]], strict=True):
         lengths = [{key: layer[key] for key in LENGTH if key in layer} for layer in of_profile]
-        own_of_profile = _overrides(params, profile, task, name, section)
-        layers += [
-            _own(params, name, section),
-            recipes.get(name, {}).get(section, {}),
-            *lengths,
-            *own_of_profile,
-        ]
-        of_profile += own_of_profile
+        overrides = _overrides(params, profile, task, known_as, section)
+        layers += [_own(params, name, section), recipes.get(name, {}).get(section, {}), *lengths, *overrides]
+        of_profile += overrides
     return {key: value for layer in layers for key, value in layer.items()}
 
 

@@ -106,23 +106,6 @@ def test_streams_of_another_seed_or_epoch_differ_and_variants_are_evenly_drawn(s
     assert np.abs(counts - mean).max() < 5 * mean**0.5
 
 
-def test_every_place_that_fits_occurs_and_the_corner_most_often(stream: ArcExamples) -> None:
-    arrays = stream.arrays
-    sizes = np.maximum(arrays.question_sizes, arrays.answer_sizes)
-    pair = int(sizes.max(axis=1).argmin())
-    length = int(sizes[pair].max())
-    assert length < SIDE - 1
-    plain = ArcExamples(arrays, (0,), seed=0)
-    batch, pairs = plain.gather(0, 500 * NUM_PAIRS), plain.examples(0, 500 * NUM_PAIRS).pairs
-    is_grid = batch.questions[pairs == pair].reshape(-1, SIDE, SIDE) > 1
-    places = list(zip(is_grid.any(axis=2).argmax(axis=1), is_grid.any(axis=1).argmax(axis=1), strict=True))
-    room = SIDE - sizes[pair].astype(int)
-    assert set(places) == {(top, left) for top in range(room[0] + 1) for left in range(room[1] + 1)}
-    share = 1 / int((arrays.puzzles == arrays.puzzles[pair]).sum())
-    expected = share + (1 - share) / (room[0] + 1) / (room[1] + 1)
-    assert abs(places.count((0, 0)) / 500 - expected) < 0.1
-
-
 def test_the_stream_is_one_of_the_form_that_training_takes(folder: Path, stream: ArcExamples) -> None:
     taken = stream.stream()
     assert (taken.side, taken.num_symbols, taken.num_examples) == (SIDE, 12, NUM_PAIRS)

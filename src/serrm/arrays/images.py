@@ -25,9 +25,8 @@ Rows = UInt8[np.ndarray, "N P"]
 class Images:
     """How the puzzles of a task on square grids become tokens, and what its symmetric images are."""
 
-    offset: (
-        int  # added to a cell of a puzzle set to make it a token: Sudoku sets hold digits, maze sets tokens
-    )
+    # Added to a cell of a puzzle set to make it a token: Sudoku sets hold digits, maze sets tokens.
+    offset: int
     most: int | None  # images a puzzle can have besides itself; None: any number, and they may be stored
     draw: Callable[[int, int, int, int], Row]  # (seed, puzzle, member 0 1 2 …, side); 0 is the puzzle itself
     apply: Callable[[Tokens, Rows, int], Tokens]  # (tokens, a row each, side)

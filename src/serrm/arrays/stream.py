@@ -36,9 +36,8 @@ class Stream:
     num_examples: int  # of an epoch
     gather: Callable[[int, int], Examples]  # (start, num) → the examples start … start+num-1
     num_task_types: int = 1  # rows of the task-type table
-    puzzle_names: tuple[
-        str, ...
-    ] = ()  # that task types stand for, in the order of the table; none if all are of one
+    # The puzzles that task types stand for, in the order of the table; none if all are of one type.
+    puzzle_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -59,15 +59,22 @@ def write_maze_sets(raw: Path, target: Path, settings: SubsetSettings) -> None:
         side = next((maze.side for _, maze in drawn[TRAIN]), 1)  # a set without mazes is refused
         paths = {TRAIN: directory / set_file(TRAIN), TEST: directory / set_file(f"{side}x{side}")}
         for name, path in paths.items():
-            # The rating is the steps, where publishers count otherwise.
-            check, types = partial(check_labels, name), {"rating": "int32"}
-            write_set(
-                path, drawn[name], side, name, check, types, lambda maze: {"rating": num_steps(maze.answer)}
-            )
+            write_maze_set(path, drawn[name], side, name)
         refuse_leaks(paths[TRAIN], paths[TEST], format_maze)
         audit = audit_sets(drawn, side)
         write_json(directory / AUDIT, audit)
     logger.info("%s: %s", target, audit)
+
+
+def write_maze_set(path: Path, mazes: list[Numbered], side: int, name: str) -> None:
+    """Check mazes of one side and write them as Parquet; the rating is the steps, where publishers count otherwise."""
+    import pyarrow as pa
+
+    def facts(maze: MazePuzzle) -> dict[str, int | None]:
+        return {"rating": num_steps(maze.answer)}
+
+    columns = [pa.field("rating", pa.int32(), nullable=False)]
+    write_set(path, mazes, side, name, partial(check_labels, name), columns, facts)
 
 
 def check_labels(name: str, rows: list[Numbered]) -> None:

@@ -50,24 +50,21 @@ def write_set(
     side: int,
     name: str,
     check: Callable[[list[tuple[int, Any]]], None],
-    types: Mapping[str, str],
+    columns: list[Any],
     facts: Callable[[Any], Mapping[str, int | None]],
 ) -> int:
     """Check numbered puzzles of one side and write them, a row group at a time; returns how many.
 
-    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one a cell), those of `types`
-    (pyarrow's names; nullable with a ?), of which `facts` gives a puzzle's values, and source. ValueError if there are
-    no puzzles, or one of another side.
+    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one a cell), `columns`
+    (pyarrow's fields), of which `facts` gives a puzzle's values, and source. ValueError if there are no puzzles, or one
+    of another side.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {"id": pa.int32(), "side": pa.uint8()} | dict.fromkeys(PARTS, pa.binary(side * side))
-    columns |= {column: pa.type_for_alias(kind.rstrip("?")) for column, kind in types.items()}
-    columns["source"] = pa.string()
-    schema = pa.schema(
-        [pa.field(each, kind, types.get(each, "").endswith("?")) for each, kind in columns.items()]
-    )
+    first = {"id": pa.int32(), "side": pa.uint8()} | dict.fromkeys(PARTS, pa.binary(side * side))
+    fields = [pa.field(name, kind, nullable=False) for name, kind in first.items()]
+    schema = pa.schema([*fields, *columns, pa.field("source", pa.string(), nullable=False)])
 
     def row(number: int, puzzle: Any) -> dict[str, Any]:
         grids = {part: getattr(puzzle, part).tobytes() for part in PARTS}

@@ -71,12 +71,13 @@ def _read(raw: Path, size: str, written: Path) -> Iterator[Numbered]:
 
 def write_puzzle_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str) -> int:
     """Check puzzles of one side and write them as Parquet; returns how many. Blanks are 0, a rating may be null."""
+    import pyarrow as pa
 
     def facts(puzzle: Puzzle) -> dict[str, int | None]:
         return {"num_clues": int((puzzle.question > 0).sum()), "rating": puzzle.rating}
 
-    types = {"num_clues": "int16", "rating": "int32?"}
-    return write_set(path, puzzles, side, name, lambda rows: check_puzzles(rows, side, name), types, facts)
+    columns = [pa.field("num_clues", pa.int16(), nullable=False), pa.field("rating", pa.int32())]
+    return write_set(path, puzzles, side, name, lambda rows: check_puzzles(rows, side, name), columns, facts)
 
 
 def check_puzzles(rows: list[Numbered], side: int, name: str) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,43 +10,21 @@ from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.tracking.words import training_digest
 
 
-@dataclass(frozen=True)
 class CellFiles:
     """The files of one cell of a profile; any of them may be missing."""
 
-    root: Path
-    profile: str
-    name: str
-
-    @property
-    def checkpoint(self) -> Path:
-        """The finished training, a folder."""
-        return self.root / "data" / "runs" / self.profile / self.name
-
-    @property
-    def pointer(self) -> Path:
-        """The id of the run that watched the training, in the store of that time."""
-        return self.checkpoint.with_name(f"{self.name}.mlflow.json")
-
-    @property
-    def arrays(self) -> Path:
-        """What it was trained on, a folder."""
-        return self.root / "data" / "arrays" / self.profile
-
-    @property
-    def training_log(self) -> Path:
-        """Loss and rate of solved puzzles, every so many steps."""
-        return self.root / "reports" / self.profile / "training" / f"{self.name}.csv"
-
-    @property
-    def metrics(self) -> Path:
-        """The metric file that the evaluation leaves."""
-        return self.root / "reports" / self.profile / "metrics" / f"{self.name}.json"
-
-    @property
-    def examples(self) -> Path:
-        """Some predictions of the evaluation, to draw."""
-        return self.root / "data" / "predictions" / self.profile / self.name / "examples.json"
+    def __init__(self, root: Path, profile: str, name: str) -> None:
+        self.root, self.profile, self.name = root, profile, name
+        data, reports = root / "data", root / "reports" / profile
+        self.checkpoint = data / "runs" / profile / name  # the finished training, a folder
+        # The id of the run that watched the training, in the store of that time.
+        self.pointer = self.checkpoint.with_name(f"{name}.mlflow.json")
+        self.arrays = data / "arrays" / profile  # what it was trained on, a folder
+        self.training_log = (
+            reports / "training" / f"{name}.csv"
+        )  # loss and solved puzzles, every so many steps
+        self.metrics = reports / "metrics" / f"{name}.json"
+        self.examples = data / "predictions" / profile / name / "examples.json"  # predictions to draw
 
     def config(self) -> dict[str, Any] | None:
         """config.json of the checkpoint, if the checkpoint is there."""

@@ -44,9 +44,8 @@ class CellRun:
     profile: str
     run_id: str
     start: int  # in milliseconds since 1970
-    end: int | None = (
-        None  # of its training, which is what its duration tells; now, while that is not finished
-    )
+    # Of its training, which is what its duration tells; None, for now, while that is not finished.
+    end: int | None = None
     logged: frozenset[str] = frozenset()  # metrics that the run had when it was opened
     known: dict[str, set[tuple[int, float]]] = field(default_factory=dict)  # (step, value) by metric
     pending: list[Metric] = field(default_factory=list)
