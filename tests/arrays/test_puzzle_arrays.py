@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.arrays.build_puzzles import build_arrays
 from serrm.arrays.images import draw_symmetry
 from serrm.arrays.puzzles import (
     evaluation_sets,
     open_arrays,
 )
 from serrm.datasets.parquet import read_puzzle_set
-from serrm.manifest import data_hash
 from serrm.puzzles.sudoku.generate import random_solution
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.symmetry import apply_parameters
@@ -51,21 +49,6 @@ def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
         assert arrays.num_symbols == arrays.side + 2
         assert arrays.augmentations is None
     assert evaluation_sets(folder) == ["4x4", "9x9"]
-
-
-def test_the_hash_follows_the_content(make_arrays: Maker, tmp_path: Path) -> None:
-    sets = make_arrays(side=4).parent
-    first, again, other_seed, more = (tmp_path / name for name in "abcd")
-    build_arrays(sets, first, seed=0, num_prebuilt=2)
-    build_arrays(sets, again, seed=0, num_prebuilt=2)
-    build_arrays(sets, other_seed, seed=1, num_prebuilt=2)
-    build_arrays(sets, more, seed=0, num_prebuilt=3)
-    assert data_hash(first) == data_hash(again)
-    assert len({data_hash(folder) for folder in (first, other_seed, more)}) == 3
-    answers = np.load(again / "train" / "answers.npy")
-    answers[0, 0] ^= 1
-    np.save(again / "train" / "answers.npy", answers)
-    assert data_hash(first) != data_hash(again)
 
 
 def test_missing_arrays_and_sets_are_named(make_arrays: Maker, tmp_path: Path) -> None:

@@ -135,8 +135,17 @@ def ids(path: Path) -> list[int]:
 
 
 def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tmp_path: Path) -> None:
-    some = {"num_train": 10, "num_test": 12, "num_test_sizes": {"4x4": 3, "25x25": 2}, "seed": 1}
-    changes = {"same": {}, "others": {"num_train": None, "num_test_sizes": {"25x25": 2}}, "seed": {"seed": 2}}
+    some: dict[str, Any] = {
+        "num_train": 10,
+        "num_test": 12,
+        "num_test_sizes": {"4x4": 3, "25x25": 2},
+        "seed": 1,
+    }
+    changes: dict[str, dict[str, Any]] = {
+        "same": {},
+        "others": {"num_train": None, "num_test_sizes": {"25x25": 2}},
+        "seed": {"seed": 2},
+    }
     one = write(shared_raw, tmp_path / "one", **some)
     same, others, seed = (write(shared_raw, tmp_path / name, **some | changes[name]) for name in changes)
     assert data_hash(one) == data_hash(same)

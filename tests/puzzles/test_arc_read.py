@@ -72,15 +72,9 @@ def test_pairs_are_named_in_their_order(tmp_path: Path) -> None:
     [
         ([[1, 2], [3]], "Value error, row 1 has 1 cells, row 0 has 2"),
         ([[1, 10]], "/0/1: Input should be less than 10"),
-        ([[-1]], "/0/0: Input should be greater than or equal to 0"),
-        ([[1.0]], "/0/0: Input should be a valid integer"),
         ([["1"]], "/0/0: Input should be a valid integer"),
-        ([[True]], "/0/0: Input should be a valid integer"),
         ([], "List should have at least 1 item"),
-        ([[]], "/0: List should have at least 1 item"),
         ([[0]] * 31, "List should have at most 30 items"),
-        ([[0] * 31], "/0: List should have at most 30 items"),
-        (None, "Input should be a valid array"),
     ],
 )
 def test_a_wrong_grid_is_refused_by_file_puzzle_and_pair(tmp_path: Path, grid: object, message: str) -> None:

@@ -64,13 +64,9 @@ def test_a_puzzle_has_one_solution_and_clues_in_range(shape: tuple[Box, int, int
     assert_only_solution(puzzle, box)
 
 
-@pytest.mark.parametrize(
-    ("box", "clues", "message"),
-    [(Box(3, 3), (9, 8), "clues 9 to 8 are no range"), (Box(2, 2), (1, 3), "no 4x4 puzzle with 3 clues")],
-)
-def test_impossible_ranges_are_refused(box: Box, clues: tuple[int, int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        next(iterate_puzzles(box, np.random.default_rng(0), clues))
+def test_too_few_clues_are_refused() -> None:
+    with pytest.raises(ValueError, match="no 4x4 puzzle with 3 clues"):
+        next(iterate_puzzles(Box(2, 2), np.random.default_rng(0), (1, 3)))
 
 
 def test_no_clue_can_go_from_a_puzzle_taken_to_the_end() -> None:

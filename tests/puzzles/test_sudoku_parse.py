@@ -60,30 +60,10 @@ def test_text_that_is_no_grid(text: str, message: str) -> None:
         parse_grid(text)
 
 
-def test_csv(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"{HEADER}one,{QUESTION_4X4},{ANSWER_4X4},7\n\ntwo,{QUESTION_4X4},,\n")
-    first, second = read_csv(path)
-    assert (first.source, first.rating, first.side) == ("one", 7, 4)
-    assert first.question.tolist() == [1, 0, 3, 0, 0, 0, 1, 0, 2, 0, 0, 0, 4, 0, 0, 1]
-    assert first.answer is not None
-    assert first.answer.tolist() == [1, 2, 3, 4, 3, 4, 1, 2, 2, 1, 4, 3, 4, 3, 2, 1]
-    assert (second.source, second.rating, second.answer) == ("two", None, None)
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_json(tmp_path: Path, indent: int | None) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(RECORD, indent=indent))
-    (puzzle,) = read_json(path)
-    assert (puzzle.side, puzzle.source, puzzle.answer) == (4, "Easy", None)
-    assert format_grid(puzzle.question) == "1.3....2..4....."
-
-
 @pytest.mark.parametrize(
     ("content", "num_clues"),
     [
-        (f"{HEADER}one,{QUESTION_4X4},{ANSWER_4X4},7\n", 6),
+        (f"{HEADER}one,{QUESTION_4X4},{ANSWER_4X4},7\n\n", 6),
         (f"\ufeff{HEADER}one,{QUESTION_4X4},{ANSWER_4X4},7\n", 6),
         (f"Puzzle\tSolution\n{QUESTION_4X4}\t{ANSWER_4X4}\n", 6),
         (json.dumps(RECORD, indent=1), 4),

@@ -44,13 +44,6 @@ def test_only_square_boxes_are_transposed() -> None:
     assert draw_symmetries(Box(3, 3), 100, rng)[:, 18].any()
 
 
-def test_parameters_of_another_size_are_refused() -> None:
-    grids = np.zeros((2, 81), dtype=np.uint8)
-    parameters = draw_symmetries(Box(2, 2), 2, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="81 and 13"):
-        apply_parameters(grids, parameters, Box(3, 3))
-
-
 @given(box=boxes, seed=seeds)
 def test_a_symmetry_is_undone_by_its_inverse_and_is_what_its_parameters_say(box: Box, seed: int) -> None:
     grids = draw_grids(box, np.random.default_rng(seed))

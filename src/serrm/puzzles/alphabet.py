@@ -26,9 +26,7 @@ class Alphabet:
 
 
 def sudoku_alphabet(n: int) -> Alphabet:
-    """The alphabet of n×n Sudoku: 0 padding, 1 blank, 2…n+1 the digits 1…n. ValueError for n < 2."""
-    if n < 2:
-        raise ValueError(f"a Sudoku needs a side of at least 2, not {n}")
+    """The alphabet of n×n Sudoku: 0 padding, 1 blank, 2…n+1 the digits 1…n."""
     return Alphabet(n + 2)
 
 

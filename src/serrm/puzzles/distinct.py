@@ -1,4 +1,4 @@
-"""Puzzles drawn one after the other until there are as many different ones as are wanted."""
+"""Puzzles drawn at random, without those that were drawn before: for the generators of Sudoku and of mazes."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
@@ -7,9 +7,9 @@ T = TypeVar("T")
 
 
 def distinct(puzzles: Iterable[T], key: Callable[[T], Hashable], most_repeats: int, kind: str) -> Iterator[T]:
-    """The puzzles that have a key of their own, in their order; the first of each key.
+    """The first puzzle of every key, in the order they come; `kind` says what they are.
 
-    ValueError naming the `kind` of puzzles where so many in a row have been met before.
+    ValueError once `most_repeats` of them in a row have had a key that was there before.
     """
     seen: set[Hashable] = set()
     num_repeats = 0

@@ -40,20 +40,20 @@ def log_model(client: MlflowClient, run_id: str, name: str, checkpoint: Path) ->
     tags = {"dvc_path": checkpoint.as_posix(), SHA256: digest}
     model = client.create_logged_model(experiment, name, run_id, tags)
     with TemporaryDirectory() as place:
-        save_model(checkpoint, Path(place) / "model")
-        client.log_model_artifacts(model.model_id, str(Path(place) / "model"))
+        client.log_model_artifacts(model.model_id, save_model(checkpoint, Path(place)))
     return client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
 
 
-def save_model(checkpoint: Path, target: Path) -> None:
-    """Write a checkpoint as a folder that `mlflow.pyfunc.load_model` reads."""
-    with TemporaryDirectory() as place, warnings.catch_warnings():
+def save_model(checkpoint: Path, place: Path) -> str:
+    """Write a checkpoint as a folder, new in `place`, that `mlflow.pyfunc.load_model` reads; returns its name."""
+    copy_for_prediction(checkpoint, place / "checkpoint")
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of advice to give an example, which would be run
-        copy_for_prediction(checkpoint, Path(place) / "checkpoint")
         mlflow.pyfunc.save_model(
-            str(target),
+            str(place / "model"),
             python_model=str(Path(__file__).with_name("served.py")),
-            artifacts={"checkpoint": str(Path(place) / "checkpoint")},
+            artifacts={"checkpoint": str(place / "checkpoint")},
             signature=SIGNATURE,
             pip_requirements=[each for each in requires(PACKAGE) or () if "extra ==" not in each],
         )
+    return str(place / "model")

@@ -22,7 +22,5 @@ def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
 
 
 def inverse(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "10"]:
-    """The permutation that undoes this one. ValueError unless every colour stands in it."""
-    if not np.array_equal(np.sort(permutation), IDENTITY):
-        raise ValueError(f"{permutation.tolist()} is no permutation of the colours 0 to {NUM_COLOURS - 1}")
+    """The permutation that undoes this one."""
     return np.argsort(permutation).astype(np.uint8)

@@ -56,10 +56,8 @@ def iterate_mazes(
         walls: scattered as in Maze-Hard, or a tree of passages, in which every path is the only one.
 
     Raises:
-        ValueError: an impossible side or length, or no new maze is found.
+        ValueError: no maze with so long a path is found, or no new one.
     """
-    if side < 2 or not 2 <= min_path <= side**2:
-        raise ValueError(f"no {side}x{side} maze has a path of {min_path} cells")
     puzzles = (_generate(side, rng, min_path, walls) for _ in count())
     kind = f"mazes of {side}x{side}, path {min_path}"
     return distinct(puzzles, lambda maze: canonical(maze.question, side), MAX_ATTEMPTS, kind)
