@@ -39,25 +39,21 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
     return rng.choice(ways)
 
 
-def csv_file(folder: Path) -> Path:
-    file = folder / "puzzles.csv"
-    rows = [f"test,{PUZZLE},{ANSWER},{number}" for number in range(3)]
-    file.write_text("\n".join(["source,question,answer,rating", *rows, ""]))
-    return file
+def given(name: str, content: object) -> Callable[[Path], Path]:
+    """Writes a text, or a value as JSON, to a file of that name."""
+
+    def write(folder: Path) -> Path:
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+        return folder / name
+
+    return write
 
 
-def sudoku_json(folder: Path) -> Path:
-    file = folder / "puzzle.json"
-    grid = [[int(cell) if cell != "." else 0 for cell in PUZZLE[row * 9 : row * 9 + 9]] for row in range(9)]
-    file.write_text(json.dumps({"grid": grid, "solution": None}))
-    return file
-
-
-def arc_json(folder: Path) -> Path:
-    file = folder / "0a1b2c3d.json"
-    pair = {"input": [[0, 1], [2, 3]], "output": [[3, 2], [1, 0]]}
-    file.write_text(json.dumps({"train": [pair, pair], "test": [pair]}))
-    return file
+ROWS = [f"test,{PUZZLE},{ANSWER},{number}" for number in range(3)]
+CSV = "\n".join(["source,question,answer,rating", *ROWS, ""])
+CELLS = [int(cell) if cell != "." else 0 for cell in PUZZLE]
+GRID = {"grid": [CELLS[start : start + 9] for start in range(0, 81, 9)], "solution": None}
+PAIR = {"input": [[0, 1], [2, 3]], "output": [[3, 2], [1, 0]]}
 
 
 def parquet_file(folder: Path) -> Path:
@@ -107,9 +103,9 @@ KINDS: dict[str, tuple[Callable[[Path], Path], Command]] = {
     "weights, signed": (part_of_checkpoint("model.safetensors", True), solve_with),
     "config, signed": (part_of_checkpoint("config.json", True), solve_with),
     "sums": (part_of_checkpoint("SHA256SUMS", False), solve_with),
-    "csv": (csv_file, evaluate_on),
-    "json of a Sudoku": (sudoku_json, evaluate_on),
-    "json of ARC": (arc_json, show),
+    "csv": (given("puzzles.csv", CSV), evaluate_on),
+    "json of a Sudoku": (given("puzzle.json", GRID), evaluate_on),
+    "json of ARC": (given("0a1b2c3d.json", {"train": [PAIR, PAIR], "test": [PAIR]}), show),
     "parquet": (parquet_file, show),
     "npz": (vectors, lambda file, results: ["conformance", str(file)]),
 }

@@ -31,8 +31,8 @@ def read_table(path: Path | str, columns: list[str], delimiter: str, build: Call
             if len(row) != len(columns):
                 values = shorten(delimiter.join(row))
                 raise ValueError(f"{len(row)} columns instead of {len(columns)}: {values}")
-            puzzle = build(*row)
-        yield puzzle
+            built = build(*row)
+        yield built
 
 
 def _read_rows(path: Path | str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
