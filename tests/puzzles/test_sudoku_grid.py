@@ -10,7 +10,6 @@ from serrm.puzzles.sudoku.grid import (
     box_for_side,
     is_consistent,
     is_solution,
-    unit_indices,
 )
 
 BOXES = [Box(2, 2), Box(2, 3), Box(3, 2), Box(3, 3), Box(2, 4), Box(4, 4), Box(5, 5)]
@@ -44,16 +43,6 @@ def test_default_box_shapes(n: int, box: tuple[int, int]) -> None:
 def test_sides_without_a_box_shape_are_named(n: int) -> None:
     with pytest.raises(ValueError, match=f"side {n}$"):
         box_for_side(n)
-
-
-@pytest.mark.parametrize("box", BOXES, ids=str)
-def test_every_cell_is_in_three_units(box: Box) -> None:
-    units = unit_indices(box)
-    assert units.shape == (3 * box.side, box.side)
-    assert (np.bincount(units.ravel()) == 3).all()
-    rows, cols = np.divmod(units[2 * box.side :], box.side)
-    assert (np.ptp(rows, axis=1) == box.rows - 1).all()
-    assert (np.ptp(cols, axis=1) == box.cols - 1).all()
 
 
 @given(

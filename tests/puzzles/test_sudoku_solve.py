@@ -46,14 +46,6 @@ def test_grids_without_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     assert solve(clash, Box(3, 3)) is None
 
 
-def test_propagation_alone_solves_an_easy_puzzle_and_sees_contradictions() -> None:
-    board = bitboard.tables(Box(2, 2))
-    places = bitboard.places_from_values(parse_grid("12.4.4.2.1434.2.").tolist(), board)
-    assert bitboard.propagate(places, board)
-    assert np.array_equal(bitboard.values_from_places(places, 16), parse_grid("1234341221434321"))
-    assert not bitboard.propagate(bitboard.places_from_values([1, 1] + [0] * 14, board), board)
-
-
 def test_grids_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="81 cells, not 16"):
         solve(np.zeros(16, dtype=np.uint8), Box(3, 3))
