@@ -1,9 +1,15 @@
 """A cell's model in MLflow answers with verified solutions: loaded by its registered name, and served."""
 
 import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
 import time
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import pandas as pd
@@ -14,6 +20,7 @@ import serrm
 from serrm.cli import main
 from serrm.solving.model import PACKAGED
 from serrm.tracking.runs import cell_run
+from serrm.ui import ENVIRONMENT
 
 pytestmark = [
     # MLflow's own models of its database, and its word on data it has not seen an example of.
@@ -86,3 +93,38 @@ def test_what_cannot_be_registered_is_one_line(project: Path, capsys: pytest.Cap
         assert main(["track", "register", *arguments]) == 1
         error = capsys.readouterr().err
         assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_it_is_served(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    options = f"--model-uri {register(capsys)} --port {port} --env-manager local"
+    served = subprocess.Popen(
+        [sys.executable, "-m", "mlflow", "models", "serve", *options.split()],
+        env={**os.environ, **ENVIRONMENT, "MLFLOW_TRACKING_URI": mlflow.get_tracking_uri()},
+        start_new_session=True,
+    )
+    try:
+        assert answered(port, served) == [ANSWER]
+    finally:
+        os.killpg(served.pid, 15)
+        served.wait(60)
+
+
+def answered(port: int, served: "subprocess.Popen[bytes]") -> list[str]:
+    """What the server says of the puzzle, as soon as it says anything."""
+    body = json.dumps({"inputs": {"puzzle": [PUZZLE]}, "params": {"max_steps": 32}}).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/invocations", body, {"Content-Type": "application/json"}
+    )
+    for _ in range(600):  # by count: a paused machine is no failure
+        assert served.poll() is None
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                rows: list[dict[str, Any]] = json.load(reply)["predictions"]
+            return [row["answer"] for row in rows if row["status"] == "verified"]
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError("the server does not answer")
