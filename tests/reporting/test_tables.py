@@ -167,7 +167,7 @@ def test_any_text_is_escaped_for_latex(text):
         (None, "has this cell been evaluated"),
         ("{", "file: Invalid JSON"),
         ('{"profile": "test"}', "task: Field required"),
-        ({"sets": {"9x9": {"status": "lost"}}}, "sets.9x9"),
+        ({"sets": {"9x9": {"status": "lost"}}}, "sets/9x9"),
         ({"seed": 7}, "holds sudoku, trm, seed 7"),
     ],
 )
