@@ -28,8 +28,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
         puzzles: a folder with `pairs.parquet`, one row a pair, and `audit.json`, which names the side of the canvas.
         target: the folder to write, whole or not at all.
         task: arc_agi_1 or arc_agi_2.
-        num_variants: variants of a puzzle in the index; the first eight are the dihedral transforms.
-        seed: of the other variants.
+        num_variants: variants of a puzzle in the index, first the eight dihedral transforms, then others by the seed.
 
     Raises:
         ValueError: a grid is larger than the canvas, there is no pair to train on, a test pair of a puzzle to score

@@ -109,8 +109,7 @@ def run_all(
     """
     behind = path_lengths(jobs, lengths)
     workers = [Worker(folder) for _ in range(min(num, len(jobs)))]
-    idle = list(workers)
-    ready: list[int] = []
+    idle, ready = list(workers), list[int]()
     results: dict[int, Result] = {}
     running: dict[Future[Result], tuple[int, Worker]] = {}
     order = TopologicalSorter({number: job.after for number, job in enumerate(jobs)})
