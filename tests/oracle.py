@@ -47,7 +47,7 @@ def outcomes_of(
     model: RecurrentModel, attempts: Sequence[Attempt], num_symbols: int, plan: Plan
 ) -> list[Outcome]:
     """The outcome of one attempt each at puzzles of one size, in their order."""
-    puzzles = ((number, [attempt]) for number, attempt in enumerate(attempts))
+    puzzles = ((number, (each for each in [attempt])) for number, attempt in enumerate(attempts))
     found = {each.key: each.chosen for each in search(model, puzzles, num_symbols, plan)}
     assert sorted(found) == list(range(len(attempts)))
     return [found[number] for number in range(len(attempts))]

@@ -9,7 +9,6 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import cast
 
@@ -24,7 +23,7 @@ from serrm.commands.pack import pack, unpack
 from serrm.commands.regress import regress
 from serrm.commands.rehearse import rehearse
 from serrm.commands.show import show
-from serrm.commands.solve import solve
+from serrm.commands.solve import Precision, solve
 from serrm.commands.track import track
 from serrm.extra import as_missing, need
 from serrm.files import write_json
@@ -39,13 +38,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-class Precision(StrEnum):
-    """Arithmetic of an evaluation."""
-
-    float32 = "float32"
-    bfloat16 = "bfloat16"
 
 
 @app.command()

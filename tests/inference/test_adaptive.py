@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.inference.adaptive import TIE, Attempt, Outcome, Plan, first_of_largest
-from serrm.inference.breadth import search
+from serrm.inference.breadth import Attempts, Way, attempts_at, search
 from serrm.inference.predict import predict
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -85,7 +85,7 @@ def assert_is_prediction(outcome: Outcome, logits: Tensor) -> None:
     assert torch.allclose(torch.from_numpy(outcome.certainty), logits.softmax(-1).amax(-1), atol=1e-4)
 
 
-def attempts_at(tokens: np.ndarray[Any, Any]) -> list[Attempt]:
+def plain_attempts(tokens: np.ndarray[Any, Any]) -> list[Attempt]:
     return [Attempt(row, kind) for row, kind in zip(tokens, TASK_TYPES, strict=True)]
 
 
@@ -99,7 +99,7 @@ def test_compaction_changes_no_answer(
     batch_size: int,
 ) -> None:
     plan = Plan(MOST, batch_size, at_steps(stops, tokens))
-    outcomes = outcomes_of(model, attempts_at(tokens), SYMBOLS, plan)
+    outcomes = outcomes_of(model, plain_attempts(tokens), SYMBOLS, plan)
     for number, (stop, outcome) in enumerate(zip(stops, outcomes, strict=True)):
         assert outcome.steps == min(stop, MOST)
         assert outcome.is_verified == (stop <= MOST)
@@ -112,7 +112,7 @@ def test_patience_ends_when_nothing_changes(
 ) -> None:
     predictions = [first_of_largest(each).numpy() for each in logits]
     plan = Plan(MOST, NUM, patience=patience, keeps_history=True)
-    for number, outcome in enumerate(outcomes_of(model, attempts_at(tokens), SYMBOLS, plan)):
+    for number, outcome in enumerate(outcomes_of(model, plain_attempts(tokens), SYMBOLS, plan)):
         rows = [prediction[number] for prediction in predictions]
         same = [all(np.array_equal(rows[s], rows[s - k - 1]) for k in range(patience)) for s in range(MOST)]
         expected = next((step + 1 for step in range(patience, MOST) if same[step]), MOST)
@@ -134,11 +134,12 @@ def test_a_batch_stays_full_and_is_read_no_further(
 
     monkeypatch.setattr(model, "forward", watched)
 
-    def puzzles() -> Iterator[tuple[int, list[Attempt]]]:
+    def puzzles() -> Iterator[tuple[int, Attempts]]:
         nonlocal num_read
         for number in range(num):
             num_read += 1
-            yield number, [Attempt(np.array([2 + number % 3, *[1] * 15], dtype=np.uint8))]
+            tokens = np.array([2 + number % 3, *[1] * 15], dtype=np.uint8)
+            yield number, attempts_at(tokens, [Way()])
 
     def verify(questions: Any, predictions: Any) -> Any:
         return ~(predictions == 2).all(axis=1)

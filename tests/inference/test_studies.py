@@ -21,6 +21,7 @@ EFFORT = {
     "attempt_steps": 2,
     "restarts": [1, 2],
     "symmetries": [1, 3],
+    "guesses": [1, 4],
 }
 
 
@@ -49,7 +50,10 @@ def test_compute_curves_have_a_point_for_each_setting(loaded: LoadedModel, array
     means = [point["mean_steps"] for point in found["adaptive"]]
     assert means == sorted(means) and means[0] >= 1 and means[-1] <= 4
     kinds = [(point["kind"], point["num"]) for point in found["breadth"]]
-    assert kinds == [("restarts", 1), ("restarts", 2), ("symmetries", 1), ("symmetries", 3)]
+    assert kinds == [
+        *(("restarts", 1), ("restarts", 2), ("symmetries", 1), ("symmetries", 3)),
+        *(("guesses", 1), ("guesses", 4)),
+    ]
     for point in (*found["adaptive"], *found["breadth"]):
         assert 0 <= point["fsr_lo"] <= point["fsr"] <= point["fsr_hi"] <= 1
 

@@ -20,7 +20,7 @@ SMALL = {
     *("batch_size", "snapshots", "log_every", "epochs", "steps"),
     *("num_train", "num_test", "num_16x16", "num_25x25", "4x4", "16x16", "25x25"),
     *("curve_puzzles", "equivariance_pairs", "demonstration_pairs"),
-    *("num_puzzles", "max_steps", "attempt_steps", "restarts", "symmetries"),
+    *("num_puzzles", "max_steps", "attempt_steps", "restarts", "symmetries", "guesses"),
 }
 
 

@@ -24,7 +24,14 @@ from tests.drawn import counted
 ROOT = Path(__file__).parents[2]
 PARAMS = read_params(ROOT / "params.yaml")
 COUNTS = Counts(4, 8, {4: 5, 9: 5})  # of the arrays below
-EFFORT = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "restarts": [2], "symmetries": [1, 3]}
+EFFORT = {
+    "num_puzzles": 3,
+    "max_steps": [1, 4],
+    "attempt_steps": 2,
+    "restarts": [2],
+    "symmetries": [1, 3],
+    "guesses": [3],
+}
 PLAIN = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,25 @@ def test_restarts_solve_what_one_attempt_does_not(untrained: Loader, puzzles: li
     assert {answer.status for answer in more} == {Status.VERIFIED}
     assert all(is_right(a.question, a.answer) for a in more)
     assert [(a.steps, a.attempts) for a in more] == [(8, 2)] * len(small)
+
+
+def test_guesses_solve_what_needs_more_clues(untrained: Loader, puzzles: list[str]) -> None:
+    loaded, blanks = untrained(), min(puzzle.count(".") for puzzle in puzzles if len(puzzle) == 16)
+    small = [puzzle for puzzle in puzzles if len(puzzle) == 16 and puzzle.count(".") == blanks]
+    make_oracle(loaded.model, lambda question, _: 2 if (question == 1).sum() < blanks else 99)
+    alone, more = run(loaded, small), run(loaded, small, guesses=40)
+    assert {answer.status for answer in alone} == {Status.UNVERIFIED}
+    assert {answer.status for answer in more} == {Status.VERIFIED}
+    assert all(is_right(a.question, a.answer) and a.attempts > 1 for a in more)
+
+
+def test_guesses_are_refused_where_they_make_no_sense(untrained: Loader) -> None:
+    with pytest.raises(ValueError, match="2 restarts and 3 guesses"):
+        Solver(untrained(), SolveOptions(restarts=2, guesses=3))
+    loaded = untrained()
+    maze = replace(loaded, cell=loaded.cell.model_copy(update={"task": "maze"}))
+    with pytest.raises(ValueError, match="the checkpoint is of maze"):
+        Solver(maze, SolveOptions(guesses=3))
 
 
 def test_equal_symbols_are_taken_in_their_order_and_told(untrained: Loader) -> None:

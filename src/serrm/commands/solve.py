@@ -33,6 +33,13 @@ class Notation(StrEnum):
     json = "json"
 
 
+class Precision(StrEnum):
+    """What all arithmetic is done in."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+
+
 PUZZLES = typer.Argument(
     None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of them, or - for standard input, the default."
 )
@@ -43,6 +50,9 @@ MAX_STEPS = typer.Option(128, min=1, help="Supervision steps at most; a verified
 RESTARTS = typer.Option(
     0, min=0, help="Further attempts, each from another initial state at a symmetric image; ARC: variants."
 )
+GUESSES = typer.Option(
+    0, min=0, help="Further attempts at a Sudoku, with cells filled in that the network is in doubt of."
+)
 PATIENCE = typer.Option(
     None, min=1, help="Give up after as many steps without a change. Default: never; for ARC 4."
 )
@@ -50,6 +60,7 @@ BATCH_SIZE = typer.Option(
     None, min=1, help="9×9 Sudoku at once, larger grids fewer. Default: 8, on a GPU 512."
 )
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
+PRECISION = typer.Option(Precision.float32, help="bfloat16 is quicker where the processor has it.")
 FORMAT = typer.Option(Notation.text, "--format", help="json is one object a line.")
 TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers there.")
 TRACE = typer.Option(False, "--trace", help="Show in the terminal how each answer settles.")
@@ -73,9 +84,11 @@ def solve(
     checkpoint: Path | None = CHECKPOINT,
     max_steps: int = MAX_STEPS,
     restarts: int = RESTARTS,
+    guesses: int = GUESSES,
     patience: int | None = PATIENCE,
     batch_size: int | None = BATCH_SIZE,
     device: str = DEVICE,
+    precision: Precision = PRECISION,
     notation: Notation = FORMAT,
     target: Path | None = TARGET,
     is_traced: bool = TRACE,
@@ -99,8 +112,10 @@ def solve(
     options = SolveOptions(
         max_steps=max_steps,
         restarts=restarts,
+        guesses=guesses,
         batch_size=batch_size,
         patience=patience,
+        precision=precision.value,
         is_exact=is_exact,
         has_trace=has_trace,
         seed=seed,

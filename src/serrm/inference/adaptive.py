@@ -18,6 +18,7 @@ from torch import Tensor
 from serrm.inference.predict import filled_up
 from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
+from serrm.training.loss import stablemax
 
 # (questions, predictions), as tokens → which predictions are right, by a rule of the task.
 Verify = Callable[[UInt8[np.ndarray, "B I"], UInt8[np.ndarray, "B I"]], Bool[np.ndarray, " B"]]
@@ -45,7 +46,8 @@ class Outcome:
     """What became of an attempt: predicted tokens, how sure each is, and what it took.
 
     `certainty` is the largest softmax probability of every cell. `seconds` is the attempt's share of the time of its
-    batches. `history` has the prediction of every step where the pool keeps it, and nothing otherwise.
+    batches. `history` has the prediction of every step where the pool keeps it, and nothing otherwise. `probabilities`
+    are those of the training's loss (stablemax) after the last step, where the attempt keeps them.
     """
 
     prediction: UInt8[np.ndarray, " I"]
@@ -54,6 +56,7 @@ class Outcome:
     seconds: float
     is_verified: bool
     history: Sequence[UInt8[np.ndarray, " I"]] = ()
+    probabilities: Float32[np.ndarray, "I K"] | None = None
 
     @property
     def confidence(self) -> float:
@@ -65,13 +68,15 @@ class Outcome:
 class Attempt:
     """A puzzle as the model is shown it: its tokens, its row of the task-type table, and where its state starts.
 
-    `initial` has one vector a state, for all positions (and symbols); None is the model's own. `undo` turns an outcome
-    for what is shown into one for the puzzle asked.
+    `initial` has one vector a state, for all positions (and symbols); None is the model's own. `max_steps` is a
+    limit below the plan's. `undo` turns an outcome for what is shown into one for the puzzle asked.
     """
 
     tokens: UInt8[np.ndarray, " I"]
     task_type: int = 0
     initial: Float[Tensor, "S D"] | None = None
+    max_steps: int | None = None
+    keeps_probabilities: bool = False
     undo: Callable[[Outcome], Outcome] = lambda outcome: outcome
 
 
@@ -140,14 +145,12 @@ class Pool:
                 slot.history.append(prediction)
         is_done = is_verified | np.array([self._gives_up(slot) for slot in self.slots])
         places = np.flatnonzero(is_done).tolist()
-        certainties = logits[places].softmax(-1).amax(-1).cpu().numpy() if places else ()
-        done = [self.slots[place] for place in places]
-        verdicts = is_verified[is_done].tolist()
-        self._keep(np.flatnonzero(~is_done).tolist())
-        return [
-            (slot.attempt, _outcome(slot, certainty, is_right))
-            for slot, certainty, is_right in zip(done, certainties, verdicts, strict=True)
+        done = [
+            (self.slots[place].attempt, _outcome(self.slots[place], logits[place], bool(is_verified[place])))
+            for place in places
         ]
+        self._keep(np.flatnonzero(~is_done).tolist())
+        return done
 
     @torch.no_grad()
     def _predicted(self) -> Float[Tensor, "B I K"]:
@@ -181,7 +184,8 @@ class Pool:
     def _gives_up(self, slot: Slot) -> bool:
         patience = self.plan.patience
         has_settled = patience is not None and slot.num_unchanged >= patience
-        return has_settled or slot.steps >= self.plan.max_steps
+        most = min(self.plan.max_steps, slot.attempt.max_steps or self.plan.max_steps)
+        return has_settled or slot.steps >= most
 
     def _keep(self, places: list[int]) -> None:
         """Compact the batch to the puzzles at these places."""
@@ -192,9 +196,13 @@ class Pool:
         self.state = tuple(part[places] for part in self.state)
 
 
-def _outcome(slot: Slot, certainty: Float32[np.ndarray, " I"], is_verified: bool) -> Outcome:
+def _outcome(slot: Slot, logits: Float[Tensor, "I K"], is_verified: bool) -> Outcome:
     assert slot.last is not None
-    return Outcome(slot.last, certainty, slot.steps, slot.seconds, is_verified, slot.history)
+    certainty, probabilities = logits.softmax(-1).amax(-1).cpu().numpy(), None
+    if slot.attempt.keeps_probabilities:
+        weights = stablemax(logits.float())
+        probabilities = (weights / weights.sum(-1, keepdim=True)).cpu().numpy()
+    return Outcome(slot.last, certainty, slot.steps, slot.seconds, is_verified, slot.history, probabilities)
 
 
 def first_of_largest(logits: Float[Tensor, "B I K"]) -> Int[Tensor, "B I"]:

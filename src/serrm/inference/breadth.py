@@ -1,4 +1,4 @@
-"""Breadth: several attempts at a puzzle, from other random initial states or on symmetric images of it.
+"""Breadth: several attempts at a puzzle, from other random initial states, on symmetric images of it, or with guesses.
 
 An attempt at a transformed puzzle is turned back before it is judged. Where there is a rule, attempts are made one
 after the other and the first verified answer is taken; where there is none, all are made and vote, equal votes by
@@ -7,7 +7,8 @@ spend more compute at evaluation, this is the other one.)
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -22,6 +23,8 @@ from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.symmetry import random_symmetry
 
+Attempts = Generator[Attempt, Outcome | None, None]
+"""Attempts at a puzzle, each told the outcome of the one before where a rule judges them one by one."""
 Symmetries = Callable[[int, int, np.random.Generator, bool], "list[Way]"]
 """(side, number of ways, rng, whether digits are permuted too) → ways to look at a puzzle, the plain one first."""
 
@@ -50,6 +53,7 @@ class Way:
         places = slice(None) if self.cells is None else np.argsort(self.cells)
         names = np.arange(256) if self.symbols is None else np.argsort(self.symbols)
         names = names.astype(np.uint8)
+        assert outcome.probabilities is None, "kept of the puzzle itself alone"
         return replace(
             outcome,
             prediction=names[outcome.prediction[places]],
@@ -58,7 +62,7 @@ class Way:
         )
 
 
-def attempts_at(tokens: UInt8[np.ndarray, " I"], ways: Iterable[Way]) -> Iterator[Attempt]:
+def attempts_at(tokens: UInt8[np.ndarray, " I"], ways: Iterable[Way]) -> Attempts:
     """A puzzle looked at in one way after the other."""
     for way in ways:
         yield way.attempt(tokens)
@@ -121,7 +125,7 @@ class _Search:
     """A puzzle in progress: attempts not yet made, and outcomes by the number of the attempt."""
 
     key: int
-    attempts: Iterator[Attempt]
+    attempts: Attempts
     num_started: int = 0
     outcomes: dict[int, Outcome] = field(default_factory=dict)
 
@@ -152,9 +156,9 @@ class Searcher:
         """How many puzzles more would fill the batch."""
         return max(0, self.pool.num_free - len(self.waiting))
 
-    def add(self, key: int, attempts: Iterable[Attempt]) -> None:
+    def add(self, key: int, attempts: Attempts) -> None:
         """Take on a puzzle; there is at least one attempt at it."""
-        search = _Search(key, iter(attempts))
+        search = _Search(key, attempts)
         self.waiting.extend(self._next_attempts(search))
         assert search.num_started > 0
 
@@ -168,24 +172,26 @@ class Searcher:
             search.outcomes[number] = attempt.undo(outcome)
             if not search.is_idle:
                 continue
-            more = [] if outcome.is_verified else list(self._next_attempts(search))
+            more = [] if outcome.is_verified else list(self._next_attempts(search, outcome))
             self.waiting.extendleft(more)  # before puzzles not begun
             if not more:
                 done.append(search.found())
         return done
 
-    def _next_attempts(self, search: _Search) -> Iterator[Attempt]:
+    def _next_attempts(self, search: _Search, last: Outcome | None = None) -> Iterator[Attempt]:
         """The next attempt where a rule will judge it, else all that are left."""
-        for attempt in search.attempts:
-            self.at_work[attempt] = search, search.num_started
-            search.num_started += 1
-            yield attempt
-            if self.has_rule:
-                return
+        with suppress(StopIteration):
+            while True:
+                attempt = search.attempts.send(last)
+                self.at_work[attempt] = search, search.num_started
+                search.num_started += 1
+                yield attempt
+                if self.has_rule:
+                    return
 
 
 def search(
-    model: RecurrentModel, puzzles: Iterable[tuple[int, Iterable[Attempt]]], num_symbols: int, plan: Plan
+    model: RecurrentModel, puzzles: Iterable[tuple[int, Attempts]], num_symbols: int, plan: Plan
 ) -> Iterator[Found]:
     """The answers to (key, attempts) of puzzles of one size, in the order in which they are done.
 

@@ -14,15 +14,17 @@ from jaxtyping import UInt8
 
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.inference.adaptive import Plan
-from serrm.inference.breadth import Found, Way, attempts_at, choose, search
+from serrm.inference.breadth import Attempts, Found, Way, attempts_at, choose, search
+from serrm.inference.guessing import guesses
 from serrm.inference.load import LoadedModel
-from serrm.inference.tasks import WAYS
+from serrm.inference.tasks import TASKS, WAYS
 from serrm.progress import watch
 from serrm.scoring.intervals import rates
 
+Tokens = UInt8[np.ndarray, " I"]
 Point = dict[str, str | int | float]
 # What is found for a puzzle → the prediction that counts as its answer, and the supervision steps it took.
-Reading = Callable[[Found], tuple[UInt8[np.ndarray, " I"], int]]
+Reading = Callable[[Found], tuple[Tokens, int]]
 
 
 def adaptive_curve(
@@ -33,31 +35,38 @@ def adaptive_curve(
     All points come from one pass with the largest of them.
     """
 
-    def after(depth: int, found: Found) -> tuple[UInt8[np.ndarray, " I"], int]:
+    def after(depth: int, found: Found) -> tuple[Tokens, int]:
         return found.chosen.history[:depth][-1], min(depth, found.chosen.steps)
 
     longest = replace(plan, max_steps=max(max_steps), keeps_history=True)
     readings = {depth: partial(after, depth) for depth in sorted(max_steps)}
-    points = _points(loaded, puzzles, longest, [Way()], "adaptive depth", readings)
+    plain = partial(attempts_at, ways=[Way()])
+    points = _points(loaded, puzzles, longest, plain, "adaptive depth", readings)
     return [{"max_steps": depth, **point} for depth, point in points.items()]
 
 
 def breadth_points(
     loaded: LoadedModel, puzzles: PuzzleArrays, plan: Plan, kind: str, nums: Sequence[int], seed: int = 0
 ) -> list[Point]:
-    """FSR and mean steps of as many attempts as each of `nums`, of one kind: "restarts" or "symmetries".
+    """FSR and mean steps of as many attempts as each of `nums`, of one kind: "restarts", "symmetries" or "guesses".
 
     Where there is a rule a puzzle makes attempts until one is verified. All points come from one pass with the most
     attempts; mazes have eight symmetries.
     """
 
-    def of_first(num: int, found: Found) -> tuple[UInt8[np.ndarray, " I"], int]:
+    def of_first(num: int, found: Found) -> tuple[Tokens, int]:
         attempts = found.attempts[:num]
         return choose(attempts).prediction, sum(attempt.steps for attempt in attempts)
 
-    ways = WAYS[kind](loaded, puzzles.side, max(nums), seed)
-    readings = {num: partial(of_first, num) for num in sorted(nums) if num <= len(ways)}
-    points = _points(loaded, puzzles, plan, ways, kind, readings)
+    if kind == "guesses":
+        blank, most = TASKS[loaded.cell.task].blank, max(nums)
+        assert blank is not None, "only where there are blanks to fill in"
+        attempts = partial(guesses, num=most, blank=blank)
+    else:
+        ways = WAYS[kind](loaded, puzzles.side, max(nums), seed)
+        attempts, most = partial(attempts_at, ways=ways), len(ways)
+    readings = {num: partial(of_first, num) for num in sorted(nums) if num <= most}
+    points = _points(loaded, puzzles, plan, attempts, kind, readings)
     return [{"kind": kind, "num": num, "max_steps": plan.max_steps, **point} for num, point in points.items()]
 
 
@@ -65,13 +74,13 @@ def _points(
     loaded: LoadedModel,
     puzzles: PuzzleArrays,
     plan: Plan,
-    ways: Sequence[Way],
+    attempts: Callable[[Tokens], Attempts],
     what: str,
     readings: Mapping[int, Reading],
 ) -> dict[int, Point]:
     """FSR and mean steps by each reading of what one pass finds."""
     num = len(puzzles)
-    asked = ((n, attempts_at(np.asarray(tokens), ways)) for n, tokens in enumerate(puzzles.questions))
+    asked = ((n, attempts(np.asarray(tokens))) for n, tokens in enumerate(puzzles.questions))
     counts = {key: np.zeros(2, dtype=int) for key in readings}
     answers = search(loaded.model, asked, puzzles.num_symbols, plan)
     for found in watch(answers, what, num, unit="puzzle"):

@@ -7,6 +7,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from serrm.settings import Settings
 from serrm.training.settings import Fidelity
 
+GUESS_STEPS = 4  # supervision steps for a guess: by then answers have settled
 HEADLINE_STEPS = 16  # supervision steps of the paper's tables, of learning curves and of equivariance pairs
 TaskType = Literal["right", "blank", "random"]
 
@@ -20,6 +21,7 @@ class EffortSettings(Settings):
     attempt_steps: PositiveInt = 16  # most steps of one attempt
     restarts: tuple[PositiveInt, ...] = ()  # attempts from so many random states
     symmetries: tuple[PositiveInt, ...] = ()  # attempts at so many symmetric images
+    guesses: tuple[PositiveInt, ...] = ()  # so many attempts, all but the first with guesses (Sudoku)
 
 
 class EvaluateSettings(Settings):

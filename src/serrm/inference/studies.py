@@ -65,14 +65,16 @@ def _studies(work: Work, arrays: Path, seed: int) -> Iterator[Study]:
 def _efforts(
     work: Work, puzzles: PuzzleArrays, effort: EffortSettings, verify: Verify, seed: int
 ) -> Iterator[Study]:
-    """FSR against mean steps a puzzle: by depth when verified puzzles stop, by restarts, by symmetric images."""
+    """FSR against mean steps a puzzle: by depth when verified puzzles stop, and by each kind of breadth."""
     first, loaded = puzzles.first(effort.num_puzzles), work.loaded
     size = rows_at_once(puzzles.side, work.settings.batch_size, puzzles.num_symbols)
     plan = Plan(max(effort.max_steps), size, verify, dtype=work.dtype)
     short = Plan(effort.attempt_steps, size, verify, dtype=work.dtype)
     yield "adaptive", partial(adaptive_curve, loaded, first, plan, effort.max_steps)
     yield "breadth", list  # a file has the key even if no kind is asked for
-    for kind, nums in {"restarts": effort.restarts, "symmetries": effort.symmetries}.items():
+    guesses = () if TASKS[loaded.cell.task].blank is None else effort.guesses
+    kinds = {"restarts": effort.restarts, "symmetries": effort.symmetries, "guesses": guesses}
+    for kind, nums in kinds.items():
         if nums:
             yield "breadth", partial(breadth_points, loaded, first, short, kind, nums, seed)
 

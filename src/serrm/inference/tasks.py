@@ -30,6 +30,7 @@ class TaskEvaluation:
     tally: Callable[[], SudokuTally] | None = None  # counts one answer a puzzle
     verify: Verify | None = None  # tells a right answer without knowing it
     symmetries: Symmetries | None = None
+    blank: int | None = None  # the token of cells in whose place the tokens above it may be guessed
     is_symmetric: bool = False  # its usual symbols may be exchanged for one another
 
 
@@ -45,7 +46,7 @@ def solves_sudoku(
 
 ARC = TaskEvaluation(is_symmetric=True)
 TASKS = {
-    "sudoku": TaskEvaluation(SudokuTally, solves_sudoku, sudoku_symmetries, is_symmetric=True),
+    "sudoku": TaskEvaluation(SudokuTally, solves_sudoku, sudoku_symmetries, BLANK, is_symmetric=True),
     "maze": TaskEvaluation(MazeTally, are_valid_paths, maze_symmetries),
     "arc_agi_1": ARC,
     "arc_agi_2": ARC,

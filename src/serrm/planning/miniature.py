@@ -74,7 +74,7 @@ SOURCE = {
 PAIRS, ATTEMPT_STEPS = 2, 2
 EFFORT = {
     "max_steps": at_most(4),
-    **dict.fromkeys(("num_puzzles", "restarts", "symmetries"), at_most(2)),
+    **dict.fromkeys(("num_puzzles", "restarts", "symmetries", "guesses"), at_most(2)),
     "attempt_steps": at_most(ATTEMPT_STEPS),
 }
 EVALUATE = {

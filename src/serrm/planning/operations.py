@@ -4,7 +4,7 @@ An evaluation's are exact but for the studies of effort, whose puzzles stop when
 most that they can come to.
 """
 
-from serrm.inference.settings import HEADLINE_STEPS, EvaluateSettings
+from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, EvaluateSettings
 from serrm.models.operations import count_work
 from serrm.models.settings import SeRrmSettings, TrmSettings
 from serrm.planning.tasks import TASKS, Counts
@@ -74,4 +74,7 @@ def _effort_steps(task: str, settings: EvaluateSettings, num: int) -> int:
         return 0
     symmetries = min(max(effort.symmetries, default=0), TASKS[task].most_symmetries)
     attempts = max(effort.restarts, default=0) + symmetries
-    return min(effort.num_puzzles, num) * (max(effort.max_steps) + attempts * effort.attempt_steps)
+    steps = max(effort.max_steps) + attempts * effort.attempt_steps
+    if effort.guesses and TASKS[task].has_blanks:
+        steps += effort.attempt_steps + (max(effort.guesses) - 1) * GUESS_STEPS
+    return min(effort.num_puzzles, num) * steps

@@ -41,6 +41,7 @@ class PlannedTask:
     counts: Callable[[Any, Any], Counts]  # (source, subset), the settings of the download and augment stages
     has_votes: bool = False  # many variants of a puzzle vote on its answer, which no rule verifies
     is_symmetric: bool = False  # its usual symbols may be exchanged for one another
+    has_blanks: bool = False  # that may be guessed
     most_symmetries: int = maxsize  # of a puzzle
     image_bytes: Callable[[int], int] = lambda side: 0  # of a stored image on grids of that side
     rehearsed: int = 1  # supervision steps at most in a rehearsal
@@ -91,7 +92,9 @@ ARC = partial(PlannedTask, has_votes=True, is_symmetric=True, image_bytes=lambda
 # By task. A task of one's own is one entry more.
 TASKS = {
     # Sudoku's steps are cheap, and the tables show the 16th.
-    "sudoku": PlannedTask(_sudoku, is_symmetric=True, image_bytes=lambda side: 3 * side + 1, rehearsed=16),
+    "sudoku": PlannedTask(
+        _sudoku, is_symmetric=True, has_blanks=True, image_bytes=lambda side: 3 * side + 1, rehearsed=16
+    ),
     "maze": PlannedTask(_maze, most_symmetries=NUM_TRANSFORMS, rehearsed=3),
     "arc_agi_1": ARC(ArcSet(560, 400, 3988, 419, 1363)),
     "arc_agi_2": ARC(ArcSet(1160, 120, 5573, 172, 358)),

@@ -90,7 +90,7 @@ class AskedSet(_Part):
 class Effort(_Part):
     """FSR for a mean number of supervision steps spent on a puzzle: adaptive depth, or breadth of some kind.
 
-    Breadth has a `kind` of its own (restarts, symmetries) and makes up to `num` attempts at a puzzle.
+    Breadth has a `kind` of its own (restarts, symmetries, guesses) and makes up to `num` attempts at a puzzle.
     """
 
     kind: str = "adaptive depth"

@@ -15,7 +15,8 @@ EFFORTS = (
 EFFORTS_CAPTION = (
     "Fully solved rate against the mean number of supervision steps that a puzzle took, all attempts together: "
     "fixed depth as in table 2, adaptive depth (a puzzle stops when its answer is verified or has settled), and "
-    "breadth (several attempts at a puzzle, from other initial states or on symmetric images)."
+    "breadth (several attempts at a puzzle, from other initial states, on symmetric images, or with blanks filled in "
+    "by guesses of the network; a guess takes 4 steps)."
 )
 PAIRS = ("Task", "Model", "Steps", "Pairs reproduced", "Their cells", "Scored on", "pass@1", "pass@2")
 PAIRS_CAPTION = (

@@ -42,7 +42,7 @@ class Model(LoadedModel):
             puzzles: one, or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
                 0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, of which every
                 test input is answered.
-            options: fields of `SolveOptions`, such as `max_steps`, `restarts`, `is_exact`, `has_trace`.
+            options: fields of `SolveOptions`, such as `max_steps`, `restarts`, `guesses`, `is_exact`, `has_trace`.
 
         Raises:
             ValueError: the device has too little memory for the batch. A malformed puzzle is an answer that says so.

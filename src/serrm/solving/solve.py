@@ -16,10 +16,12 @@ from serrm.inference.breadth import Found, Searcher
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import refusal, rows_at_once
 from serrm.inference.tasks import TASKS
+from serrm.models.formulations import DTYPES
 from serrm.puzzles.alphabet import alphabet
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
 from serrm.solving.questions import Entry, Question
 from serrm.solving.subjects import SUBJECTS, Subject
+from serrm.training.device import supported
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
 PATIENCE = 4  # steps for which a prediction has to stay the same where there is no rule
@@ -30,11 +32,14 @@ WINDOW, TRACED_WINDOW = 8192, 64  # those traced keep all their predictions
 class SolveOptions:
     """How hard the network tries, and what is done with what it leaves unsolved.
 
-    `patience` gives a puzzle up when its prediction has been the same for that many further steps.
+    Attempts after the first are `restarts` or, of Sudoku, `guesses`, not both. `patience` gives a puzzle up when its
+    prediction has been the same for that many further steps.
     """
 
     max_steps: int = 128
     restarts: int = 0
+    guesses: int = 0
+    precision: str = "float32"
     batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: as BATCH_SIZES says
     patience: int | None = None
     is_exact: bool = False
@@ -58,9 +63,18 @@ class Solver:
     def __init__(self, loaded: LoadedModel, options: SolveOptions) -> None:
         self.loaded, self.options = loaded, options
         self.device = loaded.model.initial.device
+        self.dtype = DTYPES[supported(options.precision, False, self.device)[0]]
         self.batch_size = options.batch_size or BATCH_SIZES[self.device.type]
         self.window = options.window or (TRACED_WINDOW if options.has_trace else WINDOW)
         self.subject = SUBJECTS[loaded.cell.task]
+        if options.guesses and TASKS[loaded.cell.task].blank is None:
+            raise ValueError(
+                f"guesses fill in the blanks of a Sudoku; the checkpoint is of {loaded.cell.task}"
+            )
+        if options.guesses and options.restarts:
+            raise ValueError(
+                f"{options.restarts} restarts and {options.guesses} guesses: one of the two, please"
+            )
         self.groups: dict[int, Group] = {}  # by size
         self.pending: dict[int, tuple[Entry, Question, Group]] = {}
         self.done: dict[int, Answer] = {}
@@ -109,7 +123,7 @@ class Solver:
             self.done[number] = _not_asked(entry, Status.CONTRADICTORY, contradiction)
         else:
             self.pending[number] = entry, question, group
-            group.searcher.add(number, group.subject.attempts(question))
+            group.searcher.add(number, group.subject.attempts(question, self.options.guesses))
 
     def _step(self, group: Group) -> None:
         try:
@@ -157,6 +171,7 @@ class Solver:
             batch_size=rows_at_once(side, self.batch_size, symbols),
             verify=rule,
             patience=PATIENCE if rule is None and options.patience is None else options.patience,
+            dtype=self.dtype,
             keeps_history=options.has_trace,
         )
         return Group(subject, Searcher(model, symbols, plan), refusal(model, side, symbols))

@@ -6,7 +6,6 @@ what its answer means, and what to make of a puzzle that the model did not solve
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
@@ -17,9 +16,10 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc_index import draw_variants
 from serrm.inference.adaptive import Attempt, Outcome
-from serrm.inference.breadth import Found, Way, attempts_at, sees_digits
+from serrm.inference.breadth import Attempts, Found, Way, attempts_at, sees_digits
+from serrm.inference.guessing import guesses
 from serrm.inference.load import LoadedModel
-from serrm.inference.tasks import restarts, symmetric_images
+from serrm.inference.tasks import TASKS, restarts, symmetric_images
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse, recoloured
 from serrm.puzzles.dihedral import inverse as inverse_transform
@@ -65,8 +65,11 @@ class Subject(ABC):
     def tokens(self, question: Question) -> Tokens:
         """The question as the model sees it."""
 
-    def attempts(self, question: Question) -> Iterator[Attempt]:
-        """Ways to ask it, the plain one first."""
+    def attempts(self, question: Question, num_guesses: int = 0) -> Attempts:
+        """Ways to ask it, the plain one first; or with so many guesses after that."""
+        blank = TASKS[self.task].blank
+        if num_guesses and blank is not None:
+            return guesses(self.tokens(question), 1 + num_guesses, blank)
         return attempts_at(self.tokens(question), self.ways)
 
     @abstractmethod
@@ -176,7 +179,7 @@ class Arc(Subject):
     def tokens(self, question: Question) -> Tokens:
         return encode(question.cells, self.side)
 
-    def attempts(self, question: Question) -> Iterator[Attempt]:
+    def attempts(self, question: Question, num_guesses: int = 0) -> Attempts:
         """The input in each variant that votes, with that variant's task type."""
         first = self.names.index(question.name) * self.num_slots
         variants = draw_variants(question.name, self.num_variants, self.seed)

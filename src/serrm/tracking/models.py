@@ -22,7 +22,10 @@ ANSWERS: Final = {
     "seconds": "double",
     "remark": "string",
 }  # the columns of `solving.answers.values`
-OPTIONS: Final = (("max_steps", "long", 128), ("restarts", "long", 0), ("is_exact", "boolean", False))
+OPTIONS: Final = (
+    *(("max_steps", "long", 128), ("restarts", "long", 0), ("guesses", "long", 0)),
+    ("is_exact", "boolean", False),
+)
 SIGNATURE: Final = ModelSignature(
     Schema([ColSpec("string", "puzzle")]),
     Schema([ColSpec(kind, name) for name, kind in ANSWERS.items()]),
