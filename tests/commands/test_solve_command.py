@@ -19,6 +19,7 @@ from serrm.cli import main
 from serrm.commands.trace import steps_worth_showing
 from serrm.inference.load import LoadedModel
 from serrm.solving.answers import Trace
+from serrm.solving.model import packaged
 from tests.oracle import is_right, make_oracle
 
 EASY = "1.3.34...14...21"
@@ -166,6 +167,22 @@ def test_a_usage_error_is_one_line_and_2(
     assert main(["solve", EASY, "--checkpoint", str(checkpoint), *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1
+
+
+def test_restarts_and_guesses_are_refused_in_one_line(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["solve", EASY, "--checkpoint", str(checkpoint), "--restarts", "2", "--guesses", "3"]
+    assert main(arguments) == 1
+    assert capsys.readouterr().err == "error: 2 restarts and 3 guesses: one of the two, please\n"
+
+
+@pytest.mark.parametrize("name", packaged())
+def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["solve", EASY, "--checkpoint", name, "--precision", "bfloat16", "--guesses", "50"]
+    assert main([*arguments, "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] == "verified" and is_right(EASY, answer["answer"])
 
 
 def test_without_puzzles_a_terminal_is_no_input(

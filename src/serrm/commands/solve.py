@@ -44,7 +44,7 @@ PUZZLES = typer.Argument(
     None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of them, or - for standard input, the default."
 )
 CHECKPOINT = typer.Option(
-    None, exists=True, file_okay=False, help="Folder of a finished training. Default: the packaged one."
+    "sudoku", help="Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
 )
 MAX_STEPS = typer.Option(128, min=1, help="Supervision steps at most; a verified answer stops earlier.")
 RESTARTS = typer.Option(
@@ -81,7 +81,7 @@ SEED = typer.Option(0, min=0, help="Of the restarts.")
 
 def solve(
     puzzles: list[str] | None = PUZZLES,
-    checkpoint: Path | None = CHECKPOINT,
+    checkpoint: str = CHECKPOINT,
     max_steps: int = MAX_STEPS,
     restarts: int = RESTARTS,
     guesses: int = GUESSES,
@@ -102,13 +102,14 @@ def solve(
     """
     arguments = puzzles or _piped()
     _check(picture, is_exact)
-    from serrm.solving.model import load
+    from serrm.solving.model import load, packaged
     from serrm.solving.puzzle_stream import read_arguments
     from serrm.solving.solve import SolveOptions, Solver
     from serrm.training.device import keep_memory
 
     keep_memory()
-    model, has_trace = load(checkpoint or "sudoku", device=device), is_traced or picture is not None
+    model = load(checkpoint if checkpoint in packaged() else Path(checkpoint), device=device)
+    has_trace = is_traced or picture is not None
     options = SolveOptions(
         max_steps=max_steps,
         restarts=restarts,
