@@ -109,7 +109,6 @@ def solve(
 
     keep_memory()
     model = load(checkpoint if checkpoint in packaged() else Path(checkpoint), device=device)
-    has_trace = is_traced or picture is not None
     options = SolveOptions(
         max_steps=max_steps,
         restarts=restarts,
@@ -118,7 +117,7 @@ def solve(
         patience=patience,
         precision=precision.value,
         is_exact=is_exact,
-        has_trace=has_trace,
+        has_trace=is_traced or picture is not None,
         seed=seed,
     )
     entries = read_arguments(arguments, _standard_input(), model.cell.task)
