@@ -79,6 +79,13 @@ def test_the_choice_is_by_rule_then_votes_then_confidence(made: list[tuple[int, 
     assert chosen.confidence == max(number for other, number, _ in made if other == cell) / 8
 
 
+def test_answers_to_guesses_have_no_vote() -> None:
+    plain, *others = outcome([2, 3], 0.1), *[replace(outcome([4, 4], 0.9), has_guesses=True)] * 3
+    assert choose([plain, *others]) is plain
+    right = replace(others[0], is_verified=True)
+    assert choose([plain, *others, right]) is right
+
+
 @pytest.fixture
 def questions() -> list[np.ndarray[Any, Any]]:
     puzzles = generate_puzzles(box_for_side(4), 6, np.random.default_rng(1), (6, 9))

@@ -24,7 +24,7 @@ def outcome(probabilities: np.ndarray[Any, Any]) -> Outcome:
 
 def made(tokens: Tokens, probabilities: np.ndarray[Any, Any], num: int) -> list[Attempt]:
     """All attempts of a network that never changes its mind."""
-    attempts = guesses(tokens, num, BLANK)
+    attempts = guesses(tokens, num, BLANK, 5)
     found = [next(attempts)]
     try:
         while True:
@@ -80,7 +80,14 @@ def test_with_attempts_enough_every_likely_filling_is_tried(
 def test_the_cell_nearest_to_a_toss_up_between_two_is_guessed() -> None:
     sure, three, two = [0, 0, 0.97, 0.02, 0.01], [0, 0, 0.34, 0.33, 0.33], [0, 0, 0.03, 0.5, 0.47]
     shares = np.array([sure, three, two, two])
-    found = list(branches(np.array([1, 1, 4, 1], np.uint8), outcome(shares), BLANK))
+    found = list(branches(np.array([1, 1, 4, 1], np.uint8), outcome(shares), BLANK, 5))
     assert [filled.tolist() for _, filled in found] == [[1, 1, 4, 3], [1, 1, 4, 4]]
     assert [likely for likely, _ in found] == pytest.approx([0.5, 0.47])
-    assert not list(branches(np.array([2, 3, 4, 2], np.uint8), outcome(shares), BLANK))
+    assert not list(branches(np.array([2, 3, 4, 2], np.uint8), outcome(shares), BLANK, 5))
+
+
+def test_many_equal_symbols_are_guessed_and_those_the_size_has_not_are_not() -> None:
+    shares = np.full((4, 27), 1 / 25)
+    assert len(list(branches(np.array([1, 1, 4, 1], np.uint8), outcome(shares), BLANK, 27))) == 25
+    few = list(branches(np.array([1, 1, 4, 1], np.uint8), outcome(np.full((4, 11), 1 / 9)), BLANK, 6))
+    assert sorted(int(filled[0]) for _, filled in few) == [2, 3, 4, 5]

@@ -170,7 +170,9 @@ def test_guesses_solve_what_needs_more_clues(untrained: Loader, puzzles: list[st
 
 def test_guesses_are_refused_where_they_make_no_sense(untrained: Loader) -> None:
     with pytest.raises(ValueError, match="2 restarts and 3 guesses"):
-        Solver(untrained(), SolveOptions(restarts=2, guesses=3))
+        SolveOptions(restarts=2, guesses=3)
+    with pytest.raises(ValueError, match="guesses -1: at least 0"):
+        SolveOptions(guesses=-1)
     loaded = untrained()
     maze = replace(loaded, cell=loaded.cell.model_copy(update={"task": "maze"}))
     with pytest.raises(ValueError, match="the checkpoint is of maze"):

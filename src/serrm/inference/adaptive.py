@@ -57,6 +57,7 @@ class Outcome:
     is_verified: bool
     history: Sequence[UInt8[np.ndarray, " I"]] = ()
     probabilities: Float32[np.ndarray, "I K"] | None = None
+    has_guesses: bool = False  # in the puzzle it answers
 
     @property
     def confidence(self) -> float:

@@ -109,12 +109,17 @@ class Found:
 
 
 def choose(attempts: Sequence[Outcome]) -> Outcome:
-    """A verified outcome if there is one; else the prediction with most votes, then the highest mean confidence."""
+    """A verified outcome if there is one; else the prediction with most votes, then the highest mean confidence.
+
+    Attempts with guesses have no vote: they answer other puzzles.
+    """
     verified = next((attempt for attempt in attempts if attempt.is_verified), None)
     if verified is not None:
         return verified
     voters: dict[bytes, list[Outcome]] = {}
     for attempt in attempts:
+        if attempt.has_guesses:
+            continue
         voters.setdefault(attempt.prediction.tobytes(), []).append(attempt)
     winners = max(voters.values(), key=lambda group: (len(group), fmean(each.confidence for each in group)))
     return max(winners, key=lambda each: each.confidence)

@@ -61,7 +61,7 @@ def breadth_points(
     if kind == "guesses":
         blank, most = TASKS[loaded.cell.task].blank, max(nums)
         assert blank is not None, "only where there are blanks to fill in"
-        attempts = partial(guesses, num=most, blank=blank)
+        attempts = partial(guesses, num=most, blank=blank, num_symbols=puzzles.num_symbols)
     else:
         ways = WAYS[kind](loaded, puzzles.side, max(nums), seed)
         attempts, most = partial(attempts_at, ways=ways), len(ways)

@@ -8,6 +8,7 @@ and answers wait for those before them; how many may be on their way is bounded,
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
@@ -39,13 +40,22 @@ class SolveOptions:
     max_steps: int = 128
     restarts: int = 0
     guesses: int = 0
-    precision: str = "float32"
+    precision: Literal["float32", "bfloat16"] = "float32"
     batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: as BATCH_SIZES says
     patience: int | None = None
     is_exact: bool = False
     has_trace: bool = False
     seed: int = 0
     window: int | None = None  # puzzles from the oldest unanswered to the newest read; None: as WINDOW says
+
+    def __post_init__(self) -> None:
+        if self.precision not in DTYPES:
+            raise ValueError(f"precision {self.precision!r}: float32 or bfloat16")
+        for name, least in {"max_steps": 1, "restarts": 0, "guesses": 0}.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} {getattr(self, name)}: at least {least}")
+        if self.guesses and self.restarts:
+            raise ValueError(f"{self.restarts} restarts and {self.guesses} guesses: one of the two, please")
 
 
 @dataclass(frozen=True)
@@ -70,10 +80,6 @@ class Solver:
         if options.guesses and TASKS[loaded.cell.task].blank is None:
             raise ValueError(
                 f"guesses fill in the blanks of a Sudoku; the checkpoint is of {loaded.cell.task}"
-            )
-        if options.guesses and options.restarts:
-            raise ValueError(
-                f"{options.restarts} restarts and {options.guesses} guesses: one of the two, please"
             )
         self.groups: dict[int, Group] = {}  # by size
         self.pending: dict[int, tuple[Entry, Question, Group]] = {}

@@ -20,6 +20,7 @@ from serrm.inference.breadth import Attempts, Found, Way, attempts_at, sees_digi
 from serrm.inference.guessing import guesses
 from serrm.inference.load import LoadedModel
 from serrm.inference.tasks import TASKS, restarts, symmetric_images
+from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse, recoloured
 from serrm.puzzles.dihedral import inverse as inverse_transform
@@ -69,7 +70,8 @@ class Subject(ABC):
         """Ways to ask it, the plain one first; or with so many guesses after that."""
         blank = TASKS[self.task].blank
         if num_guesses and blank is not None:
-            return guesses(self.tokens(question), 1 + num_guesses, blank)
+            num_symbols = alphabet(self.task, self.side).num_symbols
+            return guesses(self.tokens(question), 1 + num_guesses, blank, num_symbols)
         return attempts_at(self.tokens(question), self.ways)
 
     @abstractmethod
