@@ -65,7 +65,9 @@ def conformance(
 
 @app.command()
 def evaluate(
-    checkpoint: Path = typer.Option(..., exists=True, file_okay=False, help="Folder of a finished training."),
+    checkpoint: str = typer.Option(
+        ..., help="Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
+    ),
     puzzles: Path = typer.Option(
         ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines."
     ),
@@ -79,6 +81,7 @@ def evaluate(
 ) -> None:
     """Score a checkpoint on any file of Sudoku puzzles, whatever the sizes of their grids."""
     from serrm.display import console, remarks_on, scores_table
+    from serrm.solving.model import folder_of
     from serrm.solving.score_file import score_file
     from serrm.training.device import choose_device, keep_memory
 
@@ -86,7 +89,7 @@ def evaluate(
     if target is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
     scores = score_file(
-        checkpoint,
+        folder_of(checkpoint),
         puzzles,
         steps=steps,
         device=choose_device(device),

@@ -102,13 +102,13 @@ def solve(
     """
     arguments = puzzles or _piped()
     _check(picture, is_exact)
-    from serrm.solving.model import load, packaged
+    from serrm.solving.model import folder_of, load
     from serrm.solving.puzzle_stream import read_arguments
     from serrm.solving.solve import SolveOptions, Solver
     from serrm.training.device import keep_memory
 
     keep_memory()
-    model = load(checkpoint if checkpoint in packaged() else Path(checkpoint), device=device)
+    model = load(folder_of(checkpoint), device=device)
     options = SolveOptions(
         max_steps=max_steps,
         restarts=restarts,

@@ -129,6 +129,11 @@ def packaged() -> list[str]:
     return sorted(path.parent.name for path in PACKAGED.glob(f"*/{CONFIG}"))
 
 
+def folder_of(name: str) -> Path:
+    """The packaged checkpoint of that name, else the folder."""
+    return PACKAGED / name if name in packaged() else Path(name)
+
+
 def _from_hub(name: str, options: dict[str, Any]) -> Path:
     if name.count("/") != 1 or name[0] in "./":
         known = ", ".join(packaged()) or "there are none"
