@@ -51,7 +51,9 @@ RESTARTS = typer.Option(
     0, min=0, help="Further attempts, each from another initial state at a symmetric image; ARC: variants."
 )
 GUESSES = typer.Option(
-    0, min=0, help="Further attempts at a Sudoku, with cells filled in that the network is in doubt of."
+    0,
+    min=0,
+    help="Further attempts at a Sudoku, of 4 steps each, with cells filled in that the network is unsure of.",
 )
 PATIENCE = typer.Option(
     None, min=1, help="Give up after as many steps without a change. Default: never; for ARC 4."
