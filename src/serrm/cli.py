@@ -23,7 +23,7 @@ from serrm.commands.pack import pack, unpack
 from serrm.commands.regress import regress
 from serrm.commands.rehearse import rehearse
 from serrm.commands.show import show
-from serrm.commands.solve import Precision, solve
+from serrm.commands.solve import A_CHECKPOINT, Precision, solve
 from serrm.commands.track import track
 from serrm.extra import as_missing, need
 from serrm.files import write_json
@@ -65,9 +65,7 @@ def conformance(
 
 @app.command()
 def evaluate(
-    checkpoint: str = typer.Option(
-        ..., help="Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
-    ),
+    checkpoint: str = typer.Option(..., help=A_CHECKPOINT),
     puzzles: Path = typer.Option(
         ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines."
     ),

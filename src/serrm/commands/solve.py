@@ -43,9 +43,8 @@ class Precision(StrEnum):
 PUZZLES = typer.Argument(
     None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of them, or - for standard input, the default."
 )
-CHECKPOINT = typer.Option(
-    "sudoku", help="Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
-)
+A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
+CHECKPOINT = typer.Option("sudoku", help=A_CHECKPOINT)
 MAX_STEPS = typer.Option(128, min=1, help="Supervision steps at most; a verified answer stops earlier.")
 RESTARTS = typer.Option(
     0, min=0, help="Further attempts, each from another initial state at a symmetric image; ARC: variants."

@@ -146,12 +146,9 @@ class Pool:
                 slot.history.append(prediction)
         is_done = is_verified | np.array([self._gives_up(slot) for slot in self.slots])
         places = np.flatnonzero(is_done).tolist()
-        done = [
-            (self.slots[place].attempt, _outcome(self.slots[place], logits[place], bool(is_verified[place])))
-            for place in places
-        ]
+        outcomes = _outcomes([self.slots[place] for place in places], logits[places], is_verified[is_done])
         self._keep(np.flatnonzero(~is_done).tolist())
-        return done
+        return outcomes
 
     @torch.no_grad()
     def _predicted(self) -> Float[Tensor, "B I K"]:
@@ -197,13 +194,24 @@ class Pool:
         self.state = tuple(part[places] for part in self.state)
 
 
-def _outcome(slot: Slot, logits: Float[Tensor, "I K"], is_verified: bool) -> Outcome:
-    assert slot.last is not None
-    certainty, probabilities = logits.softmax(-1).amax(-1).cpu().numpy(), None
-    if slot.attempt.keeps_probabilities:
+def _outcomes(
+    slots: Sequence[Slot], logits: Float[Tensor, "B I K"], is_verified: Bool[np.ndarray, " B"]
+) -> list[tuple[Attempt, Outcome]]:
+    """What became of attempts that are done, by their last logits."""
+    if not slots:
+        return []
+    certainties = logits.softmax(-1).amax(-1).cpu().numpy()
+    probabilities: Sequence[Float32[np.ndarray, "I K"] | None] = [None] * len(slots)
+    if any(slot.attempt.keeps_probabilities for slot in slots):
         weights = stablemax(logits.float())
-        probabilities = (weights / weights.sum(-1, keepdim=True)).cpu().numpy()
-    return Outcome(slot.last, certainty, slot.steps, slot.seconds, is_verified, slot.history, probabilities)
+        probabilities = list((weights / weights.sum(-1, keepdim=True)).cpu().numpy())
+    found = []
+    for slot, certainty, is_right, shares in zip(slots, certainties, is_verified, probabilities, strict=True):
+        assert slot.last is not None
+        kept = shares if slot.attempt.keeps_probabilities else None
+        of_slot = Outcome(slot.last, certainty, slot.steps, slot.seconds, bool(is_right), slot.history, kept)
+        found.append((slot.attempt, of_slot))
+    return found
 
 
 def first_of_largest(logits: Float[Tensor, "B I K"]) -> Int[Tensor, "B I"]:

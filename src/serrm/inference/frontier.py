@@ -10,18 +10,16 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import UInt8
 
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.inference.adaptive import Plan
 from serrm.inference.breadth import Attempts, Found, Way, attempts_at, choose, search
-from serrm.inference.guessing import guesses
+from serrm.inference.guessing import Tokens, guesses
 from serrm.inference.load import LoadedModel
 from serrm.inference.tasks import TASKS, WAYS
 from serrm.progress import watch
 from serrm.scoring.intervals import rates
 
-Tokens = UInt8[np.ndarray, " I"]
 Point = dict[str, str | int | float]
 # What is found for a puzzle → the prediction that counts as its answer, and the supervision steps it took.
 Reading = Callable[[Found], tuple[Tokens, int]]

@@ -9,8 +9,8 @@ rule tells which answer is right. (Ours: the paper gives every puzzle one attemp
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import heappop, heappush
-from itertools import count
 
 import numpy as np
 from jaxtyping import UInt8
@@ -38,19 +38,20 @@ def guesses(tokens: Tokens, num: int, blank: int, num_symbols: int) -> Attempts:
 
     Of the alphabet's `num_symbols` those above `blank` are guessed.
     """
-    numbers, waiting, seen = count(), [Guess(0.0, 0, tokens)], {tokens.tobytes()}
+    waiting, seen = [Guess(0.0, 0, tokens)], {tokens.tobytes()}
     for number in range(num):
         if not waiting:
             return
         guess = heappop(waiting)
         steps = GUESS_STEPS if number else None
-        undo = _of_guess if number else _without_probabilities
+        # Of its outcome only what is asked later is kept: the probabilities are not.
+        undo = partial(replace, probabilities=None, has_guesses=number > 0)
         outcome = yield Attempt(guess.tokens, max_steps=steps, keeps_probabilities=True, undo=undo)
         assert outcome is not None, "guesses are made one by one"
         for likely, filled in branches(guess.tokens, outcome, blank, num_symbols):
             if filled.tobytes() not in seen:
                 seen.add(filled.tobytes())
-                heappush(waiting, Guess(guess.surprise - math.log(likely), next(numbers), filled))
+                heappush(waiting, Guess(guess.surprise - math.log(likely), len(seen), filled))
 
 
 def branches(
@@ -71,12 +72,3 @@ def branches(
         filled = tokens.copy()
         filled[cell] = blank + 1 + symbol
         yield float(symbols[cell, symbol]), filled
-
-
-def _without_probabilities(outcome: Outcome) -> Outcome:
-    """What is kept of an attempt: the probabilities are needed only until its guesses are made."""
-    return replace(outcome, probabilities=None)
-
-
-def _of_guess(outcome: Outcome) -> Outcome:
-    return replace(outcome, probabilities=None, has_guesses=True)

@@ -110,10 +110,8 @@ class Model(LoadedModel):
 
         Raises ValueError if the name is none of these, or the checkpoint damaged.
         """
-        folder = Path(name)
-        if isinstance(name, str) and name in packaged():
-            folder = PACKAGED / name
-        elif isinstance(name, str) and not folder.is_dir():
+        folder = folder_of(name) if isinstance(name, str) else name
+        if isinstance(name, str) and not folder.is_dir():
             folder = _from_hub(name, options)
         loaded = load_model(folder, choose_device(device))
         return cls(loaded.model, loaded.cell, loaded.config)
