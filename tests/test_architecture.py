@@ -51,7 +51,7 @@ ALLOWED = {
     "resolve": {"arrays", "config", "datasets", "describe", "files", "grid", "inference", "sources"}
     | {"training"},
     "describe": {"inference", "models", "sources", "training"},
-    "grid_file": {"config", "files"},
+    "grid_file": {"config", "files", "resolve"},
     "project": {"config"},
     "display": {"published"},
     **{name: set() for name in ("extra", "store", "ui", *SUPPORT)},

@@ -57,8 +57,22 @@ def test_the_file_names_each_cell_as_dvc_names_its_stages(params: dict[str, Any]
         assert [(c["task"], c["model"], c["seed"]) for c in content["cells"].values()] == grid.cells()
         for section in content.values():
             for name, values in section.items():
-                assert name == "-".join(map(str, values.values()))
+                assert name == "-".join(str(value) for key, value in values.items() if key != "after")
                 assert re.fullmatch(r"[\w-]+", name), "DVC takes no other names"
+
+
+def test_a_training_waits_for_the_one_that_it_goes_on_from(params: dict[str, Any]) -> None:
+    origin = "data/runs/ci/sudoku-se_rrm-s0"
+    tuned = {"based_on": "se_rrm", "train": {"init_from": origin}}
+    data = with_grid(
+        {**params, "profile": "ci", "model": {**params["model"], "tuned": tuned}},
+        "ci",
+        tasks=["sudoku"],
+        models=["se_rrm", "tuned"],
+        seeds=[0],
+    )
+    content = yaml.safe_load(grid_text(data))
+    assert [cell["after"] for cell in content["cells"].values()] == ["data/arrays/ci/sudoku", origin]
 
 
 def cells_of_the_paper(params: dict[str, Any]) -> set[tuple[str, str]]:
@@ -81,7 +95,7 @@ def test_the_paper_profile_runs_what_the_papers_tables_have(params: dict[str, An
 
 def test_names_are_never_taken_for_something_else(params: dict[str, Any]) -> None:
     odd = {**params, "profile": "no", "profiles": {"no": params["profiles"]["ci"]}}
-    odd = with_grid({**odd, "model": {"1e5": {}}}, "no", models=["1e5"])
+    odd = with_grid({**odd, "model": {**params["model"], "1e5": {"based_on": "trm"}}}, "no", models=["1e5"])
     (cell, *_) = yaml.safe_load(grid_text(odd))["cells"].values()
     assert (cell["profile"], cell["model"]) == ("no", "1e5")
 

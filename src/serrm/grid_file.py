@@ -2,6 +2,9 @@
 
 DVC expands its loops when it reads dvc.yaml, and cannot look a list up under the name of the active profile; so the
 list stands in a file of its own. Keys are the ends of the names of DVC's stages, as in `train@cpu-sudoku-se_rrm-0`.
+
+`after` is the folder whose checkpoint a training begins with. DVC knows no dependency that only some have, so that of a
+training which begins with none is the folder of its puzzles, which it waits for in any case.
 """
 
 import json
@@ -11,6 +14,7 @@ from typing import Any
 
 from serrm.config import grid_of
 from serrm.files import write_whole
+from serrm.resolve import compose
 
 GRID = "grid.yaml"
 Sections = dict[str, dict[str, Mapping[str, Any]]]
@@ -49,13 +53,22 @@ def grid_text(params: Mapping[str, Any]) -> str:
 def grid_sections(params: Mapping[str, Any]) -> Sections:
     """What dvc.yaml loops over: a mapping for the active profile, one for its tasks, one for its cells."""
     profile = params["profile"]
-    grid, keys = grid_of(params, profile), ("profile", "task", "model", "seed")
-    items: dict[str, list[dict[str, Any]]] = {
-        "active": [{"profile": profile}],
-        "tasks": [{"profile": profile, "task": task} for task in grid.tasks()],
-        "cells": [dict(zip(keys, (profile, *cell), strict=True)) for cell in grid.cells()],
+    grid = grid_of(params, profile)
+    return {
+        "active": {profile: {"profile": profile}},
+        "tasks": {f"{profile}-{task}": {"profile": profile, "task": task} for task in grid.tasks()},
+        "cells": {
+            f"{profile}-{task}-{model}-{seed}": {
+                "profile": profile,
+                "task": task,
+                "model": model,
+                "seed": seed,
+                "after": compose(params, profile, task, model, "train").get("init_from")
+                or f"data/arrays/{profile}/{task}",
+            }
+            for task, model, seed in grid.cells()
+        },
     }
-    return {name: {"-".join(map(str, each.values())): each for each in part} for name, part in items.items()}
 
 
 def _lines(sections: Sections) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The pipeline as DVC runs it: a copy of the repository, tiny parameters, and what each edit runs again."""
 
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import yaml
 from mlflow.tracking import MlflowClient
 
 from serrm.config import grid_of
+from serrm.manifest import hash_file
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
 from stages import __main__ as command_line
 from stages.layout import Layout
@@ -268,6 +270,23 @@ def test_another_profile_and_back(built: Project) -> None:
     assert "train@mine-sudoku-se_rrm-0" in ran and not any("@ci" in stage for stage in ran)
     built.edit({"profile": "ci"})
     assert built.repro() == set(), "what another profile does leaves the lock of this one valid"
+
+
+@pytest.mark.slow
+def test_a_training_comes_after_the_one_that_it_goes_on_from_and_again_with_it(built: Project) -> None:
+    """`tuned` stands first in the grid; what it resolves to does not change with its origin."""
+    built.repro()
+    origin = "data/runs/ci/sudoku-se_rrm-s0"
+    tuned = {"based_on": "se_rrm", "train": {"init_from": origin, "weight_decay": 0.3}}
+    grid = [{"tasks": ["sudoku"], "models": ["tuned", "se_rrm"], "seeds": [0]}]
+    built.edit({"model.tuned": tuned, "profiles.ci.grid": grid})
+    assert built.repro() == RESOLVE | cells("train", "tuned") | cells("evaluate", "tuned") | TABLES
+    built.edit({"profiles.ci.recipe.sudoku.se_rrm.train.weight_decay": 0.7})
+    both = ("se_rrm", "tuned")
+    assert built.repro() == RESOLVE | cells("train", *both) | cells("evaluate", *both) | TABLES
+    weights = hash_file(built.root / origin / "model.safetensors")
+    config = json.loads((built.root / "data/runs/ci/sudoku-tuned-s0/config.json").read_text())
+    assert config["initial_sha256"] == weights
 
 
 def test_dvc_reads_the_pipeline() -> None:
