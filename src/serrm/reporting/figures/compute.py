@@ -23,6 +23,9 @@ from serrm.reporting.report import Report
 from serrm.reporting.results import Effort, Evaluation, all_runs
 
 EXPLAINED = "A puzzle-step is one supervision step of one puzzle; models differ in what it costs."
+# What stands in the hollow mark of an effort of each kind, and its name.
+MARKS = {"adaptive depth": "", "restarts": ".", "symmetries": "+", "guesses": "x"}
+MARK_NAMES = {"": "hollow", ".": "with a dot", "+": "with a plus", "x": "with a cross"}
 
 
 def compute_figure(report: Report) -> Figure:
@@ -44,8 +47,9 @@ def compute_figure(report: Report) -> Figure:
         for axes in (training, inference):
             percent_axis(axes, METRIC_NAMES[metric])
     text = f"Ours: {report.source}. {EXPLAINED}"
-    if any(run.efforts for run in runs):
-        text += " Line: every puzzle at the same depth. Hollow: adaptive depth; with a dot: breadth."
+    if kinds := {effort.kind for run in runs for effort in run.efforts}:
+        shown = "; ".join(f"{MARK_NAMES[mark]}: {kind}" for kind, mark in MARKS.items() if kind in kinds)
+        text += f" Line: every puzzle at the same depth; {shown}."
     frame(figure, "Accuracy against compute", text, all_axes)
     return figure
 
@@ -77,15 +81,14 @@ def _draw_inference(axes: Axes, run: Evaluation, metric: str, style: Style) -> N
     steps = {float(depth): scores for depth, scores in run.trained_steps.items() if metric in scores}
     draw_band(axes, [*steps], [*steps.values()], metric, style, model_name(run.model))
     if metric == "fsr":
-        _draw_efforts(axes, run.adaptive, style, has_dot=False)
-        _draw_efforts(axes, run.breadth, style, has_dot=True)
+        _draw_efforts(axes, run.efforts, style)
 
 
-def _draw_efforts(axes: Axes, efforts: Sequence[Effort], style: Style, has_dot: bool) -> None:
+def _draw_efforts(axes: Axes, efforts: Sequence[Effort], style: Style) -> None:
+    """A hollow mark an effort, the kind in it."""
     for effort in efforts:
         ends = (100 * effort.fsr_lo, 100 * effort.fsr_hi)
         axes.vlines(effort.mean_steps, *ends, color=style.colour, linewidth=1)
         at = effort.mean_steps, 100 * effort.fsr
         axes.plot(*at, style.marker, color=style.colour, markerfacecolor=SURFACE, markersize=8, zorder=4)
-        if has_dot:
-            axes.plot(*at, ".", color=style.colour, markersize=5, zorder=5)
+        axes.plot(*at, MARKS[effort.kind], color=style.colour, markersize=5, zorder=5)
