@@ -5,6 +5,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from serrm.reporting.figures.curves import draw_learning
 from serrm.reporting.figures.style import (
@@ -43,7 +44,9 @@ def compute_figure(report: Report) -> Figure:
         training.set_title(f"{task_name(task)}: training")
         inference.set_title(f"{task_name(task)}: inference")
         short_axis(training, "Puzzle-steps of training")
-        short_axis(inference, "Mean supervision steps a puzzle")
+        inference.set_xlabel("Mean supervision steps a puzzle")
+        inference.set_xscale("log", base=2)
+        inference.xaxis.set_major_formatter(FuncFormatter(lambda number, _: short_number(number)))
         for axes in (training, inference):
             percent_axis(axes, METRIC_NAMES[metric])
     text = f"Ours: {report.source}. {EXPLAINED}"
