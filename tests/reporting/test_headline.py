@@ -79,7 +79,7 @@ def test_a_malformed_file_is_named(asked):
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("profile", ["laptop", "cpu"])
+@pytest.mark.parametrize("profile", ["laptop", "published"])
 def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
     metrics = ROOT / "reports" / profile / "metrics"
     changed = ["git", "-C", str(ROOT), "status", "--porcelain", str(metrics)]
@@ -93,7 +93,7 @@ def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
 def test_only_what_ran_is_on_the_page_ours_beside_the_papers(metrics, cells):
     table = page_table("test", cells, load_results(cells, metrics), "README.md")
     lines = [line for line in table.splitlines() if line.startswith("|")]
-    assert {len(line.split("|")) for line in lines} == {3 + 2 * len({variant for _, variant, _ in cells})}
+    assert {len(line.split("|")) for line in lines} == {3 + 2 + 2 + 1}, "the paper has no se_rrm_wide"
     assert "not run" not in "".join(lines) and not any(line.startswith("| ARC") for line in lines)
     for words in (
         "63.00 ± 4.24",

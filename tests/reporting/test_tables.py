@@ -83,7 +83,7 @@ def test_notes_say_what_ours_were_measured_on(notes):
     assert f"Differs from the paper's recipe ({who}): {said}" in notes
     assert any(note.startswith("SE-RRM (seeds 0, 1): 171,264 parameters (171,520 with") for note in notes)
     assert any(note.startswith("se_rrm_wide (seed 0): se_rrm with 171,264 parameters") for note in notes)
-    blanks = "9×9 44 blanks, 16×16 44 blanks (paper: about 164), 25×25 44 blanks (paper: about 123)"
+    blanks = "9×9 44 blanks (paper: about 56), 16×16 44 blanks (paper: about 164), 25×25 44 blanks (paper: about 123)"
     assert f"Sudoku puzzles, on average: {blanks}." in notes
 
 

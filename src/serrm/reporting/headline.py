@@ -9,7 +9,7 @@ from typing import Final
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
-from serrm.reporting.cells import NOT_RUN, QUOTED, Comparison, Reading, part_of
+from serrm.reporting.cells import DASH, NOT_RUN, QUOTED, Comparison, Reading, part_of
 from serrm.reporting.files import between_markers
 from serrm.reporting.names import duration, model_name, reported, set_name, task_name
 from serrm.reporting.notes import ARROWS, SIDES, blanks, by_name, data_notes
@@ -61,7 +61,10 @@ def replace_table(page: str, profile: str, cells: Cells, metrics: Path, target: 
 
 
 def page_table(profile: str, cells: Cells, results: Results, target: str) -> str:
-    """Our score and the paper's of all that its tables 1 and 3 give first and the profile ran: a line a test set."""
+    """Our score and the paper's of all that its tables 1 and 3 give first and the profile ran: a line a test set.
+
+    A variant that the paper does not have takes one column.
+    """
     first, variants = cells[0][0], list(dict.fromkeys(variant for _, variant, _ in cells))
     rows = [("", [(f"**{escape_markdown(model_name(variant))}**", "paper") for variant in variants])]
     for number in TABLES:
@@ -75,8 +78,15 @@ def page_table(profile: str, cells: Cells, results: Results, target: str) -> str
     sizes = [(f"{runs[0].model_info.parameters:,}", "") for runs in trained]
     times = [(duration(round(fmean(run.training.seconds for run in runs), 1)), "") for runs in trained]
     rows += [(f"parameters ({task_name(first)})", sizes), (f"trained for ({task_name(first)})", times)]
-    lines = [markdown_line([label, *chain.from_iterable(pairs)]) for label, pairs in rows]
-    lines.insert(1, markdown_line(["---"] * (1 + 2 * len(variants))))
+    columns = zip(*(pairs for _, pairs in rows[1:]), strict=True)
+    widths = [1 + any(paper not in ("", DASH) for _, paper in column) for column in columns]
+    lines = [
+        markdown_line(
+            [label, *chain.from_iterable(pair[:width] for pair, width in zip(pairs, widths, strict=True))]
+        )
+        for label, pairs in rows
+    ]
+    lines.insert(1, markdown_line(["---"] * (1 + sum(widths))))
     sources = dict.fromkeys((task_name(run.task), run.data.source) for run in all_runs(results))
     puzzles = escape_markdown(" ".join(f"{task}: {source}." for task, source in sources))
     caption = (
