@@ -113,7 +113,8 @@ def _augmentations(evidence: Evidence) -> Finding:
             findings.append(Finding(UNTESTED, f"{text}; nothing solved, which compares nothing"))
         else:
             is_behind = any(each.is_ahead_of(scores[0]) for each in scores[1:])
-            findings.append(Finding(FAILS if is_behind else HOLDS, text))
+            level = HOLDS if scores[0].value else LEVEL
+            findings.append(Finding(FAILS if is_behind else level, text))
     return _together(findings, ". ", "SE-RRM and another model on ARC-AGI")
 
 
@@ -151,9 +152,10 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _permutation(evidence: Evidence) -> Finding:
+    """In float32 an answer may turn on rounding, which refutes nothing that is proved of exact arithmetic."""
     findings = [
         Finding(
-            HOLDS if part.num_identical == part.num_pairs else FAILS,
+            HOLDS if part.num_identical == part.num_pairs else LEVEL if part.num_identical else FAILS,
             f"{task_name(run.task)}: {part.counts} the same",
         )
         for run in evidence.runs(SE_RRM)
@@ -197,8 +199,10 @@ def _data_efficient(evidence: Evidence) -> Finding:
                 continue
             mine, theirs = (samples_to_reach(each, metric, target) for each in (ours, run))
             assert theirs is not None
-            is_later = mine is None or mine > theirs
-            verdicts.append(FAILS if is_later else LEVEL if mine == theirs else HOLDS)
+            if mine is not None and mine < theirs:
+                verdicts.append(HOLDS if _is_above(ours, run, metric, mine) else LEVEL)
+            else:
+                verdicts.append(FAILS if _is_above(run, ours, metric, theirs) else LEVEL)
             counts = f"{model_name(SE_RRM)} {_samples(mine)}, {model_name(run.model)} {_samples(theirs)}"
             texts.append(f"{task_name(task)}: {why}{name} {100 * target:.1f}% after {counts}")
     if not texts:
@@ -210,6 +214,16 @@ def samples_to_reach(run: Evaluation, metric: str, target: float) -> int | None:
     """The samples processed at the first point of a learning curve that is not below a target; None if none is."""
     reached = (point["samples"] for point in run.learning_curve if point.get(metric, -1.0) >= target)
     return next((int(samples) for samples in reached), None)
+
+
+def _is_above(first: Evaluation, second: Evaluation, metric: str, samples: int) -> bool:
+    """Whether the first's interval after so many samples lies wholly above the second's, after as many or more.
+
+    A curve has few points, so the second's next one counts: where it is not below, they may have been level before.
+    """
+    at = next(point for point in first.learning_curve if point["samples"] == samples)
+    after = [point for point in second.learning_curve if point["samples"] >= samples]
+    return at[f"{metric}_lo"] > (after or second.learning_curve)[0 if after else -1][f"{metric}_hi"]
 
 
 def _best(run: Evaluation, metric: str) -> float:

@@ -9,6 +9,7 @@ where two overlap they are not separated, which neither bears a claim out nor re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
@@ -31,6 +32,7 @@ from serrm.reporting.names import METRIC_NAMES, set_name, task_name
 from serrm.reporting.notes import Note
 from serrm.reporting.paper import PaperCheck, load_paper
 from serrm.reporting.tables import Table
+from serrm.scoring.intervals import wilson
 
 TUNED_LESS: Final = "TRM and HRM were tuned less."
 
@@ -44,6 +46,14 @@ def _above(first: Score, second: Score) -> Verdict:
     return HOLDS if first.value > second.value else first.leads(second)
 
 
+def _is_zero(score: Score) -> Verdict:
+    """Zero, or not to be told from none of as many puzzles."""
+    if score.value == 0:
+        return HOLDS
+    _, high = wilson(0, score.reading.num_puzzles or 1)
+    return FAILS if score.low > 100 * Decimal(high) else LEVEL
+
+
 # How the scores of a check, in the order of its models, have to lie.
 RULES: Final[dict[str, Callable[[Sequence[Score]], Verdict]]] = {
     "first is ahead": lambda scores: scores[0].leads(*scores[1:]),
@@ -52,9 +62,7 @@ RULES: Final[dict[str, Callable[[Sequence[Score]], Verdict]]] = {
     "level": lambda scores: _is(not any(a.is_ahead_of(b) for a in scores for b in scores)),
     "all zero": lambda scores: _is(all(score.value == 0 for score in scores)),
     "all solved": lambda scores: _is(all(score.value == 100 for score in scores)),
-    "ahead of zero": lambda scores: weakest(
-        [scores[0].leads(*scores[1:]), _is(all(other.value == 0 for other in scores[1:]))]
-    ),
+    "ahead of zero": lambda scores: weakest([scores[0].leads(*scores[1:]), *map(_is_zero, scores[1:])]),
     "above second, ahead of third": lambda scores: weakest(
         [_above(scores[0], scores[1]), scores[0].leads(scores[2])]
     ),
@@ -79,7 +87,7 @@ class Claim:
 def check_claims(evidence: Evidence) -> list[Claim]:
     """Every claim of paper.yaml, judged by its check."""
     claims = []
-    is_of_ours = any(run.deviations for variant in BASELINES for run in evidence.runs(variant))
+    is_of_ours = any(evidence.is_rescaled(variant) for variant in BASELINES)
     for key, claim in load_paper().claims.items():
         verdict, ours = compare(claim.check, evidence) if claim.check else CHECKS[key](evidence)
         if verdict == HOLDS and claim.over_baselines and is_of_ours:

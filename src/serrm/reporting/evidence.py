@@ -105,6 +105,11 @@ class Evidence:
         """All evaluations of a variant, whatever the task."""
         return [run for (_, name), seeds in self.results.items() if name == variant for run in seeds]
 
+    def is_rescaled(self, variant: str) -> bool:
+        """Whether a variant runs with other settings than at the paper's scale, on any task."""
+        here, paper = self.settings.here, self.settings.at_paper_scale
+        return any(cell != paper.get(key) for key, cell in here.items() if key[1] == variant)
+
     def depths(self, variant: str) -> list[int]:
         """The numbers of supervision steps at which a variant was scored on 9×9 Sudoku."""
         parts = [run.scored.get("9x9") for run in self.results.get(("sudoku", variant), [])]
