@@ -235,7 +235,10 @@ def test_deviations_are_what_differs_from_the_paper(params: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("task", "model", "said"),
     [
-        ("sudoku", "se_rrm", {"drawn and 16×16", "register positions"}),
+        ("sudoku", "se_rrm", {"drawn and 16×16", "register positions", "attention dropout"}),
+        ("sudoku", "trm_matched_published", {"drawn and 16×16", "attention dropout"}),
+        ("sudoku", "se_rrm_trm_hyperparameters", {"drawn and 16×16", "register positions", "7.35M"}),
+        ("maze", "se_rrm_trm_hyperparameters", {"7.35M"}),
         ("sudoku", "hrm", {"drawn and 16×16"}),
         ("maze", "se_rrm", set()),
         ("arc_agi_1", "se_rrm", {"task types factored", "every epoch", "one checkpoint votes"}),
@@ -268,6 +271,14 @@ def test_the_paper_scales_arc_is_the_published_one(params: dict[str, Any]) -> No
         assert files[f"augment/{task}"].audit == "report"
         assert files[f"evaluate/{task}-trm-s0"].evaluate.curve_puzzles > 0
         assert files[f"download/{task}"].source.arc_agi_2.revision.startswith("fa619669")
+
+
+@pytest.mark.parametrize("profile", ["published", "gpu", "paper"])
+def test_16x16_is_as_near_to_the_papers_blanks_as_one_solution_allows(
+    params: dict[str, Any], profile: str
+) -> None:
+    files: dict[str, Any] = resolve(params, profile)
+    assert files["download/sudoku"].source.clues_16x16 == (89, 95)
 
 
 def test_published_is_the_published_sudoku_with_equal_operations(params: dict[str, Any]) -> None:

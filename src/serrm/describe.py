@@ -29,10 +29,19 @@ class DescribedTask:
     has_pairs: bool = False  # an example is one of a puzzle's pairs, whose number the settings do not tell
 
 
+def _common_departures(cell: TrainCell, *_: object) -> Iterator[str]:
+    if cell.variant == "se_rrm_trm_hyperparameters":
+        yield "width 256, since the paper has 2M parameters for all its SE-RRMs (TRM's width would give 7.35M)"
+
+
 def _sudoku_departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
     yield "1,000 training puzzles drawn and 16×16 puzzles made here: the paper's are not published"
-    if cell.model.family == "se_rrm":
-        yield "register positions and attention dropout as in the published code (paper: names neither)"
+    model = cell.model
+    if isinstance(model, SeRrmSettings):
+        yield "register positions as in the published code (paper: names none)"
+    if model.attention_dropout:
+        yield "attention dropout as in SE-RRM's published command (paper: names none)"
+    yield from _common_departures(cell)
 
 
 def _arc_departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
@@ -94,7 +103,7 @@ def _arc(source: Tree, augment: Tree) -> str:
 # By task. A task of one's own is one entry more.
 TASKS = {
     "sudoku": DescribedTask(_sudoku, 1000, _sudoku_departures),
-    "maze": DescribedTask(_mazes, 1000),
+    "maze": DescribedTask(_mazes, 1000, _common_departures),
     "arc_agi_1": DescribedTask(_arc, 3988, _arc_departures, "arc_agi", has_pairs=True),
     "arc_agi_2": DescribedTask(_arc, 5573, _arc_departures, "arc_agi", has_pairs=True),
 }

