@@ -17,7 +17,7 @@ PROFILES = list(PARAMS["profiles"])
 SMALL = {
     *("width", "head_dim", "symbol_head_dim", "swiglu_multiple"),
     *("layers", "h_cycles", "l_cycles", "heads", "symbol_heads"),
-    *("batch_size", "snapshots", "log_every", "epochs", "steps"),
+    *("batch_size", "snapshots", "log_every", "epochs", "steps", "init_from"),
     *("num_train", "num_test", "num_16x16", "num_25x25", "4x4", "16x16", "25x25"),
     *("curve_puzzles", "equivariance_pairs", "demonstration_pairs"),
     *("num_puzzles", "max_steps", "attempt_steps", "restarts", "symmetries", "guesses"),
