@@ -3,12 +3,15 @@
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 from serrm.reporting.figures.architecture import architecture_figure, sketch
 from serrm.reporting.figures.compute import compute_figure, throughput_figure
 from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
 from serrm.reporting.figures.equivariance import SIZE, equivariance_figure, recoloured_figure
 from serrm.reporting.figures.sizes import sizes_figure
+from serrm.reporting.figures.style import LOOK, svg_text
 
 FSR = "Fully solved rate"
 
@@ -137,3 +140,13 @@ def test_a_task_whose_snapshots_were_not_scored_says_so(report, full_files):
     for figure, num_panels in ((learning_curves_figure(drawn), 4), (compute_figure(drawn), 6)):
         empty = [axes.get_title() for axes in figure.axes if axes.texts]
         assert len(figure.axes) == num_panels and [title[:9] for title in empty] == ["ARC-AGI-1"]
+
+
+def test_frames_that_differ_in_their_last_bit_are_the_same_text():
+    def drawn(shift):
+        figure = Figure()
+        figure.add_axes((0.1 + shift, 0.1, 0.8, 0.8)).plot([0, 1], [0, 1])
+        return svg_text(figure)
+
+    with rc_context(LOOK):
+        assert drawn(0.0) == drawn(1e-15) != drawn(0.1)

@@ -4,6 +4,7 @@ Only figures import matplotlib, for it loads slowly.
 """
 
 import io
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
@@ -56,10 +57,17 @@ LOOK: dict[Any, Any] = {
 
 
 def svg_text(figure: Figure) -> str:
-    """A figure as an SVG document, without date and version: equal figures are equal texts."""
+    """A figure as an SVG document, without date and version: equal figures are equal texts.
+
+    Matplotlib names a clipping frame after its corners to the last bit, which the layout does not always find alike; so
+    frames are numbered.
+    """
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    return stream.getvalue()
+    text = stream.getvalue()
+    for number, name in enumerate(dict.fromkeys(re.findall(r'<clipPath id="(\w+)"', text))):
+        text = text.replace(f'"{name}"', f'"frame{number}"').replace(f"#{name})", f"#frame{number})")
+    return text
 
 
 def panels(num: int, width: float = 4.7, height: float = 3.7, columns: int = 2) -> tuple[Figure, list[Axes]]:
