@@ -113,8 +113,7 @@ def _augmentations(evidence: Evidence) -> Finding:
             findings.append(Finding(UNTESTED, f"{text}; nothing solved, which compares nothing"))
         else:
             is_behind = any(each.is_ahead_of(scores[0]) for each in scores[1:])
-            level = HOLDS if scores[0].value else LEVEL
-            findings.append(Finding(FAILS if is_behind else level, text))
+            findings.append(Finding(FAILS if is_behind else HOLDS if scores[0].value else LEVEL, text))
     return _together(findings, ". ", "SE-RRM and another model on ARC-AGI")
 
 
@@ -222,8 +221,8 @@ def _is_above(first: Evaluation, second: Evaluation, metric: str, samples: int) 
     A curve has few points, so the second's next one counts: where it is not below, they may have been level before.
     """
     at = next(point for point in first.learning_curve if point["samples"] == samples)
-    after = [point for point in second.learning_curve if point["samples"] >= samples]
-    return at[f"{metric}_lo"] > (after or second.learning_curve)[0 if after else -1][f"{metric}_hi"]
+    later = (point for point in second.learning_curve if point["samples"] >= samples)
+    return at[f"{metric}_lo"] > next(later, second.learning_curve[-1])[f"{metric}_hi"]
 
 
 def _best(run: Evaluation, metric: str) -> float:

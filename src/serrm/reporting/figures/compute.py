@@ -5,7 +5,6 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from serrm.reporting.figures.curves import draw_learning
 from serrm.reporting.figures.style import (
@@ -25,8 +24,12 @@ from serrm.reporting.results import Effort, Evaluation, all_runs
 
 EXPLAINED = "A puzzle-step is one supervision step of one puzzle; models differ in what it costs."
 # What stands in the hollow mark of an effort of each kind, and its name.
-MARKS = {"adaptive depth": "", "restarts": ".", "symmetries": "+", "guesses": "x"}
-MARK_NAMES = {"": "hollow", ".": "with a dot", "+": "with a plus", "x": "with a cross"}
+MARKS = {
+    "adaptive depth": ("", "hollow"),
+    "restarts": (".", "with a dot"),
+    "symmetries": ("+", "with a plus"),
+    "guesses": ("x", "with a cross"),
+}
 
 
 def compute_figure(report: Report) -> Figure:
@@ -44,14 +47,12 @@ def compute_figure(report: Report) -> Figure:
         training.set_title(f"{task_name(task)}: training")
         inference.set_title(f"{task_name(task)}: inference")
         short_axis(training, "Puzzle-steps of training")
-        inference.set_xlabel("Mean supervision steps a puzzle")
-        inference.set_xscale("log", base=2)
-        inference.xaxis.set_major_formatter(FuncFormatter(lambda number, _: short_number(number)))
+        short_axis(inference, "Mean supervision steps a puzzle", is_log=True)
         for axes in (training, inference):
             percent_axis(axes, METRIC_NAMES[metric])
     text = f"Ours: {report.source}. {EXPLAINED}"
     if kinds := {effort.kind for run in runs for effort in run.efforts}:
-        shown = "; ".join(f"{MARK_NAMES[mark]}: {kind}" for kind, mark in MARKS.items() if kind in kinds)
+        shown = "; ".join(f"{name}: {kind}" for kind, (_, name) in MARKS.items() if kind in kinds)
         text += f" Line: every puzzle at the same depth; {shown}."
     frame(figure, "Accuracy against compute", text, all_axes)
     return figure
@@ -94,4 +95,4 @@ def _draw_efforts(axes: Axes, efforts: Sequence[Effort], style: Style) -> None:
         axes.vlines(effort.mean_steps, *ends, color=style.colour, linewidth=1)
         at = effort.mean_steps, 100 * effort.fsr
         axes.plot(*at, style.marker, color=style.colour, markerfacecolor=SURFACE, markersize=8, zorder=4)
-        axes.plot(*at, MARKS[effort.kind], color=style.colour, markersize=5, zorder=5)
+        axes.plot(*at, MARKS[effort.kind][0], color=style.colour, markersize=5, zorder=5)

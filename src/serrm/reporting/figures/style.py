@@ -65,7 +65,7 @@ def svg_text(figure: Figure) -> str:
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     text = stream.getvalue()
-    for number, name in enumerate(dict.fromkeys(re.findall(r'<clipPath id="(\w+)"', text))):
+    for number, name in enumerate(re.findall(r'<clipPath id="(\w+)"', text)):
         text = text.replace(f'"{name}"', f'"frame{number}"').replace(f"#{name})", f"#frame{number})")
     return text
 
@@ -94,9 +94,13 @@ def percent_axis(axes: Axes, label: str) -> None:
     axes.yaxis.set_major_locator(MultipleLocator(20))
 
 
-def short_axis(axes: Axes, label: str) -> None:
-    """A horizontal axis from 0 on with numbers such as 1.2k."""
-    axes.set(xlabel=label, xlim=(0, None))
+def short_axis(axes: Axes, label: str, *, is_log: bool = False) -> None:
+    """A horizontal axis with numbers such as 1.2k, from 0 on or in powers of two."""
+    axes.set_xlabel(label)
+    if is_log:
+        axes.set_xscale("log", base=2)
+    else:
+        axes.set_xlim(0, None)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: short_number(number)))
 
 
