@@ -103,12 +103,14 @@ def with_grid(params: dict[str, Any], profile: str, **lists: list[Any]) -> dict[
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--no-native`: as on a CPU without AVX512-BF16, where no native kernels run and bfloat16 is not fast."""
     parser.addoption("--no-native", action="store_true", help="as on a CPU without AVX512-BF16")
+    parser.addoption("--no-tiles", action="store_true", help="as on a CPU without AMX")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let torch know of no such instructions, before anything asks."""
     if config.getoption("--no-native"):
         torch.cpu._is_avx512_bf16_supported = lambda: False
+    if config.getoption("--no-native") or config.getoption("--no-tiles"):
         torch.cpu._is_amx_tile_supported = lambda: False
 
 

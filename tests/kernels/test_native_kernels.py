@@ -1,6 +1,8 @@
 """The native kernels give what PyTorch gives: no less accurate, whatever the shape, however many threads."""
 
 import copy
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,13 +12,14 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from serrm.kernels.cpu import kernels
-from serrm.kernels.cpu.build import has_kernels
+from serrm.kernels.cpu.build import find_compiler, has_avx512_bf16, has_tiles
 from serrm.kernels.cpu.network import NativeNetwork, fits
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network
 from tests.drawn import seeded
 
-pytestmark = pytest.mark.skipif(not has_kernels(), reason="this machine cannot run them")
+CAN_RUN = has_avx512_bf16() and find_compiler() is not None  # and if they do not compile, these tests fail
+pytestmark = pytest.mark.skipif(not CAN_RUN, reason="this machine cannot run them")
 CPU = torch.device("cpu")
 WORSE = 1.1  # on average, an error may be this many times PyTorch's own in bfloat16 …
 UNLUCKY = 3  # … in a single small case this many times, and some units in the last place
@@ -189,3 +192,12 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
 )
 def test_what_the_kernels_cannot_do_is_left_to_pytorch(part: nn.Module, x: Tensor) -> None:
     assert not fits(Network([[part]]), x)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_tiles(), reason="the other tests run without tile registers here")
+def test_kernels_without_tile_registers_pass_the_same_tests() -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--no-tiles", __file__]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout

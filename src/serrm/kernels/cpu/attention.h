@@ -6,7 +6,9 @@
 #include "pack.h"
 #include "rows.h"
 
-constexpr int64_t CHUNK = 16 * TILE_ROWS;  // queries whose weights are kept at a time in the backward pass
+constexpr int64_t CHUNK = 96;  // queries whose weights are kept at a time in the backward pass
+constexpr int64_t PAIRS = CHUNK / 2;
+constexpr int64_t QUERIES = HAS_TILES ? 48 : TILE_ROWS;  // that go through the softmax at a time
 
 struct Head {
     int64_t length, head_dim;
@@ -99,12 +101,12 @@ inline void attend(const bf16* query, const bf16* key, const bf16* value, bf16* 
     transpose(key, row, length, dim / 2, keys, line);
     pair* values = own.value_pairs.room(num * dim);
     pair_rows(value, head.row, length, dim, values, dim);
-    float* scores = own.scores.room(TILE_ROWS * line);
-    bf16* weights = own.weights.room(TILE_ROWS * line);
+    float* scores = own.scores.room(QUERIES * line);
+    bf16* weights = own.weights.room(QUERIES * line);
     const float factor = 1.f / std::sqrt((float)dim);
     const Dropout dropped(head);
-    for (int64_t q = 0; q < length; q += TILE_ROWS) {
-        const int64_t rows = std::min<int64_t>(TILE_ROWS, length - q);
+    for (int64_t q = 0; q < length; q += QUERIES) {
+        const int64_t rows = std::min<int64_t>(QUERIES, length - q);
         product((const pair*)(query + q * row), row / 2, 1, rows, keys, dim / 2, line, StoreSums<false>{scores, line}, line);
         for (int64_t i = 0; i < rows; i++) {
             softmax(scores + i * line, length, line, factor);
@@ -148,13 +150,13 @@ inline void attend_backward(const bf16* query, const bf16* key, const bf16* valu
     pair_rows(query, dim, length, dim, query_pairs, dim);
     pair* out_pairs = own.out_pairs.room(num * dim);
     pair_rows(d_mixed, head.mixed_row, length, dim, out_pairs, dim);
-    float* weights = own.scores.room(TILE_ROWS * line);
-    float* changes = own.weight_changes.room(TILE_ROWS * line);
+    float* weights = own.scores.room(QUERIES * line);
+    float* changes = own.weight_changes.room(QUERIES * line);
     bf16* used = own.weights.room(CHUNK * line);
     bf16* of_scores = own.changes.room(CHUNK * line);
-    pair* used_pairs = own.weight_pairs.room(CHUNK / 2 * line);
-    pair* score_pairs = own.change_pairs.room(CHUNK / 2 * line);
-    float* query_sums = own.query_sums.room(TILE_ROWS * dim);
+    pair* used_pairs = own.weight_pairs.room(PAIRS * line);
+    pair* score_pairs = own.change_pairs.room(PAIRS * line);
+    float* query_sums = own.query_sums.room(QUERIES * dim);
     float* key_sums = own.key_sums.room(line * dim);
     float* value_sums = own.value_sums.room(line * dim);
     std::fill_n(key_sums, line * dim, 0.f), std::fill_n(value_sums, line * dim, 0.f);
@@ -163,8 +165,8 @@ inline void attend_backward(const bf16* query, const bf16* key, const bf16* valu
     auto angles = [&](const float* table, int64_t s) { return table ? table + s * half : nullptr; };
     for (int64_t start = 0; start < length; start += CHUNK) {
         const int64_t chunk = std::min(CHUNK, length - start);
-        for (int64_t i = 0; i < chunk; i += TILE_ROWS) {
-            const int64_t q = start + i, rows = std::min<int64_t>(TILE_ROWS, chunk - i);
+        for (int64_t i = 0; i < chunk; i += QUERIES) {
+            const int64_t q = start + i, rows = std::min<int64_t>(QUERIES, chunk - i);
             product((const pair*)(query + q * dim), half, 1, rows, keys, half, line, StoreSums<false>{weights, line}, line);
             product((const pair*)(d_mixed + q * head.mixed_row), head.mixed_row / 2, 1, rows, values, half, line,
                     StoreSums<false>{changes, line}, line);
@@ -179,11 +181,13 @@ inline void attend_backward(const bf16* query, const bf16* key, const bf16* valu
                 rotate<true>(query_sums + r * dim, angles(head.cos, q + r), angles(head.sin, q + r), half,
                              d_query + (q + r) * head.row);
         }
-        pair_rows(used, line, chunk, line, used_pairs, line);
-        pair_rows(of_scores, line, chunk, line, score_pairs, line);
+        const Left by_key = left_across(used, line, chunk, line, used_pairs, PAIRS);
+        left_across(of_scores, line, chunk, line, score_pairs, PAIRS);
         const int64_t lines = (chunk + 1) / 2, offset = start / 2 * dim;
-        product(used_pairs, 1, line, length, out_pairs + offset, lines, dim, StoreSums<true>{value_sums, dim}, dim);
-        product(score_pairs, 1, line, length, query_pairs + offset, lines, dim, StoreSums<true>{key_sums, dim}, dim);
+        product(used_pairs, by_key.row, by_key.step, length, out_pairs + offset, lines, dim, StoreSums<true>{value_sums, dim},
+                dim);
+        product(score_pairs, by_key.row, by_key.step, length, query_pairs + offset, lines, dim,
+                StoreSums<true>{key_sums, dim}, dim);
     }
     for (int64_t s = 0; s < length; s++) {
         rotate<true>(key_sums + s * dim, angles(head.cos, s), angles(head.sin, s), half, d_key + s * head.row);

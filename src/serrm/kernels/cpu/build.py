@@ -1,6 +1,7 @@
 """The library of native kernels: compiled once for this machine by its C++ compiler, then kept in a cache folder.
 
 Only for a CPU with bfloat16 arithmetic (AVX512-BF16) and a compiler; elsewhere `library` says why there is none.
+Products go through tile registers (AMX) where the CPU has them too.
 """
 
 import ctypes
@@ -37,6 +38,11 @@ def has_avx512() -> bool:
     return torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
+def has_tiles() -> bool:
+    """Whether the CPU has AMX, and the system grants this process its tile registers (Linux wants to be asked)."""
+    return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
+
+
 def find_compiler() -> str | None:
     """The first C++ compiler there is."""
     return next((found for name in COMPILERS if (found := shutil.which(name))), None)
@@ -67,10 +73,14 @@ def has_kernels() -> bool:
     return True
 
 
+def _flags() -> tuple[str, ...]:
+    return (*FLAGS, "-DTILES") if has_tiles() else FLAGS
+
+
 def _digest(compiler: str) -> str:
     """Names a build: the sources, the compiler and the processor it is made for."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
-    digest = hashlib.sha256("\0".join((compiler, version, *FLAGS, _processor())).encode())
+    digest = hashlib.sha256("\0".join((compiler, version, *_flags(), _processor())).encode())
     for path in sorted([*SOURCES.glob("*.h"), *SOURCES.glob("*.cpp")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:32]
@@ -96,7 +106,7 @@ def _cache_folder() -> Path:
 def _compile(compiler: str, target: Path) -> None:
     """Several processes may do so at once: each compiles under a name of its own."""
     with new_file(target) as built:
-        command = [compiler, *FLAGS, str(SOURCES / "sublayers.cpp"), "-o", str(built)]
+        command = [compiler, *_flags(), str(SOURCES / "sublayers.cpp"), "-o", str(built)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoKernels(f"{compiler} failed: {done.stderr.strip().splitlines()[0]}")

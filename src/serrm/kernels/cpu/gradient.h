@@ -3,8 +3,9 @@
 
 #include "pack.h"
 
-constexpr int64_t SUMMED = 512;       // rows that are brought into order at a time
-constexpr int64_t WIDTH = 2 * PANEL;  // columns of the wide side that a thread works on
+constexpr int64_t SUMMED = HAS_TILES ? 256 : 512;     // rows that are brought into order at a time
+constexpr int64_t WIDTH = 2 * PANEL;                  // columns of the wide side that a thread works on
+constexpr int64_t GROUP = HAS_TILES ? 1 : TILE_ROWS;  // columns of the narrow side whose pairs stand together
 
 struct GradientScratch {
     Buffer<pair> left, right;
@@ -12,7 +13,7 @@ struct GradientScratch {
 };
 
 // Numbers a group of the left operand takes: a cache line more than its own, or all groups share a few sets of the cache.
-inline int64_t group_size(int64_t rows) { return (rows + 1) / 2 * TILE_ROWS + LANES; }
+inline int64_t group_size(int64_t rows) { return (rows + 1) / 2 * GROUP + LANES; }
 
 // 8 numbers of a row, of which only the first `left` are there.
 inline __m256i widened(const bf16* from, int64_t left) {
@@ -21,8 +22,9 @@ inline __m256i widened(const bf16* from, int64_t left) {
 }
 
 // Left operand: groups of 6 columns of dy, in each a line of 6 pairs for every two rows. Stores are of 8, of which the
-// next line overwrites 2.
+// next line overwrites 2. For tile registers each column by itself, its pairs side by side.
 inline void pack_left(const bf16* from, int64_t row, int64_t rows, int64_t columns, pair* to, int64_t size) {
+    if constexpr (HAS_TILES) return turn_pairs(from, row, rows, columns, to, size);
     for (int64_t s = 0; s < rows; s += 2)
         for (int64_t c = 0; c < columns; c += TILE_ROWS) {
             const bf16* first = from + s * row + c;
@@ -32,7 +34,7 @@ inline void pack_left(const bf16* from, int64_t row, int64_t rows, int64_t colum
         }
 }
 
-// How the product of a weight's gradient is done: the narrower side stands left, in groups of 6 columns.
+// How the product of a weight's gradient is done: the narrower side stands left, in groups of columns.
 struct Gradient {
     const bf16 *narrow, *wide;
     int64_t num_narrow, num_wide, rows, threads;
@@ -64,7 +66,7 @@ inline void weight_gradient(const bf16* dy, int64_t num_out, const bf16* x, int6
     const bool is_turned = num_out > num_in;
     const Gradient g{is_turned ? x : dy, is_turned ? dy : x, std::min(num_out, num_in), std::max(num_out, num_in), rows,
                      threads, is_turned, is_gated, gradient};
-    const int64_t groups = (g.num_narrow + TILE_ROWS - 1) / TILE_ROWS, size = group_size(SUMMED);
+    const int64_t groups = (g.num_narrow + GROUP - 1) / GROUP, size = group_size(SUMMED);
     const int64_t blocks = (rows + SUMMED - 1) / SUMMED;
     pair* all_left;  // of all threads
 #pragma omp single copyprivate(all_left)
@@ -83,11 +85,12 @@ inline void weight_gradient(const bf16* dy, int64_t num_out, const bf16* x, int6
             pair* right = own.right.room(width * lines);
             pair_panels(g.wide + block * SUMMED * g.num_wide + c, g.num_wide, some, width, right);
             const pair* left = all_left + block * groups * size;
+            const int64_t at_once = HAS_TILES ? g.num_narrow : GROUP;
+            const Left by_column = HAS_TILES ? Left{size, 1} : Left{1, GROUP};
             for (int64_t n = 0; n < width; n += panel_width(width - n))
-                for (int64_t i = 0; i < groups; i++)
-                    product(left + i * size, 1, TILE_ROWS, std::min<int64_t>(TILE_ROWS, g.num_narrow - i * TILE_ROWS),
-                            right + n * lines, lines, panel_width(width - n),
-                            StoreSums<true>{sums + i * TILE_ROWS * width + n, width});
+                for (int64_t i = 0; i < g.num_narrow; i += at_once)
+                    product(left + i / GROUP * size, by_column.row, by_column.step, std::min(at_once, g.num_narrow - i),
+                            right + n * lines, lines, panel_width(width - n), StoreSums<true>{sums + i * width + n, width});
         }
         write_gradient(g, sums, c, width);
     }

@@ -58,6 +58,38 @@ inline void transpose16(__m512i (&r)[16]) {
     }
 }
 
+// Columns become rows, two numbers a pair: `rows` × `columns` (a multiple of 16) → for each column a line of pairs along
+// the rows, with zeros up to a multiple of 16 pairs.
+inline void turn_pairs(const bf16* from, int64_t row, int64_t rows, int64_t columns, pair* to, int64_t line) {
+    for (int64_t s = 0; s < rows; s += 2 * LANES)
+        for (int64_t c = 0; c < columns; c += LANES) {
+            __m512i block[LANES];
+            for (int64_t k = 0; k < LANES; k++) {
+                const int64_t first = s + 2 * k;
+                const bf16* here = from + first * row + c;
+                block[k] = first < rows ? pairs_of(here, first + 1 < rows ? here + row : nullptr) : _mm512_setzero_si512();
+            }
+            transpose16(block);
+            for (int64_t k = 0; k < LANES; k++) _mm512_storeu_si512(to + (c + k) * line + s / 2, block[k]);
+        }
+}
+
+// How far apart the pairs of a left operand stand: from row to row, and within a row.
+struct Left {
+    int64_t row, step;
+};
+
+// The left operand of a product whose summed axis is the rows: `rows` × `columns` (a multiple of 16) → pairs along the
+// rows, `most` at most (a multiple of 16) a column.
+inline Left left_across(const bf16* from, int64_t row, int64_t rows, int64_t columns, pair* to, int64_t most) {
+    if constexpr (HAS_TILES) {
+        turn_pairs(from, row, rows, columns, to, most);
+        return {most, 1};
+    }
+    pair_rows(from, row, rows, columns, to, columns);
+    return {1, columns};
+}
+
 // Rows become columns: `rows` rows of `num` pairs (a multiple of 8) → `num` lines of `line` columns, zeros past the rows.
 inline void transpose(const bf16* from, int64_t row, int64_t rows, int64_t num, pair* to, int64_t line) {
     for (int64_t s = 0; s < line; s += LANES)

@@ -18,7 +18,7 @@ thread_local Scratch own;
 // Rows of a block: whole tiles, and no fewer blocks than threads.
 int64_t block_rows(int64_t rows, int64_t threads) {
     const int64_t share = (rows + threads - 1) / threads;
-    return std::min(BLOCK, (share + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
+    return std::min(BLOCK, (share + ROWS - 1) / ROWS * ROWS);
 }
 
 // y = norm(x + hidden·W) and 1/rms, for a block of rows.
@@ -102,13 +102,17 @@ void pack(const float* weight, int64_t num_out, int64_t num_in, int is_gated, bf
 void gated_forward(const Gated* a, const bf16* x, const bf16* gate_up, const bf16* down, bf16* y, float* scale,
                    bf16* kept) {
     const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
-#pragma omp parallel for schedule(dynamic) num_threads(a->threads)
-    for (int64_t m = 0; m < a->rows; m += each) {
-        const int64_t rows = std::min(each, a->rows - m);
-        bf16* hidden = own.hidden.room(BLOCK * inner);
-        product((const pair*)(x + m * width), width / 2, 1, rows, (const pair*)gate_up, width / 2, 2 * inner,
-                Gate{hidden, inner, kept ? kept + m * 2 * inner : nullptr});
-        project_and_norm(hidden, inner, down, x + m * width, rows, width, y + m * width, scale + m);
+#pragma omp parallel num_threads(a->threads)
+    {
+        const Tiles tiles;
+#pragma omp for schedule(dynamic)
+        for (int64_t m = 0; m < a->rows; m += each) {
+            const int64_t rows = std::min(each, a->rows - m);
+            bf16* hidden = own.hidden.room(BLOCK * inner);
+            product((const pair*)(x + m * width), width / 2, 1, rows, (const pair*)gate_up, width / 2, 2 * inner,
+                    Gate{hidden, inner, kept ? kept + m * 2 * inner : nullptr});
+            project_and_norm(hidden, inner, down, x + m * width, rows, width, y + m * width, scale + m);
+        }
     }
 }
 
@@ -118,6 +122,7 @@ void gated_backward(const Gated* a, const bf16* x, const bf16* y, const float* s
     const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
 #pragma omp parallel num_threads(a->threads)
     {
+        const Tiles tiles;
 #pragma omp for schedule(dynamic)
         for (int64_t m = 0; m < a->rows; m += each) {
             const int64_t rows = std::min(each, a->rows - m);
@@ -154,25 +159,28 @@ void attention_forward(const Attention* a, const bf16* x, const bf16* qkv, const
                        bf16* kept, bf16* mixed, int64_t chunk, int is_kept) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
-    for (int64_t first = 0; first < a->outer; first += chunk) {
-        const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
-        const int64_t each = block_rows(rows, a->threads), base = is_kept ? 0 : m0;  // of the rows in the buffers
+    {
+        const Tiles tiles;
+        for (int64_t first = 0; first < a->outer; first += chunk) {
+            const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
+            const int64_t each = block_rows(rows, a->threads), base = is_kept ? 0 : m0;  // of the rows in the buffers
 #pragma omp for schedule(dynamic)
-        for (int64_t m = m0; m < m0 + rows; m += each)
-            product((const pair*)(x + m * width), width / 2, 1, std::min(each, m0 + rows - m), (const pair*)qkv, width / 2,
-                    3 * across, StoreRounded{kept + (m - base) * 3 * across, 3 * across});
+            for (int64_t m = m0; m < m0 + rows; m += each)
+                product((const pair*)(x + m * width), width / 2, 1, std::min(each, m0 + rows - m), (const pair*)qkv, width / 2,
+                        3 * across, StoreRounded{kept + (m - base) * 3 * across, 3 * across});
 #pragma omp for schedule(dynamic, 4)
-        for (int64_t item = 0; item < num * a->inner * a->heads; item++) {
-            int64_t start, h;
-            const Head head = head_of(a, first, item, &start, &h);
-            const bf16* query = kept + (start - base) * 3 * across + h * a->head_dim;
-            attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim, head,
-                   own.attention);
-        }
+            for (int64_t item = 0; item < num * a->inner * a->heads; item++) {
+                int64_t start, h;
+                const Head head = head_of(a, first, item, &start, &h);
+                const bf16* query = kept + (start - base) * 3 * across + h * a->head_dim;
+                attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim, head,
+                       own.attention);
+            }
 #pragma omp for schedule(dynamic)
-        for (int64_t m = m0; m < m0 + rows; m += each)
-            project_and_norm(mixed + (m - base) * across, across, out, x + m * width, std::min(each, m0 + rows - m), width,
-                             y + m * width, scale + m);
+            for (int64_t m = m0; m < m0 + rows; m += each)
+                project_and_norm(mixed + (m - base) * across, across, out, x + m * width, std::min(each, m0 + rows - m), width,
+                                 y + m * width, scale + m);
+        }
     }
 }
 
@@ -182,6 +190,7 @@ void attention_backward(const Attention* a, const bf16* x, const bf16* y, const 
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
     {
+        const Tiles tiles;
         for (int64_t first = 0; first < a->outer; first += chunk) {
             const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
             const int64_t each = block_rows(rows, a->threads), items = num * a->inner * a->heads;

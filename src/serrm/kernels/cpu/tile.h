@@ -1,4 +1,5 @@
 // Matrix products of bfloat16 numbers with float32 sums, on AVX512-BF16, and what is done with rows of 16 numbers.
+// Where the CPU has tile registers (AMX), those multiply in place of that instruction (amx.h).
 //
 // The instruction multiplies pairs: sum += a[2p]·b[2p] + a[2p+1]·b[2p+1] for 16 columns at once. So the right operand
 // stands as lines of pairs (one line a p, columns side by side), the left one is read a pair at a time.
@@ -13,6 +14,14 @@
 #include <cstring>
 #include <memory>
 
+#if defined(TILES) && defined(__AMX_BF16__)
+#include "amx.h"
+constexpr bool HAS_TILES = true;
+#else
+constexpr bool HAS_TILES = false;
+struct Tiles {};
+#endif
+
 using bf16 = uint16_t;
 using pair = uint32_t;  // two bfloat16 neighbours along the summed axis
 using std::int64_t;
@@ -20,7 +29,8 @@ using std::int64_t;
 constexpr int LANES = 16;
 constexpr int TILE_ROWS = 6, TILE_COLUMNS = 4;  // 6 · 4 sums, 4 + 1 operands: of 32 registers
 constexpr int64_t PANEL = TILE_COLUMNS * LANES;
-constexpr int64_t BLOCK = 20 * TILE_ROWS;  // rows that go through a chain of products while they are in the cache
+constexpr int64_t ROWS = HAS_TILES ? 16 : TILE_ROWS;  // that a product takes at once
+constexpr int64_t BLOCK = HAS_TILES ? 128 : 120;      // … that go through a chain of products while they are in the cache
 
 inline __m512 load(const bf16* from) {
     return _mm512_castsi512_ps(
@@ -88,18 +98,23 @@ inline void rest_of_rows(const pair* a, int64_t row, int64_t step, const pair* b
         rest_of_rows<R - 1, C>(a, row, step, b, line, num, left, at_row, column, done);
 }
 
+// A panel of C times 16 columns.
 template <int C, class Done>
-inline void tiles_of_rows(const pair* a, int64_t row, int64_t step, const pair* b, int64_t line, int64_t num,
+inline void panel_product(const pair* a, int64_t row, int64_t step, const pair* b, int64_t line, int64_t num,
                           int64_t num_rows, int64_t column, Done& done) {
+#if defined(TILES) && defined(__AMX_BF16__)
+    panel_in_tiles<C>(a, row, b, line, num, num_rows, column, done);
+#else
     int64_t i = 0;
     for (; i + TILE_ROWS <= num_rows; i += TILE_ROWS)
         tile<TILE_ROWS, C>(a, row, step, b, line, num, i, column, done);
     rest_of_rows<TILE_ROWS - 1, C>(a, row, step, b, line, num, num_rows - i, i, column, done);
+#endif
 }
 
 // The whole product of `num_rows` rows with a right operand of `columns` (a multiple of 16) in panels: the first 64
 // columns' lines, then the next 64's; the last ones in panels of 32 and 16. A fixed `line` says: no panels, lines of
-// that length.
+// that length. Tile registers read a row's pairs side by side: `step` is 1 there.
 template <class Done>
 inline void product(const pair* a, int64_t row, int64_t step, int64_t num_rows, const pair* b, int64_t num,
                     int64_t columns, Done&& done, int64_t line = 0) {
@@ -108,11 +123,11 @@ inline void product(const pair* a, int64_t row, int64_t step, int64_t num_rows, 
         const pair* panel = line ? b + c : b + c * num;
         const int64_t each = line ? line : width;
         if (width == PANEL)
-            tiles_of_rows<4>(a, row, step, panel, each, num, num_rows, c, done);
+            panel_product<4>(a, row, step, panel, each, num, num_rows, c, done);
         else if (width == 32)
-            tiles_of_rows<2>(a, row, step, panel, each, num, num_rows, c, done);
+            panel_product<2>(a, row, step, panel, each, num, num_rows, c, done);
         else
-            tiles_of_rows<1>(a, row, step, panel, each, num, num_rows, c, done);
+            panel_product<1>(a, row, step, panel, each, num, num_rows, c, done);
         c += width;
     }
 }
