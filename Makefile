@@ -1,5 +1,5 @@
 # make repro: environment, then the default pipeline to tables and figures.  make test: the test suite.
-# make test-plain: its numeric tests as on a CPU with AVX2 only.
+# make test-plain: its numeric tests as on a CPU with AVX2 only, those of the kernels as on one without AMX.
 # make test-slow: what takes more than a few seconds.
 # make faults: the table of docs/reliability.md, anew.
 # make regress: what moved in the ci profile's numbers since regression/ci.json; make regress-update: run it, and expect them so.
@@ -37,10 +37,12 @@ test: $(TOOLS)
 test-slow: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 -m 'slow and not gpu'
 
-# The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's own of that width.
+# The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's own of that width; then native kernels
+# without tile registers.
 test-plain: $(TOOLS)
 	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 		$(BIN)/python -m pytest -n 2 -m 'numeric and not slow and not gpu' --no-native
+	$(BIN)/python -m pytest --no-tiles tests/kernels
 
 check: $(TOOLS)
 	$(BIN)/ruff check .

@@ -1,13 +1,8 @@
 // Matrix products of bfloat16 numbers with float32 sums on AMX: 16 × 16 sums of 32 products an instruction.
 //
 // A tile register holds 16 rows of 64 bytes. The right operand stands as for AVX512 (tile.h); the left one is read as
-// rows of pairs. A row's sums are the same whichever rows are computed with it.
+// rows of pairs. A row's sums are the same whichever rows are computed with it. (Part of tile.h.)
 #pragma once
-
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cstdint>
 
 constexpr int64_t TILE = 16;  // rows of a tile register, and pairs in each
 
@@ -27,6 +22,7 @@ class Tiles {
         layout.rows[5] = TILE;
         layout.bytes[6] = layout.rows[7] = std::max<int64_t>(1, rest);
         layout.bytes[6] *= 4;
+        asm volatile("" ::"m"(layout));  // GCC before 12.4 and 13.3 believes that only 8 bytes of it are read (PR 114098)
         _tile_loadconfig(&layout);
     }
 
@@ -59,9 +55,10 @@ class Tiles {
 
 // sum (16 × 16·C) = Σ_p a[·row + p] ⊗ b[p·line …] over `num` pairs.
 template <int C>
-[[gnu::always_inline]] inline void multiply_tiles(const uint32_t* a, int64_t row, const uint32_t* b, int64_t line,
+[[gnu::always_inline]] inline void multiply_tiles(const pair* a, int64_t row, const pair* b, int64_t line,
                                                   int64_t num, float* sum) {
     const int64_t step = 4 * line, width = 4 * 16 * C;  // in bytes
+    static_assert(C == 1 || C == 2 || C == 4);
     asm volatile("" ::: "memory");  // the operands are written by now: GCC's loads do not say that they read
     _tile_zero(0);
     if constexpr (C > 1) _tile_zero(1);
@@ -96,9 +93,10 @@ template <int R, int C, class Done>
 
 // A panel of C tiles of columns. The last tile of rows begins among those before it rather than have fewer rows.
 template <int C, class Done>
-inline void panel_in_tiles(const uint32_t* a, int64_t row, const uint32_t* b, int64_t line, int64_t num, int64_t num_rows,
+inline void panel_in_tiles(const pair* a, int64_t row, const pair* b, int64_t line, int64_t num, int64_t num_rows,
                            int64_t column, Done& done) {
     constexpr int HANDED = 4;  // rows at once
+    if (num_rows <= 0) return;
     alignas(64) float sum[TILE * 16 * C];
     const int64_t rows = std::min(TILE, num_rows);
     Tiles::set_up(rows, num % TILE);

@@ -38,8 +38,8 @@ def has_avx512() -> bool:
     return torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
-def has_tiles() -> bool:
-    """Whether the CPU has AMX, and the system grants this process its tile registers (Linux wants to be asked)."""
+def may_use_tiles() -> bool:
+    """Whether the CPU has AMX and the system grants this process its tile registers, which are asked for here."""
     return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
 
 
@@ -74,7 +74,7 @@ def has_kernels() -> bool:
 
 
 def _flags() -> tuple[str, ...]:
-    return (*FLAGS, "-DTILES") if has_tiles() else FLAGS
+    return (*FLAGS, "-DTILES") if may_use_tiles() else FLAGS
 
 
 def _digest(compiler: str) -> str:

@@ -5,7 +5,7 @@
 
 constexpr int64_t SUMMED = HAS_TILES ? 256 : 512;     // rows that are brought into order at a time
 constexpr int64_t WIDTH = 2 * PANEL;                  // columns of the wide side that a thread works on
-constexpr int64_t GROUP = HAS_TILES ? 1 : TILE_ROWS;  // columns of the narrow side whose pairs stand together
+constexpr int64_t GROUP = HAS_TILES ? 1 : TILE_ROWS;  // columns of the narrow side whose pairs are mixed: line by line
 
 struct GradientScratch {
     Buffer<pair> left, right;

@@ -66,8 +66,12 @@ inline void turn_pairs(const bf16* from, int64_t row, int64_t rows, int64_t colu
             __m512i block[LANES];
             for (int64_t k = 0; k < LANES; k++) {
                 const int64_t first = s + 2 * k;
+                if (first >= rows) {
+                    block[k] = _mm512_setzero_si512();
+                    continue;
+                }
                 const bf16* here = from + first * row + c;
-                block[k] = first < rows ? pairs_of(here, first + 1 < rows ? here + row : nullptr) : _mm512_setzero_si512();
+                block[k] = pairs_of(here, first + 1 < rows ? here + row : nullptr);
             }
             transpose16(block);
             for (int64_t k = 0; k < LANES; k++) _mm512_storeu_si512(to + (c + k) * line + s / 2, block[k]);
@@ -80,7 +84,7 @@ struct Left {
 };
 
 // The left operand of a product whose summed axis is the rows: `rows` × `columns` (a multiple of 16) → pairs along the
-// rows, `most` at most (a multiple of 16) a column.
+// rows. `to` has room for `most` (a multiple of 16) a column.
 inline Left left_across(const bf16* from, int64_t row, int64_t rows, int64_t columns, pair* to, int64_t most) {
     if constexpr (HAS_TILES) {
         turn_pairs(from, row, rows, columns, to, most);

@@ -5,7 +5,8 @@
 
 constexpr float NORM_EPS = 1e-5f;
 
-// eˣ to about one unit in the last place (of 24 bits), 0 below float32's normal numbers: those take Intel's CPUs long.
+// eˣ to about one unit in the last place (of 24 bits), 0 for x ≤ −87: soon below, results would be subnormal numbers, which
+// take Intel's CPUs long.
 inline __m512 exponential(__m512 x) {
     const __mmask16 is_normal = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.f), _CMP_GT_OQ);
     const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 8);

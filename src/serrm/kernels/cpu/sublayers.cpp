@@ -82,6 +82,9 @@ struct GateBackward {
 
 extern "C" {
 
+// Whether products go through tile registers.
+int has_tiles() { return HAS_TILES; }
+
 struct Attention {
     // x is outer × length × inner rows of `width`; the attended axis is `length`.
     int64_t outer, length, inner, width, heads, head_dim, threads;
@@ -104,7 +107,7 @@ void gated_forward(const Gated* a, const bf16* x, const bf16* gate_up, const bf1
     const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
 #pragma omp parallel num_threads(a->threads)
     {
-        const Tiles tiles;
+        [[maybe_unused]] const Tiles tiles;
 #pragma omp for schedule(dynamic)
         for (int64_t m = 0; m < a->rows; m += each) {
             const int64_t rows = std::min(each, a->rows - m);
@@ -122,7 +125,7 @@ void gated_backward(const Gated* a, const bf16* x, const bf16* y, const float* s
     const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
 #pragma omp parallel num_threads(a->threads)
     {
-        const Tiles tiles;
+        [[maybe_unused]] const Tiles tiles;
 #pragma omp for schedule(dynamic)
         for (int64_t m = 0; m < a->rows; m += each) {
             const int64_t rows = std::min(each, a->rows - m);
@@ -160,7 +163,7 @@ void attention_forward(const Attention* a, const bf16* x, const bf16* qkv, const
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
     {
-        const Tiles tiles;
+        [[maybe_unused]] const Tiles tiles;
         for (int64_t first = 0; first < a->outer; first += chunk) {
             const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
             const int64_t each = block_rows(rows, a->threads), base = is_kept ? 0 : m0;  // of the rows in the buffers
@@ -190,7 +193,7 @@ void attention_backward(const Attention* a, const bf16* x, const bf16* y, const 
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
     {
-        const Tiles tiles;
+        [[maybe_unused]] const Tiles tiles;
         for (int64_t first = 0; first < a->outer; first += chunk) {
             const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
             const int64_t each = block_rows(rows, a->threads), items = num * a->inner * a->heads;

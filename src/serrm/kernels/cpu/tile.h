@@ -1,36 +1,38 @@
 // Matrix products of bfloat16 numbers with float32 sums, on AVX512-BF16, and what is done with rows of 16 numbers.
-// Where the CPU has tile registers (AMX), those multiply in place of that instruction (amx.h).
 //
 // The instruction multiplies pairs: sum += a[2p]·b[2p] + a[2p+1]·b[2p+1] for 16 columns at once. So the right operand
-// stands as lines of pairs (one line a p, columns side by side), the left one is read a pair at a time.
+// stands as lines of pairs (one line a p, columns side by side), the left one is read a pair at a time. Where the CPU has
+// tile registers, they multiply in its place (amx.h).
 #pragma once
 
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#if defined(TILES) && defined(__AMX_BF16__)
-#include "amx.h"
-constexpr bool HAS_TILES = true;
-#else
-constexpr bool HAS_TILES = false;
-struct Tiles {};
-#endif
-
 using bf16 = uint16_t;
 using pair = uint32_t;  // two bfloat16 neighbours along the summed axis
 using std::int64_t;
 
+#if defined(TILES) && defined(__AMX_BF16__)
+#include "amx.h"
+constexpr bool HAS_TILES = true;
+#else
+#undef TILES
+constexpr bool HAS_TILES = false;
+struct Tiles {};
+#endif
+
 constexpr int LANES = 16;
 constexpr int TILE_ROWS = 6, TILE_COLUMNS = 4;  // 6 · 4 sums, 4 + 1 operands: of 32 registers
 constexpr int64_t PANEL = TILE_COLUMNS * LANES;
-constexpr int64_t ROWS = HAS_TILES ? 16 : TILE_ROWS;  // that a product takes at once
-constexpr int64_t BLOCK = HAS_TILES ? 128 : 120;      // … that go through a chain of products while they are in the cache
+constexpr int64_t ROWS = HAS_TILES ? 16 : TILE_ROWS;  // rows that a product takes at once
+constexpr int64_t BLOCK = HAS_TILES ? 128 : 120;      // rows that go through a chain of products while they are in the cache
 
 inline __m512 load(const bf16* from) {
     return _mm512_castsi512_ps(
@@ -102,7 +104,8 @@ inline void rest_of_rows(const pair* a, int64_t row, int64_t step, const pair* b
 template <int C, class Done>
 inline void panel_product(const pair* a, int64_t row, int64_t step, const pair* b, int64_t line, int64_t num,
                           int64_t num_rows, int64_t column, Done& done) {
-#if defined(TILES) && defined(__AMX_BF16__)
+#ifdef TILES
+    assert(step == 1);
     panel_in_tiles<C>(a, row, b, line, num, num_rows, column, done);
 #else
     int64_t i = 0;
