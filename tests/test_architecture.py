@@ -42,8 +42,8 @@ ALLOWED = {
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
     "asking": {"puzzles", "arrays", "datasets", "models", "scoring"} | SUPPORT,
     "benchmarking": {"arrays", "models", "kernels", "training"},
-    "planning": {"puzzles", "sources", "datasets", "models", "training", "inference", "config", "resolve"}
-    | {"grid", "grid_file"}
+    "planning": {"puzzles", "sources", "datasets", "models", "kernels", "training", "inference"}
+    | {"config", "resolve", "grid", "grid_file"}
     | SUPPORT,
     # what is composed, and the command line
     "grid": {"settings"},

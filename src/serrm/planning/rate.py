@@ -16,8 +16,8 @@ from serrm.training.settings import Execution
 MEASURE_SECONDS = 1.0
 LEAST_OPERATIONS = 4e9  # of the product: long enough for two threads to meet on a busy machine
 MOST_ROWS = 2**14  # more are no faster, and those of a whole batch at the paper's size do not fit into memory
-# Of the rate of plain products: our native kernels; PyTorch's operations on a CPU, and on a GPU (a guess).
-SHARES = {"native": 0.58, "cpu": 0.55, "cuda": 0.35}
+# Of the rate of plain products: native kernels, without and with tile registers; PyTorch's, on a GPU a guess.
+SHARES = {"native": 0.58, "tiles": 0.17, "cpu": 0.55, "cuda": 0.35}
 # Of a stage besides its arithmetic: DVC, imports, MLflow, the trial before a training, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z")
@@ -35,11 +35,14 @@ def measured_rate(product: tuple[int, int], execution: Execution) -> Rate:
     """The rate of [rows × width]·[width × 6·width] here, times the share that the run's way of computing reaches."""
     import torch
 
+    from serrm.kernels.cpu.build import may_use_tiles
     from serrm.training.device import has_fast_bfloat16, prepare_device
 
     device = prepare_device(execution)
     is_short = has_fast_bfloat16(device)
-    way = "native" if is_short and device.type == "cpu" and execution.native else device.type
+    way = device.type
+    if is_short and way == "cpu" and execution.native:
+        way = "tiles" if may_use_tiles() else "native"
     dtype = torch.bfloat16 if is_short else torch.float32
     width = product[1]
     rows = max(min(product[0], MOST_ROWS), int(LEAST_OPERATIONS / (12 * width**2)))
