@@ -53,7 +53,7 @@ class Tiles {
         _tile_dpbf16ps(3, LEFT, RIGHT);                       \
     }
 
-// sum (16 × 16·C) = Σ_p a[·row + p] ⊗ b[p·line …] over `num` pairs.
+// sum (16 × 16·C): in row i, Σ_p a[i·row + p] ⊗ b[p·line …] over `num` pairs.
 template <int C>
 [[gnu::always_inline]] inline void multiply_tiles(const pair* a, int64_t row, const pair* b, int64_t line,
                                                   int64_t num, float* sum) {
