@@ -1,6 +1,6 @@
 """A step with and without tile registers (AMX) in turns, each in a process of its own.
 
-python benchmarks/tiles.py [--turns N]
+python benchmarks/tiles.py [--turns N] [--only NAME]
 """
 
 import multiprocessing
@@ -54,15 +54,11 @@ def main(turns: int = 3, only: str = "") -> None:
             before, now = (statistics.median(run.engine.seconds for run in runs) for runs in found.values())
             rate = statistics.median(run.rate for run in found[True]) / 1e12
             share = statistics.median(run.engine.share for run in found[True])
-            cells = (
-                case.name,
-                case.batch_size,
-                kind,
-                f"{before * 1e3:,.0f}",
-                f"{now * 1e3:,.0f}",
-                f"{before / now:.2f}",
+            times = f"{before * 1e3:,.0f} | {now * 1e3:,.0f} | {before / now:.2f}"
+            print(
+                f"| {case.name} | {case.batch_size} | {kind} | {times} | {rate:.3f} | {share:.0%} |",
+                flush=True,
             )
-            print("| " + " | ".join(map(str, cells)) + f" | {rate:.3f} | {share:.0%} |", flush=True)
 
 
 if __name__ == "__main__":
