@@ -42,7 +42,16 @@ ALLOWED = {
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
     "asking": {"puzzles", "arrays", "datasets", "models", "scoring"} | SUPPORT,
     "benchmarking": {"arrays", "models", "kernels", "training"},
-    "planning": {"puzzles", "sources", "datasets", "models", "kernels", "training", "inference"}
+    "planning": {
+        "puzzles",
+        "sources",
+        "datasets",
+        "models",
+        "kernels",
+        "training",
+        "inference",
+        "benchmarking",
+    }
     | {"config", "resolve", "grid", "grid_file"}
     | SUPPORT,
     # what is composed, and the command line

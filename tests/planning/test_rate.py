@@ -1,7 +1,9 @@
 """The line of a forecast, what counts as done, and a rate that is really measured."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,10 @@ from serrm.planning import rate
 from serrm.planning.done import still_to_do
 from serrm.planning.rate import Rate, measured_rate, seconds_of, with_prefix, words
 from serrm.planning.workload import Stage
-from serrm.training.settings import Execution
+from serrm.training.estimate import sample_of as real_sample_of
+from serrm.training.loop import Trainer
+from serrm.training.settings import Execution, TrainCell
+from serrm.training.slots import Piece
 
 STAGES = [
     Stage("download", "sudoku", "sudoku", "download/sudoku", "{}"),
@@ -41,12 +46,48 @@ def test_numbers_with_prefix(number: float, said: str) -> None:
     assert with_prefix(number) == said
 
 
-@pytest.mark.parametrize("num_rows", [64, 10**10])
-def test_a_rate_is_measured(num_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate, "MEASURE_SECONDS", 0.01)
-    monkeypatch.setattr(rate, "LEAST_OPERATIONS", 4e6)
-    found = measured_rate((num_rows, 32), Execution(device="cpu"))
-    assert found.operations > 0 and found.precision in ("float32", "bfloat16")
+def training(cell: TrainCell, operations: int) -> Stage:
+    return Stage("train", cell.name, cell.task, f"train/{cell.name}", "", operations, cell=cell, side=4)
+
+
+def test_the_longest_training_of_each_model_speaks_for_it(
+    make_cell: Callable[..., TrainCell], trm_changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    se_rrm, trm = make_cell(variant="se_rrm"), make_cell(variant="trm", **trm_changes)
+    rates = {"se_rrm": Rate(1e9, "float32"), "trm": Rate(3e9, "float32")}
+    tried: list[TrainCell] = []
+
+    def trial(cell: TrainCell, *others: object) -> Rate:
+        tried.append(cell)
+        return rates[cell.variant]
+
+    monkeypatch.setattr(rate, "_tried", trial)
+    short = make_cell(variant="se_rrm", seed=1)
+    stages = [training(se_rrm, 4 * 10**9), *STAGES, training(short, 10**6), training(trm, 6 * 10**9)]
+    assert measured_rate(stages, Execution(device="cpu")) == Rate(10e9 / 6, "float32")  # 10e9 in 4 s and 2 s
+    assert tried == [se_rrm, trm]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e6])
+def test_a_trial_is_a_training_in_small(
+    seconds: float,
+    make_cell: Callable[..., TrainCell],
+    trm_changes: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def sample_of(trainer: Trainer, num: int) -> Piece:
+        asked.append(num)
+        return real_sample_of(trainer, num)
+
+    monkeypatch.setattr(rate, "TRIAL_SECONDS", seconds)
+    monkeypatch.setattr("serrm.training.estimate.sample_of", sample_of)
+    for cell in make_cell(train={"batch_size": 6}), make_cell(**trm_changes):
+        asked.clear()
+        found = measured_rate([training(cell, 10**9)], Execution(device="cpu"))
+        assert found.operations > 0 and found.precision == "float32"
+        assert max(asked) == (cell.train.batch_size if seconds else 1)
 
 
 def locked(*stages: Stage) -> dict[str, str]:

@@ -97,7 +97,7 @@ def test_every_profile_has_a_workload(profile: str) -> None:
     stages = workload(PARAMS, profile)
     trainings = [stage for stage in stages if stage.name == "train"]
     assert len(trainings) == sum(stage.name == "evaluate" for stage in stages) > 0
-    assert all(min(stage.operations, stage.memory, stage.disk, *stage.product) > 0 for stage in trainings)
+    assert all(min(stage.operations, stage.memory, stage.disk, stage.side) > 0 for stage in trainings)
     built = [stage for stage in stages if stage.name == "build_arrays"]
     assert all(stage.operations == 0 and stage.disk > 0 for stage in built)
 

@@ -35,7 +35,7 @@ def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> No
 
 
 def rate_of(stages: "Sequence[Stage]", params: Mapping[str, Any], tflops: float | None) -> "Rate":
-    """The rate that was given, or measured here on the matrix product of the heaviest training."""
+    """The rate that was given, or measured here by trials of the trainings."""
     from serrm.config import parse
     from serrm.planning.rate import Rate, measured_rate
     from serrm.training.settings import Execution
@@ -44,5 +44,4 @@ def rate_of(stages: "Sequence[Stage]", params: Mapping[str, Any], tflops: float 
         raise ValueError("--tflops 0: a rate above 0 is needed")
     if tflops is not None:
         return Rate(1e12 * tflops)
-    heaviest = max((stage for stage in stages if stage.name == "train"), key=lambda each: each.operations)
-    return measured_rate(heaviest.product, parse(Execution, params["execution"], "execution"))
+    return measured_rate(stages, parse(Execution, params["execution"], "execution"))

@@ -1,23 +1,25 @@
-"""How fast this machine is, by a second's measurement, and the line that says what a workload will take here.
+"""How fast this machine is, by a few seconds' measurement, and the line that says what a workload will take here.
 
-The measurement is a plain product of matrices as wide as those of the run, in the arithmetic it will use. Whole stages
-reach a share of that rate, measured once for each way of computing (docs/performance.md). Making or fetching puzzles is
-not in it.
+Tried is what takes the time: of each model's longest training, forward and backward passes of some puzzles, random
+tokens that cost what puzzles cost. A product of matrices says little: between machines alike in it, trainings differ
+threefold (docs/performance.md). Nothing is compiled for it but native kernels, so that compiled trainings are faster.
+Making or fetching puzzles is not in it.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from serrm.planning.workload import Stage
 from serrm.progress import duration
-from serrm.training.settings import Execution
+from serrm.puzzles.alphabet import alphabet
+from serrm.training.settings import Execution, TrainCell
 
-MEASURE_SECONDS = 1.0
-LEAST_OPERATIONS = 4e9  # of the product: long enough for two threads to meet on a busy machine
-MOST_ROWS = 2**14  # more are no faster, and those of a whole batch at the paper's size do not fit into memory
-# Of the rate of plain products: native kernels, without and with tile registers; PyTorch's, on a GPU a guess.
-SHARES = {"native": 0.58, "tiles": 0.17, "cpu": 0.55, "cuda": 0.35}
+if TYPE_CHECKING:
+    import torch
+
+TRIAL_SECONDS = 0.25  # a pass of as many puzzles as take so long, at most a whole batch
+NUM_PASSES = 3
 # Of a stage besides its arithmetic: DVC, imports, MLflow, the trial before a training, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z")
@@ -31,34 +33,49 @@ class Rate:
     precision: str | None = None
 
 
-def measured_rate(product: tuple[int, int], execution: Execution) -> Rate:
-    """The rate of [rows × width]·[width × 6·width] here, times the share that the run's way of computing reaches."""
-    import torch
-
-    from serrm.kernels.cpu.build import may_use_tiles
-    from serrm.training.device import has_fast_bfloat16, prepare_device
+def measured_rate(stages: Sequence[Stage], execution: Execution) -> Rate:
+    """What the trainings among the stages reach here, by trials of each model's longest."""
+    from serrm.training.device import prepare_device
 
     device = prepare_device(execution)
-    is_short = has_fast_bfloat16(device)
-    way = device.type
-    if is_short and way == "cpu" and execution.native:
-        way = "tiles" if may_use_tiles() else "native"
-    dtype = torch.bfloat16 if is_short else torch.float32
-    width = product[1]
-    rows = max(min(product[0], MOST_ROWS), int(LEAST_OPERATIONS / (12 * width**2)))
-    left, right, made = (
-        torch.ones(shape, device=device, dtype=dtype)
-        for shape in ((rows, width), (6 * width, width), (rows, 6 * width))
-    )
-    taken: list[float] = []
-    end = time.perf_counter() + MEASURE_SECONDS
-    while not taken or time.perf_counter() < end:
-        start = time.perf_counter()
-        torch.mm(left, right.T, out=made)
-        made[-1, -1].item()  # waits for a GPU
-        taken.append(time.perf_counter() - start)
-    fastest = 12 * rows * width**2 / min(taken)  # the others were disturbed
-    return Rate(SHARES[way] * fastest, str(dtype).removeprefix("torch."))
+    longest: dict[str, tuple[int, TrainCell, int]] = {}
+    for stage in sorted(stages, key=lambda each: each.operations):
+        if stage.cell is not None:
+            longest[stage.cell.variant] = stage.operations, stage.cell, stage.side
+    tried = [(num, _tried(cell, side, execution, device)) for num, cell, side in longest.values()]
+    seconds = sum(num / rate.operations for num, rate in tried)
+    precisions = sorted({rate.precision for _, rate in tried if rate.precision is not None})
+    return Rate(sum(num for num, _ in tried) / seconds, " and ".join(precisions))
+
+
+def _tried(cell: TrainCell, side: int, execution: Execution, device: "torch.device") -> Rate:
+    """The rate of a training on grids of a side: the fastest of some passes, for the others were disturbed."""
+    from serrm.benchmarking.cases import random_stream
+    from serrm.kernels.accelerate import accelerate
+    from serrm.models.operations import count_work
+    from serrm.training.begin import build_cell_model
+    from serrm.training.device import has_fast_bfloat16, seconds_of
+    from serrm.training.estimate import sample_of
+    from serrm.training.loop import Trainer
+
+    precision = cell.train.precision if has_fast_bfloat16(device) else "float32"
+    settings = cell.train.model_copy(update={"precision": precision, "compile": False})
+    stream = random_stream(side, alphabet(cell.task, side).num_symbols)
+    model = build_cell_model(cell, stream).to(device)
+    accelerate(model, is_native=execution.native, compiles=False, recomputes=execution.recompute)
+    trainer = Trainer(model.train(), stream, settings, cell.seed)
+
+    def timed(num: int) -> float:
+        sample = sample_of(trainer, num)
+        return seconds_of(lambda: trainer.work_on(sample), device)
+
+    most, num = min(settings.batch_size, execution.micro_batch or settings.batch_size), 1
+    timed(num)  # begins: memory, kernels
+    while timed(num) < TRIAL_SECONDS and num < most:
+        num = min(2 * num, most)
+    seconds = min(timed(num) for _ in range(NUM_PASSES))
+    work = count_work(cell.model, side**2, stream.num_symbols).training(settings.halting)
+    return Rate(num * work / seconds, precision)
 
 
 def seconds_of(stages: Sequence[Stage], rate: float) -> float:

@@ -44,7 +44,8 @@ class Stage:
     operations: int = 0
     memory: int = PROCESS_BYTES
     disk: int = 0
-    product: tuple[int, int] = (0, 0)  # of a training: rows and features of its largest products
+    cell: TrainCell | None = field(default=None, repr=False)  # of a training, with the side of its grids
+    side: int = 0
 
 
 def workload(params: Mapping[str, Any], profile: str, *, is_native: bool = False) -> list[Stage]:
@@ -86,13 +87,14 @@ def _train(name: str, cell: TrainCell, counts: Counts, is_native: bool) -> Stage
     weights = num_weights(cell.model, positions, symbols)
     table = num_task_numbers(cell.model, num_task_types, symbols)
     numbers = num_slots * num_state_numbers(cell.model, positions, symbols)
-    product = (numbers // cell.model.width, cell.model.width)
     # A checkpoint has weights, their average and the optimiser's two moments.
     disk = (
         4 * (4 * weights + table) + numbers * num_bytes + (1 + cell.train.snapshots) * 4 * (weights + table)
     )
     operations = training_operations(cell, counts)
-    return Stage("train", cell.name, cell.task, name, as_text(cell), operations, memory, disk, product)
+    return Stage(
+        "train", cell.name, cell.task, name, as_text(cell), operations, memory, disk, cell, counts.side
+    )
 
 
 def _disk_of_data(task: str, kind: str, settings: Any, counts: Counts) -> int:
