@@ -1,12 +1,17 @@
 """The line of a forecast, what counts as done, and a rate that is really measured."""
 
 import hashlib
+import re
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from serrm.cli import main
 from serrm.planning import rate
 from serrm.planning.done import still_to_do
 from serrm.planning.rate import Rate, measured_rate, seconds_of, with_prefix, words
@@ -14,8 +19,9 @@ from serrm.planning.workload import Stage
 from serrm.training.estimate import sample_of as real_sample_of
 from serrm.training.loop import Trainer
 from serrm.training.settings import Execution, TrainCell
-from serrm.training.slots import Piece
+from serrm.training.slots import Piece, PieceResult
 
+ROOT = Path(__file__).parents[2]
 STAGES = [
     Stage("download", "sudoku", "sudoku", "download/sudoku", "{}"),
     Stage("train", "sudoku-trm-s0", "sudoku", "train/sudoku-trm-s0", "a", 3 * 10**12),
@@ -50,11 +56,11 @@ def training(cell: TrainCell, operations: int) -> Stage:
     return Stage("train", cell.name, cell.task, f"train/{cell.name}", "", operations, cell=cell, side=4)
 
 
-def test_the_longest_training_of_each_model_speaks_for_it(
+def test_the_longest_training_of_each_family_speaks_for_it(
     make_cell: Callable[..., TrainCell], trm_changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    se_rrm, trm = make_cell(variant="se_rrm"), make_cell(variant="trm", **trm_changes)
-    rates = {"se_rrm": Rate(1e9, "float32"), "trm": Rate(3e9, "float32")}
+    se_rrm, trm = make_cell(variant="wide"), make_cell(variant="deep", **trm_changes)
+    rates = {"wide": Rate(1e9, "float32"), "deep": Rate(3e9, "float32")}
     tried: list[TrainCell] = []
 
     def trial(cell: TrainCell, *others: object) -> Rate:
@@ -62,8 +68,12 @@ def test_the_longest_training_of_each_model_speaks_for_it(
         return rates[cell.variant]
 
     monkeypatch.setattr(rate, "_tried", trial)
-    short = make_cell(variant="se_rrm", seed=1)
-    stages = [training(se_rrm, 4 * 10**9), *STAGES, training(short, 10**6), training(trm, 6 * 10**9)]
+    stages = [
+        training(se_rrm, 3 * 10**9),
+        *STAGES,
+        replace(training(make_cell(variant="other"), 10**9), name="evaluate"),
+        training(trm, 6 * 10**9),
+    ]
     assert measured_rate(stages, Execution(device="cpu")) == Rate(10e9 / 6, "float32")  # 10e9 in 4 s and 2 s
     assert tried == [se_rrm, trm]
 
@@ -88,6 +98,35 @@ def test_a_trial_is_a_training_in_small(
         found = measured_rate([training(cell, 10**9)], Execution(device="cpu"))
         assert found.operations > 0 and found.precision == "float32"
         assert max(asked) == (cell.train.batch_size if seconds else 1)
+
+
+def test_a_trial_that_fills_the_gpu_tells_what_fitted(
+    make_cell: Callable[..., TrainCell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work_on(trainer: Trainer, piece: Piece) -> PieceResult:
+        if len(piece.tokens) > 2:
+            raise torch.cuda.OutOfMemoryError
+        fitted.append(len(piece.tokens))
+        return real(trainer, piece)
+
+    fitted: list[int] = []
+    real = Trainer.work_on
+    monkeypatch.setattr(rate, "TRIAL_SECONDS", 1e6)
+    monkeypatch.setattr(Trainer, "work_on", work_on)
+    assert measured_rate([training(make_cell(), 10**9)], Execution(device="cpu")).operations > 0
+    assert fitted == [1, 1, 2]
+
+
+def test_the_command_says_what_a_profile_takes_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate, "TRIAL_SECONDS", 0.0)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["forecast", "--profile", "ci"]) == 0
+    work = r"profile ci: 12 trainings, at most [\d.]+ TFLOP in all"
+    pace = r"this machine does about [\d.]+ [GT]FLOP/s in \w+: about .*\n"
+    assert re.fullmatch(f"{work}; {pace}", capsys.readouterr().out)
 
 
 def locked(*stages: Stage) -> dict[str, str]:

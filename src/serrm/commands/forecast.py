@@ -29,7 +29,7 @@ def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> No
     if tflops is None:
         left = list(still_to_do(stages, profile, locked_md5s(root / "dvc.lock"), root))
     if left:
-        typer.echo(words(profile, left, rate_of(stages, params, tflops)))
+        typer.echo(words(profile, left, rate_of(left, params, tflops)))
     else:
         typer.echo(f"profile {profile}: done with these settings; only a change of code re-runs anything")
 

@@ -44,7 +44,7 @@ class Stage:
     operations: int = 0
     memory: int = PROCESS_BYTES
     disk: int = 0
-    cell: TrainCell | None = field(default=None, repr=False)  # of a training, with the side of its grids
+    cell: TrainCell | None = field(default=None, repr=False)  # trained or evaluated, on grids of a side
     side: int = 0
 
 
@@ -73,7 +73,8 @@ def workload(params: Mapping[str, Any], profile: str, *, is_native: bool = False
             operations = evaluation_operations(
                 cell, settings.evaluate, counts[settings.task], pools_snapshots=pools
             )
-            stages.append(Stage("evaluate", of, cell.task, name, as_text(settings), operations))
+            text, side = as_text(settings), counts[cell.task].side
+            stages.append(Stage("evaluate", of, cell.task, name, text, operations, cell=cell, side=side))
     return stages
 
 
