@@ -80,6 +80,23 @@ def test_sizes_show_where_a_model_cannot_go(small):
     assert {"SE-RRM, ours", "SE-RRM, paper", "TRM, ours"} <= set(lines_of(gpa))
 
 
+def test_the_marks_of_many_models_stay_at_their_size(full):
+    for axes in sizes_figure(full).axes:
+        places = [
+            place
+            for line in axes.get_lines()
+            for place in line.get_xdata()
+            if line.get_marker() not in ("", "None")
+        ]
+        assert places
+        assert max(abs(place - round(place)) for place in places) < 0.45
+
+
+def test_a_model_without_numbers_is_in_no_legend(small):
+    assert "HRM, paper" in lines_of(sizes_figure(small).axes[0])
+    assert "HRM, ours" not in lines_of(sizes_figure(small).axes[0])  # not run
+
+
 def test_throughput_has_a_bar_a_model_and_none_without_speeds(report, full, full_files):
     (axes,) = throughput_figure(full).axes
     assert [bar.get_width() for bar in axes.patches] == [161] * 8
