@@ -61,7 +61,7 @@ def _draw_row(axes: Axes, row: Row, side: str, places: Sequence[int], shift: flo
     readings = _readings(row, side)
     for at, place in enumerate(places):
         reading = readings[place]
-        if reading.words == CANNOT_EXTRAPOLATE:
+        if side == "ours" and reading.words == CANNOT_EXTRAPOLATE:
             axes.plot(at + shift, 1.5, "x", color=style.colour, markersize=5, markeredgewidth=1.5, zorder=2)
         _draw_mark(axes, at + shift, reading, style, fill, line)
     # An entry of the legend even where the first size has no number.
