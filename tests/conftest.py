@@ -90,7 +90,7 @@ Q_LEARNING: dict[str, Any] = {
     "halting": {"kind": "q_learning", "exploration": 0.5, "bootstrap": False},
     "task_types": {"learning_rate": 0.01, "weight_decay": 0.1},
 }
-ARRAYS: dict[str, Any] = {"num_augmentations": 3, "prebuilt": False, "seed": 0}
+ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
 
 def with_grid(params: dict[str, Any], profile: str, **lists: list[Any]) -> dict[str, Any]:
@@ -147,15 +147,13 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
     """Arrays of generated puzzles: a training set of one side, test sets of the sides given."""
 
     @cache
-    def make(
-        side: int = 4, num_train: int = 8, tests: tuple[int, ...] = (4,), num_prebuilt: int = 0, seed: int = 0
-    ) -> Path:
+    def make(side: int = 4, num_train: int = 8, tests: tuple[int, ...] = (4,), seed: int = 0) -> Path:
         folder = tmp_path_factory.mktemp("sets")
         for name, n, num in [("train", side, num_train), *((f"{n}x{n}", n, 5) for n in tests)]:
             rng = np.random.default_rng([seed, n, num])
             puzzles = generate_puzzles(box_for_side(n), num, rng, CLUES[n])
             write_puzzle_set(folder / set_file(name), enumerate(puzzles), n, name)
-        build_arrays(folder, folder / "arrays", seed=seed, num_prebuilt=num_prebuilt)
+        build_arrays(folder, folder / "arrays", seed=seed)
         return folder / "arrays"
 
     return make

@@ -149,7 +149,7 @@ def params_of(task: str) -> dict[str, Any]:
     data = {
         "download": {"source": {"kind": "generated", "num": 9}},
         "augment": {"num_train": 6},
-        "arrays": {"num_augmentations": 3, "prebuilt": False},
+        "arrays": {"num_augmentations": 3},
     }
     small = {"train": {**ci["recipe"]["maze"]["trm"]["train"], "steps": 3, "warmup_steps": 1}}
     scored = {**ci["evaluate"]["maze"], "steps": [1, 2], "curve_puzzles": 2, "examples": 1}

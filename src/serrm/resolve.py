@@ -26,7 +26,7 @@ from serrm.training.settings import Fidelity, TrainCell
 Tree = Mapping[str, Any]
 PAPER = "paper"
 # Keys whose difference is no deviation from the recipe; epochs and steps are told as optimiser steps.
-UNREMARKABLE = ("seed", "log_every", "snapshots", "prebuilt", "compile", "epochs", "steps")
+UNREMARKABLE = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
 LENGTH = ("epochs", "steps")
 NESTED = ("train", "fidelity", "arrays")  # sections of a variant's entry beside its model's keys
 SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D forgets

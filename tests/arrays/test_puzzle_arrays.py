@@ -47,7 +47,6 @@ def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
         assert np.array_equal(arrays.answers, answers + 1)
         assert len(arrays) == len(questions)
         assert arrays.num_symbols == arrays.side + 2
-        assert arrays.augmentations is None
     assert evaluation_sets(folder) == ["4x4", "9x9"]
 
 

@@ -25,11 +25,6 @@ def drawn(make_arrays: Maker) -> PuzzleArrays:
     return open_arrays(make_arrays(num_train=NUM_PUZZLES), "train")
 
 
-@pytest.fixture(scope="module")
-def stored(make_arrays: Maker) -> PuzzleArrays:
-    return open_arrays(make_arrays(num_train=NUM_PUZZLES, num_prebuilt=NUM_MEMBERS - 1), "train")
-
-
 @given(seed=seeds, epoch=st.integers(0, 10**6))
 def test_an_epoch_holds_every_puzzle_once(drawn: PuzzleArrays, seed: int, epoch: int) -> None:
     stream = GridExamples(drawn, NUM_MEMBERS - 1, seed)
@@ -45,15 +40,6 @@ def test_an_example_depends_on_its_number_alone(
     stream = GridExamples(drawn, NUM_MEMBERS - 1, seed)
     whole = np.stack(stream.examples(start, cut + num))
     assert np.array_equal(np.stack(stream.examples(start + cut, num)), whole[:, cut:])
-
-
-@given(start=positions, num=st.integers(1, 20))
-def test_stored_and_drawn_augmentations_give_the_same_stream(
-    drawn: PuzzleArrays, stored: PuzzleArrays, start: int, num: int
-) -> None:
-    one = GridExamples(drawn, NUM_MEMBERS - 1, seed=0).gather(start, num)
-    other = GridExamples(stored, NUM_MEMBERS - 1, seed=0).gather(start, num)
-    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def test_examples_are_augmented_puzzles(drawn: PuzzleArrays) -> None:
@@ -97,8 +83,3 @@ def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
     assert num[150:].max() <= 3 and not num[300:].any() and num[:150].sum() > num[150:].sum()
     later = hinted.gather(37, 20)
     assert np.array_equal(later.questions, shown.questions[37:57])
-
-
-def test_more_augmentations_than_stored_are_refused(stored: PuzzleArrays) -> None:
-    with pytest.raises(ValueError, match="6 augmentations asked for, 5 are there"):
-        GridExamples(stored, 6, seed=0)

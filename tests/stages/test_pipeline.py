@@ -43,7 +43,7 @@ TINY: dict[str, Any] = {
         "clues_25x25": [450, 550],
     },
     "profiles.ci.data.sudoku.augment": {"num_train": None, "num_test": None, "num_test_sizes": {"4x4": 4}},
-    "profiles.ci.data.sudoku.arrays": {"num_augmentations": 2, "prebuilt": True},
+    "profiles.ci.data.sudoku.arrays": {"num_augmentations": 2},
     "profiles.ci.recipe.sudoku.se_rrm.train.batch_size": 4,
     "profiles.ci.recipe.sudoku.se_rrm.train.steps": 6,
     "profiles.ci.recipe.sudoku.se_rrm.train.log_every": 3,

@@ -30,7 +30,7 @@ SHORT = 1e-3  # seconds: one step
 @pytest.fixture
 def home(make_arrays: MakeArrays, tmp_path: Path) -> Path:
     """A project with arrays."""
-    shutil.copytree(make_arrays(side=4, num_prebuilt=3), tmp_path / "home/data/arrays/ci/sudoku")
+    shutil.copytree(make_arrays(side=4), tmp_path / "home/data/arrays/ci/sudoku")
     return tmp_path / "home"
 
 

@@ -14,8 +14,7 @@ def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> No
 
 
 def _build_grids(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:
-    num = settings.num_augmentations if settings.prebuilt else 0
-    build_arrays(puzzles, target, seed=settings.seed, num_prebuilt=num, task=task)
+    build_arrays(puzzles, target, seed=settings.seed, task=task)
 
 
 def _build_arc(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:

@@ -1,8 +1,8 @@
 """The symmetric images of puzzles on a grid, by task: what a row of numbers makes of a puzzle's tokens.
 
 Puzzles stay as they are; an image is applied when a batch is gathered. Of a Sudoku its row is the parameters of a
-symmetry, either stored in the arrays or drawn at that moment, both the same pure function of (seed, puzzle, member); of
-a maze it is one of the eight dihedral transforms. Paper: sections "Sudoku" and "Maze", data.
+symmetry, a pure function of (seed, puzzle, member); of a maze it is one of the eight dihedral transforms. Paper:
+sections "Sudoku" and "Maze", data.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Images:
 
     # Added to a cell of a puzzle set to make it a token: Sudoku sets hold digits, maze sets tokens.
     offset: int
-    most: int | None  # images a puzzle can have besides itself; None: any number, and they may be stored
+    most: int | None  # images a puzzle can have besides itself; None: any number
     draw: Callable[[int, int, int, int], Row]  # (seed, puzzle, member 0 1 2 …, side); 0 is the puzzle itself
     apply: Callable[[Tokens, Rows, int], Tokens]  # (tokens, a row each, side)
 

@@ -16,18 +16,16 @@ from serrm.puzzles.alphabet import alphabet
 METADATA = "metadata.json"
 TRAIN = "train"
 HELD_OUT = "held_out"  # puzzles to choose settings on, of the size trained on
-AUGMENTATIONS = "augmentations.npy"  # of the training set, where stored
 
 
 @dataclass(frozen=True)
 class PuzzleArrays:
-    """One set of puzzles as tokens: questions and answers `N I`, and the rows of its images if stored."""
+    """One set of puzzles as tokens: questions and answers `N I`."""
 
     name: str
     side: int
     questions: UInt8[np.ndarray, "N I"]
     answers: UInt8[np.ndarray, "N I"]
-    augmentations: UInt8[np.ndarray, "N A P"] | None = None
     task: str = "sudoku"
 
     @property
@@ -61,13 +59,11 @@ def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
     metadata = read_metadata(arrays)
     if name not in metadata["sets"]:
         raise ValueError(f"{arrays}: no set {name!r}, there are {sorted(metadata['sets'])}")
-    stored = arrays / name / AUGMENTATIONS
     return PuzzleArrays(
         name,
         metadata["sets"][name]["side"],
         np.load(arrays / name / "questions.npy", mmap_mode="r"),
         np.load(arrays / name / "answers.npy", mmap_mode="r"),
-        np.load(stored, mmap_mode="r") if stored.exists() else None,
         metadata["task"],
     )
 

@@ -11,7 +11,6 @@ class ArraySettings(Settings):
     """How the training set is augmented; a recipe may ask for fewer images than are built."""
 
     num_augmentations: NonNegativeInt  # symmetric images of a training puzzle, besides itself
-    prebuilt: bool  # store their parameters, or draw them when a batch is gathered (Sudoku)
     seed: NonNegativeInt
 
 

@@ -50,8 +50,7 @@ class GridExamples:
     hints: HintSettings | None = None
 
     def __post_init__(self) -> None:
-        stored, most = self.arrays.augmentations, IMAGES[self.arrays.task].most
-        most = most if stored is None else stored.shape[1] - 1
+        most = IMAGES[self.arrays.task].most
         if most is not None and self.num_augmentations > most:
             raise ValueError(f"{self.num_augmentations} augmentations asked for, {most} are there")
 
@@ -78,9 +77,7 @@ class GridExamples:
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
 
     def image_rows(self, puzzles: Int[np.ndarray, " B"], members: Int[np.ndarray, " B"]) -> Rows:
-        """The rows of (puzzle, member) pairs, looked up where stored, else drawn."""
-        if self.arrays.augmentations is not None:
-            return np.asarray(self.arrays.augmentations[puzzles, members])
+        """The rows of (puzzle, member) pairs."""
         pairs = zip(puzzles.tolist(), members.tolist(), strict=True)
         draw = IMAGES[self.arrays.task].draw
         return np.stack([draw(self.seed, *pair, self.arrays.side) for pair in pairs])

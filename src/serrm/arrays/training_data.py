@@ -1,19 +1,18 @@
 """What a training reads of a folder of arrays, apart from the test sets beside it: its hash, and a copy of it alone.
 
-A folder with other test sets, or with none, is the same to a training. What follows from the rest is left out of both:
-a Sudoku's stored augmentations and the ARC index are functions of seed, puzzle and number.
+A folder with other test sets, or with none, is the same to a training. The ARC index, a function of seed, puzzle and
+number, is left out of the hash.
 """
 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from serrm.arrays.arc import INDEX
-from serrm.arrays.puzzles import AUGMENTATIONS, METADATA, TRAIN, read_metadata
+from serrm.arrays.puzzles import METADATA, TRAIN, read_metadata
 from serrm.manifest import hash_file
 
 
@@ -23,7 +22,7 @@ def training_hash(arrays: Path) -> str:
     ValueError if there are no arrays.
     """
     digest = hashlib.sha256(_metadata_text(arrays).encode())
-    for path in _files(arrays):
+    for path in sorted((arrays / TRAIN).glob("*.npy")):
         digest.update(f"{hash_file(path)} {path.name}\n".encode())
     return digest.hexdigest()
 
@@ -36,7 +35,7 @@ def copy_training_data(arrays: Path, target: Path, num_variants: int) -> None:
     text = _metadata_text(arrays)
     (target / TRAIN).mkdir(parents=True)
     (target / METADATA).write_text(text, encoding="utf-8")
-    for path in _files(arrays):
+    for path in (arrays / TRAIN).glob("*.npy"):
         shutil.copyfile(path, target / TRAIN / path.name)
     if (arrays / INDEX).is_file():
         np.save(target / INDEX, np.load(arrays / INDEX, mmap_mode="r")[:, :num_variants])
@@ -47,7 +46,3 @@ def _metadata_text(arrays: Path) -> str:
     metadata = read_metadata(arrays)
     kept = {key: value for key, value in metadata.items() if key != "source_hash"}
     return json.dumps(kept | {"sets": {TRAIN: metadata["sets"][TRAIN]}}, indent=2, sort_keys=True) + "\n"
-
-
-def _files(arrays: Path) -> Iterator[Path]:
-    return (path for path in sorted((arrays / TRAIN).glob("*.npy")) if path.name != AUGMENTATIONS)

@@ -11,7 +11,6 @@ from sys import maxsize
 from typing import Any
 
 from serrm.datasets.settings import ArcSubsetSettings, SubsetSettings, SudokuSubsetSettings
-from serrm.puzzles.arc.grid import NUM_COLOURS
 from serrm.puzzles.dihedral import NUM_TRANSFORMS
 from serrm.sources.sudoku_layout import NUM_HELD_OUT
 from serrm.sources.sudoku_settings import GeneratedSource, MirrorSource
@@ -43,7 +42,6 @@ class PlannedTask:
     is_symmetric: bool = False  # its usual symbols may be exchanged for one another
     has_blanks: bool = False  # that may be guessed
     most_symmetries: int = maxsize  # of a puzzle
-    image_bytes: Callable[[int], int] = lambda side: 0  # of a stored image on grids of that side
     rehearsed: int = 1  # supervision steps at most in a rehearsal
 
 
@@ -88,13 +86,11 @@ class ArcSet:
         return Counts(subset.canvas, pairs, {subset.canvas: inputs}, train + test, demonstrations)
 
 
-ARC = partial(PlannedTask, has_votes=True, is_symmetric=True, image_bytes=lambda side: 1 + NUM_COLOURS)
+ARC = partial(PlannedTask, has_votes=True, is_symmetric=True)
 # By task. A task of one's own is one entry more.
 TASKS = {
     # Sudoku's steps are cheap, and the tables show the 16th.
-    "sudoku": PlannedTask(
-        _sudoku, is_symmetric=True, has_blanks=True, image_bytes=lambda side: 3 * side + 1, rehearsed=16
-    ),
+    "sudoku": PlannedTask(_sudoku, is_symmetric=True, has_blanks=True, rehearsed=16),
     "maze": PlannedTask(_maze, most_symmetries=NUM_TRANSFORMS, rehearsed=3),
     "arc_agi_1": ARC(ArcSet(560, 400, 3988, 419, 1363)),
     "arc_agi_2": ARC(ArcSet(1160, 120, 5573, 172, 358)),

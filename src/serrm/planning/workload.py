@@ -25,6 +25,7 @@ from serrm.resolve import as_text, resolve
 from serrm.training.settings import TrainCell
 
 RAW_BYTES = 25  # of a puzzle in a raw file or a set, besides its cells
+VARIANT_BYTES = 11  # of a row of the ARC index
 DATA_STAGES = ("download", "augment", "arrays")
 ARRAYS = "build_arrays"
 
@@ -99,11 +100,9 @@ def _train(name: str, cell: TrainCell, counts: Counts, is_native: bool) -> Stage
 
 
 def _disk_of_data(task: str, kind: str, settings: Any, counts: Counts) -> int:
-    """Of a task's raw files, sets or arrays: questions and answers, and stored augmentations."""
+    """Of a task's raw files, sets or arrays: questions and answers, and the ARC index."""
     sides = [(counts.side, counts.num_train), *counts.tests.items()]
     if kind != "arrays":
         return sum(num * (2 * side**2 + RAW_BYTES) for side, num in sides)
-    record = TASKS[task]
-    num = counts.num_puzzles if record.has_votes else counts.num_train * int(settings.prebuilt)
-    num_images = num * (int(settings.num_augmentations) + 1)
-    return sum(num * 2 * side**2 for side, num in sides) + num_images * record.image_bytes(counts.side)
+    num_variants = counts.num_puzzles * (int(settings.num_augmentations) + 1) if TASKS[task].has_votes else 0
+    return sum(num * 2 * side**2 for side, num in sides) + num_variants * VARIANT_BYTES
