@@ -234,10 +234,3 @@ def write_untrained(
         return target
 
     return write
-
-
-@pytest.fixture
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests to a local server are tried again at once, and go through no proxy."""
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -40,7 +40,7 @@ ALLOWED = {
     }
     | SUPPORT,
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
-    "asking": {"puzzles", "arrays", "datasets", "models", "scoring"} | SUPPORT,
+    "llm": {"puzzles", "datasets", "scoring"} | SUPPORT,
     "benchmarking": {"arrays", "models", "kernels", "training"},
     "planning": {
         "puzzles",

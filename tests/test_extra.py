@@ -23,7 +23,7 @@ OUTSIDE = (
     "serrm.drawing",
     "serrm.solving.hub",
     "serrm.sources",
-    "serrm.asking",
+    "serrm.llm",
 )
 # Refuses the packages of the extra; runs the README's Python, imports the core, trains, solves with what it trained.
 SCRIPT = """

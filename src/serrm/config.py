@@ -62,7 +62,6 @@ class Params(Settings):
 
     profile: str
     execution: Values
-    language_model: Values | None = None
     fidelity: Values
     model: dict[Name, VariantSection]
     recipe: dict[str, dict[str, RecipeSection]]

@@ -7,11 +7,10 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from serrm.reporting.paper import IntervalKind, PaperCell, PaperColumn, ThirdParty
-from serrm.reporting.results import AskedSet, Evaluation, RefusedSet, ScoredSet
+from serrm.reporting.results import Evaluation, RefusedSet, ScoredSet
 
 NOT_RUN = "not run"
 CANNOT_EXTRAPOLATE = "cannot extrapolate"
-NO_ANSWER, NOT_COMPUTED = "no answer", "not computed"  # of a language model: footnotes d and c of table 1
 DASH, QUOTED = "—", "†"
 
 
@@ -75,11 +74,8 @@ def our_reading(evaluations: Sequence[Evaluation], column: PaperColumn) -> Readi
     sets = [part for evaluation in evaluations if (part := part_of(evaluation, column)[1])]
     if any(isinstance(part, RefusedSet) for part in sets):
         return Reading(words=CANNOT_EXTRAPOLATE)
-    asked = [part for part in sets if isinstance(part, AskedSet)]
-    if any(part.num_answered == 0 or column.metric not in part.scores for part in asked):
-        return Reading(words=NOT_COMPUTED if any(part.num_answered for part in asked) else NO_ANSWER)
     scored = [part for part in sets if isinstance(part, ScoredSet) and column.steps in part.steps]
-    scores = [part.scores for part in asked] + [part.steps[column.steps] for part in scored]
+    scores = [part.steps[column.steps] for part in scored]
     if not scores or any(column.metric not in score for score in scores):
         return Reading(words=NOT_RUN)
     values = [score[column.metric] for score in scores]
@@ -89,13 +85,11 @@ def our_reading(evaluations: Sequence[Evaluation], column: PaperColumn) -> Readi
         hi=_percent(max(score[f"{column.metric}_hi"] for score in scores)),
         sd=_percent(stdev(values)) if len(values) > 1 else None,
         num_seeds=len(values),
-        num_puzzles=int(scores[0].get("num_puzzles", (asked or scored)[0].num_puzzles)),
+        num_puzzles=int(scores[0].get("num_puzzles", scored[0].num_puzzles)),
     )
 
 
-def part_of(
-    evaluation: Evaluation, column: PaperColumn
-) -> tuple[str, ScoredSet | RefusedSet | AskedSet | None]:
+def part_of(evaluation: Evaluation, column: PaperColumn) -> tuple[str, ScoredSet | RefusedSet | None]:
     """The set of an evaluation that a column shows, by its name; None where there is none."""
     if column.takes_other_sizes and column.set not in evaluation.sets and len(evaluation.sets) == 1:
         return next(iter(evaluation.sets.items()))

@@ -14,7 +14,7 @@ from serrm.reporting.files import between_markers
 from serrm.reporting.names import duration, model_name, reported, set_name, task_name
 from serrm.reporting.notes import ARROWS, SIDES, blanks, by_name, data_notes
 from serrm.reporting.paper import PaperColumn, load_paper
-from serrm.reporting.results import Evaluation, Results, all_runs, load_language_models, load_results
+from serrm.reporting.results import Evaluation, Results, all_runs, load_results
 from serrm.reporting.tables import Row, build_table
 from serrm.reporting.writers import escape_markdown, markdown_line
 
@@ -29,7 +29,7 @@ def headline_table(profile: str, cells: Cells, metrics: Path) -> tuple[Grid, lis
 
     ValueError if a metric file of the profile's cells is missing or malformed.
     """
-    results = load_results(cells, metrics) | load_language_models(metrics)
+    results = load_results(cells, metrics)
     table = build_table("1", load_paper().score_tables["1"], results)
     title = f"Sudoku, profile {profile}, 16 supervision steps: percent (95% interval)"
     grid = Grid(title=title, caption=SIDES, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)

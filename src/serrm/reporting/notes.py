@@ -30,7 +30,6 @@ class Note:
 def notes_of(paper: ScoreTable, cells: Sequence[Comparison], results: Results) -> tuple[Note, ...]:
     """All notes of a table of the paper's with the rows that are shown, as far as its cells call for them."""
     runs = _runs(paper, results)
-    others = {name: seeds for name, seeds in runs.items() if seeds[0].is_language_model}
     return (
         *(
             Note(text, mark)
@@ -42,9 +41,8 @@ def notes_of(paper: ScoreTable, cells: Sequence[Comparison], results: Results) -
         *_other_sizes(paper, runs),
         *_blanks(paper, runs),
         *_refusals(runs, {column.set for column in paper.columns.values()}),
-        *(Note(f"{who}: {said}") for said, who in _grouped(_own_notes(others))),
         *data_notes(runs),
-        *run_notes({name: seeds for name, seeds in runs.items() if name not in others}),
+        *run_notes(runs),
     )
 
 
@@ -64,9 +62,7 @@ def run_notes(runs: Runs) -> tuple[Note, ...]:
 def data_notes(runs: Runs) -> tuple[Note, ...]:
     """Where the puzzles of each model come from, trained on and scored: beneath every table of scores."""
     data = [
-        (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name)
-        for name, run in _each(runs)
-        if not run.is_language_model
+        (f"{run.data.source}; {run.data.train_puzzles:,} training puzzles", name) for name, run in _each(runs)
     ]
     return tuple(Note(f"Data ({who}): {source}") for source, who in _grouped(data))
 

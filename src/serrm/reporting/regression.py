@@ -96,7 +96,7 @@ def measure(metrics: Path, logs: Path) -> Measured:
     paths = sorted(metrics.glob("*.json"))
     if not paths:
         raise ValueError(f"{metrics}: no metric files; has the profile been run?")
-    runs = [run for path in paths if not (run := read_evaluation(path)).is_language_model]
+    runs = [read_evaluation(path) for path in paths]
     return {
         (run.name, kind, name): Value(float(value), is_guess)
         for run in runs

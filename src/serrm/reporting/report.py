@@ -30,18 +30,16 @@ class Report:
         return f"profile {self.profile}, {'; '.join(sources)}"
 
 
-def build_report(
-    profile: str, results: Results, settings: CellSettings, language_models: Results | None = None
-) -> Report:
+def build_report(profile: str, results: Results, settings: CellSettings) -> Report:
     """Judge the claims and build the tables: the paper's, their extensions, the claims and the runs.
 
-    Language models are rows of table 1 alone, and the claims know them. A table of which nothing was run is there
+    A table of which nothing was run is there
     as well and says so: which tables there are is the same in every profile, but for tasks of one's own.
     """
-    paper, claims = load_paper(), check_claims(Evidence(results | (language_models or {}), settings))
+    paper, claims = load_paper(), check_claims(Evidence(results, settings))
     own = dict(own_tables(results))
     tables = [
-        build_table(number, table, results | (language_models or {}) if number == "1" else results)
+        build_table(number, table, results)
         for number, table in (paper.score_tables | paper.extension_tables | own).items()
     ]
     tables += [

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from serrm.files import read_parsed
 
-LANGUAGE_MODEL = "language_model"
 # All seeds of a (task, variant), in the order of the profile's cells.
 Results = dict[tuple[str, str], "list[Evaluation]"]
 
@@ -75,18 +74,6 @@ class RefusedSet(_Part):
     reason: str
 
 
-class AskedSet(_Part):
-    """What became of the puzzles that a language model was asked, and its scores, without steps.
-
-    A refused or malformed reply counts as unsolved; then there is no `gpa` (footnotes c and d of table 1).
-    """
-
-    status: Literal["asked"]
-    num_puzzles: int
-    num_answered: int
-    scores: dict[str, float]
-
-
 class Effort(_Part):
     """FSR for a mean number of supervision steps spent on a puzzle: adaptive depth, or breadth of some kind.
 
@@ -143,7 +130,7 @@ class Evaluation(_Part):
     training: Training
     data: TrainingData
     deviations: tuple[str, ...] = ()  # from the paper's recipe: sentences that tabulate puts in
-    sets: dict[str, Annotated[ScoredSet | RefusedSet | AskedSet, Field(discriminator="status")]]
+    sets: dict[str, Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]]
     learning_curve: tuple[dict[str, float], ...]
     adaptive: tuple[Effort, ...] = ()
     breadth: tuple[Effort, ...] = ()
@@ -171,11 +158,6 @@ class Evaluation(_Part):
         part = self.scored.get("9x9") or next(iter(self.scored.values()), None)
         return {} if part is None else part.steps
 
-    @property
-    def is_language_model(self) -> bool:
-        """Whether it is a language model behind an API: its training and its size are not ours to tell."""
-        return self.model_info.family == LANGUAGE_MODEL
-
 
 def all_runs(results: Results) -> "list[Evaluation]":
     """Every evaluation, one after the other."""
@@ -195,22 +177,6 @@ def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results
         if (evaluation.task, evaluation.model, evaluation.seed) != (task, variant, seed):
             raise ValueError(f"{path}: holds {evaluation.task}, {evaluation.model}, seed {evaluation.seed}")
         results.setdefault((task, variant), []).append(evaluation)
-    return results
-
-
-def load_language_models(folder: Path) -> Results:
-    """The language models whose metric files lie among those of the cells: rows of table 1 and of no other.
-
-    Raises:
-        ValueError: a metric file is malformed.
-    """
-    results: Results = {}
-    for path in sorted(folder.glob("sudoku-*.json")):
-        if (
-            f'"{LANGUAGE_MODEL}"' in path.read_text(encoding="utf-8")
-            and (run := read_evaluation(path)).is_language_model
-        ):
-            results.setdefault((run.task, run.model), []).append(run)
     return results
 
 

@@ -11,7 +11,7 @@ from serrm.reporting.examples import shown_examples
 from serrm.reporting.figures import build_figures
 from serrm.reporting.page import render_page
 from serrm.reporting.report import build_report
-from serrm.reporting.results import all_runs, load_language_models, load_results
+from serrm.reporting.results import all_runs, load_results
 from serrm.reporting.settings import CellSettings
 from serrm.reporting.writers import to_csv, to_latex, to_markdown
 
@@ -44,15 +44,15 @@ def tabulate(
     if not cells:
         raise ValueError(f"profile {profile} has no cells: nothing to report")
     metrics, folder = places.reports / "metrics", places.reports
-    results, language_models = load_results(cells, metrics), load_language_models(metrics)
-    for run in [*all_runs(results), *all_runs(language_models)]:
+    results = load_results(cells, metrics)
+    for run in all_runs(results):
         if run.profile != profile:
             raise ValueError(f"{metrics}: {run.task}-{run.model} is of profile {run.profile}, not {profile}")
-        if not run.is_language_model and (run.task, run.model) not in settings.here:
+        if (run.task, run.model) not in settings.here:
             raise ValueError(f"no resolved settings of {run.task}-{run.model}")
     for key, sentences in settings.deviations.items():
         results[key] = [run.model_copy(update={"deviations": tuple(sentences)}) for run in results[key]]
-    report = build_report(profile, results, settings, language_models)
+    report = build_report(profile, results, settings)
     figures = build_figures(report)
     examples = shown_examples(results, places.examples)
     for name in ("tables", "figures"):

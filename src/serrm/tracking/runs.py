@@ -133,8 +133,7 @@ class CellRun:
     def log_scores(self, metrics: Mapping[str, Any]) -> None:
         """The scores of an evaluation: each depth as a step, the deepest last, and the learning curve."""
         for name, scored in metrics["sets"].items():
-            asked = {"0": scored["scores"]} if "scores" in scored else {}  # a language model knows no steps
-            for depth, scores in scored.get("steps", asked).items():
+            for depth, scores in scored.get("steps", {}).items():
                 values = {f"test/{name.replace(',', '')}/{key}": value for key, value in scores.items()}
                 self.log(values, step=int(depth))  # MLflow's names know no comma
             for depth, scores in scored.get("demonstrations", {}).get("steps", {}).items():

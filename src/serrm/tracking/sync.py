@@ -50,7 +50,7 @@ def sync(root: Path, profile: str, settings: Settings) -> Iterator[Synced]:
 def sync_cell(client: MlflowClient, files: CellFiles, settings: Settings) -> Synced:
     """Bring the run of one cell up to what its files say."""
     config, evaluation = files.config(), files.evaluation()
-    missing = () if evaluation is not None and evaluation.is_language_model else tuple(files.missing())
+    missing = tuple(files.missing())
     scored = training_of_evaluation(evaluation) if evaluation is not None else None
     training = files.training() or scored
     assert training is not None, "a cell has a checkpoint or metrics"
@@ -64,7 +64,7 @@ def sync_cell(client: MlflowClient, files: CellFiles, settings: Settings) -> Syn
         return Synced(files.name, "unchanged", missing)
     run = CellRun.open(client, files.profile, run_id)
     params = config["cell"] if config else evaluation and settings(evaluation)
-    if params is None and evaluation is not None and not evaluation.is_language_model:
+    if params is None and evaluation is not None:
         missing = (*missing, "settings (those of params.yaml are not this result's)")
     log_params(client, client.get_run(run_id), params or {})
     _log_files(run, files, config, evaluation)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from serrm.reporting.cells import DASH, percent
 from serrm.reporting.names import METRIC_NAMES, duration, model_name, set_name, task_name
-from serrm.reporting.results import AskedSet, Evaluation, RefusedSet, ScoredSet
+from serrm.reporting.results import Evaluation, RefusedSet, ScoredSet
 from serrm.reporting.writers import markdown_line
 
 TRAINED_SET: Final = "9x9"  # of Sudoku; the other tasks' first set is the one trained for
@@ -46,7 +46,7 @@ def description(evaluation: Evaluation) -> str:
         f"({evaluation.data.source}), {duration(training.seconds)} on {training.device}"
     )
     lines = [
-        f"{title}: {'asked over an API' if evaluation.is_language_model else trained}.",
+        f"{title}: {trained}.",
         "",
         *_table(evaluation),
     ]
@@ -83,19 +83,17 @@ def _table(evaluation: Evaluation) -> Iterator[str]:
         yield markdown_line([set_name(name), *_cells(part, rates)])
 
 
-def _cells(part: ScoredSet | RefusedSet | AskedSet, rates: list[str] | tuple[str, ...]) -> list[str]:
+def _cells(part: ScoredSet | RefusedSet, rates: list[str] | tuple[str, ...]) -> list[str]:
     if isinstance(part, RefusedSet):
         return [DASH, DASH, *["cannot extrapolate"] * len(rates)]
     steps, scores = _last(part)
     return [str(part.num_puzzles), steps, *(_percent(scores, rate) for rate in rates)]
 
 
-def _last(part: ScoredSet | RefusedSet | AskedSet) -> tuple[str, dict[str, float]]:
+def _last(part: ScoredSet | RefusedSet) -> tuple[str, dict[str, float]]:
     """The deepest scores of a set, and after how many steps."""
     if isinstance(part, RefusedSet):
         return DASH, {}
-    if isinstance(part, AskedSet):
-        return DASH, part.scores
     return str(max(part.steps)), part.steps[max(part.steps)]
 
 

@@ -1,0 +1,182 @@
+"""A language model behind a server of the OpenAI chat API, asked for solutions of Sudokus (table 1, row GPT-OSS).
+
+The paper prints neither its prompt nor its notation, only that the model had no tools and was given the rules alone
+(table 1, footnote b); both are ours here. FSR counts a reply without a grid as unsolved. GPA needs a grid, so it is
+that of the answered puzzles alone (footnote c). A puzzle without a response of the server is left out and counted.
+"""
+
+import asyncio
+import logging
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+from openai import APIError, AsyncOpenAI
+
+from serrm.datasets.sudoku import check_puzzles
+from serrm.progress import Bar
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
+from serrm.puzzles.sudoku.solve import answered
+from serrm.randomness import Purpose, keyed_rng
+from serrm.scoring.intervals import rates
+from serrm.scoring.metrics import SudokuTally
+
+logger = logging.getLogger(__name__)
+
+NUM_RETRIES = 3  # of one request, by the client
+# Numbers in base ten with spaces between them, so that the two-digit symbols of 16×16 and 25×25 need no letters.
+PROMPT = """\
+Solve this {n}×{n} Sudoku.
+
+Put a number from 1 to {n} into every empty cell, so that each of the {n} rows, each of the {n} columns and each \
+of the {n} boxes ({rows} rows by {cols} columns) holds every number from 1 to {n} exactly once. The given numbers \
+stay where they are. There is a solution.
+
+The puzzle, one line a row, cells separated by spaces, a dot for an empty cell:
+
+```
+{grid}
+```
+
+Use no tools. End your reply with the complete solution in one fenced block: {n} lines of {n} numbers, separated by \
+spaces, without dots, labels or lines between the boxes, and with nothing after it.
+"""
+# What may stand between the numbers of a row: box lines, brackets, commas, quotes, stars.
+_SEPARATORS = re.compile(r"[\s|\u2500-\u257F!,;&\[\](){}'\"`*_\\+=-]+")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A model, where it is served, and how it is asked."""
+
+    address: str  # version included: http://localhost:8000/v1
+    model: str
+    extra: Mapping[str, Any]  # more of each request, such as temperature and max_tokens
+    concurrency: int  # requests at once
+    key: str | None = None
+
+
+def ask(server: Server, puzzles: Mapping[str, Sequence[Puzzle]]) -> dict[str, Any]:
+    """Ask for a solution of every puzzle; the scores, counts and replies of each set, by its name.
+
+    Raises ValueError if a request fails before any has been answered: then the address, the model or the key is wrong.
+    """
+    prompts = [prompt_for(puzzle.question) for part in puzzles.values() for puzzle in part]
+    replies = iter(asyncio.run(_ask_all(server, prompts)))
+    return {name: score(part, [next(replies) for _ in part]) for name, part in puzzles.items()}
+
+
+async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
+    """The reply to each prompt, None where there was no response after all retries."""
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it has a line for every request
+    limit, replies = asyncio.Semaphore(server.concurrency), dict[int, str | None]()
+
+    async def put(number: int) -> None:
+        async with limit:
+            try:
+                completion = await client.chat.completions.create(
+                    model=server.model,
+                    messages=[{"role": "user", "content": prompts[number]}],
+                    extra_body=dict(server.extra),
+                )
+                if not completion.choices:
+                    raise ValueError("a response without choices")
+                replies[number] = completion.choices[0].message.content or ""
+            except (APIError, ValueError) as error:
+                if all(reply is None for reply in replies.values()):
+                    raise ValueError(f"{server.address}: {error}") from error
+                logger.warning("%s: %s", server.address, error)
+                replies[number] = None
+            bar.update()
+
+    key = server.key or "none"  # without one, the client would look for one of its own
+    client = AsyncOpenAI(base_url=server.address, api_key=key, max_retries=NUM_RETRIES)
+    async with client:
+        with Bar("asking", len(prompts), unit="puzzle") as bar:
+            await asyncio.gather(*map(put, range(len(prompts))))
+    return [replies[number] for number in range(len(prompts))]
+
+
+def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str, Any]:
+    """FSR over the puzzles with a response, GPA over those with a grid, with 95% intervals, and the replies."""
+    tally, grids = SudokuTally(), list[UInt8[np.ndarray, " I"] | None]()
+    for puzzle, reply in zip(puzzles, replies, strict=True):
+        grids.append(None if reply is None else find_grid(reply, puzzle.side))
+        if grids[-1] is not None and puzzle.answer is not None:
+            tally.add(*(grid[None] + np.uint8(1) for grid in (puzzle.question, grids[-1], puzzle.answer)))
+    num = sum(reply is not None for reply in replies)
+    counts = {"fsr": (tally.num_solved, num)} if num else {}
+    if tally.num_blank:
+        counts["gpa_answered"] = tally.num_right, tally.num_blank
+    return {
+        "num_puzzles": num,
+        "num_answered": tally.num_puzzles,
+        "num_without_response": len(puzzles) - num,
+        "scores": rates(counts),
+        "replies": list(replies),
+    }
+
+
+def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzle]]:
+    """The puzzles of files by size of grid, at most `num` of each drawn at random, with their answers.
+
+    A puzzle without an answer is solved exactly; those without a solution are left out. ValueError for a malformed
+    file, a wrong answer, or no puzzle.
+    """
+    by_side: dict[int, list[Puzzle]] = {}
+    for puzzle in (puzzle for file in files for puzzle in read_puzzles(file)):
+        by_side.setdefault(puzzle.side, []).append(puzzle)
+    sets = {}
+    for side, puzzles in sorted(by_side.items()):
+        name, order = f"{side}x{side}", keyed_rng(0, Purpose.SUBSET, side).permutation(len(puzzles))
+        drawn = [(number, answered(puzzles[number])) for number in sorted(order[:num].tolist())]
+        solved = [(number, puzzle) for number, puzzle in drawn if puzzle is not None]
+        if len(solved) < len(drawn):
+            logger.warning("%s: left out without a solution: %d", name, len(drawn) - len(solved))
+        if solved:
+            check_puzzles(solved, side, name)
+            sets[name] = [puzzle for _, puzzle in solved]
+    if not sets:
+        raise ValueError("no puzzle to ask")
+    return sets
+
+
+def prompt_for(question: UInt8[np.ndarray, " I"]) -> str:
+    """The prompt for a puzzle of I = n² values, 0 for a blank. ValueError for sizes that no Sudoku has."""
+    side = math.isqrt(len(question))
+    box = box_for_side(side)
+    return PROMPT.format(n=side, rows=box.rows, cols=box.cols, grid=format_rows(question))
+
+
+def format_rows(grid: UInt8[np.ndarray, " I"]) -> str:
+    """A square grid of I values as lines of numbers, a dot for a blank."""
+    rows = grid.reshape(math.isqrt(len(grid)), -1).tolist()
+    return "\n".join(" ".join("." if value == 0 else str(value) for value in row) for row in rows)
+
+
+def find_grid(text: str, side: int) -> UInt8[np.ndarray, " I"] | None:
+    """The last n rows of n numbers 1…n that follow each other in a reply, as n² values; None where there are none.
+
+    Thoughts (`<think>`) are left out. Lines without numbers and letters may lie between the rows, all n² numbers may
+    stand in one line, and up to n = 9 the digits of a row may touch. The grid may break every rule of Sudoku.
+    """
+    found: list[int] | None = None
+    values: list[int] = []
+    for line in text.rpartition("</think>")[2].partition("<think>")[0].splitlines():
+        words = _SEPARATORS.sub(" ", line).split()
+        if not words:
+            continue
+        if side <= 9:
+            words = list("".join(words))
+        row = [int(word) if word.isdecimal() else 0 for word in words]
+        is_row = len(row) in (side, side**2) and all(1 <= value <= side for value in row)
+        values = [*values, *row] if is_row else []
+        if len(values) >= side**2:
+            found = values[-(side**2) :]
+    return None if found is None else np.array(found, np.uint8)

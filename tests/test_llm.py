@@ -1,0 +1,198 @@
+"""`serrm ask`: a file of puzzles through a chat API to scores, which are those of every other model."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from serrm.cli import main
+from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.parse import Puzzle, write_csv
+from serrm.scoring.metrics import SudokuTally
+from tests.chat_server import ChatServer, serving
+
+
+def answer_of(puzzle: Puzzle) -> np.ndarray:
+    assert puzzle.answer is not None
+    return puzzle.answer
+
+
+@pytest.fixture(scope="module")
+def puzzles() -> list[Puzzle]:
+    rng = np.random.default_rng(7)
+    fours = generate_puzzles(box_for_side(4), 8, rng, (6, 9))
+    return [*fours, *generate_puzzles(box_for_side(9), 2, rng, (40, 50))]
+
+
+@pytest.fixture
+def server(puzzles: list[Puzzle], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    """A server that knows the answers to puzzles.csv in the current folder."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.chdir(tmp_path)
+    write_csv("puzzles.csv", puzzles)
+    known = {prompt_for(puzzle.question): format_rows(answer_of(puzzle)) for puzzle in puzzles}
+    with serving(lambda prompt: f"Here it is.\n```\n{known[prompt]}\n```") as chat:
+        yield chat
+
+
+def ask(server: ChatServer, *more: str) -> int:
+    return main(["ask", "--server", server.address, "--model", "m", "--puzzles", "puzzles.csv", *more])
+
+
+def instead(server: ChatServer, puzzle: Puzzle, reply: str | int) -> None:
+    """Another reply to one puzzle."""
+    before: Callable[[str], str | int] = server.reply
+    server.reply = lambda prompt: reply if prompt == prompt_for(puzzle.question) else before(prompt)
+
+
+def test_scores_are_shown_and_written(
+    server: ChatServer, puzzles: list[Puzzle], capsys: pytest.CaptureFixture[str]
+) -> None:
+    instead(server, puzzles[0], "I can't.")
+    assert ask(server, "--json", "new/scores.json") == 0
+    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if "100.00" in line}
+    assert "87.50 (52.91 to 97.76)" in rows["4x4"]
+    assert "100.00 (34.24 to 100.00)" in rows["9x9"]
+    entry = json.loads(Path("new/scores.json").read_text())["sets"]["4x4"]
+    assert (entry["num_puzzles"], entry["num_answered"], entry["scores"]["fsr"]) == (8, 7, 7 / 8)
+    assert (entry["scores"]["gpa_answered"], entry["replies"][0]) == (1.0, "I can't.")
+
+
+def test_a_puzzle_without_a_response_is_left_out(
+    server: ChatServer, puzzles: list[Puzzle], capsys: pytest.CaptureFixture[str]
+) -> None:
+    instead(server, puzzles[5], 500)
+    assert ask(server, "--concurrency", "1", "--json", "scores.json") == 1
+    entry = json.loads(Path("scores.json").read_text())["sets"]["4x4"]
+    assert (entry["num_puzzles"], entry["num_without_response"], entry["scores"]["fsr"]) == (7, 1, 1.0)
+    assert len(server.bodies) == 10 + 3  # it is tried again
+
+
+def test_options_reach_the_server(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many requests overlap as asked for: each waits for the other."""
+    normal, together = server.reply, threading.Barrier(2)
+
+    def reply(prompt: str) -> str | int:
+        together.wait(20)
+        return normal(prompt)
+
+    server.reply = reply
+    monkeypatch.setenv("MY_KEY", "sk-1")
+    request = ["--extra", '{"max_tokens": 9}', "--key-variable", "MY_KEY", "--json", "scores.json"]
+    assert ask(server, "--num", "1", "--concurrency", "2", *request) == 0
+    assert [(body["model"], body["max_tokens"]) for body in server.bodies] == [("m", 9)] * 2
+    assert server.keys == {"Bearer sk-1"} and "sk-1" not in Path("scores.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "message"),
+    [
+        (["--extra", "[1]"], 2, "'[1]' is no JSON object"),
+        (["--key-variable", "NOT_SET_HERE"], 2, "NOT_SET_HERE is not set"),
+        (["--puzzles", "damaged.txt"], 1, "damaged.txt:1"),
+        (["--server", "nonsense"], 1, "nonsense: "),
+        (["--server", "http://127.0.0.1:9/v1"], 1, "http://127.0.0.1:9/v1: "),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    server: ChatServer, capsys: pytest.CaptureFixture[str], more: list[str], code: int, message: str
+) -> None:
+    Path("damaged.txt").write_text("nonsense\n")
+    assert ask(server, *more) == code
+    error = capsys.readouterr().err
+    assert error.splitlines()[-1].startswith("error: ") and message in error
+    assert "Traceback" not in error and server.bodies == []
+
+
+def test_a_server_that_refuses_everything_is_not_asked_on(
+    server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.reply = lambda prompt: 401
+    assert ask(server, "--concurrency", "1") == 1
+    assert "401" in capsys.readouterr().err and len(server.bodies) < 10
+
+
+def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> None:
+    tally, replies = SudokuTally(), []
+    for number, puzzle in enumerate(puzzles[:8]):
+        grid = answer_of(puzzle).copy()
+        if number % 2:
+            place = int(np.argmin(puzzle.question))
+            grid[place] = grid[place] % 4 + 1
+        replies.append(format_rows(grid))
+        tally.add(*(part[None] + np.uint8(1) for part in (puzzle.question, grid, answer_of(puzzle))))
+    scores, expected = score(puzzles[:8], replies)["scores"], tally.scores()
+    assert 0 < expected["fsr"] < 1
+    for end in ("", "_lo", "_hi"):
+        assert scores[f"fsr{end}"] == expected[f"fsr{end}"]
+        assert scores[f"gpa_answered{end}"] == expected[f"gpa{end}"]
+
+
+def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
+    puzzles: list[Puzzle], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    unsolvable = np.zeros(81, np.uint8)
+    unsolvable[:2] = 5
+    nines = [Puzzle(unsolvable, None, 9), *(replace(puzzle, answer=None) for puzzle in puzzles[8:])]
+    write_csv(tmp_path / "a.csv", nines)
+    found = draw_puzzles([tmp_path / "a.csv"], None)["9x9"]
+    assert [answer_of(puzzle).tolist() for puzzle in found] == [
+        answer_of(puzzle).tolist() for puzzle in puzzles[8:]
+    ]
+    assert "9x9: left out without a solution: 1" in caplog.text
+    write_csv(tmp_path / "a.csv", nines[:1])
+    with pytest.raises(ValueError, match="no puzzle to ask"):
+        draw_puzzles([tmp_path / "a.csv"], None)
+
+
+ROWS = [[1, 2, 3, 4], [3, 4, 1, 2], [2, 1, 4, 3], [4, 3, 2, 1]]
+LINES = [" ".join(map(str, row)) for row in ROWS]
+OTHER = "\n".join(reversed(LINES))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "\n".join(LINES),
+        "\r\n".join(line.replace(" ", "") for line in LINES),
+        "\n".join(f"| {line.replace(' ', ' | ')} |" for line in LINES),
+        "\n".join([*LINES[:2], "---+---", *LINES[2:]]),
+        " ".join(LINES),
+        json.dumps(ROWS),
+        f"<think>\n{OTHER}\n</think>\n" + "\n".join(LINES),
+        f"{OTHER}\nNo, that was wrong:\n```\n" + "\n".join(LINES) + "\n```\nEach row has 1 to 4.",
+    ],
+)
+def test_the_last_grid_of_a_reply_is_read(reply: str) -> None:
+    found = find_grid(reply, 4)
+    assert found is not None and found.reshape(4, 4).tolist() == ROWS
+
+
+@pytest.mark.parametrize("side", [16, 25])
+def test_grids_with_numbers_of_two_digits_are_read(side: int) -> None:
+    grid = np.random.default_rng(0).integers(1, side + 1, side * side).astype(np.uint8)
+    found = find_grid(format_rows(grid), side)
+    assert found is not None and found.tolist() == grid.tolist()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "I'm sorry, but I can't help with that.",
+        "\n".join(LINES[:3]),
+        "\n".join(LINES).replace("1", ".", 1),
+        "\n".join(LINES).replace("1", "5", 1),
+        "\n".join([*LINES[:2], "and then", *LINES[2:]]),
+        f"<think>\n{OTHER}",
+    ],
+)
+def test_no_grid_is_read_where_there_is_none(reply: str) -> None:
+    assert find_grid(reply, 4) is None
