@@ -21,8 +21,7 @@ from textwrap import shorten
 from urllib.request import urlopen
 
 from benchmarks.fault_project import NAME, STAGES, Project
-from serrm.files import write_whole
-from serrm.reporting.files import between_markers
+from serrm.files import between_markers, write_whole
 from serrm.reporting.writers import markdown_line
 from serrm.ui import ENVIRONMENT, server_command
 

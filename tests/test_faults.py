@@ -10,7 +10,7 @@ from torch import zeros
 
 from benchmarks.fault_project import STAGES, Project
 from benchmarks.faults import BEGIN, END, Row, before, last_line, target
-from serrm.reporting.files import between_markers
+from serrm.files import between_markers
 from serrm.training.checkpoint import write_checkpoint
 
 ROOT = Path(__file__).parents[1]

@@ -2,7 +2,6 @@
 
 from copy import deepcopy
 from dataclasses import replace
-from importlib.resources import files
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -47,20 +46,13 @@ def test_the_papers_own_numbers_refute_none_of_its_claims(verdicts, paper_files)
     """The intervals of these two overlap; sizes are chosen, and no table has curves or permuted puzzles."""
     found = verdicts(paper_files)
     others = {"arc_hrm": LEVEL, "trm_arc": LEVEL}
-    others |= dict.fromkeys(("parameters", "complexity", "permutation", "data_efficient"), UNTESTED)
+    others |= dict.fromkeys(("parameters", "permutation", "data_efficient"), UNTESTED)
     assert {key: verdict for key, verdict in found.items() if verdict != HOLDS} == others
 
 
 def test_without_results_nothing_is_tested(judged):
     for claim in judged([]).values():
         assert claim.verdict == UNTESTED and claim.ours.startswith("Not run: ")
-
-
-def test_complexity_quotes_what_was_measured_last(judged, full_files):
-    claim = judged(full_files)["complexity"]
-    stored = files("serrm.reporting").joinpath("scaling.md").read_text(encoding="utf-8")
-    law = claim.ours.partition("size: ")[2]
-    assert "∝ IK" in law and f"\nFitted: {law}\n" in stored
 
 
 def test_without_the_other_models_nothing_is_said_of_them(verdicts, full_files):

@@ -7,10 +7,9 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from serrm.reporting.figures.architecture import architecture_figure, sketch
-from serrm.reporting.figures.compute import compute_figure, throughput_figure
+from serrm.reporting.figures.compute import compute_figure
 from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
 from serrm.reporting.figures.equivariance import SIZE, equivariance_figure, recoloured_figure
-from serrm.reporting.figures.sizes import sizes_figure
 from serrm.reporting.figures.style import LOOK, svg_text
 
 FSR = "Fully solved rate"
@@ -69,41 +68,6 @@ def test_compute_counts_puzzle_steps_and_shows_adaptive_depth(full):
     assert [6.5, 89] in single
     assert single.count([9.5, 93]) == 2
     assert len(figure.axes) == 6
-
-
-def test_sizes_show_where_a_model_cannot_go(small):
-    figure = sizes_figure(small)
-    fsr, gpa = figure.axes
-    crosses = [line for line in fsr.get_lines() if line.get_marker() == "x"]
-    assert len(crosses) == 2  # TRM on 16×16 and 25×25; HRM was not run
-    assert [label.get_text() for label in fsr.get_xticklabels()] == ["4×4", "9×9", "16×16", "25×25"]
-    assert {"SE-RRM, ours", "SE-RRM, paper", "TRM, ours"} <= set(lines_of(gpa))
-
-
-def test_the_marks_of_many_models_stay_at_their_size(full):
-    for axes in sizes_figure(full).axes:
-        places = [
-            place
-            for line in axes.get_lines()
-            for place in line.get_xdata()
-            if line.get_marker() not in ("", "None")
-        ]
-        assert min(places) > -0.5
-        assert max(places) < 3.5  # four sizes
-        assert max(abs(place - round(place)) for place in places) < 0.45
-
-
-def test_a_model_without_numbers_is_in_no_legend(small):
-    assert "HRM, paper" in lines_of(sizes_figure(small).axes[0])
-    assert "HRM, ours" not in lines_of(sizes_figure(small).axes[0])  # not run
-
-
-def test_throughput_has_a_bar_a_model_and_none_without_speeds(report, full, full_files):
-    (axes,) = throughput_figure(full).axes
-    assert [bar.get_width() for bar in axes.patches] == [161] * 8
-    for file in full_files:
-        del file["training"]["puzzles_per_second"]
-    assert throughput_figure(report(full_files)) is None
 
 
 def test_architecture_is_drawn_from_the_settings(full):

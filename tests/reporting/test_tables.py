@@ -123,16 +123,6 @@ def test_a_set_of_another_size_stands_in_where_it_is_the_only_one(full_results):
     assert rows_of(build_table("1", PRINTED["1"], full_results))["SE-RRM"][0].ours.words == "not run"
 
 
-def test_third_parties_have_a_line_of_their_own(full_results):
-    table = build_table("3", PRINTED["3"], full_results)
-    assert [cell.others for cell in rows_of(table)["TRM"]] == ["41 to 43", "3.3 to 10", "75 to 84"]
-    assert not any(cell.others for cell in rows_of(table)["SE-RRM"])
-    assert "|  | others | 41 to 43 | 3.3 to 10 | 75 to 84 |" in to_markdown(table)
-    assert r" & others & 41 to 43 & 3.3 to 10 & 75 to 84 \\" in to_latex(table)
-    (note,) = (note.text for note in table.notes if note.text.startswith("Others:"))
-    assert "github.com/SamsungSAILMontreal/TinyRecursiveModels/issues/42" in note
-
-
 def test_extensions_show_what_the_paper_does_not_print(full_results):
     mazes = rows_of(build_table("3-mazes", PRINTED["3-mazes"], full_results))["SE-RRM"]
     assert [str(cell.ours.value) for cell in mazes] == ["80.00", "64.00", "30.00", "90.00"]
@@ -147,7 +137,7 @@ def test_every_table_of_the_paper_can_be_written(number, results, check_latex):
     table = build_table(number, PRINTED[number], results)
     lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
-    assert len(lines) == 2 + sum(3 if row.has_others else 2 for row in table.models)
+    assert len(lines) == 2 + 2 * len(table.models)
     cells = list(csv.DictReader(io.StringIO(to_csv(table))))
     assert len(cells) == len(table.rows) * len(table.columns)
     check_latex(to_latex(table), len(table.stub) + len(table.columns))

@@ -12,7 +12,7 @@ from serrm.reporting.tabulate import Places, tabulate
 NUMBERS = "1 2 3 A2 A3 A4 A5 A6 A7 2-effort 3-arc 3-demonstrations 3-mazes 3-task_types"
 TABLES = {"claims", "runs", *(f"table{number}" for number in NUMBERS.split())}
 OF_PERMUTED = {"equivariance", "recoloured"}
-FIGURES = {"architecture", "compute", "depth", "learning_curves", "sizes", "throughput"} | OF_PERMUTED
+FIGURES = {"architecture", "compute", "depth", "learning_curves"} | OF_PERMUTED
 
 
 def written(root):

@@ -64,8 +64,7 @@ def bench(
 
 def replace_between(path: Path, name: str, text: str) -> None:
     """Put `text` between the markers of `name` in a Markdown file. ValueError if it has none."""
-    from serrm.files import write_whole
-    from serrm.reporting.files import between_markers
+    from serrm.files import between_markers, write_whole
 
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     write_whole(path, between_markers(path.read_text(encoding="utf-8"), begin, end, text))

@@ -6,7 +6,7 @@ from decimal import Decimal
 from statistics import fmean, stdev
 from typing import Literal
 
-from serrm.reporting.paper import IntervalKind, PaperCell, PaperColumn, ThirdParty
+from serrm.reporting.paper import IntervalKind, PaperCell, PaperColumn
 from serrm.reporting.results import Evaluation, RefusedSet, ScoredSet
 
 NOT_RUN = "not run"
@@ -48,11 +48,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our reading and the paper's, side by side, and the range that third parties report, if known."""
+    """Our reading and the paper's, side by side."""
 
     ours: Reading
     paper: Reading
-    others: str = ""
 
     @property
     def side(self) -> Literal["", "above", "below"]:
@@ -94,13 +93,6 @@ def part_of(evaluation: Evaluation, column: PaperColumn) -> tuple[str, ScoredSet
     if column.takes_other_sizes and column.set not in evaluation.sets and len(evaluation.sets) == 1:
         return next(iter(evaluation.sets.items()))
     return column.set, evaluation.sets.get(column.set)
-
-
-def others_reading(others: ThirdParty | None) -> str:
-    """The range of third-party results, in percent."""
-    if others is None:
-        return ""
-    return others.low if others.low == others.high else f"{others.low} to {others.high}"
 
 
 def paper_reading(cell: PaperCell | None, column: PaperColumn) -> Reading:

@@ -1,9 +1,7 @@
 """Checks of those claims that need more than a comparison of scores: margins, depths, counts, permutations, samples."""
 
-import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from importlib.resources import files
 from typing import Final
 
 from serrm.inference.settings import HEADLINE_STEPS
@@ -137,15 +135,6 @@ def _parameters(evidence: Evidence) -> Finding:
     return Finding(UNTESTED, f"{'; '.join(texts)}. {why}")
 
 
-def _complexity(_: Evidence) -> Finding:
-    """What `serrm bench --scaling` measured last, in its own words; no profile has one model at many sizes."""
-    text = files("serrm.reporting").joinpath("scaling.md").read_text(encoding="utf-8")
-    (fitted,) = re.findall("^Fitted: (.*)$", text, re.MULTILINE)
-    verdict, lacking = missing("one model at many sizes")
-    measured = f"Measured by serrm bench, in no profile, with layers of the paper's size: {fitted}"
-    return Finding(verdict, f"{lacking} {measured}")
-
-
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{model_name(name)} {number:,}" for name, number in counts.items())
 
@@ -240,7 +229,6 @@ CHECKS: Final[dict[str, Callable[[Evidence], Finding]]] = {
     "every_depth": _every_depth,
     "augmentations": _augmentations,
     "parameters": _parameters,
-    "complexity": _complexity,
     "permutation": _permutation,
     "data_efficient": _data_efficient,
     "configurations": _configurations,

@@ -9,8 +9,8 @@ from typing import Final
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
+from serrm.files import between_markers
 from serrm.reporting.cells import DASH, NOT_RUN, QUOTED, Comparison, Reading, part_of
-from serrm.reporting.files import between_markers
 from serrm.reporting.names import duration, model_name, reported, set_name, task_name
 from serrm.reporting.notes import ARROWS, SIDES, blanks, by_name, data_notes
 from serrm.reporting.paper import PaperColumn, load_paper

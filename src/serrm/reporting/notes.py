@@ -6,7 +6,7 @@ from statistics import fmean
 
 from serrm.reporting.cells import QUOTED, Comparison, part_of
 from serrm.reporting.names import duration, model_name, set_name, task_name
-from serrm.reporting.paper import PaperColumn, ScoreTable, load_paper
+from serrm.reporting.paper import PaperColumn, ScoreTable
 from serrm.reporting.results import Evaluation, RefusedSet, Results
 
 ARROWS = {"": "", "above": "↑", "below": "↓"}
@@ -111,10 +111,6 @@ def _legend(paper: ScoreTable, cells: Sequence[Comparison]) -> Iterable[Note]:
         yield Note(SIDES)
     if any(cell.paper.is_bold for cell in cells):
         yield Note("Bold: the best recurrent model, as the paper marks it.")
-    if others := [each for column, variant in paper.places if (each := load_paper().others(variant, column))]:
-        places = _join(place for each in others for place in each.found_at)
-        text = "Others: what third parties report who trained the model themselves, lowest to highest"
-        yield Note(f"{text} (some of it at {places})." if places else f"{text}.")
 
 
 def _sizes(paper: ScoreTable) -> Iterable[Note]:

@@ -16,9 +16,8 @@ from serrm.reporting.claims import tally
 from serrm.reporting.examples import Shown
 from serrm.reporting.figures import FIGURES
 from serrm.reporting.inline import inline_svg
-from serrm.reporting.names import METRIC_NAMES, TASKS, duration, model_name, reported, set_name, task_name
+from serrm.reporting.names import METRIC_NAMES, TASKS, duration, reported, set_name, task_name
 from serrm.reporting.notes import ARROWS, by_name, data_notes, run_notes
-from serrm.reporting.paper import load_paper
 from serrm.reporting.report import Report
 from serrm.reporting.results import all_runs
 
@@ -37,7 +36,7 @@ def render_page(
             (name, [*part]) for name, part in groupby(columns, lambda each: each.group)
         ],
     }
-    runs, every, paper = all_runs(report.results), by_name(report.results), load_paper()
+    runs, every = all_runs(report.results), by_name(report.results)
     return page.get_template(TEMPLATE).render(
         report=report,
         examples=examples,
@@ -54,11 +53,6 @@ def render_page(
         num_runs=len(runs),
         notes=[note.text for note in (*data_notes(every), *run_notes(every))],
         hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs if run.data.hash),
-        third_party=[
-            (model_name(each.variant), f"{task_name(each.task)}, {METRIC_NAMES[each.metric].lower()}", each)
-            for each in paper.third_party
-        ],
-        paper=paper,
     )
 
 

@@ -129,19 +129,6 @@ class HyperparameterTable(_Frozen):
     rows: dict[str, HyperparameterRow]
 
 
-class ThirdParty(_Frozen):
-    """From where to where, in percent, what others report who trained a model themselves (16 steps)."""
-
-    variant: str
-    task: str
-    set: str
-    metric: str
-    steps: int = HEADLINE_STEPS
-    low: str
-    high: str
-    found_at: tuple[str, ...] = ()
-
-
 class PaperCheck(_Frozen):
     """Scores to compare: of some models on some tasks or sets of one task, by a rule of `claims.RULES`.
 
@@ -179,35 +166,13 @@ class PaperClaim(_Frozen):
     over_baselines: bool = False
 
 
-class RelatedSystem(_Frozen):
-    """A later system on the paper's 9×9 test set: millions of parameters, FSR in percent at 16 and 64 steps."""
-
-    name: str
-    parameters: str
-    sixteen: str
-    sixty_four: str = ""
-
-
 class Paper(_Frozen):
-    """All tables with numbers, by the paper's own table number, and what others measured."""
+    """All tables with numbers, by the paper's own table number, and the claims."""
 
     score_tables: dict[str, ScoreTable]
     extension_tables: dict[str, ScoreTable]
     hyperparameter_tables: dict[str, HyperparameterTable]
-    third_party: tuple[ThirdParty, ...]
     claims: dict[str, PaperClaim]
-    related_systems: tuple[RelatedSystem, ...]
-    related_source: str
-
-    def others(self, variant: str | None, column: PaperColumn) -> ThirdParty | None:
-        """What others report for a variant in a column, if known."""
-        wanted = (variant, column.task, column.set, column.metric, column.steps)
-        found = (
-            each
-            for each in self.third_party
-            if (each.variant, each.task, each.set, each.metric, each.steps) == wanted
-        )
-        return next(found, None)
 
 
 @cache

@@ -6,10 +6,10 @@ What a table of scores shows (rows, columns, where our metric files hold the sam
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from serrm.reporting.cells import NOT_RUN, Comparison, Reading, others_reading, our_reading, paper_reading
+from serrm.reporting.cells import NOT_RUN, Comparison, Reading, our_reading, paper_reading
 from serrm.reporting.names import METRIC_NAMES, TASKS, model_name, set_name
 from serrm.reporting.notes import Note, notes_of
-from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable, load_paper
+from serrm.reporting.paper import PaperColumn, PaperRow, ScoreTable
 from serrm.reporting.results import Evaluation, Results, all_runs
 
 Words = tuple[str, ...]
@@ -24,11 +24,6 @@ class Row:
     attributes: Words
     marks: Words
     cells: tuple[Comparison, ...]
-
-    @property
-    def has_others(self) -> bool:
-        """Whether third parties report anything of this model."""
-        return any(cell.others for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -65,15 +60,13 @@ Cell = str | Row | Comparison | Reading
 
 
 def lines_of(row: Row | Words) -> Iterable[list[Cell]]:
-    """The lines of a row: words as they are; of a model ours (the row stands for its name), the paper's, others'."""
+    """The lines of a row: words as they are; of a model ours (the row stands for its name) and the paper's."""
     if not isinstance(row, Row):
         yield [*row]
         return
     blank = [""] * (1 + len(row.attributes))
     yield [row, *row.attributes, "ours", *row.cells]
     yield [*blank, "paper", *(cell.paper for cell in row.cells)]
-    if row.has_others:
-        yield [*blank, "others", *(cell.others for cell in row.cells)]
 
 
 def build_table(number: str, paper: ScoreTable, results: Results) -> Table:
@@ -129,9 +122,8 @@ def own_tables(results: Results) -> Iterable[tuple[str, ScoreTable]]:
 
 def _cells(row: PaperRow, paper: ScoreTable, results: Results) -> Iterable[Comparison]:
     for (key, column), evaluations in zip(paper.columns.items(), _ours(row, paper, results), strict=True):
-        others = load_paper().others(row.variant_of(key), column)
         theirs = paper_reading(row.cells.get(key), column)
-        yield Comparison(our_reading(evaluations, column), theirs, others_reading(others))
+        yield Comparison(our_reading(evaluations, column), theirs)
 
 
 def _ours(row: PaperRow, paper: ScoreTable, results: Results) -> Iterable[list[Evaluation]]:

@@ -14,7 +14,7 @@ CSV_HEADER = [
     *("table", "model", "variant", "attributes", "group", "column"),
     *("ours", "ours_lo", "ours_hi", "ours_sd", "ours_seeds", "ours_puzzles", "ours_words"),
     *("paper", "paper_lo", "paper_hi", "paper_puzzles", "paper_interval", "paper_quoted", "paper_words"),
-    *("ours_lies", "others"),
+    "ours_lies",
 ]
 PREAMBLE = "% needs \\usepackage{booktabs,graphicx,amsmath}; written by the tabulate stage\n"
 LATEX_ARROWS = {"": "", "above": r"\,$\uparrow$", "below": r"\,$\downarrow$"}
@@ -87,7 +87,7 @@ def _csv_row(number: str, row: Row, column: PaperColumn, cell: Comparison) -> li
         *(number, row.name, row.variant, "; ".join(row.attributes), column.group, column.name),
         *(ours.value, ours.lo, ours.hi, ours.sd, seeds, ours.num_puzzles, ours.words),
         *(paper.value, paper.lo, paper.hi, paper.num_puzzles, paper.interval),
-        *("yes" if QUOTED in paper.marks else "", paper.words, cell.side, cell.others),
+        *("yes" if QUOTED in paper.marks else "", paper.words, cell.side),
     ]
 
 

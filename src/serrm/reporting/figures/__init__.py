@@ -1,4 +1,4 @@
-"""The report's figures: curves and bars (matplotlib), the architecture and equivariance (SVG written here)."""
+"""The report's figures: curves (matplotlib), the architecture and equivariance (SVG written here)."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -7,10 +7,9 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from serrm.reporting.figures.architecture import architecture_figure
-from serrm.reporting.figures.compute import compute_figure, throughput_figure
+from serrm.reporting.figures.compute import compute_figure
 from serrm.reporting.figures.curves import depth_figure, learning_curves_figure
 from serrm.reporting.figures.equivariance import equivariance_figure, recoloured_figure
-from serrm.reporting.figures.sizes import sizes_figure
 from serrm.reporting.figures.style import LOOK, svg_text
 from serrm.reporting.report import Report
 
@@ -29,11 +28,6 @@ FIGURES: Final = {
         "Fully solved rate on 9×9 Sudoku against the number of supervision steps, ours with 95% intervals and "
         "the paper's; the numbers are those of table 2",
     ),
-    "sizes": ReportFigure(
-        sizes_figure,
-        "Fully solved rate and grid-point accuracy by size of the Sudoku grid, ours and the paper's; the numbers "
-        "are those of table 1",
-    ),
     "learning_curves": ReportFigure(
         learning_curves_figure,
         "Scores against samples processed for each task and model, ours with 95% intervals",
@@ -41,9 +35,6 @@ FIGURES: Final = {
     "compute": ReportFigure(
         compute_figure,
         "Scores against puzzle-steps of training and against mean supervision steps at inference",
-    ),
-    "throughput": ReportFigure(
-        throughput_figure, "Puzzle-steps a second in training, by model; the numbers are in the table of runs"
     ),
     "architecture": ReportFigure(
         architecture_figure,

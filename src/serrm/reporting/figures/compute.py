@@ -1,7 +1,6 @@
-"""Accuracy against compute, in training and at inference, and throughput: what a score costs."""
+"""Accuracy against compute, in training and at inference: what a score costs."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,7 +17,7 @@ from serrm.reporting.figures.style import (
     short_axis,
     styles_of,
 )
-from serrm.reporting.names import METRIC_NAMES, model_name, reported, short_number, task_name
+from serrm.reporting.names import METRIC_NAMES, model_name, reported, task_name
 from serrm.reporting.report import Report
 from serrm.reporting.results import Effort, Evaluation, all_runs
 
@@ -55,29 +54,6 @@ def compute_figure(report: Report) -> Figure:
         shown = "; ".join(f"{name}: {kind}" for kind, (_, name) in MARKS.items() if kind in kinds)
         text += f" Line: every puzzle at the same depth; {shown}."
     frame(figure, "Accuracy against compute", text, all_axes)
-    return figure
-
-
-def throughput_figure(report: Report) -> Figure | None:
-    """Puzzle-steps a second in training, a bar a model and task; None where no metric file says."""
-    runs = [run for seeds in report.results.values() for run in seeds[:1] if run.training.puzzles_per_second]
-    if not runs:
-        return None
-    has_tasks, styles = len({run.task for run in runs}) > 1, styles_of(run.model for run in runs)
-    figure, (axes,) = panels(1, width=7.3, height=0.9 + 0.36 * len(runs))
-    for place, run in enumerate(runs):
-        speed = run.training.puzzles_per_second or 0.0
-        axes.barh(place, speed, color=styles[run.model].colour, height=0.62)
-        label: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 9.5}
-        axes.annotate(short_number(speed), (speed, place), (5, 0), **label)
-    names = [model_name(run.model) + (f", {task_name(run.task)}" if has_tasks else "") for run in runs]
-    axes.set_yticks(range(len(runs)), labels=names)
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="y")
-    short_axis(axes, "Puzzle-steps a second")
-    devices = ", ".join(dict.fromkeys(run.training.device or "a device not recorded" for run in runs))
-    text = f"Forward and backward pass of one supervision step, measured in training, on {devices}."
-    frame(figure, "Throughput", text)
     return figure
 
 
