@@ -41,8 +41,8 @@ ALLOWED = {
     | SUPPORT,
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
     "llm": {"puzzles", "datasets", "scoring"} | SUPPORT,
-    "benchmarking": {"arrays", "models", "kernels", "training"},
     "planning": {
+        "arrays",
         "puzzles",
         "sources",
         "datasets",
@@ -50,7 +50,6 @@ ALLOWED = {
         "kernels",
         "training",
         "inference",
-        "benchmarking",
     }
     | {"config", "resolve", "grid", "grid_file"}
     | SUPPORT,

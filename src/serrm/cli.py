@@ -15,7 +15,6 @@ from typing import cast
 import typer
 
 from serrm.commands.ask import ask
-from serrm.commands.bench import bench
 from serrm.commands.forecast import forecast
 from serrm.commands.grid import grid
 from serrm.commands.headline import headline
@@ -153,7 +152,7 @@ def ui(
     serve(root, command, os.environ)
 
 
-for command in (ask, bench, forecast, grid, headline, pack, regress, rehearse, show, solve, unpack):
+for command in (ask, forecast, grid, headline, pack, regress, rehearse, show, solve, unpack):
     app.command()(command)
 app.add_typer(track, name="track")
 

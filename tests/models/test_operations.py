@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from serrm.benchmarking.cases import HRM, SE_RRM, SMALL_SE_RRM, TRM, random_stream
+from benchmarks.steps import HRM, SE_RRM, SMALL_SE_RRM, TRM
+from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
 from serrm.models.operations import count_work
 from serrm.models.registry import build_model

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.benchmarking.cases import random_stream
+from serrm.arrays.stream import random_stream
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings

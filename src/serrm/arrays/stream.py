@@ -99,3 +99,13 @@ def _epoch(
     order = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(num_puzzles)
     members = keyed_rng(seed, Purpose.MEMBER, epoch).integers(0, num_augmentations + 1, num_puzzles)
     return order, members
+
+
+def random_stream(side: int, num_symbols: int) -> Stream:
+    """Endless random tokens, the same at every call: they cost what puzzles cost."""
+
+    def gather(start: int, num: int) -> Examples:
+        tokens = np.random.default_rng(start).integers(1, num_symbols, (2, num, side**2), dtype=np.uint8)
+        return Examples(tokens[0], tokens[1], np.zeros(num, dtype=np.int64))
+
+    return Stream(side, num_symbols, 1000, gather)

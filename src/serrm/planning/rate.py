@@ -59,7 +59,7 @@ def measured_rate(stages: Sequence[Stage], execution: Execution) -> Rate:
 
 def _tried(cell: TrainCell, side: int, execution: Execution, device: "torch.device") -> Rate:
     """The rate of a training on grids of a side: the fastest of some passes, for the others were disturbed."""
-    from serrm.benchmarking.cases import random_stream
+    from serrm.arrays.stream import random_stream
     from serrm.kernels.accelerate import accelerate
     from serrm.models.operations import count_work
     from serrm.training.begin import build_cell_model

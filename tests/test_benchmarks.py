@@ -1,0 +1,26 @@
+"""The measurements of benchmarks/ run, and the law of the sizes is found in times that follow it."""
+
+import numpy as np
+import pytest
+
+from benchmarks.scaling import fit
+from benchmarks.steps import SMALL_SE_RRM, Case, Setup, flops_of, measure
+
+TINY = SMALL_SE_RRM.model_copy(update={"width": 16, "h_cycles": 1, "l_cycles": 1})
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "training"])
+def test_a_step_is_measured_beside_plain_pytorch(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Compiling would take longer than all tests.
+    monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply: apply)
+    case = Case("tiny", TINY, batch_size=2, side=4, num_symbols=6)
+    seconds, share, plain, memory = measure(case, kind, Setup("cpu", "float32", turns=2))
+    assert seconds > 0 and share > 0 and plain > 0 and memory >= 0
+    assert flops_of(case, "training") > flops_of(case, "evaluation") > 0
+
+
+def test_the_fit_finds_the_law_that_times_follow() -> None:
+    sizes = np.array([(16, 11), (36, 11), (81, 11), (144, 11), (81, 4), (81, 32)])
+    positions, symbols = sizes.T
+    times = 1e-6 * positions * symbols * (1 + 0.01 * positions + 0.05 * symbols)
+    assert fit(sizes, times) == "Fitted: time ∝ IK·(1 + 0.01·I + 0.05·K), to within 0% at every size."
