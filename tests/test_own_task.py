@@ -21,8 +21,8 @@ from serrm.datasets import tasks as dataset_tasks
 from serrm.datasets.parquet import draw, set_file, write_set
 from serrm.datasets.tasks import write_sets
 from serrm.describe import DescribedTask
-from serrm.drawing import tasks as drawing_tasks
-from serrm.drawing.tasks import DrawnTask
+from serrm.drawing import panels
+from serrm.drawing.panels import DrawnTask
 from serrm.inference import tasks as inference_tasks
 from serrm.inference.evaluate import evaluate
 from serrm.inference.gallery import Gallery
@@ -135,7 +135,7 @@ def latin(monkeypatch: pytest.MonkeyPatch) -> str:
         (images.IMAGES, Images(1, None, draw_order, apply_orders)),
         (describe.TASKS, DescribedTask(lambda source, augment: f"{source['num']} Latin squares")),
         (inference_tasks.TASKS, TaskEvaluation(SudokuTally)),
-        (drawing_tasks.TASKS, DrawnTask("digits", lambda side, tokens: "a square", judge, asked_for=1)),
+        (panels.TASKS, DrawnTask("digits", judge, asked_for=1)),
     ]
     for registry, entry in entries:
         monkeypatch.setitem(registry, "latin", entry)

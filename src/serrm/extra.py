@@ -18,6 +18,7 @@ PIPELINE = frozenset(
         "PIL",
         "pyarrow",
         "requests",
+        "resvg_py",
         "scipy",
     }
 )

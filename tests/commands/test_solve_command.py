@@ -9,16 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from serrm.cli import main
-from serrm.commands.trace import steps_worth_showing
 from serrm.inference.load import LoadedModel
-from serrm.solving.answers import Trace
 from serrm.solving.model import packaged
 from tests.oracle import is_right, make_oracle
 
@@ -219,17 +216,6 @@ def test_a_trace_as_a_picture(
         frames = getattr(image, "n_frames", 1)
         assert frames == (3 if suffix == ".gif" else 1)  # the question, and after 1 and 3 steps
     assert "after 1 step" not in capsys.readouterr().out
-
-
-@given(st.lists(st.integers(0, 1), min_size=1, max_size=200))
-def test_steps_worth_showing(changes: list[int]) -> None:
-    said = np.cumsum(changes).astype(np.uint8)
-    trace = Trace("sudoku", 1, said[:1], [each[None] for each in said])
-    whole, few = steps_worth_showing(trace, None), steps_worth_showing(trace, 12)
-    assert {1, len(changes)} <= set(few) <= set(whole)
-    assert len(few) <= 12
-    missing = set(range(1, len(changes) + 1)) - set(whole)
-    assert all(changes[step - 1] == 0 for step in missing)
 
 
 @pytest.mark.slow

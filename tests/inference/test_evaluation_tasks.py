@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm import describe
-from serrm.drawing import tasks as drawing
+from serrm.drawing import panels as drawing
 from serrm.inference.tasks import TASKS, solves_sudoku
 from serrm.planning import tasks as planning
 from serrm.puzzles.sudoku.generate import random_solution

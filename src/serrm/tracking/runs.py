@@ -162,7 +162,7 @@ class CellRun:
     def log_pictures(self, folder: Path) -> None:
         """Drawings of the examples that an evaluation kept in `folder`: the first of each size, as artifacts."""
         from serrm.drawing.files import read_examples
-        from serrm.drawing.picture import scene_svg
+        from serrm.drawing.svg import scene_svg
 
         drawn: dict[int, int] = {}
         for number, scene in enumerate(read_examples(folder / "examples.json")):

@@ -7,10 +7,8 @@ cells are marked where they are not those of πf(x).
 import textwrap
 from typing import Final
 
-from serrm.drawing.grids import grid_svg
-from serrm.drawing.panels import Panel, Puzzle, as_tokens
-from serrm.drawing.svg import Length, document, text
-from serrm.drawing.tasks import TASKS, sudoku_symbol
+from serrm.drawing.panels import TASKS, Panel, Puzzle, as_tokens, sudoku_symbol
+from serrm.drawing.svg import Length, document, grid_svg, text
 from serrm.puzzles.arc.canvas import FIRST_COLOUR
 from serrm.reporting.figures.style import INK, MUTED
 from serrm.reporting.names import model_name, task_name

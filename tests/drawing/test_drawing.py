@@ -1,0 +1,192 @@
+"""Pictures: what is given, wrong and changed is so cell by cell, and a few puzzles look as they did before.
+
+To renew a golden file, delete it and run the tests twice.
+"""
+
+import io
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
+from rich.console import Console
+
+from serrm.drawing.panels import (
+    ARC_COLOURS,
+    WRONG,
+    WRONG_TINT,
+    Item,
+    Puzzle,
+    Scene,
+    settling_panels,
+    verdict_of,
+)
+from serrm.drawing.svg import grid_svg, picture_svg, write_picture
+from serrm.drawing.terminal import Drawing
+from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.arc.canvas import decode, encode
+from serrm.puzzles.maze.grid import parse_maze
+from serrm.puzzles.sudoku.text import parse_grid
+
+GOLDEN = Path(__file__).parent / "golden"
+SIDES = {"sudoku": 9, "maze": 6, "arc_agi_1": 5}
+EMPTY_MAZE = parse_maze("S" + " " * 34 + "G")
+
+
+def sudoku(text: str) -> Any:
+    return parse_grid(text) + np.uint8(1)
+
+
+def canvas(*rows: str) -> Any:
+    return encode(np.array([list(map(int, row)) for row in rows], np.uint8), 5)
+
+
+SUDOKU = Puzzle("sudoku", 4, sudoku("1.3.341.2..3.321"), sudoku("1234341221434321"))
+MAZE = Puzzle("maze", 4, parse_maze("S #   # #  #   G"), parse_maze("So#  o# #oo#  oG"))
+ARC = Puzzle("arc_agi_1", 5, canvas("01", "23"), canvas("012", "345"))
+SCENES = {
+    "sudoku": Item(SUDOKU, trace={1: sudoku("1434341221434322"), 16: sudoku("1234341221434321")}),
+    "maze": Item(MAZE, trace={1: parse_maze("S #  o# #oo#  oG"), 16: parse_maze(" o# oo# #  #  oG")}),
+    "arc": Item(ARC, {"attempt 1": canvas("012", "346")}, trace={1: canvas("01"), 2: canvas("012", "945")}),
+}
+
+
+def assert_golden(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")
+        pytest.fail(f"{path} is new: look at it")
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_scene_looks_as_before(name: str) -> None:
+    scene = Scene(f"a {name} <&>", [SCENES[name]], [ARC] if name == "arc" else [])
+    rows = scene.rows(has_answer=True, has_trace=True)
+    assert_golden(f"{name}.svg", picture_svg(rows, scene.title))
+    for suffix, color_system in (("txt", None), ("ansi", "truecolor")):
+        stream = io.StringIO()
+        console = Console(file=stream, width=70, force_terminal=bool(color_system), color_system=color_system)
+        console.print(Drawing(rows, scene.title))
+        assert_golden(f"{name}.{suffix}", stream.getvalue())
+
+
+@pytest.mark.parametrize("item", SCENES.values(), ids=list(SCENES))
+def test_a_picture_is_written_in_every_format(item: Item, tmp_path: Path) -> None:
+    frames = [picture_svg([[panel]], "") for panel in item.puzzle.trace_panels(item.trace)]
+    for name in ("a.svg", "new/a.png", "a.gif"):
+        write_picture(tmp_path / name, frames)
+    assert (tmp_path / "a.svg").read_text() == frames[0]
+    with Image.open(tmp_path / "a.gif") as image:
+        assert getattr(image, "n_frames", 1) == 2
+    with Image.open(tmp_path / "new/a.png") as image:
+        colours = {colour for _, colour in image.convert("RGB").getcolors(10**6) or []}
+    if item.puzzle is ARC:
+        assert {tuple(bytes.fromhex(each[1:])) for each in ARC_COLOURS[:2]} <= colours
+    assert len(colours) > 2
+
+
+def test_a_small_picture_of_a_sudoku_has_the_verdicts_and_no_digits() -> None:
+    (panel,) = SUDOKU.trace_panels({1: sudoku("1434341221434321")})
+    svg = grid_svg(panel, "", draw=verdict_of)
+    assert "<text" not in svg
+    assert [svg.count(f'h1v1h-1z" fill="{colour}"') for colour in (WRONG, WRONG_TINT)] == [1, 0]
+
+
+def grids(task: str) -> st.SearchStrategy[Any]:
+    side = SIDES[task]
+    return arrays(np.uint8, side**2, elements=st.integers(0, alphabet(task, side).num_symbols - 1))
+
+
+@given(*[grids("sudoku")] * 4)
+def test_a_sudoku_is_compared_cell_by_cell(question: Any, answer: Any, prediction: Any, before: Any) -> None:
+    panel = Puzzle("sudoku", 9, question, answer).prediction_panel(prediction, before=before)
+    assert np.array_equal(panel.cells.ravel(), prediction)
+    assert np.array_equal(panel.is_given.ravel(), question != 1)
+    assert np.array_equal(panel.is_wrong.ravel(), prediction != answer)
+    assert np.array_equal(panel.is_changed.ravel(), prediction != before)
+    is_wrong, is_blank = prediction != answer, question == 1
+    counts = f"{np.sum(is_wrong & is_blank)} of {np.sum(is_blank)} blanks wrong"
+    expected = counts + (", and clues" if (is_wrong & ~is_blank).any() else "")
+    assert panel.remark == (expected if is_wrong.any() else "solved")
+
+
+@given(*[grids("arc_agi_1")] * 2)
+def test_an_arc_panel_is_the_grid_read_off_and_compared(answer: Any, prediction: Any) -> None:
+    panel = Puzzle("arc_agi_1", 5, answer, answer).prediction_panel(prediction)
+    ours, right = decode(prediction, 5), decode(answer, 5)
+    assert np.array_equal(panel.cells, ours + 2)
+    for (row, column), colour in np.ndenumerate(ours):
+        is_inside = row < right.shape[0] and column < right.shape[1]
+        assert panel.is_wrong[row, column] == (not is_inside or colour != right[row, column])
+    assert (panel.remark == "right") == np.array_equal(ours, right)
+
+
+@given(st.data(), st.sampled_from(["sudoku", "maze"]))
+def test_every_panel_of_a_trace_shows_what_changed_since_the_one_before(
+    data: st.DataObject, task: str
+) -> None:
+    question = EMPTY_MAZE if task == "maze" else data.draw(grids(task))
+    predictions = data.draw(st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), grids(task), min_size=1))
+    panels = Puzzle(task, SIDES[task], question).trace_panels(predictions)
+    assert len(panels) == len(predictions) and not panels[0].is_changed.any()
+    for before, panel in pairwise(panels):
+        assert np.array_equal(panel.is_changed, panel.cells != before.cells)
+    assert not any(panel.is_wrong.any() for panel in panels)
+
+
+def test_a_long_trace_shows_the_first_the_last_and_the_steps_that_changed_something() -> None:
+    puzzle = Puzzle("sudoku", 4, SUDOKU.question)
+    changing = [np.roll(SUDOKU.question, step) for step in range(20)]
+    settled = [*changing[:3], *[changing[2]] * 17]
+
+    def captions(predictions: list[Any], most: int | None) -> list[str]:
+        return [panel.caption.split()[1] for panel in settling_panels(puzzle, predictions, most)[1:]]
+
+    assert captions(settled, None) == ["1", "2", "3", "20"]
+    assert captions(changing, None) == [str(step) for step in range(1, 21)]
+    assert captions(changing, 12) == ["1", "2", "4", "8", "16", "20"]
+
+
+def test_remarks_tell_solutions_and_other_paths_from_none() -> None:
+    unanswered = Puzzle("sudoku", 4, SUDOKU.question)
+    assert SUDOKU.answer is not None
+    assert unanswered.prediction_panel(SUDOKU.answer).remark == "a solution"
+    assert unanswered.prediction_panel(SUDOKU.question).remark == "no solution"
+    answer = parse_maze("Sooooo" + "     o" * 4 + "     G")
+    other = parse_maze("S     " + "o     " * 4 + "oooooG")
+    longer = parse_maze("S ooo " + "ooo o " + "    o " * 2 + "    oo" + "     G")
+    puzzle = Puzzle("maze", 6, EMPTY_MAZE, answer)
+    assert [puzzle.prediction_panel(each).remark for each in (answer, other, longer, EMPTY_MAZE)] == [
+        "exactly the answer",
+        "another shortest path",
+        "a path, not a shortest one",
+        "no path",
+    ]
+    assert Puzzle("maze", 6, EMPTY_MAZE).prediction_panel(other).remark == "a shortest path"
+
+
+@pytest.mark.parametrize(("side", "num_rules"), [(6, 2), (16, 3), (25, 4)])
+def test_the_digits_of_a_sudoku_stand_in_order_in_the_terminal(side: int, num_rules: int) -> None:
+    question = np.random.default_rng(side).integers(1, side + 2, side**2).astype(np.uint8)
+    stream = io.StringIO()
+    Console(file=stream, width=110).print(Drawing([[Puzzle("sudoku", side, question).question_panel()]], ""))
+    grid = stream.getvalue().splitlines()[4:]
+    digits = [line.replace("│", " ").split() for line in grid if "─" not in line]
+    symbols = ".123456789ABCDEFGHIJKLMNOP"
+    assert digits == [[symbols[token - 1] for token in row] for row in question.reshape(side, side)]
+    assert len(grid) == side + num_rules
+
+
+@pytest.mark.parametrize(
+    ("task", "side", "question"),
+    [("chess", 4, SUDOKU.question), ("sudoku", 5, SUDOKU.question), ("sudoku", 4, SUDOKU.question + 9)],
+)
+def test_tokens_that_are_no_grid_of_the_task_are_refused(task: str, side: int, question: Any) -> None:
+    with pytest.raises(ValueError):
+        Puzzle(task, side, question)
