@@ -23,7 +23,7 @@ from urllib.request import urlopen
 from benchmarks.fault_project import NAME, STAGES, Project
 from serrm.files import between_markers, write_whole
 from serrm.reporting.writers import markdown_line
-from serrm.ui import ENVIRONMENT, server_command
+from serrm.tracking.server import ENVIRONMENT, ui_command
 
 # In the stage that writes them, no file may grow beyond half of these.
 LIMITED = {
@@ -63,7 +63,7 @@ class Server:
             port = int(probe.getsockname()[1])
         self.place, self.address = place, f"http://127.0.0.1:{port}"
         (place / "server.db").touch()  # an empty file is an empty database
-        store = server_command(f"sqlite:///{place / 'server.db'}", "127.0.0.1", port)
+        store = ui_command(f"sqlite:///{place / 'server.db'}", "127.0.0.1", port)
         self.command = [*store, "--artifacts-destination", str(place / "artifacts")]
         self.start()
 

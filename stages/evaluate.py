@@ -16,9 +16,7 @@ def evaluate(
     from serrm.files import write_json
     from serrm.inference.evaluate import evaluate_together
     from serrm.inference.settings import EvaluateCell
-    from serrm.reporting.results import Evaluation
-    from serrm.tracking.files import CellFiles
-    from serrm.tracking.runs import cell_run
+    from serrm.tracking.runs import RunFiles, sync_or_warn
     from serrm.training.processes import is_first_of_torchrun
     from serrm.training.settings import Execution
 
@@ -28,14 +26,9 @@ def evaluate(
     if not is_first_of_torchrun():
         evaluate_together(*what)
         return
-    training = CellFiles(ROOT, profile, name).training()
-    with cell_run(ROOT, profile, name, layout.runs / f"{name}.mlflow.json", training=training) as run:
-        scores, gallery = evaluate_together(*what)
-        metrics = {"profile": profile, "task": task, "model": model, "seed": seed, **scores}
-        gallery.write(layout.predictions / name)
-        run.tell(run.log_scores, metrics)
-        run.tell(run.describe, Evaluation.model_validate(metrics))
-        run.tell(run.log_pictures, layout.predictions / name)
+    scores, gallery = evaluate_together(*what)
+    gallery.write(layout.predictions / name)
     target = layout.reports / "metrics" / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_json(target, metrics)
+    write_json(target, {"profile": profile, "task": task, "model": model, "seed": seed, **scores})
+    sync_or_warn(RunFiles(ROOT, profile, name))

@@ -16,7 +16,6 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
     from serrm.resolve import deviations, paper_cell
-    from serrm.tracking.report import mirror_report
     from serrm.training.settings import TrainCell
 
     layout, params = Layout(profile), read_params(PARAMS)
@@ -27,14 +26,12 @@ def tabulate(profile: str = typer.Option(...)) -> None:
     paper = {k: p.model_dump(mode="json") for k, c in of.items() if (p := paper_cell(params, c))}
     places = Places(layout.reports, layout.predictions)
     build(profile, cells, CellSettings(here, paper, differences), places, provenance())
-    mirror_report(ROOT, profile)
 
 
 def provenance() -> dict[str, str]:
     """When the page was made, of which commit, and with what."""
-    from serrm.tracking.store import git
+    from serrm.project import current_commit
 
-    changes = ", with changes" if git(ROOT, "status", "--porcelain", "src", "stages", "params.yaml") else ""
-    commit = (git(ROOT, "rev-parse", "HEAD") or "") + changes
-    made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": commit}
+    commit, has_changes = current_commit(ROOT)
+    made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": commit + ", with changes" * has_changes}
     return made | {name: version(name) for name in ("serrm", "torch", "numpy")}

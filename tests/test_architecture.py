@@ -26,7 +26,7 @@ ALLOWED = {
     "inference": {"puzzles", "arrays", "models", "kernels", "training", "scoring", "config"} | SUPPORT,
     "drawing": {"files", "puzzles"},
     "reporting": {"files", "puzzles", "drawing", "scoring", "inference"},  # of inference its settings
-    "tracking": {"drawing", "reporting", "solving", "store", "training"} | SUPPORT,
+    "tracking": {"drawing", "project", "reporting", "solving", "training"} | SUPPORT,
     # beside it
     "solving": {
         "puzzles",
@@ -62,7 +62,7 @@ ALLOWED = {
     "grid_file": {"config", "files", "resolve"},
     "project": {"config"},
     "display": {"published"},
-    **{name: set() for name in ("extra", "store", "ui", *SUPPORT)},
+    **{name: set() for name in ("extra", *SUPPORT)},
     "manifest": {"files"},
     "__init__": {"solving"},  # when it is asked for
     # `commands` and `cli` call all of the above.

@@ -23,7 +23,7 @@ from serrm.models.registry import build_model
 from serrm.project import find_root
 from serrm.published.exchange import published_weights
 from serrm.resolve import train_cell
-from serrm.ui import server_command
+from serrm.tracking.server import ui_command
 from tests.conftest import with_grid
 
 ROOT = Path(__file__).parents[1]
@@ -271,9 +271,9 @@ def test_headline_of_a_profile_that_did_not_run_fails(
 
 def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no runs yet: .*mlflow\.db is missing"):
-        server_command(f"sqlite:///{tmp_path / 'mlflow.db'}", "127.0.0.1", 5000)
+        ui_command(f"sqlite:///{tmp_path / 'mlflow.db'}", "127.0.0.1", 5000)
     with pytest.raises(ValueError, match="the runs are kept by https://example"):
-        server_command("https://example.org", "127.0.0.1", 5000)
+        ui_command("https://example.org", "127.0.0.1", 5000)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -281,7 +281,7 @@ def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
         with pytest.raises(
             ValueError, match=rf"cannot serve on 127\.0\.0\.1:{port}: .* choose another --port"
         ):
-            server_command((tmp_path / "folder").as_uri(), "127.0.0.1", port)
+            ui_command((tmp_path / "folder").as_uri(), "127.0.0.1", port)
 
 
 def test_the_ui_becomes_the_server_in_the_project(
@@ -310,10 +310,9 @@ def test_the_ui_becomes_the_server_in_the_project(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
 def test_the_ui_answers_within_seconds(project: Path) -> None:
-    from serrm.tracking.runs import cell_run
+    from serrm.tracking.runs import create_database
 
-    with cell_run(project, "cpu", "sudoku-se_rrm-s0", project / "run.json"):
-        pass
+    create_database(project / "mlflow.db")
     port, start = free_port(), time.monotonic()
     server = subprocess.Popen(
         [sys.executable, "-m", "serrm.cli", "ui", "--port", str(port)],

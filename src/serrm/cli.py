@@ -6,7 +6,6 @@ can cause is one line on stderr: exit code 2 for a wrong call, 1 for a failure.
 
 import logging
 import math
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -143,13 +142,12 @@ def ui(
     """Serve the MLflow UI on the project's runs."""
     need("mlflow")
     root = find_root(Path.cwd())
-    from serrm.store import tracking_uri
-    from serrm.ui import serve, server_command
+    from serrm.tracking.server import become, tracking_uri, ui_command
 
-    command = server_command(tracking_uri(root), host, port)
+    command = ui_command(tracking_uri(root), host, port)
     typer.echo(f"MLflow UI: http://{host}:{port} (ready in a few seconds, Ctrl-C ends it)")
     sys.stdout.flush()
-    serve(root, command, os.environ)
+    become(root, command)
 
 
 for command in (ask, forecast, grid, headline, pack, regress, rehearse, show, solve, unpack):

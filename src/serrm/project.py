@@ -1,8 +1,9 @@
-"""The project around the current folder, as the commands find it: its root and its parameters.
+"""The project around the current folder, as the commands find it: its root, its parameters, and its commit.
 
 Beside `cli` and apart from it, so that a command in a module of its own need not import the command line.
 """
 
+import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import typer
 PARAMS = "params.yaml"
 PIPELINE = "dvc.yaml"
 STAGES = "stages"
+WATCHED = ("src", STAGES, PIPELINE, PARAMS)  # what decides a result
 
 
 class Project(NamedTuple):
@@ -48,3 +50,17 @@ def open_project(profile: str | None = None) -> Project:
         known = ", ".join(params["profiles"])
         raise typer.BadParameter(f"{chosen!r} is none of {known}", param_hint="--profile")
     return Project(root, params, chosen)
+
+
+def current_commit(root: Path) -> tuple[str, bool]:
+    """The commit that is checked out, and whether what decides a result differs from it; "" outside of a repository."""
+    commit = _git(root, "rev-parse", "HEAD")
+    return commit, bool(commit and _git(root, "status", "--porcelain", "--", *WATCHED))
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "--no-optional-locks", *arguments]  # takes no lock that a kill could leave
+    try:
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:
+        return ""

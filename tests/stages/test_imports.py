@@ -26,7 +26,7 @@ MOST: dict[str, set[str]] = {
     "build_arrays": set(),
     "train": {"torch", "mlflow"},
     "evaluate": {"torch", "mlflow"},
-    "tabulate": {"mlflow", "matplotlib", "jinja2"},
+    "tabulate": {"matplotlib", "jinja2"},
 }
 # MLflow loads pandas, scipy and more: a stand-in for it, so that what is left is ours.
 PROGRAM = """

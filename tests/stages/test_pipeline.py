@@ -98,13 +98,12 @@ class Project:
         path.write_text(yaml.safe_dump(params, sort_keys=False))
 
     def runs(self) -> list[tuple[str, str]]:
-        """Name and status of MLflow's runs of cells, oldest first."""
+        """Name and status of MLflow's runs, oldest first."""
         client = MlflowClient(f"sqlite:///{self.root / 'mlflow.db'}")
-        experiment = client.get_experiment_by_name("ci")
+        experiment = client.get_experiment_by_name("serrm/ci/sudoku")
         assert experiment is not None
         found = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"])
-        of_cells = [run for run in found if run.data.tags["kind"] == "cell"]
-        return [(run.info.run_name, run.info.status) for run in of_cells]
+        return [(run.info.run_name, run.info.status) for run in found]
 
 
 def tracked_files() -> list[str]:

@@ -1,42 +1,57 @@
-"""MLflow's registry: the model of a cell under a name and an alias that others load it by."""
+"""MLflow's registry: the model of a run under a name that others load and serve it by."""
 
+import warnings
+from importlib.metadata import requires
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
-from mlflow.exceptions import MlflowException
+import mlflow
+from mlflow.models import ModelSignature
+from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
-from serrm.tracking.files import CellFiles
-from serrm.tracking.models import log_model
-from serrm.tracking.runs import find_run
-from serrm.tracking.store import connect
-from serrm.training.checkpoint import check
+from serrm.tracking.runs import RunFiles, open_store, sync_run
+from serrm.training.checkpoint import check, copy_for_prediction
+
+OPTIONS: Final = (
+    *(("max_steps", "long", 128), ("restarts", "long", 0), ("guesses", "long", 0)),
+    ("is_exact", "boolean", False),
+)
+SIGNATURE: Final = ModelSignature(
+    Schema([ColSpec("string", "puzzle")]), params=ParamSchema([ParamSpec(*option) for option in OPTIONS])
+)
 
 
-def register(root: Path, profile: str, cell: str, name: str, alias: str) -> str:
-    """Make the alias of a registered name mean the finished training of a cell; returns the model's address.
+def register(files: RunFiles, name: str) -> str:
+    """Make the finished training of a run the newest version of a registered model; returns the version's address.
 
-    ValueError if the cell has no checkpoint or a damaged one, or no run in the store.
+    Its weights are copied into MLflow. ValueError if the run has no checkpoint or a damaged one, or MLflow refuses.
     """
-    files, client = CellFiles(root, profile, cell), connect(root)
-    training = files.training()
-    if training is None:
-        raise ValueError(f"{files.checkpoint}: no checkpoint here: `dvc repro` or `dvc pull` makes it")
     check(files.checkpoint)
-    run_id = find_run(client, profile, files.pointer, training)
-    if run_id is None:
-        raise ValueError(f"{cell}: no run in the store: `serrm track sync --profile {profile}` makes it")
-    model = log_model(client, run_id, cell, files.checkpoint)
-    try:
-        client.create_registered_model(name)
-    except MlflowException as error:
-        if error.error_code != "RESOURCE_ALREADY_EXISTS":
-            raise ValueError(f"{name!r} is no name for a model: {error.message}") from error
-    source = f"models:/{model.model_id}"
-    versions = client.search_model_versions(f"name = '{name}'")
-    version = next((each.version for each in versions if each.source == source), None)
-    if version is None:
-        version = client.create_model_version(name, source, run_id, model_id=model.model_id).version
-    try:
-        client.set_registered_model_alias(name, alias, version)
-    except MlflowException as error:
-        raise ValueError(f"{alias!r} is no alias: {error.message}") from error
-    return f"models:/{name}@{alias}"
+    run_id, _ = sync_run(files)
+    with open_store(files.root) as client, TemporaryDirectory() as place, warnings.catch_warnings():
+        outputs = client.get_run(run_id).outputs
+        assert outputs is not None
+        warnings.simplefilter("ignore")  # of advice to give an example, which would be run
+        copy_for_prediction(files.checkpoint, Path(place) / "checkpoint")
+        model = mlflow.pyfunc.log_model(
+            name=files.name,
+            python_model=str(Path(__file__).with_name("served.py")),
+            artifacts={"checkpoint": str(Path(place) / "checkpoint")},
+            signature=SIGNATURE,
+            pip_requirements=[each for each in requires("serrm") or () if "extra ==" not in each],
+            model_id=outputs.model_outputs[0].model_id,
+            registered_model_name=name,
+        )
+    return f"models:/{name}/{model.registered_model_version}"
+
+
+def newest_version(root: Path, name: str) -> str:
+    """The address of a registered model's newest version. ValueError if there is none of that name."""
+    with open_store(root) as client:
+        versions = [int(each.version) for each in client.search_model_versions(f"name = '{name}'")]
+    if not versions:
+        raise ValueError(
+            f"no model is registered as {name!r}: `serrm track register RUN --name {name}` does it"
+        )
+    return f"models:/{name}/{max(versions)}"

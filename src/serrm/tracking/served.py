@@ -1,6 +1,6 @@
-"""What MLflow serves of a cell: its checkpoint, answering puzzles. MLflow runs this file, and pickles nothing.
+"""The model that MLflow loads and serves: a checkpoint, answering puzzles. MLflow runs this file, and pickles nothing.
 
-`models.save_model` has MLflow lay it beside the weights ("models from code"). It needs the package, and no store.
+`registry.register` has MLflow lay it beside the weights ("models from code"). It needs the package, and no store.
 """
 
 from pathlib import Path

@@ -1,0 +1,64 @@
+"""The store that a project logs to, and the commands that serve its pages and its models; imports no mlflow itself.
+
+MLflow's own defaults start four workers and a job queue, which takes half a minute and gigabytes; one worker without
+them shows the same pages.
+"""
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+SQLITE = "sqlite:///"
+ENVIRONMENT = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
+def tracking_uri(root: Path) -> str:
+    """MLFLOW_TRACKING_URI, else the sqlite database in the repository (of DVC, when in one of its copies)."""
+    home = Path(os.environ.get("DVC_ROOT", root)).resolve()
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}{home / 'mlflow.db'}"
+
+
+def ui_command(store: str, host: str, port: int) -> list[str]:
+    """The command line of a lean MLflow server on a store.
+
+    Raises ValueError if the store is a server itself, or a database that is not there, or the port is taken.
+    """
+    if store.startswith(("http://", "https://")):
+        raise ValueError(f"the runs are kept by {store}: open that address")
+    if store.startswith(SQLITE) and not Path(store.removeprefix(SQLITE)).is_file():
+        raise ValueError(f"no runs yet: {store.removeprefix(SQLITE)} is missing, `make repro` writes it")
+    check_port(host, port)
+    options = ["--backend-store-uri", store, "--host", host, "--port", str(port), "--workers", "1"]
+    return [sys.executable, "-m", "mlflow", "server", *options]
+
+
+def model_command(model: str, host: str, port: int) -> list[str]:
+    """The command line that serves a model of the registry, in this environment. ValueError if the port is taken."""
+    check_port(host, port)
+    options = ["--model-uri", model, "--env-manager", "local", "--host", host, "--port", str(port)]
+    return [sys.executable, "-m", "mlflow", "models", "serve", *options]
+
+
+def check_port(host: str, port: int) -> None:
+    """ValueError if nothing can be served there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ValueError(
+                f"cannot serve on {host}:{port}: {error.strerror}; choose another --port"
+            ) from error
+
+
+def become(root: Path, command: list[str]) -> NoReturn:
+    """Become a server, so that signals reach it, in the folder of the project.
+
+    MLflow starts uvicorn by its name, so the programs of this environment come first on PATH.
+    """
+    os.chdir(root)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    store = {"PATH": path, "MLFLOW_TRACKING_URI": tracking_uri(root)}
+    os.execve(command[0], command, {**os.environ, **ENVIRONMENT, **store})

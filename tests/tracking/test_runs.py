@@ -1,0 +1,370 @@
+"""MLflow holds each training once, whoever logs it and however often, and no failure of it costs a result."""
+
+import json
+import logging
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow.entities import Run
+from mlflow.tracking import MlflowClient
+
+from serrm.cli import main
+from serrm.reporting.training_log import Record, write_training_log
+from serrm.tracking import runs
+from serrm.tracking.runs import RunFiles, create_database, log_training, sync_run
+from serrm.tracking.server import tracking_uri
+from serrm.training.interrupt import Interrupted
+from serrm.training.settings import TrainCell
+from tests.tracking.conftest import Server
+
+# MLflow's own models of its database.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+NAME = "sudoku-tiny-s0"
+RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
+RECORDS: list[Record] = [{"step": step, "samples": 4 * step, "loss": 1 / step} for step in (2, 4, 6)]
+LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
+EXAMPLE = {
+    "set": "4x4",
+    "side": 4,
+    "name": "p1",
+    "question": [1] * 16,
+    "answer": [2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2],
+    "predictions": {"1": [2] * 16},
+}
+
+
+class MadeRun(RunFiles):
+    """A finished run's files, written part by part as the stages do."""
+
+    def __init__(self, root: Path, profile: str, cell: TrainCell, seconds: float = 1.5) -> None:
+        super().__init__(root, profile, NAME)
+        self.cell = cell
+        self.training = {"steps": 6, "samples": 24, "seconds": seconds, "final_loss": 0.5, "device": "cpu"}
+
+    def log(self) -> AbstractContextManager[Callable[[Record], None]]:
+        return log_training(self, "sudoku", self.cell.digest())
+
+    def train(self) -> None:
+        """What the train stage leaves."""
+        config = {
+            "cell": {**self.cell.model_dump(mode="json"), "task": "sudoku", "variant": "tiny"},
+            "data_hash": "d" * 64,
+            "parameters": 1000,
+            "parameters_with_task_types": 1016,
+            "training": self.training | {"puzzle_steps_per_second": 16.0, "peak_memory_bytes": 10**8},
+        }
+        write(self.checkpoint / "config.json", config)
+        write_training_log(self.training_log, RECORDS)
+
+    def evaluate(self) -> None:
+        """What the evaluate stage leaves."""
+        deeper = RATES | {"fsr": 0.25}
+        demonstrations = {"num_pairs": 2, "num_cells": 8, "steps": {"1": {"pair_fsr": 0.2}}}
+        metrics = {
+            "profile": self.profile,
+            "task": "sudoku",
+            "model": "tiny",
+            "seed": 0,
+            "model_info": {"family": "se_rrm", "parameters": 1000, "parameters_with_task_types": 1016},
+            "training": self.training | {"puzzles_per_second": 16.0, "peak_memory_bytes": 10**8},
+            "data": {"source": "generated puzzles", "train_puzzles": 12, "hash": "d" * 64},
+            "sets": {
+                "9x9": {
+                    "status": "scored",
+                    "num_puzzles": 10,
+                    "steps": {"1": RATES, "16": deeper},
+                    "demonstrations": demonstrations,
+                },
+                "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
+            },
+            "learning_curve": [{"step": 6, "samples": 24, "loss": 0.5, **RATES}],
+        }
+        write(self.metrics, metrics)
+        write(self.examples, {"task": "sudoku", "examples": [EXAMPLE]})
+
+
+def write(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def made(root: Path, request: pytest.FixtureRequest, make_cell: Callable[..., TrainCell]) -> MadeRun:
+    """A run of a profile of its own, of which no file is there."""
+    return MadeRun(root, re.sub(r"\W", "-", request.node.name), make_cell())
+
+
+def stored(client: MlflowClient, files: RunFiles) -> list[Run]:
+    """The runs in a run's experiment, newest first."""
+    experiment = client.get_experiment_by_name(f"serrm/{files.profile}/sudoku")
+    assert experiment is not None
+    return list(client.search_runs([experiment.experiment_id]))
+
+
+def history(client: MlflowClient, run: Run, name: str) -> list[tuple[int, float]]:
+    return sorted((each.step, each.value) for each in client.get_metric_history(run.info.run_id, name))
+
+
+def content(client: MlflowClient, files: RunFiles) -> Any:
+    """All that MLflow holds of a profile's task."""
+    found = stored(client, files)
+    return [
+        (run.to_dictionary(), {name: history(client, run, name) for name in run.data.metrics})
+        for run in found
+    ]
+
+
+def check_everything(client: MlflowClient, files: RunFiles) -> None:
+    (run,) = stored(client, files)
+    assert (run.info.run_name, run.info.status) == (NAME, "FINISHED")
+    assert run.info.end_time - run.info.start_time == 1500, "the training's duration"
+    assert run.data.params["model.family"] == "se_rrm" and run.data.params["train.batch_size"] == "4"
+    assert history(client, run, "train/loss") == LOSSES
+    assert history(client, run, "test/9x9/fsr") == [(1, 0.5), (16, 0.25)]
+    assert history(client, run, "train/pair_fsr") == [(1, 0.2)]
+    assert history(client, run, "curve/gpa") == [(6, 0.7)]
+    assert run.data.metrics["model/parameters"] == 1000
+    assert run.data.metrics["train/puzzle_steps_per_second"] == 16
+    tags = {"task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "device": "cpu"}
+    assert run.data.tags.items() >= (tags | {"serrm.current": "true"}).items()
+    assert "fsr 25.00 (40.00–60.00)" in run.data.tags["mlflow.note.content"]
+    assert run.inputs is not None and len(run.inputs.dataset_inputs) == 1
+    assert run.outputs is not None and len(run.outputs.model_outputs) == 1
+    artifacts = {each.path for each in client.list_artifacts(run.info.run_id)}
+    assert artifacts == {f"{NAME}.json", "examples"}
+    experiment = client.get_experiment(run.info.experiment_id)
+    assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+
+
+def test_the_environment_wins_over_the_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert tracking_uri(Path()) == f"sqlite:///{tmp_path}/mlflow.db", "absolute, wherever a stage runs"
+    monkeypatch.setenv("DVC_ROOT", "/repository")
+    assert tracking_uri(tmp_path) == "sqlite:////repository/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://host:5000")
+    assert tracking_uri(tmp_path) == "http://host:5000"
+
+
+def test_twice_gives_the_same_store(made: MadeRun, client: MlflowClient) -> None:
+    made.train()
+    made.evaluate()
+    run_id, outcome = sync_run(made)
+    assert outcome == "new"
+    check_everything(client, made)
+    before = content(client, made)
+    assert sync_run(made) == (run_id, "unchanged") and content(client, made) == before
+    client.delete_tag(run_id, "serrm.synced")
+    assert sync_run(made) == (run_id, "updated") and content(client, made) == before
+    check_everything(client, made)
+
+
+def test_live_metrics_then_files_give_each_metric_once(made: MadeRun, client: MlflowClient) -> None:
+    with made.log() as log:
+        for record in RECORDS:
+            log(record)
+        made.train()
+    (run,) = stored(client, made)
+    assert history(client, run, "train/loss") == LOSSES
+    made.evaluate()
+    assert sync_run(made) == (run.info.run_id, "updated")
+    check_everything(client, made)
+
+
+def test_a_resumed_training_goes_on_in_its_run(
+    made: MadeRun, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "INTERVAL", 0)
+    with pytest.raises(Interrupted), made.log() as log:
+        log(RECORDS[0])
+        (run,) = stored(client, made)
+        assert run.info.status == "RUNNING" and run.data.metrics["train/loss"] == 1 / 2, "while it trains"
+        raise Interrupted("stopped")
+    assert [each.info.status for each in stored(client, made)] == ["KILLED"]
+    with made.log() as log:
+        for record in RECORDS:
+            log(record)
+        made.train()
+    made.evaluate()
+    sync_run(made)
+    check_everything(client, made)
+
+
+def test_a_training_done_again_is_another_run(made: MadeRun, client: MlflowClient) -> None:
+    made.evaluate()
+    sync_run(made)
+    made.training["seconds"] = 2.5
+    with made.log():
+        made.train()
+    newer, older = (run.data for run in stored(client, made))
+    assert (newer.tags["serrm.current"], older.tags["serrm.current"]) == ("true", "false")
+    assert "test/9x9/fsr" not in newer.metrics, "the metric file is of the one before"
+    made.evaluate()
+    assert sync_run(made)[1] == "updated" and len(stored(client, made)) == 2
+
+
+def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
+    made: MadeRun, client: MlflowClient
+) -> None:
+    made.evaluate()
+    run_id, _ = sync_run(made)
+    (run,) = stored(client, made)
+    assert run.data.params == {} and run.data.metrics["train/seconds"] == 1.5
+    made.train()
+    assert sync_run(made) == (run_id, "updated")
+    check_everything(client, made)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(ValueError(), "FAILED"), (KeyboardInterrupt(), "KILLED"), (SystemExit(143), "KILLED")],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_run_ends_as_its_training_does(
+    made: MadeRun, client: MlflowClient, error: BaseException, status: str
+) -> None:
+    with pytest.raises(type(error)), made.log() as log:
+        log(RECORDS[0])
+        raise error
+    (run,) = stored(client, made)
+    assert run.info.status == status and run.data.metrics["train/loss"] == 1 / 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_server_that_is_killed_during_a_training(
+    made: MadeRun,
+    server: Server,
+    comes_back: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setattr(runs, "INTERVAL", 0)
+    client = MlflowClient(server.address)
+    with made.log() as log:
+        log(RECORDS[0])
+        server.kill()
+        log(RECORDS[1])
+        if comes_back:
+            server.start()
+        log(RECORDS[2])
+        made.train()
+    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert "MLflow logging disabled; run `serrm track sync` later" in record.message
+    assert "\n" not in record.message
+    if not comes_back:
+        server.start()
+    made.evaluate()
+    assert sync_run(made)[1] == "updated"
+    check_everything(client, made)
+
+
+def test_a_server_that_is_not_there(
+    made: MadeRun,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with made.log() as log:
+        log(RECORDS[0])
+        made.train()
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+    (made.root / "params.yaml").touch()
+    assert main(["track", "sync", "--profile", made.profile]) == 1
+    error = capsys.readouterr().err
+    assert "http://127.0.0.1:9" in error and error.count("\n") == 1
+
+
+def test_the_command_says_what_it_logged_and_what_is_missing(
+    made: MadeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (made.root / "params.yaml").touch()
+    assert main(["track", "sync", "--profile", made.profile]) == 1
+    assert "no results" in capsys.readouterr().err
+    made.evaluate()
+    assert main(["track", "sync", "--profile", made.profile]) == 0
+    first, store = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{made.profile} {NAME}: new; without data/runs/") and "mlflow.db" in store
+
+
+def test_a_database_of_another_version_is_one_line(
+    made: MadeRun, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.evaluate()
+    sync_run(made)
+    path = tmp_path / "later.db"
+    shutil.copy(made.root / "mlflow.db", path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = 'later'")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
+    with pytest.raises(ValueError, match=r"later\.db: Detected out-of-date database schema"):
+        sync_run(made)
+
+
+def test_a_database_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlflow.store.db.utils._upgrade_db", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        create_database(tmp_path / "mlflow.db")
+    assert not (tmp_path / "mlflow.db").exists()
+
+
+@pytest.mark.slow
+def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path; from serrm.tracking.runs import RunFiles, log_training\n"
+        "with log_training(RunFiles(Path.cwd(), 'ci', 'a'), 'sudoku', 'x'): raise SystemExit"
+    )
+    environment = {
+        key: value for key, value in os.environ.items() if key not in ("MLFLOW_TRACKING_URI", "DVC_ROOT")
+    }
+    together = [
+        subprocess.Popen(
+            [sys.executable, "-c", program], cwd=tmp_path, env=environment, stderr=subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    assert [(each.communicate(timeout=600)[1], each.returncode) for each in together] == [(b"", 0)] * 3
+
+
+def test_git_tags_say_the_commit_and_whether_the_code_differs(
+    root: Path, client: MlflowClient, tmp_path: Path, make_cell: Callable[..., TrainCell]
+) -> None:
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        command = ["git", *identity, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def tags(profile: str) -> dict[str, str]:
+        files = MadeRun(tmp_path, profile, make_cell())
+        with pytest.raises(Interrupted), files.log():
+            raise Interrupted
+        return dict(stored(client, files)[0].data.tags)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root / 'mlflow.db'}")
+        patch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+        assert "git.dirty" not in tags("outside")
+        git("init", "-q")
+        write(tmp_path / "src" / "a.py", 1)
+        git("add", "src")
+        git("commit", "-qm", "first")
+        clean = tags("clean")
+        assert (clean["mlflow.source.git.commit"], clean["git.dirty"]) == (git("rev-parse", "HEAD"), "false")
+        write(tmp_path / "src" / "a.py", 2)
+        assert tags("dirty")["git.dirty"] == "true"
