@@ -235,7 +235,7 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
     [
         (["--variant", "nonsense"], "model.nonsense is missing"),
         (["--task", "chess"], "profiles.paper.data.chess is missing"),
-        (["--variant", "trm"], "expected the shape (1, 512), got (1, 16)"),
+        (["--variant", "trm"], "expected the shape (1536, 512), got (48, 16)"),
     ],
 )
 def test_what_a_published_file_is_must_fit(

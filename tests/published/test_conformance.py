@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from serrm.published.conformance import check_conformance
 from tests.compiling import DEVICES
@@ -43,11 +41,6 @@ def off(path: Path) -> list[str]:
     return [check.quantity for check in check_conformance(path) if not check.is_ok]
 
 
-def with_config(content: Content, **changes: Any) -> Content:
-    config = {**json.loads(str(content["config"])), **changes}
-    return {**content, "config": np.array(json.dumps({k: v for k, v in config.items() if v is not None}))}
-
-
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
 def test_published_numbers_are_reproduced(path: Path, device: str) -> None:
@@ -78,65 +71,24 @@ def test_a_changed_number_is_off_and_no_other(
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("labels", np.full((3, 16), 0), "labels: 0 is not in 1..5"),
-        ("inputs", np.full((3, 16), 6), "inputs: 6 is not in 0..5"),
-        ("inputs", np.ones(16, int), "inputs: expected the shape (B, I), got (16,)"),
-        ("inputs", np.array("x"), "inputs: expected numbers, got the type <U1"),
-        ("puzzle_identifiers", np.array([0, 1, 5]), "puzzle_identifiers: 5 is not in 0..4"),
-        ("eval/step2/logits", np.zeros((3, 16, 5)), "eval/step2/logits: expected the shape (3, 16, 6)"),
-        ("grad/inner.lm_head.weight", np.zeros((2, 32)), "grad/inner.lm_head.weight: expected the shape"),
-        ("grad/inner.new", np.zeros(2), "grad/inner.new: no such weight"),
-        ("weight/inner.new", np.zeros(2), "new"),
-        ("weight/inner.Z_init", np.zeros(3), "Z_init: expected the shape (32,), got (3,)"),
-    ],
-)
-def test_a_wrong_part_is_named(
-    content: Content, written: Writer, key: str, value: np.ndarray, message: str
-) -> None:
-    with pytest.raises(ValueError) as caught:
-        check_conformance(written({**content, key: value}))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"model": "mamba"}, "models of the family 'mamba' are not built here"),
-        ({"hidden_size": None}, "config: KeyError: 'hidden_size'"),
-        ({"hidden_size": 1e300}, "config: hidden_size is 1e\\+300, which is out of range"),
-        ({"vocab_size": "6"}, "config: vocab_size is '6', not a whole number"),
-        ({"pos_encodings": "learned"}, "config.positions: .* \\(got 'learned'\\)"),
+        ({"pos_encodings": "learned"}, r"config.positions: .* \(got 'learned'\)"),
         ({"L_layers": 3}, r"L_level\.layers\.2\..*: missing"),
-        ({"puzzle_emb_ndim": 0}, "puzzle_emb_ndim and the weights disagree"),
-        ({"seq_len": 25}, None),
     ],
 )
-def test_a_wrong_configuration_is_named(
-    content: Content, written: Writer, changes: dict[str, Any], message: str | None
+def test_a_configuration_that_does_not_fit_is_named(
+    content: Content, written: Writer, changes: dict[str, Any], message: str
 ) -> None:
-    path = written(with_config(content, **changes))
-    if message is None:  # what our models do not need is not looked at
-        assert off(path) == []
-    else:
-        with pytest.raises(ValueError, match=message):
-            check_conformance(path)
+    config = np.array(json.dumps({**json.loads(str(content["config"])), **changes}))
+    with pytest.raises(ValueError, match=message):
+        check_conformance(written({**content, "config": config}))
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"question,answer\n", bytes(100)])
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"question,answer\n", SMALL.read_bytes()[:5000]])
 def test_a_foreign_file_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "foreign.npz"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"foreign\.npz: no vector file"):
-        check_conformance(path)
-
-
-@given(part=st.floats(0, 0.999))
-def test_a_cut_file_is_refused(tmp_path_factory: pytest.TempPathFactory, part: float) -> None:
-    path = tmp_path_factory.mktemp("cut") / "cut.npz"
-    data = SMALL.read_bytes()
-    path.write_bytes(data[: int(part * len(data))])
-    with pytest.raises(ValueError, match="no vector file"):
         check_conformance(path)

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.inference.load import load_model
@@ -18,8 +16,7 @@ from serrm.manifest import hash_file
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
-from serrm.published.config import settings_from_published
-from serrm.published.conformance import build_published
+from serrm.published.conformance import build_published, read_vectors, settings_of
 from serrm.published.exchange import (
     export_checkpoint,
     import_checkpoint,
@@ -27,7 +24,6 @@ from serrm.published.exchange import (
     published_weights,
     read_state_dict,
 )
-from serrm.published.vectors import read_vectors
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import TrainCell
 
@@ -51,7 +47,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "trm_deep": {**TRM, "layers": 2, "positions": "rope2d_shifted"},
     "hrm": HRM,
 }
-UNPUBLISHED = [("planes", "usual"), ("positions", "none"), ("task_types", "full")]
+UNPUBLISHED = [("planes", "usual"), ("positions", "none"), ("task_types", "full"), ("states", "two")]
 CellMaker = Callable[[str], TrainCell]
 Exporter = Callable[[str], Path]
 
@@ -121,7 +117,7 @@ def test_what_is_exported_and_imported_is_unchanged(make: CellMaker, tmp_path: P
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
 def test_the_authors_own_weights_keep_keys_shapes_and_numbers(path: Path) -> None:
     vectors = read_vectors(path)
-    model_settings, model = settings_from_published(vectors.config), build_published(vectors)
+    model_settings, model = settings_of(vectors.config), build_published(vectors)
     weights = published_weights(model_settings, model)
     assert_same({f"_orig_mod.model.{key}": value for key, value in vectors.weights.items()}, weights)
     num_symbols, num_positions = vectors.config["vocab_size"], vectors.tokens.shape[1]
@@ -129,7 +125,7 @@ def test_the_authors_own_weights_keep_keys_shapes_and_numbers(path: Path) -> Non
     assert_same(model.state_dict(), again.state_dict())
 
 
-@pytest.mark.parametrize("prefix", ["", "inner.", "model.inner.", "_orig_mod.model.inner."])
+@pytest.mark.parametrize("prefix", ["", "model.inner."])
 def test_wrappers_of_the_keys_do_not_matter(
     make: CellMaker, exported: Exporter, tmp_path: Path, prefix: str
 ) -> None:
@@ -173,18 +169,6 @@ def test_a_setting_without_published_form_is_refused_by_name(
     assert not (tmp_path / "after").exists()
 
 
-def test_the_published_rotation_is_another_one(
-    make_cell: Callable[..., TrainCell], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    for positions in ("rope2d_shifted", "rope2d"):
-        assert not caplog.messages
-        cell = make_cell(model={**TRM, "positions": positions})
-        export_checkpoint(write_random(tmp_path / positions, cell), tmp_path / f"{positions}.pt")
-        import_checkpoint(tmp_path / f"{positions}.pt", cell, tmp_path / f"{positions}_after")
-    assert len(caplog.messages) == 2
-    assert all("the published code rotates other places" in message for message in caplog.messages)
-
-
 def change(weights: dict[str, Tensor], **changes: Tensor | None) -> dict[str, Tensor]:
     """A state dict with weights replaced, added or (None) removed; a short name stands for a key's end."""
     full = {next((key for key in weights if key.endswith(name)), name): new for name, new in changes.items()}
@@ -196,21 +180,11 @@ def change(weights: dict[str, Tensor], **changes: Tensor | None) -> dict[str, Te
     [
         ("se_rrm", {"pos_embedding": torch.zeros(1)}, "pos_embedding: this model has no such weight"),
         ("se_rrm", {"0.mlp.down_proj.weight": None}, "L_level.layers.0.mlp.down_proj.weight: missing"),
-        (
-            "se_rrm",  # as many numbers, in another shape
-            {"embed_special_tokens": torch.zeros(1, 1, 2, 16)},
-            r"embed_special_tokens: expected the shape \(1, 2, 1, 16\), got \(1, 1, 2, 16\)",
-        ),
-        ("se_rrm", {"lm_head.weight": torch.tensor(1.0)}, r"lm_head.weight: expected .* got \(\)"),
-        ("se_rrm", {"Z_init": None}, "neither Z_init nor L_init among"),
-        ("se_rrm", {"model.Z_init": torch.zeros(16)}, "Z_init: there twice"),
+        ("se_rrm", {"embed_special_tokens": torch.zeros(1, 1, 2, 16)}, r"expected the shape \(1, 2, 1, 16\)"),
         ("se_rrm_task_types", {TABLE: torch.zeros(2, 26)}, r"expected the shape \(2, 27\), got \(2, 26\)"),
         ("trm", {TABLE: torch.zeros(0, 16)}, r"expected the shape \(1, 16\), got \(0, 16\)"),
-        ("trm", {TABLE: torch.tensor(0.0)}, r"puzzle_emb.weights: expected the shape .* got \(\)"),
-        ("trm", {"q_head.bias": torch.zeros(2, dtype=torch.int64)}, "q_head.bias: .* torch.int64"),
-        ("trm", {"q_head.bias": torch.zeros(2).to_sparse()}, "q_head.bias: not a plain floating-point"),
-        ("trm", {"q_head.bias": torch.zeros(2, device="meta")}, "q_head.bias: .* on meta"),
-        ("trm", {"H_level.x": torch.zeros(2)}, "family hrm, not trm"),
+        ("trm", {"q_head.bias": torch.zeros(2, dtype=torch.int64)}, "no state dict of plain floating-point"),
+        ("trm", {"H_level.x": torch.zeros(2)}, "H_level.x: this model has no such weight"),
     ],
 )
 def test_a_key_that_does_not_fit_is_refused_by_name(
@@ -228,17 +202,6 @@ def test_a_key_that_does_not_fit_is_refused_by_name(
     assert str(caught.value).startswith(f"{file}: ")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "after").exists()
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_key_is_needed(make: CellMaker, name: str) -> None:
-    model = make(name).model
-    before = build_model(model, 11, num_positions=81)
-    weights = published_weights(model, before)
-    for key in weights.keys() - {TABLE}:
-        short = key.removeprefix(PREFIX)
-        with pytest.raises(ValueError, match=f"^{short}: missing$|neither Z_init nor L_init|family"):
-            published_model(model, {other: weights[other] for other in weights if other != key}, 11, 81)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +224,7 @@ def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
 
 
 class Harmful:
-    """Unpickled carelessly, it leaves a file behind."""
+    """Unpickled carelessly, it makes a folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -270,47 +233,22 @@ class Harmful:
         return os.mkdir, (str(self.path),)
 
 
-@pytest.mark.parametrize("protocol", [None, 2, 5])
-def test_nothing_in_a_file_is_run(tmp_path: Path, protocol: int | None) -> None:
-    file, trace = tmp_path / "file.pt", tmp_path / "trace"
-    content = {"a": Harmful(trace)}
-    if protocol is None:
-        torch.save(content, file)
-    else:
-        file.write_bytes(pickle.dumps(content, protocol))
-    with pytest.raises(
-        ValueError, match=r"unpickling it (would call posix\.mkdir|fails with \w+)$"
-    ) as caught:
-        read_state_dict(file)
-    assert "\n" not in str(caught.value)
-    assert not trace.exists()
+def test_nothing_in_a_file_is_run(tmp_path: Path) -> None:
+    torch.save({"a": Harmful(tmp_path / "trace")}, tmp_path / "file.pt")
+    (tmp_path / "file.pkl").write_bytes(pickle.dumps({"a": Harmful(tmp_path / "trace")}))
+    for name in ("file.pt", "file.pkl"):
+        with pytest.raises(ValueError, match="no state dict of plain tensors"):
+            read_state_dict(tmp_path / name)
+    assert not (tmp_path / "trace").exists()
 
 
 @pytest.mark.parametrize(
-    "content",
-    [[torch.zeros(1)], torch.zeros(1), 5, {"model": {"a": torch.zeros(1)}}, {1: torch.zeros(1)}, {"a": 1.0}],
+    "content", [b"", b"PK\x03\x04", [torch.zeros(1)], {"model": {"a": torch.zeros(1)}}, {1: torch.zeros(1)}]
 )
 def test_what_is_no_state_dict_is_refused(content: object, tmp_path: Path) -> None:
-    torch.save(content, tmp_path / "file.pt")
-    with pytest.raises(ValueError, match=r"^no state dict of plain tensors(:|, but a)"):
-        read_state_dict(tmp_path / "file.pt")
-
-
-@pytest.mark.parametrize("is_zip", [True, False])
-@given(st.data())
-def test_a_damaged_file_gives_one_line_or_tensors(
-    tmp_path_factory: pytest.TempPathFactory, is_zip: bool, data: st.DataObject
-) -> None:
-    file = tmp_path_factory.mktemp("damaged") / "file.pt"
-    content = {"a": torch.arange(6.0), "b": torch.ones(2, dtype=torch.bfloat16)}
-    torch.save(content, file, _use_new_zipfile_serialization=is_zip)
-    whole = bytearray(file.read_bytes())
-    for _ in range(data.draw(st.integers(0, 3))):
-        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    file.write_bytes(whole[: data.draw(st.none() | st.integers(0, len(whole)))])
-    try:
-        found = read_state_dict(file)
-    except ValueError as error:
-        assert "\n" not in str(error)
+    if isinstance(content, bytes):
+        (tmp_path / "file.pt").write_bytes(content)
     else:
-        assert all(value.is_floating_point() for value in found.values())
+        torch.save(content, tmp_path / "file.pt")
+    with pytest.raises(ValueError, match="no state dict of plain"):
+        read_state_dict(tmp_path / "file.pt")
