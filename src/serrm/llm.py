@@ -19,7 +19,7 @@ from jaxtyping import UInt8
 from openai import APIError, AsyncOpenAI
 
 from serrm.datasets.sudoku import check_puzzles
-from serrm.progress import Bar
+from serrm.progress import progress_bar
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
 from serrm.puzzles.sudoku.solve import answered
@@ -98,7 +98,7 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
     key = server.key or "none"  # without one, the client would look for one of its own
     client = AsyncOpenAI(base_url=server.address, api_key=key, max_retries=NUM_RETRIES)
     async with client:
-        with Bar("asking", len(prompts), unit="puzzle") as bar:
+        with progress_bar("asking", len(prompts), unit="puzzle") as bar:
             await asyncio.gather(*map(put, range(len(prompts))))
     return [replies[number] for number in range(len(prompts))]
 

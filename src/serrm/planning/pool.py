@@ -16,7 +16,7 @@ from pathlib import Path
 
 from serrm.grid import Grid
 from serrm.planning.pipeline import Job, path_lengths
-from serrm.progress import Bar
+from serrm.progress import progress_bar
 from serrm.resolve import write
 
 WORKER = "serrm.planning.worker"
@@ -114,7 +114,10 @@ def run_all(
     running: dict[Future[Result], tuple[int, Worker]] = {}
     order = TopologicalSorter({number: job.after for number, job in enumerate(jobs)})
     order.prepare()
-    with ThreadPoolExecutor(len(workers)) as threads, Bar("rehearsal", len(jobs), unit="stage") as bar:
+    with (
+        ThreadPoolExecutor(len(workers)) as threads,
+        progress_bar("rehearsal", len(jobs), unit="stage") as bar,
+    ):
         try:
             while order.is_active():
                 ready = sorted([*ready, *order.get_ready()], key=lambda each: (behind[each], -each))
@@ -131,7 +134,7 @@ def run_all(
                     idle.append(worker)
                     results[number] = future.result()
                     order.done(number)
-                bar.update(len(results) - bar.done)
+                bar.update(len(results) - bar.n)
         finally:
             for worker in workers:
                 worker.stop()

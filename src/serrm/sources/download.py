@@ -12,7 +12,7 @@ from pathlib import Path
 import requests
 
 from serrm.manifest import hash_file
-from serrm.progress import Bar
+from serrm.progress import progress_bar
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def _write(response: requests.Response, part: Path, offset: int) -> None:
     total = offset + int(announced) if announced else None
     with (
         part.open("ab" if offset else "wb") as file,
-        Bar(response.url[-40:], total, unit="byte", done=offset, unit_scale=True) as bar,
+        progress_bar(response.url[-40:], total, unit="B", done=offset, unit_scale=True) as bar,
     ):
         for chunk in response.iter_content(CHUNK):
             file.write(chunk)

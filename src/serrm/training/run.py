@@ -18,7 +18,7 @@ from serrm.arrays.training_data import training_hash
 from serrm.kernels.accelerate import accelerate
 from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
-from serrm.progress import Bar
+from serrm.progress import progress_bar
 from serrm.training import checkpoint as ckpt
 from serrm.training.begin import build_cell_model, first_weights, open_cell_stream
 from serrm.training.device import peak_memory, prepare_device, supported_settings
@@ -129,14 +129,14 @@ class TrainingRun:
         saved, writing = start, 0.0
         at_steps, budget = snapshot_steps(self.trainer), self.execution.max_seconds
         num_steps, is_quiet = self.trainer.num_steps, not self.processes.is_first
-        bar = Bar(self.cell.name, num_steps, unit="step", done=self.trainer.step, is_quiet=is_quiet)
+        bar = progress_bar(self.cell.name, num_steps, unit="step", done=self.trainer.step, is_quiet=is_quiet)
         for record in self.progress.records:
             on_record(record)
 
         def note(record: Record) -> None:
             check_loss(record["loss"], self.trainer.num_symbols, self.trainer.step, ckpt.latest(self.folder))
             self.progress.records.append(record)
-            bar.words = self.progress.words(self.cell.train.batch_size)
+            bar.set_postfix_str(self.progress.words(self.cell.train.batch_size), refresh=False)
             on_record(record)
 
         def should_stop() -> bool:
