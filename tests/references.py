@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from serrm.arrays.arc_stream import ArcPairs
 from serrm.manifest import Origin, file_names, write_manifest
 from serrm.puzzles.arc.grid import ArcPuzzle
-from serrm.puzzles.maze.generate import Walls, iterate_mazes
+from serrm.puzzles.maze.generate import iterate_mazes
 from serrm.puzzles.maze.parse import MazePuzzle
 from serrm.puzzles.sudoku import cpsat
 from serrm.puzzles.sudoku.grid import Box
@@ -24,11 +24,9 @@ def count_solutions(grid: UInt8[np.ndarray, " I"], box: Box, limit: int = 2) -> 
     return sum(1 for _ in islice(cpsat.iterate_solutions(grid, box), limit))
 
 
-def generate_mazes(
-    side: int, num: int, rng: np.random.Generator, min_path: int, walls: Walls = "scattered"
-) -> list[MazePuzzle]:
+def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[MazePuzzle]:
     """The first `num` mazes that are made."""
-    return list(islice(iterate_mazes(side, rng, min_path, walls), num))
+    return list(islice(iterate_mazes(side, rng, min_path), num))
 
 
 def as_raw(puzzle: ArcPuzzle) -> Raw:

@@ -82,10 +82,8 @@ def _sudoku(source: Tree, augment: Tree) -> str:
 def _mazes(source: Tree, augment: Tree) -> str:
     if source["kind"] != "generated":
         return "Maze-Hard from a local mirror" if source["kind"] == "mirror" else "Maze-Hard"
-    side, walls = source["side"], " whose walls leave a tree," if source.get("walls") == "tree" else ""
-    return (
-        f"generated {side}×{side} mazes{walls} with at least {source['min_path']} cells on the shortest path"
-    )
+    side, cells = source["side"], source["min_path"]
+    return f"generated {side}×{side} mazes whose walls leave a tree, with at least {cells} cells on the shortest path"
 
 
 def _arc(source: Tree, augment: Tree) -> str:

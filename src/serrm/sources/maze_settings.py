@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from serrm.puzzles.maze.generate import Walls
 from serrm.settings import Settings
 from serrm.sources.publishers import HuggingFaceFiles, Mirror
 
@@ -33,21 +32,20 @@ class MazeHub(Settings):
 
 
 class MazeGenerated(Settings):
-    """Mazes made here, seeded, of any side, each label a shortest path."""
+    """Mazes made here, seeded, of any side, in which every path is the only one."""
 
     kind: Literal["generated"]
     # Mazes of train.csv and of test.csv, none the same as another or a dihedral image of it.
     num_train: PositiveInt
     num_test: PositiveInt
-    side: int = Field(ge=2, le=255)
+    side: int = Field(ge=3, le=255)
     # Least number of cells on the path, start and goal included: one more than its steps. Maze-Hard has 110.
     min_path: int = Field(ge=2)
-    # Scattered as in Maze-Hard, with many shortest paths, or a tree of passages, in which every path is the only one.
-    walls: Walls = "scattered"
 
     @model_validator(mode="after")
     def _check_path(self) -> "MazeGenerated":
-        if self.min_path > self.side**2:
+        # Rooms stand on every other row and column, a cell of passage between two of them.
+        if self.min_path > 2 * ((self.side + 1) // 2) ** 2 - 1:
             raise ValueError(f"min_path: a {self.side}x{self.side} maze has no path of {self.min_path} cells")
         return self
 

@@ -44,7 +44,7 @@ def _write_generated(source: MazeGenerated, directory: Path, seed: int) -> dict[
     """Make the mazes of both files in one run, so that no test maze is an image of a training maze."""
     num = source.num_train + source.num_test
     rng = np.random.default_rng([seed, source.side])
-    mazes = islice(iterate_mazes(source.side, rng, source.min_path, source.walls), num)
+    mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
     made = watch(mazes, f"making {source.side}x{source.side} mazes", num)
     (directory / FOLDER_GENERATED).mkdir()
     write_csv(directory / FOLDER_GENERATED / TRAIN_MAZES, islice(made, source.num_train))

@@ -1,64 +1,40 @@
-"""Making mazes of any side whose shortest path has a wanted length, with the labels and the look of Maze-Hard.
+"""Making mazes of any side whose path has a wanted length, in the format of Maze-Hard.
 
-The default source of mazes: no download, everything decided by a seed. A maze is kept if two of its cells are far
-enough apart, and one such pair becomes start and goal. Walls leave a tree of passages (`serrm.puzzles.maze.tree`) or
-are scattered: every cell is a wall with the same probability, itself drawn from 0.3 to 0.5 for each maze. As many
-cells are walls then as in Maze-Hard: 0.372 ± 0.029 (mean and standard
-deviation of 1,000 mazes of 30×30 with 110 cells and more on the path) against 0.371 ± 0.027 of its training mazes.
-Their paths are shorter, 110.5 steps on average and 136 at most against 114.1 and 146, because a maze with many pairs
-that far apart counts no more than one with few. Shortest paths are not unique there either; of 1,000 mazes of 10×10
-with 12 cells, 157 have only one. Paper: section "Maze", data.
+The default source of mazes: no download, everything decided by a seed. Walls leave a tree of passages, so that the way
+between two cells is the only one. Rooms stand on the even rows and columns, one cell of wall or passage between
+neighbours; of an even side the last row and column are walls. A maze is kept if two of its cells are far enough apart,
+and one such pair becomes start and goal. (The mazes of the paper, section "Maze", have many shortest paths.)
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count, islice
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
 from serrm.puzzles.distinct import distinct
-from serrm.puzzles.maze.flood import flooded, pack, unpack, waves
+from serrm.puzzles.maze.flood import cell_bit, pack, unpack, waves
 from serrm.puzzles.maze.grid import GOAL, SPACE, START, WALL
 from serrm.puzzles.maze.parse import MazePuzzle
 from serrm.puzzles.maze.paths import num_steps, shortest_path
-from serrm.puzzles.maze.tree import tree_cells
 
-WALL_SHARES = (0.3, 0.5)
-"""The probability of a wall is uniform between these."""
-MAX_ATTEMPTS = 100_000
-"""Grids of walls to try for one maze, and mazes met again in a row, before giving up."""
-Walls = Literal["scattered", "tree"]
+MAX_ATTEMPTS = 10_000
+"""Trees to try for one maze, and mazes met again in a row, before giving up."""
 
 
-def scattered_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
-    """Which cells of a maze are free, each with the same probability."""
-    is_free: Bool[np.ndarray, " I"] = rng.random(side**2) >= rng.uniform(*WALL_SHARES)
-    return is_free
-
-
-FREE_CELLS: dict[str, Callable[[int, np.random.Generator], Bool[np.ndarray, " I"]]] = {
-    "scattered": scattered_cells,
-    "tree": tree_cells,
-}
-
-
-def iterate_mazes(
-    side: int, rng: np.random.Generator, min_path: int, walls: Walls = "scattered"
-) -> Iterator[MazePuzzle]:
+def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[MazePuzzle]:
     """Mazes of side × side cells without end, none the same as another or a dihedral image of it.
 
-    Their label is `shortest_path`'s, their rating its steps.
+    Their label is the path, their rating its steps.
 
     Args:
         min_path: least number of cells on the path, start and goal included.
-        walls: scattered as in Maze-Hard, or a tree of passages, in which every path is the only one.
 
     Raises:
         ValueError: no maze with so long a path is found, or no new one.
     """
-    puzzles = (_generate(side, rng, min_path, walls) for _ in count())
+    puzzles = (_generate(side, rng, min_path) for _ in count())
     kind = f"mazes of {side}x{side}, path {min_path}"
     return distinct(puzzles, lambda maze: canonical(maze.question, side), MAX_ATTEMPTS, kind)
 
@@ -69,10 +45,28 @@ def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
     return min(images)
 
 
-def _generate(side: int, rng: np.random.Generator, min_path: int, walls: Walls) -> MazePuzzle:
+def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
+    """Which cells are free: rooms and the passages of a random spanning tree (Kruskal's algorithm)."""
+    num = (side + 1) // 2
+    rooms = np.arange(num**2).reshape(num, num)
+    beside, below = (rooms[:, :-1], rooms[:, 1:]), (rooms[:-1], rooms[1:])
+    passages = np.concatenate([np.stack(pair, axis=-1).reshape(-1, 2) for pair in (beside, below)])
+    is_free = np.zeros((side, side), dtype=bool)
+    is_free[::2, ::2] = True
+    tree_of = np.arange(num**2)  # the tree that each room belongs to so far
+    for first, second in rng.permutation(passages).tolist():
+        if tree_of[first] != tree_of[second]:
+            tree_of[tree_of == tree_of[first]] = tree_of[second]
+            # Twice the mean of two rooms' places: the cell between them.
+            is_free[first // num + second // num, first % num + second % num] = True
+    cells: Bool[np.ndarray, " I"] = is_free.reshape(-1)
+    return cells
+
+
+def _generate(side: int, rng: np.random.Generator, min_path: int) -> MazePuzzle:
     for _ in range(MAX_ATTEMPTS):
-        is_free = FREE_CELLS[walls](side, rng)
-        ends = _draw_ends(pack(is_free, side), side, rng, min_path - 1)
+        is_free = tree_cells(side, rng)
+        ends = _draw_ends(is_free, side, rng, min_path - 1)
         if ends is not None:
             question = np.where(is_free, SPACE, WALL).astype(np.uint8)
             question[list(ends)] = START, GOAL
@@ -82,44 +76,16 @@ def _generate(side: int, rng: np.random.Generator, min_path: int, walls: Walls) 
     raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
 
 
-def _draw_ends(free: int, side: int, rng: np.random.Generator, min_steps: int) -> tuple[int, int] | None:
-    """Start and goal at least that far apart, uniform among such pairs of free cells; None where none is found."""
-    goals_of: dict[int, int] = {}
-    for region in _regions(free, side, min_steps + 1):
-        for start in _outer_cells(region, side, min_steps):
-            goals_of[start] = sum(islice(waves(start, region, side), min_steps, None))
-    num_goals = np.array([goals.bit_count() for goals in goals_of.values()])
+def _draw_ends(
+    is_free: Bool[np.ndarray, " I"], side: int, rng: np.random.Generator, min_steps: int
+) -> tuple[int, int] | None:
+    """Start and goal at least that far apart, uniform among such pairs of free cells; None where there is none."""
+    starts, free = np.flatnonzero(is_free), pack(is_free, side)
+    goals_of = [
+        sum(islice(waves(cell_bit(cell, side), free, side), min_steps, None)) for cell in starts.tolist()
+    ]
+    num_goals = np.array([goals.bit_count() for goals in goals_of])
     if not num_goals.any():
         return None
-    start = list(goals_of)[rng.choice(len(num_goals), p=num_goals / num_goals.sum())]
-    goal = rng.choice(np.flatnonzero(unpack(goals_of[start], side)))
-    return int(np.argmax(unpack(start, side))), int(goal)
-
-
-def _regions(free: int, side: int, min_cells: int) -> Iterator[int]:
-    """The sets of free cells that hang together, of that size and more."""
-    while free:
-        region = flooded(free & -free, free, side)
-        free ^= region
-        if region.bit_count() >= min_cells:
-            yield region
-
-
-def _outer_cells(region: int, side: int, min_steps: int) -> Iterator[int]:
-    """The cells of a region that may have another that far away; none if no such pair is found in two sweeps.
-
-    From any cell, the farthest is an end; between it and the farthest from there lies a middle m. As
-    d(a, b) <= d(a, m) + d(m, b), cells near the middle are near to all.
-    """
-    *_, ends = waves(region & -region, region, side)
-    forth = list(waves(ends & -ends, region, side))
-    if len(forth) <= min_steps:
-        return
-    back = list(waves(forth[-1] & -forth[-1], region, side))
-    half = len(forth) // 2
-    middles = forth[half] & back[len(forth) - 1 - half]
-    around = list(waves(middles & -middles, region, side))
-    outer = sum(around[max(0, min_steps - len(around) + 1) :])
-    while outer:
-        yield outer & -outer
-        outer &= outer - 1
+    place = rng.choice(len(starts), p=num_goals / num_goals.sum())
+    return int(starts[place]), int(rng.choice(np.flatnonzero(unpack(goals_of[place], side))))
