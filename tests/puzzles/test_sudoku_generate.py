@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sudoku import Sudoku
 
-from serrm.puzzles.sudoku import cpsat, fill
-from serrm.puzzles.sudoku.fill import fill_blanks, fill_diagonal, filled_grids
+from serrm.puzzles.sudoku import cpsat
 from serrm.puzzles.sudoku.generate import (
     all_solutions_4x4,
-    generate_16x16,
     generate_puzzles,
     iterate_puzzles,
     random_solution,
@@ -80,38 +77,9 @@ def test_no_clue_can_go_from_a_puzzle_taken_to_the_end() -> None:
         assert count_solutions(fewer, box) == 2
 
 
-def test_16x16_on_grids_that_the_seed_decides() -> None:
-    puzzles, again, other = (generate_16x16(5, seed, clues=(120, 200)) for seed in (0, 0, 1))
-    assert sorted(np.count_nonzero(puzzle.question) for puzzle in puzzles) == [120, 140, 160, 180, 200]
-    for puzzle in puzzles:
-        assert_only_solution(puzzle, Box(4, 4))
-    assert [p.question.tobytes() for p in again] == [p.question.tobytes() for p in puzzles]
-    assert {p.question.tobytes() for p in other}.isdisjoint(p.question.tobytes() for p in puzzles)
-
-
 @pytest.mark.slow
 def test_16x16_with_as_few_clues_as_one_solution_allows() -> None:
     """Of those that the profiles of published puzzles ask for."""
-    (puzzle,) = generate_16x16(1, 0, clues=(89, 95))
+    (puzzle,) = generate_puzzles(Box(4, 4), 1, np.random.default_rng(0), clues=(89, 95))
     assert 89 <= np.count_nonzero(puzzle.question) <= 95
     assert_only_solution(puzzle, Box(4, 4))
-
-
-@pytest.mark.parametrize("box", [Box(2, 3), Box(3, 3), Box(4, 4)], ids=str)
-def test_grids_are_those_that_py_sudoku_completes(box: Box) -> None:
-    """On a start that it does not get lost on."""
-    rng = np.random.default_rng(0)
-    starts = (fill_diagonal(box, rng) for _ in range(50))
-    filled = ((start, fill_blanks(start, box, 2 * int(np.count_nonzero(start == 0)))) for start in starts)
-    start, grid = next((start, grid) for start, grid in filled if grid is not None)
-    assert is_solution(grid, box)
-    theirs = Sudoku(box.cols, box.rows, board=start.reshape(box.side, -1).tolist()).solve()
-    assert np.array_equal(grid.reshape(box.side, -1), theirs.board)
-
-
-def test_different_grids_are_completed_or_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    grids = np.stack(filled_grids(3, 0, Box(4, 4)))
-    assert are_solutions(grids, Box(4, 4)).all() and len(np.unique(grids, axis=0)) == 3
-    monkeypatch.setattr(fill, "fill_blanks", lambda *_: None)
-    with pytest.raises(RuntimeError, match="completed 0 of 3 grids of side 16"):
-        filled_grids(3, 0, Box(4, 4))

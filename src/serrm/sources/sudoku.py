@@ -13,7 +13,7 @@ import numpy as np
 
 from serrm.manifest import Origin
 from serrm.progress import watch
-from serrm.puzzles.sudoku.generate import generate_16x16, iterate_puzzles
+from serrm.puzzles.sudoku.generate import iterate_puzzles
 from serrm.puzzles.sudoku.grid import Box
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
@@ -99,7 +99,7 @@ def write_16x16(source: WithGenerated16, directory: Path, seed: int) -> dict[str
     if not source.num_16x16:
         return {}
     (directory / FILE_16X16).parent.mkdir(parents=True)
-    write_csv(directory / FILE_16X16, generate_16x16(source.num_16x16, seed, source.clues_16x16))
+    write_csv(directory / FILE_16X16, _generate(Box(4, 4), source.num_16x16, seed, source.clues_16x16))
     return {FILE_16X16: ORIGIN}
 
 

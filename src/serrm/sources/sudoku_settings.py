@@ -18,11 +18,11 @@ from serrm.sources.sudoku_layout import FOLDER_EXTREME_1K
 
 
 class WithGenerated16(Settings):
-    """The 16×16 puzzles, which every source makes here, as the paper does with py-sudoku."""
+    """The 16×16 puzzles, which every source makes here: the paper's are not published."""
 
     # How many; the paper has 216. 0 leaves the size out.
     num_16x16: NonNegativeInt
-    # Least and most clues; the puzzles' numbers of clues spread evenly over the range.
+    # Least and most clues.
     clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]
 
 

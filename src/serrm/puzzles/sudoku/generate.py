@@ -1,8 +1,8 @@
 """Making Sudoku puzzles with one solution and a chosen number of clues, for any box shape.
 
 The default data source: no download, everything decided by a seed. A puzzle is a random solution from which
-clues are taken in random order for as long as the solution stays the only one. The paper's 16×16 puzzles were
-made with py-sudoku (its data section); there the grids are those it completes, and clues are taken as elsewhere.
+clues are taken in random order for as long as the solution stays the only one. (The paper's 16×16 puzzles, made with
+py-sudoku, are not published: these stand for them.)
 """
 
 import itertools
@@ -21,7 +21,6 @@ from serrm.puzzles.sudoku.bitboard import (
     tables,
     values_from_places,
 )
-from serrm.puzzles.sudoku.fill import filled_grids
 from serrm.puzzles.sudoku.grid import Box
 from serrm.puzzles.sudoku.parse import Puzzle
 from serrm.puzzles.sudoku.symmetry import apply_parameters, draw_symmetries
@@ -48,15 +47,10 @@ def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I
             solution = values_from_places(next(found), box.num_cells)
         except SearchBudgetError:
             continue
-        return moved_randomly(solution, box, rng)
-
-
-def moved_randomly(
-    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator
-) -> UInt8[np.ndarray, " I"]:
-    """A random symmetric image of a grid."""
-    image: UInt8[np.ndarray, " I"] = apply_parameters(solution[None], draw_symmetries(box, 1, rng), box)[0]
-    return image
+        image: UInt8[np.ndarray, " I"] = apply_parameters(solution[None], draw_symmetries(box, 1, rng), box)[
+            0
+        ]
+        return image
 
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
@@ -107,23 +101,6 @@ def generate_puzzles(
     return list(itertools.islice(iterate_puzzles(box, rng, clues), num))
 
 
-def generate_16x16(num: int, seed: int, clues: tuple[int, int] = (110, 200)) -> list[Puzzle]:
-    """16×16 puzzles with one solution on the grids that py-sudoku completes, clue counts spread over the range.
-
-    The counts are evenly spaced and shuffled. Below about 100, grids often stop short of their count, and a
-    puzzle takes a second. Same seed, same puzzles. ValueError as for `iterate_puzzles`, RuntimeError as for
-    `filled_grids`.
-    """
-    box = Box(4, 4)
-    rng = np.random.default_rng(seed)
-    counts = rng.permutation(np.linspace(*clues, num).round().astype(int)).tolist()
-    puzzles = []
-    for grid, num_clues in zip(filled_grids(num, seed, box), counts, strict=True):
-        solution = moved_randomly(grid, box, rng)
-        puzzles.append(_generate_from(solution, box, rng, num_clues, clues[1], source="py-sudoku"))
-    return puzzles
-
-
 def _is_implied(values: list[int], cell: int, board: Tables) -> bool:
     """Whether the other clues imply the one in `cell`, in a puzzle with one solution. Restores `values`."""
     digit = values[cell]
@@ -143,13 +120,12 @@ def _generate_from(
     rng: np.random.Generator,
     num_clues: int,
     max_clues: int,
-    source: str = "generated",
 ) -> Puzzle:
     """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
     for _ in range(MAX_ATTEMPTS):
         question = remove_clues(solution, box, rng, num_clues)
         if np.count_nonzero(question) <= max_clues:
-            return Puzzle(question, solution, box.side, source)
+            return Puzzle(question, solution, box.side, "generated")
     raise ValueError(
         f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
     )
