@@ -16,6 +16,7 @@ PIPELINE = frozenset(
         "mpl_toolkits",
         "ortools",
         "PIL",
+        "pooch",
         "pyarrow",
         "requests",
         "resvg_py",

@@ -1,20 +1,20 @@
 """The publishers, played by a local server."""
 
+import gc
 import threading
+import warnings
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 
 import pytest
 
-from serrm.sources import download as download_module
 from tests.sources.site import CONTENT, Handler, Site
 
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A running server; no pauses between attempts, and no byte is lost when a connection breaks."""
-    monkeypatch.setattr(download_module, "PAUSE", 0.0)
-    monkeypatch.setattr(download_module, "CHUNK", 1)
+    """A running server; no pauses between attempts."""
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     held = Site(files={"/file": CONTENT})
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("SiteHandler", (Handler,), {"site": held}))
@@ -25,3 +25,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     server.shutdown()
     thread.join()
     server.server_close()
+    with warnings.catch_warnings():
+        # pooch leaves the connections of failed requests to be collected.
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

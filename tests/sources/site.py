@@ -1,7 +1,6 @@
 """A local server that behaves like the publishers' and fails like networks do, and archives as GitHub makes them."""
 
 import io
-import re
 import tarfile
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -13,14 +12,13 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Site:
-    """What a local server holds and how it behaves; `requests` lists (path, Range header) as they came."""
+    """What a local server holds and how it behaves; `requests` lists the paths as they came."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     redirects: dict[str, str] = field(default_factory=dict)
-    requests: list[tuple[str, str | None]] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     # Bytes of a body that are sent before the connection breaks; None: all of them.
     breaks_after: int | None = None
-    knows_ranges: bool = True
     # Answers to give before the normal ones.
     statuses: list[int] = field(default_factory=list)
     base: str = ""
@@ -32,8 +30,7 @@ class Handler(BaseHTTPRequestHandler):
     site: Site
 
     def do_GET(self) -> None:
-        asked = self.headers.get("Range")
-        self.site.requests.append((self.path, asked))
+        self.site.requests.append(self.path)
         if self.site.statuses:
             self.answer(self.site.statuses.pop(0), {}, b"")
         elif self.path in self.site.redirects:
@@ -42,18 +39,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path not in self.site.files:
             self.answer(404, {}, b"")
         else:
-            self.send_file(self.site.files[self.path], asked)
-
-    def send_file(self, content: bytes, asked: str | None) -> None:
-        start = re.fullmatch(r"bytes=(\d+)-", asked or "")
-        if start is None or not self.site.knows_ranges:
-            self.answer(200, {}, content)
-        elif int(start[1]) >= len(content):
-            self.answer(416, {"Content-Range": f"bytes */{len(content)}"}, b"")
-        else:
-            rest = content[int(start[1]) :]
-            extent = f"bytes {start[1]}-{len(content) - 1}/{len(content)}"
-            self.answer(206, {"Content-Range": extent}, rest)
+            self.answer(200, {}, self.site.files[self.path])
 
     def answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response(status)

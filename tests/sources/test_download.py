@@ -1,80 +1,36 @@
-"""One file from a local server that fails like networks do: resumed, checked, whole or not at all."""
+"""One file from a local server that fails like networks do: checked, whole or not at all."""
 
 import hashlib
 from pathlib import Path
 
 import pytest
 
-from serrm.sources.download import NUM_ATTEMPTS, download
-from tests.sources.site import CONTENT, Site
+from serrm.sources.download import RETRIES, Published, download_all
+from tests.sources.site import COMMIT, CONTENT, Site
+
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def get(site: Site, folder: Path, content: bytes = CONTENT, path: str = "/file") -> bytes:
+    sha256 = hashlib.sha256(content).hexdigest()
+    wanted = Published(f"{site.base}{path}", COMMIT, sha256, "a/file")
+    download_all([wanted], folder / "raw", folder / "scratch")
+    return (folder / "raw/a/file").read_bytes()
 
 
-def get(site: Site, scratch: Path, content: bytes = CONTENT) -> bytes:
-    return download(f"{site.base}/file", sha256=sha256(content), scratch=scratch).read_bytes()
-
-
-def leave_part(site: Site, scratch: Path, content: bytes) -> None:
-    """An unfinished download, as an interrupted process leaves it."""
-    kept, site.breaks_after, site.knows_ranges = (site.breaks_after, site.knows_ranges), len(content), False
-    files, site.files = site.files, {"/file": content + b"?"}
-    with pytest.raises(ValueError, match="download stopped"):
-        get(site, scratch)
-    (part,) = scratch.iterdir()
-    assert part.read_bytes() == content
-    (site.breaks_after, site.knows_ranges), site.files = kept, files
-    site.requests.clear()
-
-
-def test_a_download_is_one_request(site: Site, tmp_path: Path) -> None:
-    assert get(site, tmp_path) == CONTENT
-    assert site.requests == [("/file", None)]
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize("at_hand", [1, 4_000, len(CONTENT) - 1])
-def test_an_interrupted_download_asks_for_the_rest(site: Site, tmp_path: Path, at_hand: int) -> None:
-    leave_part(site, tmp_path, CONTENT[:at_hand])
-    assert get(site, tmp_path) == CONTENT
-    assert site.requests == [("/file", f"bytes={at_hand}-")]
-
-
-def test_a_server_that_breaks_every_answer_is_asked_until_all_is_there(site: Site, tmp_path: Path) -> None:
-    site.breaks_after = 1_000
-    assert get(site, tmp_path) == CONTENT
-    assert len(site.requests) == -(-len(CONTENT) // 1_000)
-
-
-def test_a_part_longer_than_the_file_is_thrown_away(site: Site, tmp_path: Path) -> None:
-    leave_part(site, tmp_path, CONTENT + b"rubbish")
-    assert get(site, tmp_path) == CONTENT
-    assert [asked for _, asked in site.requests] == [f"bytes={len(CONTENT) + 7}-", None]
-
-
-def test_a_download_that_stays_truncated_is_an_error(site: Site, tmp_path: Path) -> None:
-    site.breaks_after, site.knows_ranges = 1_000, False
-    with pytest.raises(ValueError, match=r"/file: download stopped after 1000 bytes") as error:
-        get(site, tmp_path)
-    assert "\n" not in str(error.value)
-    # The first attempt brought something.
-    assert len(site.requests) == NUM_ATTEMPTS + 1
-
-
-def test_a_wrong_hash_is_an_error_and_the_file_is_gone(site: Site, tmp_path: Path) -> None:
-    expected = sha256(b"other")
-    with pytest.raises(ValueError, match=f"/file: sha256 is {sha256(CONTENT)}, expected {expected}"):
-        get(site, tmp_path, b"other")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_refusal_is_an_error_at_once_and_an_overloaded_server_is_asked_again(
-    site: Site, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match="/nothing: 404 Not Found"):
-        download(f"{site.base}/nothing", sha256=None, scratch=tmp_path)
-    assert len(site.requests) == 1
+def test_a_failing_server_is_asked_again(site: Site, tmp_path: Path) -> None:
     site.statuses = [503, 429, 500]
     assert get(site, tmp_path) == CONTENT
+    assert len(site.requests) == 4
+
+
+@pytest.mark.parametrize("fault", ["truncated", "another content", "not there"])
+def test_what_is_not_the_file_is_refused_and_not_kept(site: Site, tmp_path: Path, fault: str) -> None:
+    site.breaks_after = 1_000 if fault == "truncated" else None
+    wanted = b"other" if fault == "another content" else CONTENT
+    path = "/nothing" if fault == "not there" else "/file"
+    with pytest.raises(ValueError, match=f"^{site.base}{path}: ") as error:
+        get(site, tmp_path, wanted, path)
+    assert "\n" not in str(error.value)
+    assert len(site.requests) == RETRIES + 1
+    assert not [found for found in tmp_path.rglob("*") if found.is_file()]

@@ -19,7 +19,7 @@ from serrm.sources.arc_layout import (
     kaggle_files,
 )
 from serrm.sources.arc_settings import ArcSource, HubArcSource, PackagedArcSource
-from serrm.sources.published import copy_files, download_all, of_archive
+from serrm.sources.download import copy_files, download_all, of_archive
 from serrm.sources.publishers import Mirror
 
 

@@ -1,124 +1,130 @@
-"""One file over HTTP(S), whole or not at all: resumed after an interruption, checked against its sha256.
+"""Published files: copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits.
 
-Used by the `hub` source for everything it fetches. A file lies in the scratch directory until it is used;
-the next attempt, be it of this process or a later one, asks for the rest it lacks (HTTP Range).
+Everything is downloaded before anything is unpacked, so that after a failure what is complete is used again.
+Paper: appendix, data sets.
 """
 
-import hashlib
-import logging
-import time
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-import requests
+from serrm.manifest import Origin
+from serrm.sources.publishers import GitHubFile, GitHubFiles, HuggingFaceFiles
 
-from serrm.manifest import hash_file
-from serrm.progress import progress_bar
-
-logger = logging.getLogger(__name__)
-
-# Attempts in a row that bring nothing new before giving up, and the pause between them in seconds.
-NUM_ATTEMPTS = 4
-PAUSE = 2.0
-# Seconds to connect, and to wait for the next bytes.
-TIMEOUT = (10.0, 60.0)
-# Bytes received at a time; a connection that breaks loses at most these.
-CHUNK = 1 << 16
+RETRIES = 3  # after a failed attempt
 
 
-class Interrupted(Exception):
-    """An attempt failed in a way that another one may mend."""
+class Published(NamedTuple):
+    """A file to download and its name in the raw directory, or an archive and the folder for some of its files."""
+
+    url: str
+    revision: str
+    sha256: str | None
+    name: str
+    num_files: dict[str, int] | None = None  # of an archive: files that match each pattern
+    is_flat: bool = False  # they lie right in the folder, not at their paths in the archive
 
 
-def download(url: str, *, sha256: str | None, scratch: Path) -> Path:
-    """Fetch `url` into the scratch directory and return the complete file; the caller moves it away.
+def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origin]:
+    """Copy files below a mirror's root to the same names below `directory`; none if one is not there.
 
-    What an earlier call left there, finished or not, is used.
-
-    Args:
-        sha256: what the content must hash to; None accepts any content.
-
-    Raises:
-        ValueError: the server refuses, the download stays incomplete or its hash is wrong; names the address.
+    The origins are names below the root, so that the manifest does not depend on where the mirror lies; and files are
+    copied, not linked, because the data pipeline may change their permissions or delete them.
     """
-    scratch.mkdir(parents=True, exist_ok=True)
-    whole = scratch / hashlib.sha256(url.encode()).hexdigest()[:16]
-    part = whole.with_suffix(".part")
-    if not whole.is_file():
-        _receive_all(url, part)
-        part.replace(whole)
-    if sha256 is not None and (found := hash_file(whole)) != sha256:
-        whole.unlink()
-        raise ValueError(f"{url}: sha256 is {found}, expected {sha256}")
-    return whole
+    for name in names:
+        if not (root / name).is_file():
+            raise ValueError(f"{root / name}: no such file in the mirror")
+    for name in names:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / name, directory / name)
+    return {name: Origin(f"mirror:{name}") for name in names}
 
 
-def _receive_all(url: str, part: Path) -> None:
-    """Receive until the file is complete, or NUM_ATTEMPTS times in a row brought nothing new."""
-    num_failures = 0
-    while True:
-        size_before = _size(part)
-        try:
-            _receive(url, part)
-            return
-        except Interrupted as error:
-            num_failures = 0 if _size(part) > size_before else num_failures + 1
-            if num_failures >= NUM_ATTEMPTS:
-                raise ValueError(f"{url}: download stopped after {_size(part)} bytes: {error}") from error
-            logger.warning("%s: %s; trying again after %d bytes", url, error, _size(part))
-            time.sleep(PAUSE)
+def download_all(files: Iterable[Published], directory: Path, scratch: Path) -> dict[str, Origin]:
+    """Download files into the scratch directory, then put them in place; returns where each in `directory` comes from.
+
+    What an earlier call left complete in the scratch directory is used. ValueError if a download fails or has the wrong
+    content; names the address.
+    """
+    files = list(files)
+    fetched = [_download(file, scratch) for file in files]
+    origins: dict[str, Origin] = {}
+    for file, path in zip(files, fetched, strict=True):
+        names = _place(file, path, directory)
+        origins |= dict.fromkeys(names, Origin(file.url, file.revision))
+        path.unlink(missing_ok=True)
+    return origins
 
 
-def _receive(url: str, part: Path) -> None:
-    """One request for what is missing; appends to `part`, or starts anew if the server sends everything."""
-    size = _size(part)
-    # Lengths and ranges count the file's own bytes, hence no compression on the way.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={size}-"} if size else {})
+def _download(file: Published, scratch: Path) -> Path:
+    """The complete file in the scratch directory."""
+    import pooch
+    import requests
+
+    name = pooch.utils.unique_file_name(file.url)
+    cache = pooch.create(
+        scratch, "", registry={name: file.sha256}, urls={name: file.url}, retry_if_failed=RETRIES
+    )
     try:
-        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
-            if response.status_code == requests.codes.requested_range_not_satisfiable:
-                _settle_past_end(response, part)
-                return
-            _check_status(response)
-            is_rest = response.status_code == requests.codes.partial_content
-            if is_rest and not response.headers.get("Content-Range", "").startswith(f"bytes {size}-"):
-                part.unlink(missing_ok=True)
-                raise Interrupted(f"asked for bytes from {size}, got {response.headers.get('Content-Range')}")
-            _write(response, part, size if is_rest else 0)
-    except requests.RequestException as error:
-        raise Interrupted(f"{type(error).__name__}: {error}") from error
+        downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty())
+        return Path(cache.fetch(name, downloader=downloader))
+    except (requests.RequestException, ValueError) as error:
+        raise ValueError(f"{file.url}: {' '.join(str(error).split())}") from error
 
 
-def _check_status(response: requests.Response) -> None:
-    """An overloaded or failing server is worth another attempt, a refusal is not."""
-    if response.ok:
-        return
-    status = f"{response.status_code} {response.reason}"
-    if response.status_code == requests.codes.too_many_requests or response.status_code >= 500:
-        raise Interrupted(status)
-    raise ValueError(f"{response.url}: {status}")
+def _place(file: Published, path: Path, directory: Path) -> list[str]:
+    """Move a file, or unpack an archive; returns the names in `directory`."""
+    if file.num_files is None:
+        (directory / file.name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, directory / file.name)
+        return [file.name]
+    try:
+        return _unpack(file, file.num_files, path, directory)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        path.unlink()
+        raise ValueError(f"{file.url}: not a readable tar.gz archive: {error}") from error
 
 
-def _settle_past_end(response: requests.Response, part: Path) -> None:
-    """The server has nothing after the bytes at hand: they are the whole file, or rubbish."""
-    if response.headers.get("Content-Range") != f"bytes */{_size(part)}":
-        part.unlink()
-        raise Interrupted("the unfinished file is longer than the published one")
+def _unpack(file: Published, num_files: dict[str, int], archive: Path, directory: Path) -> list[str]:
+    """Copy the files that match a pattern. GitHub puts everything below one top folder, `<name>-<commit>`."""
+    names = []
+    with tarfile.open(archive, mode="r:gz") as tar, TemporaryDirectory(dir=archive.parent) as unpacked:
+        tar.extractall(unpacked, filter="data")
+        (top,) = Path(unpacked).iterdir()
+        for pattern, num in num_files.items():
+            found = sorted(path.relative_to(top) for path in top.glob(pattern))
+            if len(found) != num:
+                raise ValueError(f"{file.url}: {len(found)} files match {pattern}, expected {num}")
+            for path in found:
+                names.append(f"{file.name}/{path.name if file.is_flat else path.as_posix()}")
+                (directory / names[-1]).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(top / path, directory / names[-1])
+    return names
 
 
-def _write(response: requests.Response, part: Path, offset: int) -> None:
-    """Write the body at `offset`; a body shorter than announced is an interruption."""
-    announced = response.headers.get("Content-Length")
-    total = offset + int(announced) if announced else None
-    with (
-        part.open("ab" if offset else "wb") as file,
-        progress_bar(response.url[-40:], total, unit="B", done=offset, unit_scale=True) as bar,
-    ):
-        for chunk in response.iter_content(CHUNK):
-            file.write(chunk)
-            bar.update(len(chunk))
-    if total is not None and _size(part) != total:
-        raise Interrupted(f"{_size(part)} of {total} bytes")
+def of_hugging_face(files: HuggingFaceFiles, folder: str, endpoint: str) -> list[Published]:
+    """The files of a data set, to be named below `folder`."""
+    base = f"{endpoint}/datasets/{files.repository}/resolve/{files.revision}"
+    return [
+        Published(f"{base}/{name}", files.revision, sha256, f"{folder}/{name}")
+        for name, sha256 in files.sha256.items()
+    ]
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def of_github(file: GitHubFile, name: str, base: str) -> Published:
+    """A file of a repository, and its name in the raw directory."""
+    url = f"{base}/{file.repository}/{file.revision}/{file.path}"
+    return Published(url, file.revision, file.sha256, name)
+
+
+def of_archive(files: GitHubFiles, folder: str, base: str, *, is_flat: bool = False) -> Published:
+    """The files of a repository that match a pattern, below `folder` at their paths in it, or right there if flat.
+
+    GitHub does not promise that an archive's bytes stay the same, so it is the commit that pins them.
+    """
+    url = f"{base}/{files.repository}/tar.gz/{files.revision}"
+    return Published(url, files.revision, None, folder, files.num_files, is_flat)

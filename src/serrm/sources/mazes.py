@@ -13,9 +13,9 @@ from serrm.manifest import Origin
 from serrm.progress import watch
 from serrm.puzzles.maze.generate import iterate_mazes
 from serrm.puzzles.maze.parse import write_csv
+from serrm.sources.download import copy_files, download_all, of_hugging_face
 from serrm.sources.maze_layout import FOLDER_GENERATED, FOLDER_HARD, TEST_MAZES, TRAIN_MAZES
 from serrm.sources.maze_settings import MazeGenerated, MazeHub, MazeSource
-from serrm.sources.published import copy_files, download_all, of_hugging_face
 from serrm.sources.publishers import Mirror
 
 

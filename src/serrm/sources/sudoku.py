@@ -17,7 +17,7 @@ from serrm.puzzles.sudoku.generate import iterate_puzzles
 from serrm.puzzles.sudoku.grid import Box
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
-from serrm.sources.published import copy_files, download_all, of_archive, of_github, of_hugging_face
+from serrm.sources.download import copy_files, download_all, of_archive, of_github, of_hugging_face
 from serrm.sources.sudoku_layout import (
     FILE_4X4,
     FILE_16X16,
