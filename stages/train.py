@@ -1,5 +1,7 @@
 """data/arrays → data/runs/<profile>/<cell>: a checkpoint and its training log; MLflow shows the loss meanwhile."""
 
+import shutil
+
 import typer
 
 from stages.layout import PARAMS, ROOT, Layout
@@ -35,3 +37,4 @@ def train(
 
         train_cell(*what, note)
         write_training_log(layout.reports / "training" / f"{name}.csv", records)
+    shutil.rmtree(layout.scratch / cell.digest())

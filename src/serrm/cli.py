@@ -17,7 +17,6 @@ from serrm.commands.ask import ask
 from serrm.commands.forecast import forecast
 from serrm.commands.grid import grid
 from serrm.commands.headline import headline
-from serrm.commands.pack import pack, unpack
 from serrm.commands.regress import regress
 from serrm.commands.rehearse import rehearse
 from serrm.commands.show import show
@@ -150,7 +149,7 @@ def ui(
     become(root, command)
 
 
-for command in (ask, forecast, grid, headline, pack, regress, rehearse, show, solve, unpack):
+for command in (ask, forecast, grid, headline, regress, rehearse, show, solve):
     app.command()(command)
 app.add_typer(track, name="track")
 

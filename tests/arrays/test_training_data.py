@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serrm.arrays.puzzles import METADATA, TRAIN
-from serrm.arrays.tasks import open_stream
-from serrm.arrays.training_data import copy_training_data, training_hash
-from serrm.manifest import data_hash, file_names
+from serrm.arrays.puzzles import TRAIN
+from serrm.arrays.training_data import training_hash
+from serrm.manifest import data_hash
 
 MakeArrays = Callable[..., Path]
 
@@ -30,18 +29,6 @@ def test_a_changed_puzzle_changes_the_hash(make_arrays: MakeArrays, tmp_path: Pa
     questions[0, 0] += 1
     np.save(arrays / TRAIN / "questions.npy", questions)
     assert training_hash(arrays) != training_hash(make_arrays())
-
-
-def test_a_copy_has_the_same_hash_and_gives_the_same_examples(
-    make_arrays: MakeArrays, tmp_path: Path
-) -> None:
-    arrays = make_arrays()
-    copy_training_data(arrays, tmp_path / "copy", num_variants=4)
-    assert file_names(tmp_path / "copy") == [METADATA, f"{TRAIN}/answers.npy", f"{TRAIN}/questions.npy"]
-    assert training_hash(tmp_path / "copy") == training_hash(arrays)
-    streams = [open_stream(folder, 3, 0) for folder in (arrays, tmp_path / "copy")]
-    for ours, theirs in zip(*(stream.gather(5, 20) for stream in streams), strict=True):
-        assert np.array_equal(ours, theirs)
 
 
 def test_a_folder_without_arrays_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""`python -m serrm.training DIR`: goes on with what `serrm pack` wrote, on a machine with the core packages alone.
+"""`python -m serrm.training`: one training with the core packages alone, without DVC and MLflow.
 
-Exit codes: 0 the training is finished, 75 stopped in time and the same command goes on, 1 a failure in one line.
+Exit codes: 0 finished, 75 stopped in time and the same command goes on, 1 a failure in one line.
 """
 
 import logging
@@ -11,33 +11,47 @@ import typer
 
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
 
-FOLDER = typer.Argument(..., metavar="DIR", exists=True, file_okay=False, help="What `serrm pack` wrote.")
-SECONDS = typer.Option(
-    None, min=0, help="Stop so that all is written this long after the start. Default: never."
+SETTINGS = typer.Argument(
+    ..., exists=True, dir_okay=False, help="Resolved, such as settings.json of a scratch folder."
+)
+ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="The arrays of the task.")
+TARGET = typer.Argument(..., help="The folder for the checkpoint of the finished training.")
+SCRATCH = typer.Option(
+    Path("data/scratch"), help="Where unfinished trainings lie, each in a folder of its own."
 )
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
+SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this long. Default: never.")
 
 
-def go_on(folder: Path = FOLDER, seconds: float | None = SECONDS, device: str = DEVICE) -> None:
-    """Go on with a packed training; DIR then holds how far it is, within the sizes it was packed for."""
-    from serrm.training.away import train_packed
+def command(
+    settings: Path = SETTINGS,
+    arrays: Path = ARRAYS,
+    target: Path = TARGET,
+    scratch: Path = SCRATCH,
+    device: str = DEVICE,
+    seconds: float | None = SECONDS,
+) -> None:
+    """Train what the settings say on the arrays, going on from the newest checkpoint in the scratch folder."""
+    from serrm.config import read_cell
+    from serrm.training.run import train
+    from serrm.training.settings import Execution, TrainCell
 
-    done = train_packed(folder, seconds, device)
-    logging.getLogger("serrm").info("%s: %s, %s bytes", folder, done.what, f"{done.num_bytes:,}")
+    cell = read_cell(TrainCell, settings)
+    train(cell, arrays, target, scratch, Execution(device=device, max_seconds=seconds))
 
 
 def main() -> None:
     """Run the command line; what a user can cause shows no traceback."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(go_on)
+    app.command()(command)
     try:
         app()
     except Interrupted as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(EXIT_RESUMABLE)
     except (ValueError, OSError) as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"error: {error}\n")
         sys.exit(1)
 
 

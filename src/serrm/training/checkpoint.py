@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import BaseModel
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -39,9 +38,8 @@ def write_checkpoint(
     weights: Mapping[str, Tensor],
     state: Mapping[str, Any] | None,
     config: Mapping[str, Any],
-    snapshots: Path | None = None,
 ) -> None:
-    """Write the files, and a copy of the `snapshots`, under another name; then take target's place.
+    """Write the files under another name, then let them take target's place.
 
     Without a `state` no training goes on from it.
     """
@@ -50,8 +48,14 @@ def write_checkpoint(
         if state is not None:
             torch.save(dict(state), folder / STATE)
         (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
-        if snapshots is not None:
-            shutil.copytree(snapshots, folder / snapshots.name, ignore=shutil.ignore_patterns("*.partial"))
+        write_sums(folder)
+
+
+def write_result(target: Path, last: Path, snapshots: Path) -> None:
+    """Make the checkpoint of a finished training: a copy of its last one, with the snapshots made on the way."""
+    with new_directory(target) as folder:
+        shutil.copytree(last, folder, dirs_exist_ok=True)
+        shutil.copytree(snapshots, folder / snapshots.name, ignore=shutil.ignore_patterns("*.partial"))
         write_sums(folder)
 
 
@@ -134,11 +138,6 @@ def read_training_state(
             raise ValueError(f"{checkpoint}: made with another {difference}")
     state: dict[str, Any] = torch.load(checkpoint / STATE, map_location=device, weights_only=True)
     return state
-
-
-def expected_of(cell: BaseModel, data_hash: str) -> dict[str, Any]:
-    """What a checkpoint must have been made with to go on with a cell's training."""
-    return {"cell": cell.model_dump(mode="json"), "data_hash": data_hash}
 
 
 def first_difference(found: object, expected: object, name: str) -> str | None:

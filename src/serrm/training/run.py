@@ -1,11 +1,11 @@
 """One training from arrays to a finished checkpoint, interruptible at any moment and resumed exactly.
 
 Unfinished work lives in a scratch folder named after the resolved settings, outside everything DVC manages: the
-same command resumes, a changed parameter starts afresh. Success moves the result into place.
+same command resumes, a changed parameter starts afresh. The folder holds the settings too, so that it can be copied to
+another machine and back; who started the training removes it once the result is in place.
 """
 
 import logging
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,6 +15,7 @@ from typing import Any
 
 from serrm.arrays.ahead import read_ahead
 from serrm.arrays.training_data import training_hash
+from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate
 from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
@@ -24,17 +25,16 @@ from serrm.training.begin import build_cell_model, first_weights, open_cell_stre
 from serrm.training.device import peak_memory, prepare_device, supported_settings
 from serrm.training.divergence import check_loss, check_trainer
 from serrm.training.estimate import estimate
-from serrm.training.finished import FINISHED, install
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.launch import run_in_processes
 from serrm.training.loop import Trainer
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 from serrm.training.progress import Manner, Progress, Record
-from serrm.training.rebuild import resume
 from serrm.training.settings import Execution, TrainCell
 from serrm.training.snapshots import SNAPSHOTS, snapshot_steps, write_snapshot
 
 log = logging.getLogger(__name__)
+SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
 NUM_KEPT = 2  # checkpoints of an unfinished training: should the newest be damaged, there is the one before
 
 
@@ -48,8 +48,9 @@ def train(
 ) -> dict[str, Any]:
     """Train `cell` on `arrays` and leave the checkpoint in `target`; returns its config.json.
 
-    Raises Interrupted after `execution.max_seconds`, SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged (a
-    ValueError) if the loss explodes.
+    Its last checkpoint stays in `scratch`, so that a call after it takes no step. Raises Interrupted after
+    `execution.max_seconds`, SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged (a ValueError) if the loss
+    explodes.
     """
     part = partial(_train_part, cell, arrays, target, scratch, execution, time.monotonic())
     if execution.processes == 1 or under_torchrun():
@@ -71,24 +72,15 @@ def _train_part(
     """This process's part of the training; the first one writes and tells records."""
     folder = scratch / cell.digest()
     with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
-        if processes.collect((folder / FINISHED).is_dir())[0]:
-            found = None
-            if processes.is_first:
-                expected = ckpt.expected_of(cell, training_hash(arrays))
-                found = install(folder, target, expected, on_record)
-            installed: dict[str, Any] = processes.collect(found)[0]
-            return installed
         run = TrainingRun(cell, arrays, folder, execution, processes)
         if not run.train(on_record, requests, began):
             raise Interrupted(
                 f"stopped at step {run.trainer.step} of {run.trainer.num_steps}; resume with the same command"
             )
-        config, state = run.config(), run.state()
+        last = run.folder / f"step_{run.trainer.step:09d}"
         if processes.is_first:
-            weights = run.trainer.averaged_weights()
-            ckpt.write_checkpoint(target, weights, state, config, snapshots=run.folder / SNAPSHOTS)
-            shutil.rmtree(run.folder)
-        return config
+            ckpt.write_result(target, last, run.folder / SNAPSHOTS)
+        return ckpt.read_config(last)
 
 
 class TrainingRun:
@@ -160,6 +152,10 @@ class TrainingRun:
         self._save()
         return is_done
 
+    def expected(self) -> dict[str, Any]:
+        """What a checkpoint must have been made with, so that this training can go on from it."""
+        return {"cell": self.cell.model_dump(mode="json"), "data_hash": self.data_hash}
+
     def config(self) -> dict[str, Any]:
         """config.json: the resolved settings, what they were applied to, and what came out.
 
@@ -167,8 +163,7 @@ class TrainingRun:
         """
         trainer, last = self.trainer, self.progress.records[-1:]
         return {
-            "cell": self.cell.model_dump(mode="json"),
-            "data_hash": self.data_hash,
+            **self.expected(),
             "code_hash": ckpt.code_hash(),
             "initial_sha256": self.initial_sha256,
             "packages": ckpt.package_versions(),
@@ -211,21 +206,22 @@ class TrainingRun:
             if not target.exists():
                 ckpt.write_checkpoint(target, self.trainer.averaged_weights(), state, config)
             ckpt.prune(self.folder, NUM_KEPT)
-        self.processes.agree()
+        self.processes.agree(True)  # an empty message would not be waited for
 
     def _newest(self) -> Path | None:
         """The checkpoint to go on from, on all processes the first one's."""
         found = None
         if self.processes.is_first:
             (self.folder / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
+            write_whole(self.folder / SETTINGS, self.cell.model_dump_json(indent=2) + "\n")
             found = ckpt.latest_sound(self.folder)
         newest: Path | None = self.processes.collect(found)[0]
         return newest
 
     def _resume(self, found: Path) -> None:
-        state = ckpt.read_training_state(found, ckpt.expected_of(self.cell, self.data_hash), self.device)
+        state = ckpt.read_training_state(found, self.expected(), self.device)
         self.progress = Progress(**state.pop("progress"))
-        resume(self.trainer, state, found)
+        self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
         before = Manner.of(ckpt.read_config(found)["training"])
         if self.processes.is_first and (
