@@ -37,7 +37,7 @@ def test_the_numbers_are_the_same_without_it(
         assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
-def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
+def test_memory_grows_with_the_puzzles_and_falls_with_pieces(
     make_cell: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:
     cell = make_cell(train={"batch_size": 4096})
@@ -47,7 +47,7 @@ def test_memory_grows_with_the_puzzles_and_falls_with_pieces_and_recomputing(
         return needs.memory_of(trainer, cell.model) - PROCESS_BYTES
 
     whole = needed()
-    assert needed(micro_batch=64) < 0.5 * whole and needed(recompute=True) < 0.8 * whole
+    assert needed(micro_batch=64) < 0.5 * whole
 
 
 def test_what_cannot_fit_is_refused_in_one_line(

@@ -1,4 +1,4 @@
-"""Faster ways to a model's numbers, equal but for rounding: native kernels, compiled networks, less memory kept.
+"""Faster ways to a model's numbers, equal but for rounding: native kernels, compiled networks.
 
 The one seam for speed, of which the models know nothing: an accelerated network has another `forward`, which goes
 the fastest way that fits its state. A compiled network has one variant for every shape of its state in evaluation,
@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from serrm.kernels.cpu.network import NativeNetwork, fits
 from serrm.models.layers import Features, Rotation
@@ -31,7 +30,7 @@ class FastNetwork:
     """What takes the place of a network's `forward`."""
 
     def __init__(self, network: Network) -> None:
-        self.network, self.is_native, self.compiles, self.recomputes = network, True, False, False
+        self.network, self.is_native, self.compiles = network, True, False
         self.plain: Apply = MethodType(Network.forward, network)
         self.native: NativeNetwork | None = None
 
@@ -50,24 +49,13 @@ class FastNetwork:
 
     def __call__(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         """One application of the network."""
-        apply = self.native or self.plain
-        if self.recomputes and torch.is_grad_enabled():
-            new: Tensor = checkpoint(apply, x, injection, rotation, use_reentrant=False)
-            return new
-        return apply(x, injection, rotation)
+        return (self.native or self.plain)(x, injection, rotation)
 
 
-def accelerate(
-    model: RecurrentModel,
-    *,
-    is_native: bool | None = None,
-    compiles: bool = False,
-    recomputes: bool | None = None,
-) -> None:
+def accelerate(model: RecurrentModel, *, is_native: bool | None = None, compiles: bool = False) -> None:
     """Let the networks of a model go the fastest way, in place; None leaves what was said before.
 
-    `is_native`, at first so: by kernels of our own where they fit; `compiles`: by torch.compile where they do not;
-    `recomputes`, at first not: keep the states between applications only, and compute what is inside twice.
+    `is_native`, at first so: by kernels of our own where they fit; `compiles`: by torch.compile where they do not.
     """
     if not _ways(model):
         model.register_forward_pre_hook(_begin_step)
@@ -76,7 +64,6 @@ def accelerate(
             network.forward = FastNetwork(network)  # type: ignore[method-assign]
     for way in _ways(model):
         way.is_native = way.is_native if is_native is None else is_native
-        way.recomputes = way.recomputes if recomputes is None else recomputes
         if compiles:
             way.compile()
 
@@ -91,11 +78,6 @@ def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
     """Whether compiled networks do the work on states of this dtype; native kernels come before them."""
     like = model.initial.to(dtype)
     return any(way.compiles and not way.runs_native(like) for way in _ways(model))
-
-
-def recomputes(model: RecurrentModel) -> bool:
-    """Whether what is inside the applications is computed twice."""
-    return any(way.recomputes for way in _ways(model))
 
 
 def _ways(model: RecurrentModel) -> list[FastNetwork]:

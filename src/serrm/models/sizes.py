@@ -21,11 +21,10 @@ LONG = 64  # attention over an axis of this length or more is fused, unless meas
 
 @dataclass(frozen=True)
 class Manner:
-    """How a network is computed: bytes of a number in its states, by the native kernels or not, inner parts twice."""
+    """How a network is computed: bytes of a number in its states, by the native kernels or not."""
 
     num_bytes: int
     is_native: bool = False
-    recomputes: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,6 +169,4 @@ def kept_bytes(settings: ModelSettings, num_positions: int, num_symbols: int, ma
     norm = manner.num_bytes + (0 if manner.is_native else 4)
     inner = settings.layers * sum(part.kept_bytes(manner) + norm * part.rows * part.width for part in parts)
     _, num = num_applications(settings)
-    return (1 if manner.recomputes else num) * inner + num * manner.num_bytes * parts[
-        -1
-    ].rows * settings.width
+    return num * (inner + manner.num_bytes * parts[-1].rows * settings.width)

@@ -72,7 +72,7 @@ def _tried(cell: TrainCell, side: int, execution: Execution, device: "torch.devi
     settings = cell.train.model_copy(update={"precision": precision, "compile": False, "batch_size": 1})
     stream = random_stream(side, alphabet(cell.task, side).num_symbols)
     model = build_cell_model(cell, stream).to(device)
-    accelerate(model, is_native=execution.native, compiles=False, recomputes=execution.recompute)
+    accelerate(model, is_native=execution.native, compiles=False)
     trainer = Trainer(model.train(), stream, settings, cell.seed)
     num, seconds = _trial(trainer, min(cell.train.batch_size, execution.micro_batch or cell.train.batch_size))
     work = count_work(cell.model, side**2, stream.num_symbols).training(settings.halting)

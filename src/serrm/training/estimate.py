@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from serrm.kernels.accelerate import recomputes, runs_compiled, runs_native
+from serrm.kernels.accelerate import runs_compiled, runs_native
 from serrm.models.settings import ModelSettings
 from serrm.models.sizes import Manner, Share, training_bytes
 from serrm.progress import duration
@@ -22,7 +22,7 @@ from serrm.training.slots import Piece, to_device
 
 TRIAL_SECONDS = 0.5  # on a CPU, one pass of the trial takes about so long at most
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-ADVICE = "lower execution.micro_batch or train.batch_size, or set execution.recompute"
+ADVICE = "lower execution.micro_batch or train.batch_size"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def memory_of(trainer: Trainer, settings: ModelSettings) -> int:
     model, slots = trainer.model, trainer.slots
     dtype, table = slots.state[0].dtype, model.task_types
     share = Share(len(slots.tokens), _at_once(trainer), 0 if table is None else len(table))
-    manner = Manner(dtype.itemsize, runs_native(model, dtype), recomputes(model))
+    manner = Manner(dtype.itemsize, runs_native(model, dtype))
     return training_bytes(settings, trainer.stream.side**2, trainer.num_symbols, manner, share)
 
 

@@ -101,9 +101,7 @@ class TrainingRun:
         found = self._newest()
         self.initial_sha256 = first_weights(model, cell.train.init_from, found)
         settings = supported_settings(cell.train, self.device)
-        accelerate(
-            model, is_native=execution.native, compiles=settings.compile, recomputes=execution.recompute
-        )
+        accelerate(model, is_native=execution.native, compiles=settings.compile)
         self.trainer = Trainer(
             model, stream, settings, cell.seed, cell.fidelity, processes, execution.micro_batch
         )

@@ -95,6 +95,5 @@ class Execution(Settings):
     processes: PositiveInt = 1  # that share a training or an evaluation here; torchrun's number wins
     micro_batch: PositiveInt | None = None  # most slots a process puts through the model at once (null: all)
     native: bool = True  # our own kernels where they fit; false: PyTorch's operations alone, on every CPU
-    recompute: bool = False  # compute what is inside a network twice, not keep it: less memory, more time
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
