@@ -7,7 +7,6 @@ import sys
 
 import typer
 
-from serrm.extra import as_missing
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
 from stages import augment, build_arrays, download, evaluate, resolve, tabulate, train
 
@@ -30,11 +29,8 @@ def main() -> None:
     except Interrupted as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(EXIT_RESUMABLE)
-    except (ValueError, OSError, ModuleNotFoundError) as error:
-        message = as_missing(error) if isinstance(error, ModuleNotFoundError) else error
-        if message is None:
-            raise
-        sys.stderr.write(f"error: {message}\n")
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
         sys.exit(1)
     finally:
         gc.freeze()  # the process ends: taking its objects apart first would take a second

@@ -36,7 +36,6 @@ ALLOWED = {
         "training",
         "scoring",
         "inference",
-        "extra",
     }
     | SUPPORT,
     "published": {"puzzles", "models", "training", "inference", "config"} | SUPPORT,
@@ -62,7 +61,7 @@ ALLOWED = {
     "grid_file": {"config", "files", "resolve"},
     "project": {"config"},
     "display": {"published"},
-    **{name: set() for name in ("extra", *SUPPORT)},
+    **{name: set() for name in SUPPORT},
     "manifest": {"files"},
     "__init__": {"solving"},  # when it is asked for
     # `commands` and `cli` call all of the above.

@@ -22,7 +22,6 @@ from serrm.commands.rehearse import rehearse
 from serrm.commands.show import show
 from serrm.commands.solve import A_CHECKPOINT, Precision, solve
 from serrm.commands.track import track
-from serrm.extra import as_missing, need
 from serrm.files import write_json
 from serrm.project import find_root, open_project
 
@@ -139,7 +138,6 @@ def ui(
     host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
 ) -> None:
     """Serve the MLflow UI on the project's runs."""
-    need("mlflow")
     root = find_root(Path.cwd())
     from serrm.tracking.server import become, tracking_uri, ui_command
 
@@ -167,9 +165,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say_error(str(error))
         return 1
     except ModuleNotFoundError as error:
-        if (missing := as_missing(error)) is None:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "serrm"):
             raise
-        _say_error(str(missing))
+        extra = "language-model" if package == "openai" else "pipeline"
+        _say_error(f"{package} is not installed: pip install 'serrm[{extra}]'")
         return 1
     except (typer.Abort, KeyboardInterrupt):
         return 130

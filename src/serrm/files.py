@@ -40,22 +40,10 @@ def new_file(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with naming(path):
-            yield partial
+        yield partial
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """What an interrupted write raises, such as "No space left on device", with the name of what was to be written."""
-    try:
-        yield
-    except OSError as error:
-        if type(error) is not OSError or error.filename is not None:
-            raise
-        raise OSError(f"{path} cannot be written: {error}") from error
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from serrm.files import naming, read_parsed
+from serrm.files import read_parsed
 
 MANIFEST = "manifest.json"
 
@@ -58,8 +58,7 @@ def new_directory(target: Path) -> Iterator[Path]:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        with naming(target):
-            yield temporary
+        yield temporary
         if target.is_dir():
             shutil.rmtree(target)
         temporary.replace(target)

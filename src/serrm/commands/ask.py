@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 
-from serrm.extra import need
 from serrm.files import write_json
 
 SERVER = typer.Option(..., metavar="URL", help="Such as http://localhost:8000/v1.")
@@ -41,7 +40,6 @@ def ask(
 
     Exit code 1 if the server gave no response to some of the puzzles.
     """
-    need("openai")
     from serrm import llm
     from serrm.display import console, percent, table
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from serrm.extra import need
 from serrm.files import new_file
 from serrm.progress import watch
 
@@ -104,7 +103,8 @@ def solve(
     Exit code 1 if some puzzle has no verified answer. Of equally likely symbols the first is taken.
     """
     arguments = puzzles or _piped()
-    _check(picture, is_exact)
+    if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
+        raise typer.BadParameter(f"{str(picture)!r} is no .png, .svg or .gif", param_hint="--trace-file")
     from serrm.solving.model import folder_of, load
     from serrm.solving.puzzle_stream import read_arguments
     from serrm.solving.solve import SolveOptions, Solver
@@ -126,14 +126,6 @@ def solve(
     entries = read_arguments(arguments, _standard_input(), model.cell.task)
     if not _written(Solver(model, options).solve(entries), target, notation, is_traced, picture):
         raise typer.Exit(1)
-
-
-def _check(picture: Path | None, is_exact: bool) -> None:
-    """A usage error for a picture of another kind; one line if what is asked for needs a package that is missing."""
-    if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
-        raise typer.BadParameter(f"{str(picture)!r} is no .png, .svg or .gif", param_hint="--trace-file")
-    for package in ["resvg_py"] * (picture is not None) + ["ortools"] * is_exact:
-        need(package)
 
 
 def _piped() -> list[str]:

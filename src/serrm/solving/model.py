@@ -15,7 +15,6 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from serrm.extra import need
 from serrm.files import write_whole
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import predict
@@ -95,7 +94,6 @@ class Model(LoadedModel):
 
         `options` are those of huggingface_hub's mixin, such as `private`, `token`, `branch`, `commit_message`.
         """
-        need("huggingface_hub")
         from serrm.solving.hub import push
 
         with TemporaryDirectory() as place:
@@ -138,7 +136,6 @@ def _from_hub(name: str, options: dict[str, Any]) -> Path:
         raise ValueError(
             f"{name!r}: no folder, none of the packaged checkpoints ({known}), nor a name on the Hub (owner/name)"
         )
-    need("huggingface_hub")
     from serrm.solving.hub import pull
 
     return pull(name, **options)

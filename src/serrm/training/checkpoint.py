@@ -6,20 +6,19 @@ files, which are checked whenever a checkpoint is read.
 """
 
 import hashlib
+import io
 import json
 import logging
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from serrm.manifest import file_names, hash_file, new_directory
@@ -43,10 +42,13 @@ def write_checkpoint(
 
     Without a `state` no training goes on from it.
     """
-    with new_directory(target) as folder, writing():
-        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / MODEL)
+    with new_directory(target) as folder:
+        # Written from memory, for a full disk is an OSError so; PyTorch and safetensors have errors of their own.
+        (folder / MODEL).write_bytes(save({name: tensor.contiguous() for name, tensor in weights.items()}))
         if state is not None:
-            torch.save(dict(state), folder / STATE)
+            content = io.BytesIO()
+            torch.save(dict(state), content)
+            (folder / STATE).write_bytes(content.getbuffer())
         (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
         write_sums(folder)
 
@@ -57,17 +59,6 @@ def write_result(target: Path, last: Path, snapshots: Path) -> None:
         shutil.copytree(last, folder, dirs_exist_ok=True)
         shutil.copytree(snapshots, folder / snapshots.name, ignore=shutil.ignore_patterns("*.partial"))
         write_sums(folder)
-
-
-@contextmanager
-def writing() -> Iterator[None]:
-    """An interrupted write of safetensors or PyTorch, or copy of a folder, as the OSError that it is."""
-    try:
-        yield
-    except shutil.Error as error:
-        raise OSError(error.args[0][0][-1]) from error  # of the first file
-    except (SafetensorError, RuntimeError) as error:
-        raise OSError(f"{error} (is the disk full?)") from error
 
 
 def copy_for_prediction(checkpoint: Path, target: Path) -> None:

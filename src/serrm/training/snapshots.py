@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from safetensors.torch import save_file
+from safetensors.torch import save
 
-from serrm.files import new_file
-from serrm.training.checkpoint import writing
+from serrm.files import write_whole
 from serrm.training.loop import Trainer
 
 SNAPSHOTS = "snapshots"  # the folder, in a checkpoint and beside those of an unfinished training
@@ -22,5 +21,4 @@ def write_snapshot(folder: Path, trainer: Trainer, loss: float) -> None:
     target = folder / f"step_{trainer.step:09d}.safetensors"
     weights = {name: value.contiguous() for name, value in trainer.averaged_weights().items()}
     facts = {"step": trainer.step, "samples": trainer.slots.position, "loss": loss}
-    with new_file(target) as partial, writing():
-        save_file(weights, partial, metadata={key: str(value) for key, value in facts.items()})
+    write_whole(target, save(weights, metadata={key: str(value) for key, value in facts.items()}))
