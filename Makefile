@@ -1,4 +1,5 @@
-# make repro: environment, then the default pipeline to tables and figures.  make test: the test suite.
+# make repro: environment, then the pipeline of params.yaml to tables and figures; PROFILE=ci: of that profile.
+# make test: the test suite.
 # make test-plain: its numeric tests as on a CPU with AVX2 only, those of the kernels as on one without AMX.
 # make test-slow: what takes more than a few seconds.
 # make faults: the table of docs/reliability.md, anew.
@@ -26,7 +27,7 @@ $(TOOLS): $(READY)
 	touch $(TOOLS)
 
 repro: $(READY)
-	$(BIN)/serrm grid
+	$(if $(PROFILE),$(BIN)/serrm use $(PROFILE))
 	$(BIN)/serrm forecast
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
 	$(BIN)/serrm headline
@@ -48,6 +49,7 @@ check: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(MAKE) test-plain test
 
 regress: $(READY)

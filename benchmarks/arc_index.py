@@ -1,6 +1,6 @@
 """Cost of ARC with 1,000 variants a puzzle: building the arrays and their index, and gathering training batches.
 
-    OMP_NUM_THREADS=1 python benchmarks/arc_index.py [--puzzles data/augmented/paper/arc_agi_1]
+    OMP_NUM_THREADS=1 python benchmarks/arc_index.py [--puzzles data/paper/augmented/arc_agi_1]
 
 Without a folder of the augment stage it makes up 960 puzzles with random grids of all sizes up to 30 × 30, as many as
 ARC-AGI-1 and ConceptARC have. Prints a Markdown table; CPU seconds say what the work costs on a busy machine too.

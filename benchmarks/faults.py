@@ -27,10 +27,10 @@ from serrm.tracking.server import ENVIRONMENT, ui_command
 
 # In the stage that writes them, no file may grow beyond half of these.
 LIMITED = {
-    "augment": ("data/augmented/ci/sudoku/train.parquet",),
-    "build_arrays": ("data/arrays/ci/sudoku/train/questions.npy",),
-    "train": (f"data/runs/ci/{NAME}/model.safetensors", f"data/runs/ci/{NAME}/training_state.pt"),
-    "evaluate": (f"data/predictions/ci/{NAME}/examples.json",),
+    "augment": ("data/ci/augmented/sudoku/train.parquet",),
+    "build_arrays": ("data/ci/arrays/sudoku/train/questions.npy",),
+    "train": (f"data/ci/runs/{NAME}/model.safetensors", f"data/ci/runs/{NAME}/training_state.pt"),
+    "evaluate": (f"data/ci/predictions/{NAME}/examples.json",),
     "tabulate": ("reports/ci/tables/table1.md",),
 }
 SYNC = (sys.executable, "-m", "serrm.cli", "track", "sync", "--profile", "ci")
@@ -188,7 +188,7 @@ def before(stage: str) -> str:
 
 def target(stage: str) -> str:
     """A stage's name for DVC."""
-    return f"{stage}@{STAGES[stage]}"
+    return f"{stage}@{STAGES[stage]}".rstrip("@")
 
 
 def wait_for(happens: Callable[[], bool]) -> None:

@@ -8,10 +8,10 @@ import sys
 import typer
 
 from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
-from stages import augment, build_arrays, download, evaluate, resolve, tabulate, train
+from stages import augment, build_arrays, download, evaluate, tabulate, train
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for stage in (resolve, download, augment, build_arrays, train, evaluate, tabulate):
+for stage in (download, augment, build_arrays, train, evaluate, tabulate):
     name = stage.__name__.removeprefix("stages.")
     app.command(name)(getattr(stage, name))
 

@@ -1,16 +1,17 @@
-"""data/raw → data/augmented/<profile>/<task>: seeded subsets as checked, typed Parquet, one file a set."""
+"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet, one file a set."""
+
+from pathlib import Path
 
 import typer
 
-from stages.layout import Layout
+from serrm.layout import PARAMS, Layout
 
 
-def augment(profile: str = typer.Option(...), task: str = typer.Option(...)) -> None:
+def augment(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Draw the training and test puzzles of a task and check every answer."""
-    from serrm.config import read_cell
-    from serrm.datasets.settings import AUGMENT
+    from serrm.config import read_params
     from serrm.datasets.tasks import write_sets
 
-    layout = Layout(profile)
-    settings = read_cell(AUGMENT[task], layout.config / "augment" / f"{task}.json")
-    write_sets(layout.raw / task, layout.augmented / task, task, settings)
+    params = read_params(Path(PARAMS))
+    layout = Layout(params.profile)
+    write_sets(layout.raw / task, layout.augmented / task, task, params.augment_settings(task))

@@ -1,16 +1,17 @@
-"""data/augmented → data/arrays/<profile>/<task>: memory-mapped tokens and the index of augmentations."""
+"""data/<profile>/augmented → data/<profile>/arrays/<task>: memory-mapped tokens and the index of augmentations."""
+
+from pathlib import Path
 
 import typer
 
-from stages.layout import Layout
+from serrm.layout import PARAMS, Layout
 
 
-def build_arrays(profile: str = typer.Option(...), task: str = typer.Option(...)) -> None:
+def build_arrays(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Turn the puzzle sets of a task into arrays."""
     from serrm.arrays.build import build
-    from serrm.arrays.settings import ArraySettings
-    from serrm.config import read_cell
+    from serrm.config import read_params
 
-    layout = Layout(profile)
-    settings = read_cell(ArraySettings, layout.config / "arrays" / f"{task}.json")
-    build(layout.augmented / task, layout.arrays / task, task, settings)
+    params = read_params(Path(PARAMS))
+    layout = Layout(params.profile)
+    build(layout.augmented / task, layout.arrays / task, task, params.array_settings(task))

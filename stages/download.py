@@ -1,19 +1,17 @@
-"""Source → data/raw/<profile>/<task>: the publishers' files, or generated ones in the same formats."""
+"""Source → data/<profile>/raw/<task>: the publishers' files, or generated ones in the same formats."""
+
+from pathlib import Path
 
 import typer
 
-from stages.layout import ROOT, Layout
+from serrm.layout import PARAMS, Layout
 
 
-def download(profile: str = typer.Option(...), task: str = typer.Option(...)) -> None:
+def download(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Fetch, copy or generate the raw puzzles of a task, with a manifest of their hashes."""
-    from serrm.config import read_cell
+    from serrm.config import read_params
     from serrm.sources.fetch import fetch
-    from serrm.sources.settings import DOWNLOAD
 
-    layout = Layout(profile)
-    settings = read_cell(DOWNLOAD[task], layout.config / "download" / f"{task}.json")
-    source = settings.source
-    if source.kind == "mirror":
-        source = source.model_copy(update={"root": ROOT / source.root})
-    fetch(task, source, layout.raw / task, settings.seed, layout.scratch / "downloads")
+    params = read_params(Path(PARAMS))
+    layout, settings = Layout(params.profile), params.download_settings(task)
+    fetch(task, settings.source, layout.raw / task, settings.seed, layout.scratch / "downloads")

@@ -1,34 +1,32 @@
-"""data/runs, data/arrays → reports/<profile>/metrics/<cell>.json: scores with intervals at every depth."""
+"""data/<profile>/runs → reports/<profile>/metrics/<run>.json: scores with intervals at every depth."""
+
+from pathlib import Path
 
 import typer
 
-from stages.layout import PARAMS, ROOT, Layout
+from serrm.layout import PARAMS, Layout
 
 
 def evaluate(
-    profile: str = typer.Option(...),
-    task: str = typer.Option(...),
-    model: str = typer.Option(...),
-    seed: int = typer.Option(...),
+    name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml."),
 ) -> None:
-    """Score the checkpoint of one cell of the grid on all sizes of its task."""
-    from serrm.config import read_cell, read_section
+    """Score the checkpoint of one run on all sizes of its task."""
+    from serrm.config import read_execution, read_params
     from serrm.files import write_json
     from serrm.inference.evaluate import evaluate_together
-    from serrm.inference.settings import EvaluateCell
     from serrm.tracking.runs import RunFiles, sync_or_warn
     from serrm.training.processes import is_first_of_torchrun
-    from serrm.training.settings import Execution
 
-    layout, name = Layout(profile), f"{task}-{model}-s{seed}"
-    cell = read_cell(EvaluateCell, layout.config / "evaluate" / f"{name}.json")
-    what = (layout.runs / name, layout.arrays / task, cell, read_section(Execution, PARAMS, "execution"))
+    params = read_params(Path(PARAMS))
+    layout, cell = Layout(params.profile), params.evaluate_settings(name)
+    what = (layout.runs / name, layout.arrays / cell.task, cell, read_execution(Path()))
     if not is_first_of_torchrun():
         evaluate_together(*what)
         return
     scores, gallery = evaluate_together(*what)
     gallery.write(layout.predictions / name)
-    target = layout.reports / "metrics" / f"{name}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_json(target, {"profile": profile, "task": task, "model": model, "seed": seed, **scores})
-    sync_or_warn(RunFiles(ROOT, profile, name))
+    files = RunFiles(Path.cwd(), params.profile, name)
+    files.metrics.parent.mkdir(parents=True, exist_ok=True)
+    about = {"profile": params.profile, "task": cell.task, "model": cell.variant, "seed": cell.seed}
+    write_json(files.metrics, about | scores)
+    sync_or_warn(files)

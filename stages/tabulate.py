@@ -1,37 +1,42 @@
-"""reports/<profile>/metrics, data/predictions → tables, figures and report.html, ours beside the paper's."""
+"""reports/<profile>/metrics, data/<profile>/predictions → tables, figures and report.html, ours beside the paper's."""
 
 from datetime import date
 from importlib.metadata import version
+from pathlib import Path
 
-import typer
-
-from stages.layout import PARAMS, ROOT, Layout
+from serrm.layout import PAPER, PARAMS, PROFILES, Layout
 
 
-def tabulate(profile: str = typer.Option(...)) -> None:
-    """Build every table and figure of a profile, and the page that holds them."""
-    from serrm.config import read_cell, read_params
-    from serrm.grid import Grid
+def tabulate() -> None:
+    """Build every table and figure of the profile, and the page that holds them."""
+    from serrm.config import read_params
+    from serrm.reporting.deviations import departures, deviations
     from serrm.reporting.settings import CellSettings
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
-    from serrm.resolve import deviations, paper_cell
-    from serrm.training.settings import TrainCell
 
-    layout, params = Layout(profile), read_params(PARAMS)
-    cells = read_cell(Grid, layout.config / "tabulate.json").cells()
-    of = {(t, m): read_cell(TrainCell, layout.config / "train" / f"{t}-{m}-s{s}.json") for t, m, s in cells}
-    here = {key: cell.model_dump(mode="json") for key, cell in of.items()}
-    differences = {key: list(deviations(params, profile, cell)) for key, cell in of.items()}
-    paper = {k: p.model_dump(mode="json") for k, c in of.items() if (p := paper_cell(params, c))}
+    params = read_params(Path(PARAMS))
+    papers = read_params(Path(PROFILES) / f"{PAPER}.yaml")
+    layout = Layout(params.profile)
+    here, at_paper_scale, differences = {}, {}, {}
+    for name in params.runs:
+        cell = params.train_settings(name)
+        key, paper = (cell.task, cell.variant), papers.settings_of(cell.task, cell.model.family)
+        here[key] = ours = cell.model_dump(mode="json")
+        if params.profile == PAPER:
+            differences[key] = list(departures(ours, params.evaluate_settings(name).fidelity.model_dump()))
+        elif paper is not None:
+            at_paper_scale[key] = paper.model_dump(mode="json")
+            differences[key] = list(deviations(ours, at_paper_scale[key]))
+    settings = CellSettings(here, at_paper_scale, differences)
     places = Places(layout.reports, layout.predictions)
-    build(profile, cells, CellSettings(here, paper, differences), places, provenance())
+    build(params.profile, params.cells(), settings, places, provenance())
 
 
 def provenance() -> dict[str, str]:
     """When the page was made, of which commit, and with what."""
     from serrm.project import current_commit
 
-    commit, has_changes = current_commit(ROOT)
+    commit, has_changes = current_commit(Path())
     made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": commit + ", with changes" * has_changes}
     return made | {name: version(name) for name in ("serrm", "torch", "numpy")}

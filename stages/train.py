@@ -1,40 +1,35 @@
-"""data/arrays → data/runs/<profile>/<cell>: a checkpoint and its training log; MLflow shows the loss meanwhile."""
+"""data/<profile>/arrays → data/<profile>/runs/<run>: a checkpoint and its training log; MLflow shows the loss live."""
 
 import shutil
+from pathlib import Path
 
 import typer
 
-from stages.layout import PARAMS, ROOT, Layout
+from serrm.layout import PARAMS, Layout
 
 
-def train(
-    profile: str = typer.Option(...),
-    task: str = typer.Option(...),
-    model: str = typer.Option(...),
-    seed: int = typer.Option(...),
-) -> None:
-    """Train one cell of the grid; interrupted, the same command goes on where it stopped."""
-    from serrm.config import read_cell, read_section
+def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml.")) -> None:
+    """Train one run; interrupted, the same command goes on where it stopped."""
+    from serrm.config import read_execution, read_params
     from serrm.reporting.training_log import Record, write_training_log
     from serrm.tracking.runs import RunFiles, log_training
     from serrm.training.processes import is_first_of_torchrun
-    from serrm.training.run import train as train_cell
-    from serrm.training.settings import Execution, TrainCell
+    from serrm.training.run import train as train_run
 
-    layout, name = Layout(profile), f"{task}-{model}-s{seed}"
-    cell = read_cell(TrainCell, layout.config / "train" / f"{name}.json")
-    execution = read_section(Execution, PARAMS, "execution")
-    what = (cell, layout.arrays / task, layout.runs / name, layout.scratch, execution)
+    params = read_params(Path(PARAMS))
+    layout, cell = Layout(params.profile), params.train_settings(name)
+    what = (cell, layout.arrays / cell.task, layout.runs / name, layout.scratch, read_execution(Path()))
     if not is_first_of_torchrun():
-        train_cell(*what)
+        train_run(*what)
         return
     records: list[Record] = []
-    with log_training(RunFiles(ROOT, profile, name), task, cell.digest()) as log_record:
+    files = RunFiles(Path.cwd(), params.profile, name)
+    with log_training(files, cell.task, cell.digest()) as log_record:
 
         def note(record: Record) -> None:
             records.append(record)
             log_record(record)
 
-        train_cell(*what, note)
-        write_training_log(layout.reports / "training" / f"{name}.csv", records)
+        train_run(*what, note)
+        write_training_log(files.training_log, records)
     shutil.rmtree(layout.scratch / cell.digest())

@@ -93,13 +93,6 @@ Q_LEARNING: dict[str, Any] = {
 ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
 
-def with_grid(params: dict[str, Any], profile: str, **lists: list[Any]) -> dict[str, Any]:
-    """The parameters with a grid of one block in a profile: the first block it has, but for the lists given."""
-    section = params["profiles"][profile]
-    section = {**section, "grid": [{**section["grid"][0], **lists}]}
-    return {**params, "profiles": {**params["profiles"], profile: section}}
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--no-native`: as on a CPU without AVX512-BF16, where no native kernels run and bfloat16 is not fast."""
     parser.addoption("--no-native", action="store_true", help="as on a CPU without AVX512-BF16")

@@ -1,248 +1,226 @@
-"""params.yaml is a closed book: whatever is misspelt, missing or out of range is named."""
+"""Params files: every profile composes to what it says; whatever is misspelt, missing or out of range is named."""
 
 import copy
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
-from serrm.config import Params, parse, read_cell, read_params, read_section
-from serrm.inference.settings import EvaluateSettings
-from serrm.resolve import lineage, resolve, section_of, write
-from serrm.training.settings import Execution, TrainCell
-from tests.conftest import with_grid
+from serrm.cli import main
+from serrm.config import Params, read_execution, read_params
+from serrm.models.recurrence import num_parameters
+from serrm.models.registry import build_model
+from serrm.settings import parse
 
-PARAMS = Path(__file__).parents[1] / "params.yaml"
+ROOT = Path(__file__).parents[1]
+PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
+PAPER = read_params(ROOT / "profiles" / "paper.yaml")
+HALTING = "train.halting"
 ABSENT = object()
-BLOCK = {"tasks": ["sudoku"], "models": ["se_rrm"], "seeds": [0]}
-Keys = tuple[str, ...]
+MATCHED = {f"model.{key}" for key in ("width", "heads", "positions", "attention_dropout")} | {
+    f"train.{key}" for key in ("batch_size", "epochs", "learning_rate", "halting")
+}
+SHIFTED = {"model.positions", "fidelity.shifted_rope2d"}
+# What each ablation of tables A5 to A7 changes in its model, on Sudoku.
+ABLATIONS = {
+    "trm_mlp": {"model.mixer"},
+    "trm_random_halting": {HALTING},
+    "trm_rope2d": {"model.positions"},
+    "trm_rope2d_published": SHIFTED,
+    "trm_rope2d_random_halting": {"model.positions", HALTING},
+    "trm_rope2d_random_halting_published": SHIFTED | {HALTING},
+    "trm_matched": MATCHED,
+    "trm_matched_published": MATCHED | SHIFTED,
+    "se_rrm_rope": {"model.positions"},
+    "se_rrm_untied": {"model.symbols"},
+    "se_rrm_trm_hyperparameters": {"model.positions", "model.attention_dropout"}
+    | {"train.batch_size", "train.epochs", "train.learning_rate"},
+}
 
 
-@pytest.fixture(scope="module")
-def params() -> dict[str, Any]:
-    return read_params(PARAMS)
+def plain(profile: str = "laptop") -> dict[str, Any]:
+    """A profile as plain data, without YAML's aliases."""
+    return copy.deepcopy(yaml.safe_load((ROOT / "profiles" / f"{profile}.yaml").read_text()))
 
 
-def walk(tree: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Every mapping and leaf of a tree with the keys that lead to it."""
-    yield keys, tree
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from walk(value, (*keys, key))
-
-
-def changed(params: dict[str, Any], keys: Keys, value: object) -> dict[str, Any]:
-    """A copy with another value at a place."""
-    copied = copy.deepcopy(params)
-    place = copied
-    for key in keys[:-1]:
-        place = place[key]
-    if value is ABSENT:
-        del place[keys[-1]]
-    else:
-        place[keys[-1]] = value
-    return copied
-
-
-def check(params: dict[str, Any]) -> None:
-    """What the resolve stage does, for the profile that params.yaml names, without writing."""
-    parse(Params, params, "params")
-    resolve(params, params["profile"])
-
-
-def is_used(params: dict[str, Any], keys: Keys) -> bool:
-    """Whether the cells of the active profile are composed of the values here."""
-    blocks = params["profiles"][params["profile"]]["grid"]
-    models = {name for block in blocks for name in block["models"]}
-    models |= {base for name in models for base in lineage(params, name)}
-    tasks = {task for block in blocks for task in block["tasks"]}
-    tasks |= {section_of(task) for task in tasks}
-    match keys:
-        case ("profiles", name, *_) if name != params["profile"]:
-            return False
-        case ("recipe", task, *_) | ("profiles", _, "recipe" | "data" | "evaluate", task, *_) if (
-            task not in tasks
-        ):
-            return False
-        case ("model", name, *_) | ("recipe", _, name, *_) | ("profiles", _, "model", name, *_):
-            return name in models
-        case ("profiles", _, "recipe", _, name, *_):
-            return name in models
-        case ("execution", *_):
-            return False
-    return True
-
-
-def failure(params: dict[str, Any]) -> str | None:
-    """The message of a refusal, which must be one line."""
-    try:
-        check(params)
-    except ValueError as error:
-        assert "\n" not in str(error)
-        return str(error)
-    return None
-
-
-def test_an_unknown_key_is_refused_wherever_it_stands(params: dict[str, Any]) -> None:
-    num_checked = 0
-    for keys, value in walk(params):
-        if isinstance(value, dict) and is_used(params, keys) and keys[-1:] != ("num_test_sizes",):
-            message = failure(changed(params, (*keys, "colour"), 3))
-            # A value that the profile overrides is not looked at.
-            assert message is None or "colour" in message, keys
-            num_checked += message is not None
-    assert num_checked > 20
-
-
-def test_a_value_of_the_wrong_type_is_refused_by_its_key(params: dict[str, Any]) -> None:
-    num_checked = 0
-    for keys, value in walk(params):
-        if not isinstance(value, dict) and is_used(params, keys):
-            message = failure(changed(params, keys, {"nonsense": 1}))
-            # A value that the profile overrides is not looked at.
-            assert message is None or keys[-1] in message, keys
-            num_checked += message is not None
-    assert num_checked > 40
-
-
-def test_a_missing_key_is_named_unless_it_has_a_default(params: dict[str, Any]) -> None:
-    num_checked = 0
-    for keys, _ in walk(params):
-        if keys:
-            message = failure(changed(params, keys, ABSENT))
-            assert message is None or keys[-1] in message, keys
-            num_checked += message is not None
-    assert num_checked > 30
-
-
-@pytest.mark.parametrize(
-    ("keys", "value", "message"),
-    [
-        ("profile", "cuda", "params: profile: 'cuda' is none of ci, laptop, cpu, published, gpu, paper$"),
-        ("profiles.my profile", {}, r"params.profiles.my profile.*pattern.* \(got 'my profile'\)"),
-        ("profiles.ci.grid", [], r"params.profiles.ci.grid: .*at least 1 item"),
-        ("profiles.ci.grid", [{**BLOCK, "seeds": [-1]}], r"grid.0.seeds.0: .*equal to 0 \(got -1\)"),
-        (
-            "profiles.ci.grid",
-            [{**BLOCK, "tasks": ["go"]}],
-            r"profiles.ci.grid.0.tasks: 'go' is none of sudoku",
-        ),
-        (
-            "profiles.paper.grid",
-            [BLOCK, {**BLOCK, "models": ["se_rmm"]}],
-            "params: profiles.paper.grid.1.models: 'se_rmm' is no entry of model",
-        ),
-        (
-            "profiles.gpu.grid",
-            [BLOCK, {**BLOCK, "seeds": [1, 0]}],
-            "params.profiles.gpu.grid: block 1 has sudoku-se_rrm-0, which is there already",
-        ),
-        ("profiles.ci.model.se_rmm", {}, "profiles.ci.model: 'se_rmm' is no entry of model"),
-        ("profiles.ci.evaluate.sudoku.steps", [], r"evaluate.steps: .*at least 1 item"),
-        ("profiles.ci.recipe.sudoku.se_rrm.train.warmup_steps", -1, r"train.warmup_steps: .* \(got -1\)"),
-        (
-            "profiles.ci.recipe.sudoku.se_rrm.train.epochs",
-            3,
-            "train: give either epochs or steps, got epochs=3.0",
-        ),
-        ("profiles.ci.model.se_rrm.positions", "rope3d", r"positions: .* \(got 'rope3d'\)"),
-        ("profiles.ci.data.sudoku.download.source.kind", "web", "download.source: .*'web'"),
-        ("profiles.ci.data.sudoku.download.source.clues", [50, 40], "clues: clues 50 to 40 are no range"),
-        (
-            "profiles.ci.data.sudoku.download.source.clues_16x16",
-            [150, 257],
-            "clues_16x16: clues 150 to 257 are no",
-        ),
-        ("profiles.ci.data.sudoku.augment.num_test_sizes", {"9x9": 3}, "augment.num_test_sizes.9x9"),
-        (
-            "profiles.ci.data.maze.download.source.min_path",
-            9999,
-            "min_path: a .* maze has no path of 9999 cells",
-        ),
-        ("profiles.ci.data.arc_agi_1.augment.canvas", 31, r"canvas: .*less than or equal to 30 \(got 31\)"),
-        ("profiles.ci.data.arc_agi_1.augment.scored", "test", r"augment.scored: .* \(got 'test'\)"),
-        (
-            "profiles.ci.data.arc_agi_1.augment",
-            {"canvas": 6, "num_train": 16, "num_test": None, "scored": "held_out"},
-            "arc_agi_1.augment: scored: held_out needs a number of puzzles as num_test, not null",
-        ),
-        ("model.other", {"based_on": "nothing"}, "'nothing'|model.nothing is missing"),
-    ],
-)
-def test_messages_say_where_and_what(params: dict[str, Any], keys: str, value: object, message: str) -> None:
-    tiny = with_grid({**params, "profile": "ci"}, "ci", models=["se_rrm"])
-    broken = changed(tiny, tuple(keys.split(".")), value)
-    if keys == "model.other":
-        broken = with_grid(broken, "ci", models=["other"])
-    with pytest.raises(ValueError, match=message) as caught:
-        check(broken)
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
-
-
-def test_a_number_that_yaml_takes_for_a_string_is_a_number(params: dict[str, Any]) -> None:
-    """YAML 1.1 reads 1e-4 as a string; it is taken as what was meant, and what is no number is refused."""
-    path = ("profiles", "ci", "recipe", "sudoku", "se_rrm", "train", "learning_rate")
-    ci = with_grid({**params, "profile": "ci"}, "ci", **BLOCK)
-    (written,) = yaml.safe_load("[1e-4]")
-    assert isinstance(written, str)
-    cells = [resolve(changed(ci, path, rate), "ci")["train/sudoku-se_rrm-s0"] for rate in (written, 1.0e-4)]
-    assert cells[0] == cells[1]
-    assert isinstance(cells[0], TrainCell) and cells[0].train.learning_rate == 1e-4
-    with pytest.raises(ValueError, match=r"learning_rate: .*number.* \(got '1e-4\.'\)"):
-        check(changed(ci, path, "1e-4."))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [", "not valid YAML: "),
-        ("", "params: Input should be a valid dictionary"),
-        ("- 1", "params: Input should be a valid dictionary"),
-        ("profile: ci", r"params\.\w+: Field required"),
-    ],
-)
-def test_what_is_no_params_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "params.yaml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message) as caught:
-        read_params(path)
+def refusal(params: Any) -> str:
+    """The message of a refusal, which is one line."""
+    with pytest.raises(ValueError) as caught:
+        parse(Params, params, "params.yaml")
     assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
-def test_execution_is_read_on_its_own(params: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "params.yaml"
-    path.write_text(yaml.safe_dump({**params, "execution": {"device": "cpu", "max_seconds": 9}}))
-    assert read_section(Execution, path, "execution") == Execution(device="cpu", max_seconds=9.0)
-    for broken, message in (
-        ({"devcie": "cpu"}, "execution.devcie: Extra inputs are not permitted"),
-        ({"threads": 0}, "execution.threads: Input should be greater than 0"),
-        ({"max_seconds": "soon"}, "execution.max_seconds: .*number"),
-    ):
-        path.write_text(yaml.safe_dump({**params, "execution": broken}))
-        with pytest.raises(ValueError, match=message):
-            read_section(Execution, path, "execution")
+def mappings(tree: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if isinstance(tree, dict):
+        yield keys
+        for key, value in tree.items():
+            yield from mappings(value, (*keys, key))
 
 
-def test_a_cell_file_is_read_as_it_was_written(tmp_path: Path, make_cell: Callable[..., TrainCell]) -> None:
-    cell = make_cell()
-    write({"train/a": cell}, tmp_path)
-    again = read_cell(TrainCell, tmp_path / "train" / "a.json")
-    assert again == cell and again.digest() == cell.digest()
-    with pytest.raises(ValueError, match=r"a\.task: Extra inputs|a\.\w+: Field required"):
-        read_cell(EvaluateSettings, tmp_path / "train" / "a.json")
+def at(tree: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        tree = tree[key]
+    return tree
 
 
-def test_a_digest_changes_with_any_value(make_cell: Callable[..., TrainCell]) -> None:
-    changes: list[dict[str, Any]] = [
-        {},
-        {"seed": 1},
-        {"variant": "other"},
-        {"model": {"width": 64}},
-        {"train": {"learning_rate": 1e-3}},
-        {"train": {"halting": {"kind": "random", "probability": 0.2}}},
-        {"fidelity": {"bfloat16_embeddings": True}},
-        {"arrays": {"num_augmentations": 4}},
-    ]
-    assert len({make_cell(**change).digest() for change in changes}) == len(changes)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
+    params = read_params(ROOT / "profiles" / f"{profile}.yaml")
+    assert params.profile == profile
+    for name in params.runs:
+        cell = params.train_settings(name)
+        assert cell.name == name
+        with torch.device("meta"):
+            model = build_model(cell.model, 11, num_positions=81)
+        assert hasattr(model.readout, "halt_weight") or cell.train.halting.kind == "random"
+        assert cell.train.task_types is not None or model.task_types is None
+        fidelity = params.evaluate_settings(name).fidelity.model_dump()
+        assert {fault for fault, is_on in fidelity.items() if is_on} == (
+            {"shifted_rope2d"} if name.endswith("_published-s0") else set()
+        )
+
+
+def test_the_default_is_laptop() -> None:
+    assert (ROOT / "params.yaml").read_text() == (ROOT / "profiles" / "laptop.yaml").read_text()
+
+
+def test_an_unknown_key_is_named_wherever_it_stands() -> None:
+    for keys in mappings(plain("ci")):
+        if keys[-1:] != ("num_test_sizes",):
+            changed = plain("ci")
+            at(changed, keys)["colour"] = 3
+            assert "colour" in refusal(changed), keys
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "named"),
+    [
+        (("models", "trm", "width"), -1, "models.trm.width"),
+        (("models", "trm", "train", "betas"), 3, "models.trm.train.betas"),
+        (("recipes", "maze", "trm", "learning_rate"), "fast", "recipes.maze.trm.learning_rate"),
+        (("recipes", "maze", "trm", "model", "positions"), "up", "recipes.maze.trm.model.positions"),
+        (("runs", "maze-trm-s0", "changes"), {"train.steps": 0}, "runs.maze-trm-s0.changes.train.steps"),
+        (("runs", "maze-trm-s0", "changes"), {"colour": 0}, "runs.maze-trm-s0.changes.colour"),
+        (("runs", "maze-trm-s0", "seed"), 1, "runs.maze-trm-s0"),
+        (("runs", "maze-trm-s0", "model"), "gru", "runs.maze-trm-s0.model"),
+        (("tasks", "maze", "augment", "num_train"), "all", "tasks.maze.augment.num_train"),
+        (("tasks", "maze", "evaluate", "steps"), [], "tasks.maze.evaluate.steps"),
+        (("tasks", "chess"), {}, "tasks.chess"),
+        (("tasks", "maze", "seed"), ABSENT, "tasks.maze.seed"),
+        (("runs", "maze-trm-s0", "init"), ABSENT, "runs.maze-trm-s0.init"),
+        (("models", "trm", "width"), ABSENT, "models.trm.width"),
+        (("recipes", "maze", "trm", "batch_size"), ABSENT, "recipes.maze.trm.batch_size"),
+        (("recipes", "maze", "trm"), ABSENT, "runs.maze-trm-s0.model"),
+        (("fidelity", "identity_twice"), "maybe", "fidelity.identity_twice"),
+    ],
+)
+def test_a_wrong_value_is_named_where_it_stands(keys: tuple[str, ...], value: object, named: str) -> None:
+    params = plain()
+    place = at(params, keys[:-1])
+    place.pop(keys[-1], None)
+    if value is not ABSENT:
+        place[keys[-1]] = value
+    assert refusal(params).startswith((f"params.yaml: {named}", f"params.yaml.{named}"))
+
+
+def test_the_run_wins_over_the_recipe_and_the_recipe_over_the_model() -> None:
+    params = plain()
+    run = {"task": "maze", "model": "trm", "seed": 3, "init": "laptop/runs/maze-trm-s0"}
+    params["runs"]["maze-mine-s3"] = run | {"changes": {"train.steps": 7, "model.positions": "rope"}}
+    params["models"]["trm"] |= {"positions": "rope2d", "width": 128}
+    cell = parse(Params, params, "").train_settings("maze-mine-s3")
+    assert (cell.model.width, cell.model.positions, cell.train.steps) == (128, "rope", 7)
+    assert (cell.variant, cell.seed, cell.train.init_from) == ("mine", 3, "data/laptop/runs/maze-trm-s0")
+
+
+def flat(name: str) -> dict[str, Any]:
+    dumped = PAPER.train_settings(name).model_dump()
+    sections = ("model", "train", "fidelity", "arrays")
+    return {f"{section}.{key}": value for section in sections for key, value in dumped[section].items()}
+
+
+@pytest.mark.parametrize("variant", ABLATIONS)
+def test_an_ablation_changes_what_the_papers_table_says(variant: str) -> None:
+    base = flat(f"sudoku-{'se_rrm' if variant.startswith('se_rrm') else 'trm'}-s0")
+    ours = flat(f"sudoku-{variant}-s0")
+    assert {key for key in base if base[key] != ours[key]} == ABLATIONS[variant]
+
+
+@pytest.mark.parametrize("task", ["sudoku", "maze", "arc_agi_1"])
+def test_matched_means_se_rrms_hyperparameters(task: str) -> None:
+    matched, theirs = (PAPER.train_settings(f"{task}-{name}-s0") for name in ("trm_matched", "se_rrm"))
+    without = set() if task.startswith("arc") else {"task_types"}  # SE-RRM has no table of them elsewhere
+    assert matched.train.model_dump(exclude=without) == theirs.train.model_dump(exclude=without)
+    for key in ("width", "layers", "h_cycles", "l_cycles", "heads", "expansion", "attention_dropout"):
+        assert getattr(matched.model, key) == getattr(theirs.model, key), key
+
+
+def test_all_se_rrms_of_the_paper_have_two_million_parameters() -> None:
+    with torch.device("meta"):
+        sizes = {
+            num_parameters(build_model(PAPER.train_settings(name).model, 11, num_positions=81))
+            for name in ("sudoku-se_rrm-s0", "sudoku-se_rrm_trm_hyperparameters-s0")
+        }
+    assert len(sizes) == 1 and round(sizes.pop() / 1e6) == 2
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with two profiles in a git repository, the first of them in use."""
+    (tmp_path / "profiles").mkdir()
+    for name in ("laptop", "ci"):
+        (tmp_path / "profiles" / f"{name}.yaml").write_text((ROOT / "profiles" / f"{name}.yaml").read_text())
+    (tmp_path / "params.yaml").write_text((ROOT / "profiles" / "laptop.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    commit("init", "-q")
+    return tmp_path
+
+
+def commit(*command: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *command], check=True, capture_output=True)
+
+
+def test_use_puts_a_profile_in_place_and_loses_no_edit(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    params = project / "params.yaml"
+    assert main(["use", "ci"]) == 0
+    assert params.read_text() == (project / "profiles" / "ci.yaml").read_text()
+    edited = params.read_text().replace("width: 32", "width: 48")
+    params.write_text(edited)
+    assert main(["use", "laptop"]) == 1
+    assert params.read_text() == edited
+    assert "params.yaml" in (message := capsys.readouterr().err) and message.count("\n") == 1
+    commit("add", ".")
+    commit("commit", "-qm", "an experiment")
+    assert main(["use", "laptop"]) == 0, "what stands in a commit is not lost"
+    (project / "profiles" / "mine.yaml").write_text(edited.replace("profile: ci", "profile: mine"))
+    assert main(["use", "mine"]) == 0, "a file of one's own is a profile"
+    params.write_text(edited + "# more\n")
+    assert main(["use", "laptop"]) == 1
+    assert main(["use", "laptop", "--force"]) == 0
+
+
+def test_use_refuses_what_is_no_profile_or_not_valid(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (project / "params.yaml").read_bytes()
+    assert main(["use", "cpu"]) == 2
+    assert "cpu" in capsys.readouterr().err
+    (project / "profiles" / "mine.yaml").write_text("profile: mine\n")
+    assert main(["use", "mine"]) == 1
+    assert "mine.yaml" in capsys.readouterr().err
+    assert (project / "params.yaml").read_bytes() == before
+
+
+def test_execution_has_defaults_and_refuses_unknown_keys(tmp_path: Path) -> None:
+    assert read_execution(tmp_path) == read_execution(ROOT)
+    (tmp_path / "execution.yaml").write_text("threads: 1\ncolour: red\n")
+    with pytest.raises(ValueError, match=r"execution\.yaml\.colour"):
+        read_execution(tmp_path)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """Some files as the pipeline writes them."""
-    write_checkpoint(tmp_path / "data" / "runs" / "ci" / "cell", {"a": zeros(9)}, None, {})
+    write_checkpoint(tmp_path / "data" / "ci" / "runs" / "cell", {"a": zeros(9)}, None, {})
     metrics = tmp_path / "reports" / "ci" / "metrics" / "cell.json"
     metrics.parent.mkdir(parents=True)
     metrics.write_text(json.dumps({"score": 1, "training": {"steps": 2, "seconds": 3.0}}))
@@ -32,7 +32,7 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
     assert project.half_written() == set()
     cut = [
         "data/a.npy",
-        "data/runs/ci/cell/model.safetensors",
+        "data/ci/runs/cell/model.safetensors",
         "reports/ci/a.svg",
         "reports/ci/metrics/cell.json",
     ]
@@ -43,8 +43,8 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
 
 
 def test_a_checkpoint_without_its_sums_is_found(project: Project) -> None:
-    (project.root / "data" / "runs" / "ci" / "cell" / "SHA256SUMS").unlink()
-    assert project.half_written() == {"data/runs/ci/cell/model.safetensors"}
+    (project.root / "data" / "ci" / "runs" / "cell" / "SHA256SUMS").unlink()
+    assert project.half_written() == {"data/ci/runs/cell/model.safetensors"}
 
 
 def test_what_lies_beside_its_place_is_left_over_but_not_half_written(project: Project) -> None:
@@ -83,8 +83,8 @@ def test_a_row_counts_and_says_what_was_wrong(project: Project) -> None:
 
 def test_stages_are_those_of_the_pipeline() -> None:
     command = " ".join(Project(ROOT).command("train"))
-    assert command == "python -m stages train --profile ci --task sudoku --model se_rrm --seed 0"
-    assert (before("train"), target("train")) == ("build_arrays", "train@ci-sudoku-se_rrm-0")
+    assert command == "python -m stages train sudoku-se_rrm-s0"
+    assert (before("train"), target("train")) == ("build_arrays", "train@sudoku-se_rrm-s0")
     assert set(STAGES) == {path.stem for path in (ROOT / "stages").glob("[a-z]*.py")} - {"layout"}
 
 

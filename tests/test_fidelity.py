@@ -24,7 +24,6 @@ from serrm.inference.settings import EvaluateCell
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grid import ArcPuzzle, Pair, named_pairs
-from serrm.resolve import train_cell
 from serrm.scoring.arc import CONFIDENCE_UNIT, ArcTally
 from serrm.training.loop import Trainer
 from serrm.training.run import train
@@ -32,7 +31,7 @@ from serrm.training.settings import Execution, TrainCell
 
 pytestmark = pytest.mark.numeric
 
-PARAMS = read_params(Path(__file__).parents[1] / "params.yaml")
+PAPER = read_params(Path(__file__).parents[1] / "profiles" / "paper.yaml")
 CPU = torch.device("cpu")
 SHALLOW: dict[str, Any] = {"layers": 1, "h_cycles": 1}
 
@@ -107,8 +106,9 @@ def test_small_updates_are_lost_in_bfloat16_embeddings(
 
 
 def small(variant: str) -> tuple[str, RecurrentModel]:
-    """The positions of a variant of the smallest profile, and its model with weights that follow from a seed."""
-    settings = train_cell(PARAMS, "ci", "sudoku", variant, 0).model
+    """The positions of a run of the paper, and a small model of its kind with weights that follow from a seed."""
+    settings = PAPER.train_settings(f"sudoku-{variant}-s0").model
+    settings = settings.model_copy(update={"width": 32, "layers": 1, "h_cycles": 1, "heads": 2, "prefix": 2})
     return settings.positions, build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
 
 
@@ -192,10 +192,3 @@ def test_ties_are_ordered_by_the_halting_logit_only_if_asked(voters: Callable[..
         pools = tally_of(loaded, questions, ties_by_halting=is_on).pools["b", 0].values()
         means = [pool.confidence * CONFIDENCE_UNIT / pool.num_votes for pool in pools]
         assert all((mean == pytest.approx(halting)) == is_on for mean in means)
-
-
-def test_every_fault_is_off_unless_asked_for() -> None:
-    assert not any(PARAMS["fidelity"].values())
-    for name, entry in PARAMS["model"].items():
-        faults = train_cell(PARAMS, "paper", "sudoku", name, 0).fidelity.model_dump()
-        assert {fault for fault, is_on in faults.items() if is_on} == set(entry.get("fidelity", {}))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+import yaml
 from jaxtyping import UInt8
 
 from serrm import describe
@@ -15,18 +16,16 @@ from serrm.arrays import images
 from serrm.arrays.build import build
 from serrm.arrays.images import Images
 from serrm.arrays.tasks import open_stream
-from serrm.config import Params, parse, read_params
+from serrm.config import Params
 from serrm.datasets import settings as dataset_settings
 from serrm.datasets import tasks as dataset_tasks
 from serrm.datasets.parquet import draw, set_file, write_set
 from serrm.datasets.tasks import write_sets
-from serrm.describe import DescribedTask
 from serrm.drawing import panels
 from serrm.drawing.panels import DrawnTask
 from serrm.inference import tasks as inference_tasks
 from serrm.inference.evaluate import evaluate
 from serrm.inference.gallery import Gallery
-from serrm.inference.settings import EvaluateCell
 from serrm.inference.tasks import TaskEvaluation
 from serrm.manifest import Origin, check_manifest, new_directory
 from serrm.puzzles import alphabet
@@ -34,17 +33,16 @@ from serrm.puzzles.alphabet import Alphabet
 from serrm.randomness import Purpose, keyed_rng
 from serrm.reporting.settings import CellSettings
 from serrm.reporting.tabulate import Places, tabulate
-from serrm.resolve import resolve
 from serrm.scoring.metrics import SudokuTally
-from serrm.settings import Settings
+from serrm.settings import Settings, parse
 from serrm.sources import fetch as sources_fetch
 from serrm.sources import settings as source_settings
 from serrm.sources.fetch import fetch
 from serrm.sources.settings import Download
 from serrm.training.run import train
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution
 
-PARAMS = Path(__file__).parents[1] / "params.yaml"
+CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
 SIDE = 4
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
@@ -133,7 +131,7 @@ def latin(monkeypatch: pytest.MonkeyPatch) -> str:
         (dataset_settings.AUGMENT, LatinSubset),
         (dataset_tasks.WRITE_SETS, write_latin_sets),
         (images.IMAGES, Images(1, None, draw_order, apply_orders)),
-        (describe.TASKS, DescribedTask(lambda source, augment: f"{source['num']} Latin squares")),
+        (describe.SOURCES, lambda source, augment: f"{source['num']} Latin squares"),
         (inference_tasks.TASKS, TaskEvaluation(SudokuTally)),
         (panels.TASKS, DrawnTask("digits", judge, asked_for=1)),
     ]
@@ -143,42 +141,43 @@ def latin(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def params_of(task: str) -> dict[str, Any]:
-    """params.yaml with a profile of its own for the task: the models and trainings of profile ci, at three steps."""
-    params = read_params(PARAMS)
-    ci = params["profiles"]["ci"]
-    data = {
+    """Profile ci with the task in place of its own, trained for three steps."""
+    params: dict[str, Any] = yaml.safe_load(CI.read_text())
+    recipe = {**params["recipes"]["maze"]["trm"], "steps": 3, "warmup_steps": 1}
+    section = {
+        "seed": 0,
         "download": {"source": {"kind": "generated", "num": 9}},
         "augment": {"num_train": 6},
         "arrays": {"num_augmentations": 3},
+        "evaluate": {
+            **params["tasks"]["maze"]["evaluate"],
+            "steps": [1, 2],
+            "curve_puzzles": 2,
+            "examples": 1,
+        },
     }
-    small = {"train": {**ci["recipe"]["maze"]["trm"]["train"], "steps": 3, "warmup_steps": 1}}
-    scored = {**ci["evaluate"]["maze"], "steps": [1, 2], "curve_puzzles": 2, "examples": 1}
-    profile = {
-        "grid": [{"tasks": [task], "models": ["trm"], "seeds": [0]}],
-        "data": {task: data},
-        "model": ci["model"],
-        "recipe": {task: {"trm": small}},
-        "evaluate": {task: scored},
+    run = {"task": task, "model": "trm", "seed": 0, "init": "random"}
+    return params | {
+        "profile": "mine",
+        "tasks": {task: section},
+        "recipes": {task: {"trm": recipe}},
+        "runs": {f"{task}-trm-s0": run},
     }
-    recipe = {**params["recipe"], task: {"trm": {"train": {"weight_decay": 1.0}}}}
-    return {**params, "recipe": recipe, "profiles": {**params["profiles"], "mine": profile}}
 
 
 def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path: Path) -> None:
-    params = params_of(latin)
-    parse(Params, params, "params")
-    files: dict[str, Any] = resolve(params, "mine")
+    params = parse(Params, params_of(latin), "params.yaml")
     raw, sets, arrays, run = (tmp_path / name for name in ("raw", "sets", "arrays", "run"))
-    fetch(latin, files[f"download/{latin}"].source, raw, seed=0)
-    write_sets(raw, sets, latin, files[f"augment/{latin}"])
-    build(sets, arrays, latin, files[f"arrays/{latin}"])
+    fetch(latin, params.download_settings(latin).source, raw, seed=0)
+    write_sets(raw, sets, latin, params.augment_settings(latin))
+    build(sets, arrays, latin, params.array_settings(latin))
     stream = open_stream(arrays, 3, seed=4)
     assert (stream.num_examples, stream.side, stream.num_symbols) == (6, SIDE, SIDE + 2)
     questions, answers, _ = stream.gather(0, 100)
     assert is_latin(answers - 1) and ((questions == 1) | (questions == answers)).all()
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
-    cell, asked = files[f"train/{latin}-trm-s0"], files[f"evaluate/{latin}-trm-s0"]
-    assert isinstance(cell, TrainCell) and isinstance(asked, EvaluateCell)
+    name = f"{latin}-trm-s0"
+    cell, asked = params.train_settings(name), params.evaluate_settings(name)
     train(cell, arrays, run, tmp_path / "scratch", Execution(device="cpu"))
     gallery = Gallery(latin, asked.evaluate.examples)
     scores = evaluate(run, arrays, asked, torch.device("cpu"), gallery)
@@ -186,8 +185,8 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     metrics = {"profile": "mine", "task": latin, "model": "trm", "seed": 0, **scores}
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / f"{cell.name}.json").write_text(json.dumps(metrics))
-    settings = CellSettings({(latin, "trm"): cell.model_dump(mode="json")})
-    tabulate("mine", [(latin, "trm", 0)], settings, Places(tmp_path, tmp_path / "examples"), {})
+    shown = CellSettings({(latin, "trm"): cell.model_dump(mode="json")})
+    tabulate("mine", params.cells(), shown, Places(tmp_path, tmp_path / "examples"), {})
     solved = scores["sets"][f"{SIDE}x{SIDE}"]["steps"]["2"]["fsr"]
     row = next(
         line for line in (tmp_path / "tables" / f"{latin}.md").read_text().splitlines() if "TRM" in line

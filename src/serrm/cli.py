@@ -14,14 +14,13 @@ from typing import cast
 import typer
 
 from serrm.commands.ask import ask
-from serrm.commands.forecast import forecast
-from serrm.commands.grid import grid
 from serrm.commands.headline import headline
+from serrm.commands.plan import forecast, rehearse
 from serrm.commands.regress import regress
-from serrm.commands.rehearse import rehearse
 from serrm.commands.show import show
 from serrm.commands.solve import A_CHECKPOINT, Precision, solve
 from serrm.commands.track import track
+from serrm.commands.use import use
 from serrm.files import write_json
 from serrm.project import find_root, open_project
 
@@ -102,19 +101,21 @@ def evaluate(
 @app.command()
 def import_checkpoint(
     file: Path = typer.Argument(..., metavar="FILE", exists=True, dir_okay=False, help="State dict (.pt)."),
-    variant: str = typer.Option(..., metavar="NAME", help="What it is: an entry of `model` in params.yaml."),
-    task: str = typer.Option(..., metavar="TASK", help="What it was trained on, such as sudoku."),
+    name: str = typer.Option(
+        ..., "--run", metavar="RUN", help="The run it is the training of: sudoku-se_rrm-s0."
+    ),
     target: Path = typer.Option(..., "--out", metavar="DIR", help="The new checkpoint, a folder."),
-    profile: str = typer.Option("paper", help="Whose sizes it has: an entry of `profiles` in params.yaml."),
+    profile: str = typer.Option("paper", help="The profile of that run."),
     is_forced: bool = typer.Option(False, "--force", help="Replace a checkpoint that is there."),
 ) -> None:
     """Make a checkpoint of the weights that the authors' code saves, to score it with `evaluate`."""
     from serrm.published.exchange import import_checkpoint
-    from serrm.resolve import train_cell
 
-    cell = train_cell(open_project(profile).params, profile, task, variant, seed=0)
-    config = import_checkpoint(file, cell, target, replaces=is_forced)
-    typer.echo(f"{target}: {variant} with {config['parameters']:,} parameters")
+    params = open_project(profile).params
+    if name not in params.runs:
+        raise typer.BadParameter(f"{name!r} is no run of profile {params.profile}", param_hint="--run")
+    config = import_checkpoint(file, params.train_settings(name), target, replaces=is_forced)
+    typer.echo(f"{target}: {name} with {config['parameters']:,} parameters")
 
 
 @app.command()
@@ -147,7 +148,7 @@ def ui(
     become(root, command)
 
 
-for command in (ask, forecast, grid, headline, regress, rehearse, show, solve):
+for command in (ask, forecast, headline, regress, rehearse, show, solve, use):
     app.command()(command)
 app.add_typer(track, name="track")
 

@@ -1,153 +1,205 @@
-"""params.yaml and its sections, frozen and typed: the only module that reads it. What a section holds, its room says.
+"""params.yaml, and the other params files in `profiles/`: read, checked as a whole, composed into settings.
 
-The `resolve` stage composes what every cell of the grid needs (base variant, recipe, profile) and writes one
-JSON file a cell; DVC tracks those files, so a cell re-runs exactly when a value it resolves to has changed.
+Three levels are laid over one another, the later winning: the model, the recipe of (task, model), the changes of the
+run. DVC tracks the values of params.yaml themselves, so a stage re-runs when a value that it uses has changed.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, Field, NonNegativeInt, ValidationError, model_validator
+from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
-from serrm.grid import Block, Grid
-from serrm.settings import Settings
+from serrm.arrays.settings import ArraySettings
+from serrm.datasets.settings import AUGMENT
+from serrm.describe import SOURCES
+from serrm.inference.settings import EvaluateCell, ScoringFidelity
+from serrm.layout import EXECUTION
+from serrm.settings import Settings, T, parse
 from serrm.sources.settings import DOWNLOAD
+from serrm.training.settings import Execution, Fidelity, TrainCell
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are called after it
-T = TypeVar("T", bound=BaseModel)
-Values = dict[str, Any]  # checked where they are used, once a cell is composed of them
+RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
+SECTIONS = (
+    "model",
+    "train",
+    "arrays",
+    "fidelity",
+)  # what a run's changes may name, as in train.learning_rate
+SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D rotates wrongly
 
-
-class VariantSection(BaseModel, extra="allow"):
-    """An entry of `model`: settings of a family, or what a variant changes in the entry it is based on."""
-
-    family: str | None = None
-    based_on: str | None = None
-
-
-class RecipeSection(Settings):
-    """What a task changes in a model, and how the pair is trained."""
-
-    model: Values = Field(default={})
-    train: Values = Field(default={})
-    fidelity: Values = Field(default={})
-    arrays: Values = Field(default={})
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are named after it
+Values = dict[str, Any]  # checked when they are composed
 
 
-class DataSection(Settings):
-    """A task's data in one profile."""
+class TaskSection(Settings):
+    """A task's puzzles, and how they are scored."""
 
-    seed: NonNegativeInt = 0
+    seed: NonNegativeInt
     download: Values
     augment: Values
     arrays: Values
+    evaluate: Values
 
 
-class ProfileSection(Settings):
-    """What a profile runs, where its puzzles come from, how they are scored, what it lays over models and recipes."""
+class RunSection(Settings):
+    """One training with its scores."""
 
-    grid: Grid
-    data: dict[str, DataSection]
-    model: dict[str, Values] = Field(default={})
-    recipe: dict[str, dict[str, RecipeSection]] = Field(default={})
-    evaluate: dict[str, Values]
-    fidelity: Values = Field(default={})
+    task: str
+    model: str
+    seed: NonNegativeInt
+    init: str  # random, or the checkpoint to begin with, below data/: laptop/runs/sudoku-se_rrm-s0
+    changes: dict[str, JsonValue] = Field(default={})  # by dotted key, such as model.width
 
 
 class Params(Settings):
-    """The sections of params.yaml: a misspelt name is an error wherever it stands."""
+    """A params file. All of its values are checked when it is made; a ValueError names the first wrong key."""
 
-    profile: str
-    execution: Values
-    fidelity: Values
-    model: dict[Name, VariantSection]
-    recipe: dict[str, dict[str, RecipeSection]]
-    profiles: dict[Name, ProfileSection]
+    profile: Name
+    fidelity: ScoringFidelity
+    models: dict[Name, Values]
+    tasks: dict[Name, TaskSection]
+    recipes: dict[str, dict[str, Values]]
+    runs: dict[Name, RunSection] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> "Params":
-        if self.profile not in self.profiles:
-            raise ValueError(f"profile: {self.profile!r} is none of {', '.join(self.profiles)}")
-        for where, block in self._blocks():
-            for task in block.tasks:
-                if task not in DOWNLOAD:
-                    raise ValueError(f"{where}.tasks: {task!r} is none of {', '.join(DOWNLOAD)}")
-        for where, names in self._names_of_models():
-            for name in names:
-                if name not in self.model:
-                    raise ValueError(f"{where}: {name!r} is no entry of model")
+    def _check(self) -> "Params":
+        _known("tasks", self.tasks, DOWNLOAD, "a task")
+        _known("recipes", self.recipes, self.tasks, "an entry of tasks")
+        for task, recipes in self.recipes.items():
+            _known(f"recipes.{task}", recipes, self.models, "an entry of models")
+        for name, run in self.runs.items():
+            _known(f"runs.{name}.task", [run.task], self.tasks, "an entry of tasks")
+            _known(
+                f"runs.{name}.model", [run.model], self.recipes.get(run.task, {}), f"in recipes.{run.task}"
+            )
+            self.evaluate_settings(name)
+        for task in self.tasks:
+            self.download_settings(task), self.augment_settings(task), self.array_settings(task)
+            for model in self.recipes.get(task, {}):  # those that no run uses too
+                self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
         return self
 
-    def _names_of_models(self) -> Iterator[tuple[str, Iterable[str]]]:
-        yield from ((f"{where}.models", block.models) for where, block in self._blocks())
-        for task, recipes in self.recipe.items():
-            yield f"recipe.{task}", recipes
-        for profile, section in self.profiles.items():
-            yield f"profiles.{profile}.model", section.model
-            for task, recipes in section.recipe.items():
-                yield f"profiles.{profile}.recipe.{task}", recipes
+    def variant(self, name: str) -> str:
+        """The part of a run's name between task and seed, by which tables name the run."""
+        start, end = f"{self.runs[name].task}-", f"-s{self.runs[name].seed}"
+        if not (name.startswith(start) and name.endswith(end) and len(name) > len(start + end)):
+            raise ValueError(f"runs.{name}: a name such as {start}{self.runs[name].model}{end} is needed")
+        return name[len(start) : -len(end)]
 
-    def _blocks(self) -> Iterator[tuple[str, Block]]:
-        for profile, section in self.profiles.items():
-            for number, block in enumerate(section.grid.root):
-                yield f"profiles.{profile}.grid.{number}", block
+    def cells(self) -> list[tuple[str, str, int]]:
+        """(task, variant, seed) of every run, in the order of the tables."""
+        return [(run.task, self.variant(name), run.seed) for name, run in self.runs.items()]
+
+    def download_settings(self, task: str) -> Any:  # Download of the task's source
+        """Where a task's raw files come from."""
+        return self._data(DOWNLOAD[task], task, "download")
+
+    def augment_settings(self, task: str) -> Settings:
+        """Which of the raw puzzles are used."""
+        return self._data(AUGMENT[task], task, "augment")
+
+    def array_settings(self, task: str) -> ArraySettings:
+        """How a task's training set is augmented."""
+        return self._data(ArraySettings, task, "arrays")
+
+    def _data(self, kind: type[T], task: str, name: str) -> T:
+        section = self.tasks[task]
+        return parse(kind, {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}")
+
+    def train_settings(self, name: str) -> TrainCell:
+        """What a run trains, composed."""
+        return self._compose(self.runs[name], name)[0]
+
+    def settings_of(self, task: str, family: str) -> TrainCell | None:
+        """The settings of a family's plain run on a task, what profile paper is asked for; None without one."""
+        name = f"{task}-{family}-s0"
+        return self.train_settings(name) if name in self.runs else None
+
+    def evaluate_settings(self, name: str) -> EvaluateCell:
+        """How a run is scored, composed."""
+        run, task = self.runs[name], self.tasks[self.runs[name].task]
+        values = {
+            "task": run.task,
+            "variant": self.variant(name),
+            "seed": run.seed,
+            "evaluate": task.evaluate,
+            "fidelity": self._compose(run, name)[1],
+            "source": SOURCES[run.task](task.download["source"], task.augment),
+        }
+        return parse(EvaluateCell, values, lambda keys: ".".join(["tasks", run.task, *keys]))
+
+    def _compose(self, run: RunSection, name: str) -> tuple[TrainCell, ScoringFidelity]:
+        task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
+        values: dict[str, Values] = {
+            "model": {**model, **recipe.get("model", {})},
+            "train": {**model.get("train", {}), **recipe},
+            "arrays": {**task.arrays, **recipe.get("arrays", {}), "seed": task.seed},
+            "fidelity": self.fidelity.model_dump(),
+        }
+        values["model"].pop("train", None)
+        for section in ("model", "arrays"):
+            values["train"].pop(section, None)
+        for key, value in run.changes.items():
+            section, _, field = key.partition(".")
+            _known(f"runs.{name}.changes.{key}", [section], SECTIONS, "a section")
+            values[section][field] = value
+        if run.init != RANDOM:
+            values["train"]["init_from"] = f"data/{run.init}"
+
+        def where(keys: list[str]) -> str:
+            section, names = keys[0], keys[1:]
+            if section == "model":
+                names = names[1:]  # without the family, which pydantic puts first
+            of_recipe = recipe if section == "train" else recipe.get(section, {})
+            if names and f"{section}.{names[0]}" in run.changes:
+                return ".".join(["runs", name, "changes", section, *names])
+            if names and (
+                names[0] in of_recipe or (section == "train" and names[0] not in model.get("train", {}))
+            ):
+                return ".".join(
+                    ["recipes", run.task, run.model, *([] if section == "train" else [section]), *names]
+                )
+            return ".".join(["models", run.model, *(["train"] if section == "train" else []), *names])
+
+        fidelity = parse(ScoringFidelity, values["fidelity"], f"runs.{name}.changes.fidelity")
+        values["fidelity"] = fidelity.model_dump(include=set(Fidelity.model_fields))
+        can_shift = (
+            values["model"].get("positions") == "rope2d" and values["model"].get("family") in SHIFTABLE
+        )
+        if can_shift and fidelity.shifted_rope2d:
+            values["model"]["positions"] = "rope2d_shifted"
+        variant = name if name not in self.runs else self.variant(name)
+        cell = {"task": run.task, "variant": variant, "seed": run.seed, **values}
+        return parse(TrainCell, cell, where), fidelity
 
 
-def grid_of(params: Mapping[str, Any], profile: str) -> Grid:
-    """The cells that a profile runs."""
-    return parse(Grid, params["profiles"][profile]["grid"], f"profiles.{profile}.grid")
+def _known(where: str, names: Iterable[str], known: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{where}: {name!r} is not {what}; there are {', '.join(known)}")
 
 
-def read_params(path: Path) -> Values:
-    """params.yaml as plain data. ValueError naming the key of a section that is missing, unknown or misplaced."""
+def read_params(path: Path) -> Params:
+    """A params file. ValueError of one line that names the key of a value that is missing, unknown or wrong."""
+    return parse(Params, read_yaml(path), path.name)
+
+
+def read_execution(root: Path) -> Execution:
+    """execution.yaml, on which no stage depends; defaults where there is none."""
+    path = root / EXECUTION
+    return parse(Execution, read_yaml(path) or {}, path.name) if path.is_file() else Execution()
+
+
+def read_yaml(path: Path) -> Any:
+    """Plain data of a YAML file. ValueError where it is none."""
     try:
-        params = yaml.safe_load(path.read_text())
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    parse(Params, params, path.stem)
-    assert isinstance(params, dict)
-    return params
 
 
-def write_params(path: Path, params: Mapping[str, Any]) -> None:
-    """Write params.yaml from plain data."""
-    path.write_text(yaml.safe_dump(dict(params), sort_keys=False))
-
-
-def read_section(kind: type[T], path: Path, name: str) -> T:
-    """A section of params.yaml alone, such as the execution, which the stages that compute read at run time."""
-    return parse(kind, read_params(path)[name], name)
-
-
-def parse(kind: type[T], data: object, where: str) -> T:
-    """Validate `data`; a ValueError of one line names the first offending key, such as model.se_rrm.width."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join([where, *map(str, first["loc"])])
-        message = first["msg"].removeprefix("Value error, ")
-        is_telling = first["type"] != "missing" and not isinstance(first["input"], dict | list)
-        value = f" (got {first['input']!r})" if is_telling else ""
-        raise ValueError(f"{key}: {message}{value}") from error
-
-
-def pipeline_commands(path: Path) -> dict[str, tuple[str, str]]:
-    """The stages of dvc.yaml in its order: by name, the section of grid.yaml they loop over, and their command."""
-    stages = yaml.safe_load(path.read_text())["stages"]
-    return {name: (stage["foreach"], stage["do"]["cmd"]) for name, stage in stages.items()}
-
-
-def locked_md5s(lock: Path) -> dict[str, str]:
-    """The hashes that dvc.lock holds of the inputs of stages, by path; empty without a lock."""
-    stages = (yaml.safe_load(lock.read_text()) if lock.is_file() else {}).get("stages", {})
-    inputs = (each for stage in stages.values() for each in stage.get("deps", ()))
-    return {each["path"]: str(each["md5"]) for each in inputs if "md5" in each}
-
-
-def read_cell(kind: type[T], path: Path) -> T:
-    """A resolved settings file written by the resolve stage."""
-    return parse(kind, json.loads(path.read_text()), path.stem)
+def write_yaml(path: Path, values: Values) -> None:
+    """Write plain data, in the order it has."""
+    path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")

@@ -1,58 +1,12 @@
-"""What composing a cell asks of its task: where its sections stand, and words for the notes beneath tables.
+"""Where a task's puzzles come from, in words for the notes beneath tables."""
 
-The words say where the puzzles come from, and where profile `paper` departs, which no parameter shows: docs/fidelity.md
-has the list, with reasons.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from serrm.inference.settings import ScoringFidelity
-from serrm.models.settings import SeRrmSettings
 from serrm.sources.sudoku_layout import FOLDER_EXTREME, FOLDER_EXTREME_1K
-from serrm.training.settings import TrainCell
 
 CELLS_16X16 = 256
 Tree = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class DescribedTask:
-    """A task as params.yaml and the notes have it."""
-
-    source: Callable[[Tree, Tree], str]  # (source, augment) → where a cell's puzzles come from, in words
-    paper_examples: int | None = None  # of an epoch at the paper's scale, where the paper has the task
-    # Where a cell at the paper's scale is not what the paper, or its published code, did.
-    departures: Callable[[TrainCell, ScoringFidelity], Iterator[str]] = lambda cell, fidelity: iter(())
-    section: str | None = None  # of params.yaml, where it shares one with other tasks
-    has_pairs: bool = False  # an example is one of a puzzle's pairs, whose number the settings do not tell
-
-
-def _common_departures(cell: TrainCell, *_: object) -> Iterator[str]:
-    if cell.variant == "se_rrm_trm_hyperparameters":
-        yield "width 256, since the paper has 2M parameters for all its SE-RRMs (TRM's width would give 7.35M)"
-
-
-def _sudoku_departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
-    yield "1,000 training puzzles drawn and 16×16 puzzles made here: the paper's are not published"
-    model = cell.model
-    if isinstance(model, SeRrmSettings):
-        yield "register positions as in the published code (paper: names none)"
-    if model.attention_dropout:
-        yield "attention dropout as in SE-RRM's published command (paper: names none)"
-    yield from _common_departures(cell)
-
-
-def _arc_departures(cell: TrainCell, fidelity: ScoringFidelity) -> Iterator[str]:
-    model = cell.model
-    if isinstance(model, SeRrmSettings) and model.task_types == "factored":
-        yield "task types factored, as in the published code (paper: full)"
-    yield "a pair's place on the canvas drawn anew every epoch (published code: once, before training)"
-    if not fidelity.aggregated_voting:
-        yield "one checkpoint votes (published code: all evaluations of a training, pooled)"
-    if model.family != "se_rrm" and not fidelity.ties_by_halting:
-        yield "equal votes ordered by the least certain cell (published code: by the halting logit)"
 
 
 def _sudoku(source: Tree, augment: Tree) -> str:
@@ -98,10 +52,10 @@ def _arc(source: Tree, augment: Tree) -> str:
     return f"{places[source['kind']]}{size}{held_out}"
 
 
-# By task. A task of one's own is one entry more.
-TASKS = {
-    "sudoku": DescribedTask(_sudoku, 1000, _sudoku_departures),
-    "maze": DescribedTask(_mazes, 1000, _common_departures),
-    "arc_agi_1": DescribedTask(_arc, 3988, _arc_departures, "arc_agi", has_pairs=True),
-    "arc_agi_2": DescribedTask(_arc, 5573, _arc_departures, "arc_agi", has_pairs=True),
+# (source, augment) → where a run's puzzles come from, in words. A task of one's own is one entry more.
+SOURCES: dict[str, Callable[[Tree, Tree], str]] = {
+    "sudoku": _sudoku,
+    "maze": _mazes,
+    "arc_agi_1": _arc,
+    "arc_agi_2": _arc,
 }

@@ -1,26 +1,27 @@
-"""The project around the current folder, as the commands find it: its root, its parameters, and its commit.
+"""The project around the current folder, as the commands find it: its root, the params file of a profile, its commit.
 
 Beside `cli` and apart from it, so that a command in a module of its own need not import the command line.
 """
 
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-PARAMS = "params.yaml"
-PIPELINE = "dvc.yaml"
-STAGES = "stages"
-WATCHED = ("src", STAGES, PIPELINE, PARAMS)  # what decides a result
+from serrm.layout import PARAMS, PROFILES
+
+if TYPE_CHECKING:
+    from serrm.config import Params
+
+WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # what decides a result
 
 
 class Project(NamedTuple):
-    """What a command is about: the folder of the project, its parameters, and one of their profiles."""
+    """The folder of a project, and the parameters of one of its profiles."""
 
     root: Path
-    params: dict[str, Any]
-    profile: str
+    params: "Params"
 
 
 def find_root(start: Path) -> Path:
@@ -31,25 +32,25 @@ def find_root(start: Path) -> Path:
     raise ValueError(f"no {PARAMS} in {start} or above it: run this inside the project")
 
 
-def project_params(root: Path) -> dict[str, Any]:
-    """The params.yaml of a project. ValueError naming the key of a section that is wrong."""
-    from serrm.config import read_params
-
-    return read_params(root / PARAMS)
-
-
 def open_project(profile: str | None = None) -> Project:
-    """The project around the current folder, and a profile of its params.yaml: by default the active one.
+    """The project around the current folder, with params.yaml or the file of another profile.
 
     ValueError outside of a project; a usage error for a name that is no profile.
     """
+    from serrm.config import read_params, read_yaml
+
     root = find_root(Path.cwd())
-    params = project_params(root)
-    chosen = str(params["profile"]) if profile is None else profile
-    if chosen not in params["profiles"]:
-        known = ", ".join(params["profiles"])
-        raise typer.BadParameter(f"{chosen!r} is none of {known}", param_hint="--profile")
-    return Project(root, params, chosen)
+    if profile is None or (read_yaml(root / PARAMS) or {}).get("profile") == profile:
+        return Project(root, read_params(root / PARAMS))
+    return Project(root, read_params(profile_file(root, profile, "--profile")))
+
+
+def profile_file(root: Path, name: str, option: str) -> Path:
+    """The params file of a profile below profiles/; a usage error for a name that is none."""
+    known = {path.stem: path for path in sorted((root / PROFILES).glob("*.yaml"))}
+    if name not in known:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=option)
+    return known[name]
 
 
 def current_commit(root: Path) -> tuple[str, bool]:

@@ -1,9 +1,31 @@
-"""A closed group of parameters: what every section of params.yaml is made of, whichever room it configures."""
+"""Closed groups of parameters, which every section of a params file is made of, and how they are checked."""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+T = TypeVar("T", bound=BaseModel)
 
 
 class Settings(BaseModel):
     """A frozen group of parameters that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def parse(kind: type[T], data: object, where: str | Callable[[list[str]], str]) -> T:
+    """Validate `data`; a ValueError of one line names the first offending key, such as models.se_rrm.width.
+
+    `where` is the key of `data` itself, or makes the whole key from that below it.
+    """
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        keys = [str(key) for key in first["loc"]]
+        key = ".".join([where, *keys]) if isinstance(where, str) else where(keys)
+        message = first["msg"].removeprefix("Value error, ")
+        is_telling = first["type"] != "missing" and not isinstance(first["input"], dict | list | BaseModel)
+        value = f" (got {first['input']!r})" if is_telling else ""
+        raise ValueError(f"{key}: {message}{value}" if key else f"{message}{value}") from error

@@ -13,10 +13,10 @@ from jaxtyping import UInt8
 
 from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
 from serrm.datasets.settings import ArcSubsetSettings
-from serrm.describe import TASKS
 from serrm.puzzles.arc.audit import canonical_forms
 from serrm.puzzles.arc.grid import ArcPuzzle, Grid, Pair, PairName, named_pairs
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
+from serrm.reporting.deviations import PAPER_EXAMPLES
 from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 from serrm.sources.arc_settings import PackagedArcSource
 from serrm.sources.fetch import fetch
@@ -232,7 +232,7 @@ def test_reported_only_the_published_pairs_are_those_the_papers_steps_are_counte
     rows, audit = write(packaged, tmp_path / "set", audit="report")
     assert all(row["is_trained"] != name_of(row).is_evaluated for row in rows)
     concept_arc = 427 + 480  # which is not packaged
-    assert audit["num_trained_pairs"] + concept_arc == TASKS["arc_agi_1"].paper_examples
+    assert audit["num_trained_pairs"] + concept_arc == PAPER_EXAMPLES["arc_agi_1"]
     assert audit["puzzles_without_trained_pairs"] == [] and len(audit["leaks"]) >= 15
 
 
@@ -242,7 +242,7 @@ def test_the_packaged_arc_agi_2_has_the_papers_pairs(packaged: Path, tmp_path: P
     assert audit["num_puzzles"] == {"training": 1000, "evaluation": 120, "concept": 0}
     assert audit["num_test_pairs"] == 172
     concept_arc = 427 + 480  # which is not packaged
-    assert audit["num_trained_pairs"] + concept_arc == TASKS["arc_agi_2"].paper_examples
+    assert audit["num_trained_pairs"] + concept_arc == PAPER_EXAMPLES["arc_agi_2"]
 
 
 def reseal(raw: Path, sets: dict[str, dict[str, Raw]]) -> None:

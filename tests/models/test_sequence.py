@@ -11,18 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.config import read_params
+from serrm.config import Params, read_params
 from serrm.models.recurrence import Network, RecurrentModel, num_parameters
 from serrm.models.registry import build_model
 from serrm.models.sequence import TokenSequence
 from serrm.models.settings import HrmSettings, TrmSettings
-from serrm.resolve import train_cell
 from tests import conftest
 from tests.drawn import draw_tokens, seeded
 
 pytestmark = pytest.mark.numeric
 
-PARAMS = Path(__file__).parents[2] / "params.yaml"
+PAPER = Path(__file__).parents[2] / "profiles" / "paper.yaml"
 SHARED = {**conftest.TRM, "layers": 2, "h_cycles": 3, "l_cycles": 2, "attention_dropout": 0.0}
 CPU = torch.device("cpu")
 SUDOKU, ARC, MAZE = 11, 12, 6  # symbols K, pad included
@@ -45,8 +44,8 @@ def make(family: str, num_symbols: int = 6, num_positions: int = 16, **changes: 
 
 
 @cache
-def params() -> dict[str, Any]:
-    return read_params(PARAMS)
+def paper() -> Params:
+    return read_params(PAPER)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def params() -> dict[str, Any]:
     ],
 )
 def test_the_papers_models_have_the_published_size(family: str, num_symbols: int, expected: int) -> None:
-    settings = train_cell(params(), "paper", "sudoku", family, 0).model
+    settings = paper().train_settings(f"sudoku-{family}-s0").model
     with torch.device("meta"):
         model = build_model(settings, num_symbols, num_task_types=1001)
     assert num_parameters(model) == expected

@@ -1,77 +1,109 @@
-"""`serrm rehearse` on a profile of its own: every stage runs, a broken cell is named, the project stays as it was."""
+"""A profile in miniature is still that profile, and what fails in it is said."""
 
-import shutil
-from collections.abc import Mapping
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from serrm.cli import main
-from serrm.config import read_params, write_params
+from serrm.config import read_params, read_yaml
+from serrm.planning.forecast import stages_of
+from serrm.planning.rehearse import miniature, selected
+from serrm.training.settings import TrainCell
 
 ROOT = Path(__file__).parents[2]
+PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 
 
-def project(folder: Path, changes: Mapping[str, Any] | None = None) -> Path:
-    """A project whose ci profile has two cells on small ARC-AGI puzzles."""
-    params = read_params(ROOT / "params.yaml")
-    ci = params["profiles"]["ci"]
-    ci["grid"] = [{"tasks": ["arc_agi_1"], "models": ["hrm", "trm"], "seeds": [0]}]
-    ci["recipe"]["arc_agi"]["trm"]["train"].update(changes or {})
-    write_params(folder / "params.yaml", {**params, "profile": "ci"})
-    shutil.copyfile(ROOT / "dvc.yaml", folder / "dvc.yaml")
-    shutil.copytree(ROOT / "stages", folder / "stages", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
-
-
-def files(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.mark.slow
-def test_a_profile_runs_through_and_leaves_no_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(project(tmp_path))
-    before = files(tmp_path)
-    assert main(["rehearse", "--tflops", "350"]) == 0
-    out = capsys.readouterr().out
-    assert "9 stages, 0 failed or not run" in out and "at 350 TFLOP/s" in out
-    assert files(tmp_path) == before
-
-
-@pytest.mark.slow
-def test_a_broken_cell_is_named_and_does_not_stop_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(project(tmp_path, {"task_types": None}))
-    assert main(["rehearse", "--tflops", "1"]) == 1
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert any(
-        line.startswith("arc_agi_1-trm-s0 train task_types: the model learns task types") for line in lines
+def shape(cell: TrainCell) -> tuple[Any, ...]:
+    """What a miniature has to keep of a training."""
+    model = cell.model.model_dump()
+    kept = (
+        "family",
+        "positions",
+        "symbols",
+        "task_types",
+        "mixer",
+        "prefix",
+        "registers",
+        "attention_dropout",
     )
-    assert any(line.startswith("arc_agi_1-hrm-s0 evaluate ok") for line in lines)
-    assert any(line.startswith("ci tabulate ok") for line in lines)
-    assert "9 stages, 2 failed or not run" in lines  # its training and its evaluation
+    train = cell.train
+    return [model.get(key) for key in kept], train.halting.kind, train.optimizer, train.compile, cell.fidelity
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--only", "none"], "--only none: profile ci has no such cell"),
-        (["--tflops", "0"], "--tflops 0: a rate above 0 is needed"),
-    ],
-)
-def test_wrong_options_are_told_in_a_line(
-    options: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(project(tmp_path))
-    assert main(["rehearse", *options]) == 1
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_a_miniature_is_small_and_else_the_same(path: Path, tmp_path: Path) -> None:
+    params = read_params(path)
+    small = miniature(params, device="cpu")
+    assert list(small.runs) == list(params.runs) and small.tasks.keys() == params.tasks.keys()
+    for name in params.runs:
+        cell = small.train_settings(name)
+        assert shape(cell) == shape(params.train_settings(name))
+        assert (cell.train.num_steps(1000), cell.model.width, cell.train.init_from) == (3, 16, None)
+        assert cell.train.precision == small.evaluate_settings(name).evaluate.precision == "float32"
+    for task in params.tasks:
+        kinds = {each.tasks[task].download["source"]["kind"] for each in (params, small)}
+        assert len(kinds) == 1
+    assert max(stage.flops for stage in stages_of(small).values()) < 1e12
+    for task, section in miniature(params, tmp_path).tasks.items():
+        was_published = params.tasks[task].download["source"]["kind"] == "hub"
+        assert (section.download["source"].get("root") == str(tmp_path)) == was_published
+
+
+def test_only_some_runs_with_their_tasks() -> None:
+    some = selected(read_params(ROOT / "profiles" / "paper.yaml"), ["sudoku-*", "maze-trm_rope2d-s0"])
+    assert some.tasks.keys() == some.recipes.keys() == {"sudoku", "maze"}
+    assert [name for name in some.runs if name.startswith("maze")] == ["maze-trm_rope2d-s0"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with two runs, one of which fails: its model learns task types, and no rate for them is given."""
+    params = read_yaml(ROOT / "profiles" / "ci.yaml")
+    for section in ("tasks", "recipes"):
+        params[section] = {"maze": params[section]["maze"]}
+    params["runs"] = {name: params["runs"][name] for name in ("maze-hrm-s0", "maze-trm-s0")}
+    params["runs"]["maze-trm-s0"]["changes"] = {"train.task_types": None}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    for name in ("src", "stages", "profiles"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_run_that_is_none_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "--only", "none"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
-    assert not (tmp_path / "data").exists()
+    assert "--only none: " in line and "maze-hrm-s0" in line
+    assert not (project / "data").exists()
+
+
+@pytest.mark.slow
+def test_a_rehearsal_runs_through_and_takes_what_is_forecast(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rehearse", "--only", "*-hrm-*", "--tflops", "350", "--keep"]) == 0
+    out = capsys.readouterr().out
+    assert "6 stages, 0 failed or not run, kept in " in out and "at 350 TFLOP/s" in out
+    (folder,) = (project / "data" / "rehearsal").iterdir()
+    assert (folder / "reports" / "ci" / "report.html").is_file()
+    config = json.loads((folder / "data" / "ci" / "runs" / "maze-hrm-s0" / "config.json").read_text())
+    forecast = stages_of(read_params(folder / "params.yaml"))["train@maze-hrm-s0"].flops
+    assert config["training"]["operations"] == forecast
+
+
+@pytest.mark.slow
+def test_a_failed_run_is_one_line_and_stops_no_other(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rehearse", "--tflops", "1"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    results = {tuple(line.split()[:2]): line.split(maxsplit=2)[-1] for line in lines}
+    assert "task_types: the model learns task types" in results["maze-trm-s0", "train"]
+    assert results["maze-trm-s0", "evaluate"].endswith("not run")
+    assert results["maze-hrm-s0", "evaluate"].endswith("ok")
+    assert any(line.startswith("8 stages, 3 failed or not run") for line in lines)  # tables need all runs
+    assert not list((project / "data" / "rehearsal").iterdir())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from serrm.config import grid_of, read_params
+from serrm.config import read_params
 from serrm.reporting.headline import BEGIN, END, headline_table, page_table, replace_table
 from serrm.reporting.results import load_results
 
@@ -30,7 +30,7 @@ def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
     if subprocess.run(changed, capture_output=True, check=False).stdout:
         pytest.skip("the pipeline was run since")
     page = (ROOT / "README.md").read_text()
-    cells = grid_of(read_params(ROOT / "params.yaml"), profile).cells()
+    cells = read_params(ROOT / "profiles" / f"{profile}.yaml").cells()
     assert replace_table(page, profile, cells, metrics, "README.md") == page
 
 

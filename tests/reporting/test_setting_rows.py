@@ -7,27 +7,21 @@ import pytest
 from serrm.config import read_params
 from serrm.reporting.paper import load_paper
 from serrm.reporting.settings import DIFFERS, VALUES, CellSettings, hyperparameter_table, setting
-from serrm.resolve import train_cell
 
-PARAMS = Path(__file__).parents[2] / "params.yaml"
+PROFILES = Path(__file__).parents[2] / "profiles"
 TABLES = load_paper().hyperparameter_tables
 MODELS = ("hrm", "trm", "se_rrm")
 
 
 @pytest.fixture(scope="module")
-def params():
-    return read_params(PARAMS)
-
-
-@pytest.fixture(scope="module")
-def of_profile(params):
-    """The settings of a profile's cells of the paper's models, on the tasks that it has data for."""
+def of_profile():
+    """The settings of a profile's runs of the paper's models on Sudoku and mazes."""
 
     def read(profile):
-        tasks = [task for task in ("sudoku", "maze") if task in params["profiles"][profile]["data"]]
+        params = read_params(PROFILES / f"{profile}.yaml")
         return {
-            (task, model): train_cell(params, profile, task, model, 0).model_dump(mode="json")
-            for task in tasks
+            (task, model): params.train_settings(f"{task}-{model}-s0").model_dump(mode="json")
+            for task in ("sudoku", "maze")
             for model in MODELS
         }
 
@@ -59,8 +53,8 @@ def test_the_paper_profile_has_the_printed_values(of_profile, number):
 
 
 def test_a_small_profile_has_its_differences_marked(of_profile):
-    here, paper = of_profile("cpu"), of_profile("paper")
-    table = hyperparameter_table("A2", "cpu", TABLES["A2"], CellSettings(here, paper), {})
+    here, paper = of_profile("ci"), of_profile("paper")
+    table = hyperparameter_table("A2", "ci", TABLES["A2"], CellSettings(here, paper), {})
     for model, name in (("hrm", "HRM"), ("trm", "TRM"), ("se_rrm", "SE-RRM")):
         shown = columns_of(table, name)
         for key, label in (("hidden_size", "Hidden size"), ("ema", "Weight average (EMA)")):
@@ -69,8 +63,8 @@ def test_a_small_profile_has_its_differences_marked(of_profile):
             printed, reference = shown["printed"][label], setting(key, paper["sudoku", model])
             assert printed in (reference, "—")
             assert shown["profile paper"][label] == reference
-            assert shown["profile cpu"][label] == (ours if ours == reference else ours + DIFFERS)
-    assert columns_of(table, "TRM")["profile cpu"]["Register positions"] == "—"
+            assert shown["profile ci"][label] == (ours if ours == reference else ours + DIFFERS)
+    assert columns_of(table, "TRM")["profile ci"]["Register positions"] == "—"
 
 
 def test_what_was_not_run_says_so(full_settings):

@@ -15,15 +15,17 @@ MAY_STAY_OUT = {
     "src/serrm/tracking": "MLflow mirrors what a stage writes",
     "src/serrm/progress.py": "words on standard error",
     "src/serrm/files.py": "how a file comes to appear, not what is in it",
-    "src/serrm/config.py": "what settings resolve to is a dep: data/config",
-    "stages/layout.py": "the same paths stand in dvc.yaml",
+    "src/serrm/config.py": "DVC tracks the values that it reads and composes",
+    "src/serrm/layout.py": "the same paths stand in dvc.yaml",
     "src/serrm/project.py": "the commit that a page names",
 }
 
 
 def code_deps(stage: str) -> set[str]:
     """The files and folders of code among the deps of a stage."""
-    return {dep for dep in STAGES[stage]["do"]["deps"] if dep.startswith(("src/", "stages/"))}
+    return {
+        dep for dep in STAGES[stage].get("do", STAGES[stage])["deps"] if dep.startswith(("src/", "stages/"))
+    }
 
 
 @cache

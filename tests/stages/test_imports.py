@@ -20,7 +20,6 @@ HEAVY = (
     "jinja2",
 )
 MOST: dict[str, set[str]] = {
-    "resolve": set(),
     "download": {"huggingface_hub"},
     "augment": set(),
     "build_arrays": set(),

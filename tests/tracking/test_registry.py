@@ -32,7 +32,8 @@ ANSWER = "5346789126721953481983425678597614234268537917139248569615372842874196
 def project(root: Path) -> Path:
     """A project whose one finished run is the packaged checkpoint."""
     shutil.copy(ROOT / "params.yaml", root)
-    shutil.copytree(PACKAGED / "sudoku", root / "data" / "runs" / "ci" / NAME)
+    shutil.copytree(ROOT / "profiles", root / "profiles")
+    shutil.copytree(PACKAGED / "sudoku", root / "data" / "ci" / "runs" / NAME)
     return root
 
 
@@ -59,8 +60,8 @@ def test_a_registered_model_answers_with_verified_solutions(
 
 
 def test_what_cannot_be_registered_is_one_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(PACKAGED / "sudoku", project / "data" / "runs" / "paper" / NAME)
-    (project / "data" / "runs" / "paper" / NAME / "model.safetensors").write_bytes(b"")
+    shutil.copytree(PACKAGED / "sudoku", project / "data" / "paper" / "runs" / NAME)
+    (project / "data" / "paper" / "runs" / NAME / "model.safetensors").write_bytes(b"")
     for arguments, message in (
         (["register", "sudoku-hrm-s0", "--profile", "ci"], "no checkpoint here"),
         (["register", NAME, "--profile", "paper"], "is damaged: model.safetensors"),

@@ -298,7 +298,7 @@ def test_the_command_says_what_it_logged_and_what_is_missing(
     made.evaluate()
     assert main(["track", "sync", "--profile", made.profile]) == 0
     first, store = capsys.readouterr().out.splitlines()
-    assert first.startswith(f"{made.profile} {NAME}: new; without data/runs/") and "mlflow.db" in store
+    assert first.startswith(f"{made.profile} {NAME}: new; without data/") and "mlflow.db" in store
 
 
 def test_a_database_of_another_version_is_one_line(

@@ -14,18 +14,17 @@ PAGE = typer.Option(
 
 
 def headline(
-    profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: the active one."),
+    profile: str | None = typer.Option(None, help="A file of profiles/. Default: that of params.yaml."),
     page: Path | None = PAGE,
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
     from rich.console import Console
 
-    from serrm.config import grid_of
     from serrm.files import write_whole
     from serrm.reporting.headline import headline_table, replace_table
 
-    root, params, profile = open_project(profile)
-    cells = grid_of(params, profile).cells()
+    root, params = open_project(profile)
+    profile, cells = params.profile, params.cells()
     reports = root / "reports" / profile
     scores, notes = headline_table(profile, cells, reports / "metrics")
     width = max(110, shutil.get_terminal_size((110, 0)).columns)  # narrower, it would lose numbers

@@ -6,7 +6,7 @@ from serrm.project import open_project
 
 
 def regress(
-    profile: str = typer.Option("ci", help="An entry of `profiles` in params.yaml."),
+    profile: str = typer.Option("ci", help="A file of profiles/."),
     is_update: bool = typer.Option(False, "--update", help="Expect from now on what was measured."),
 ) -> None:
     """Compare losses, scores and counts with regression/<profile>.json; exit code 1 if one is outside its tolerance."""

@@ -42,15 +42,15 @@ def sync(
 @track.command()
 def register(
     run: str = typer.Argument(..., metavar="RUN", help="A finished training, such as sudoku-se_rrm-s0."),
-    profile: str | None = typer.Option(None, help="An entry of `profiles`. Default: the active one."),
+    profile: str | None = typer.Option(None, help="A file of profiles/. Default: that of params.yaml."),
     name: str | None = typer.Option(None, help="Of the registered model. Default: the run's."),
 ) -> None:
     """Make a run's model the newest version of a name in MLflow's registry; what others load and serve it by."""
     from serrm.tracking.registry import register as register_run
     from serrm.tracking.runs import RunFiles
 
-    root, _, profile = open_project(profile)
-    typer.echo(register_run(RunFiles(root.resolve(), profile, run), name or run))
+    root, params = open_project(profile)
+    typer.echo(register_run(RunFiles(root.resolve(), params.profile, run), name or run))
 
 
 @track.command()

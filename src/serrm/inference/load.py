@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from serrm.config import parse
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
+from serrm.settings import parse
 from serrm.training.checkpoint import check, read_config, read_weights
 from serrm.training.settings import TrainCell
 from serrm.training.snapshots import SNAPSHOTS

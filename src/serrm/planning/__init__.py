@@ -1,1 +1,1 @@
-"""What a profile will take, told before it starts: forecast by counting, or rehearsed in miniature."""
+"""What a profile will take, before it starts: a forecast by counting, a rehearsal in miniature."""

@@ -18,13 +18,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from serrm.config import parse
 from serrm.inference.predict import confidences
 from serrm.models.halting import halting_loss
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.models.settings import HrmSettings, ModelSettings, QLearning, SeRrmSettings, TrmSettings
 from serrm.published.exchange import published_model
 from serrm.published.weights import published_parts, short_key, to_published
+from serrm.settings import parse
 from serrm.training.loss import PAD, solved, stablemax_cross_entropy
 
 IGNORED = -100  # the published label of a position that does not count

@@ -25,6 +25,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 from sqlalchemy.exc import SQLAlchemyError
 
+from serrm.layout import Layout
 from serrm.project import current_commit
 from serrm.reporting.cells import percent
 from serrm.reporting.names import duration
@@ -60,20 +61,20 @@ class RunFiles:
 
     def __init__(self, root: Path, profile: str, name: str) -> None:
         self.root, self.profile, self.name = root, profile, name
-        data, reports = root / "data", root / "reports" / profile
-        self.checkpoint = data / "runs" / profile / name  # the finished training, a folder
-        self.arrays = data / "arrays" / profile  # what it was trained on, a folder a task
-        self.examples = data / "predictions" / profile / name / "examples.json"
-        self.training_log = reports / "training" / f"{name}.csv"
-        self.metrics = reports / "metrics" / f"{name}.json"
+        layout = Layout(profile, root)
+        self.checkpoint = layout.runs / name  # the finished training, a folder
+        self.arrays = layout.arrays  # what it was trained on, a folder a task
+        self.examples = layout.predictions / name / "examples.json"
+        self.training_log = layout.reports / "training" / f"{name}.csv"
+        self.metrics = layout.metrics / f"{name}.json"
         self.all = self.checkpoint / "config.json", self.training_log, self.metrics, self.examples
 
     @classmethod
     def found(cls, root: Path, profile: str = "*") -> list["RunFiles"]:
         """The runs that left a checkpoint or a metric file, of one profile or of all."""
-        checkpoints = root.glob(f"data/runs/{profile}/*/config.json")
+        checkpoints = root.glob(f"data/{profile}/runs/*/config.json")
         metrics = root.glob(f"reports/{profile}/metrics/*.json")
-        names = {(path.parents[1].name, path.parent.name) for path in checkpoints}
+        names = {(path.parents[2].name, path.parent.name) for path in checkpoints}
         return [cls(root, *each) for each in sorted(names | {(p.parents[1].name, p.stem) for p in metrics})]
 
     def config(self) -> dict[str, Any]:

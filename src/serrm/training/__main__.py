@@ -3,6 +3,7 @@
 Exit codes: 0 finished, 75 stopped in time and the same command goes on, 1 a failure in one line.
 """
 
+import json
 import logging
 import sys
 from pathlib import Path
@@ -32,11 +33,11 @@ def command(
     seconds: float | None = SECONDS,
 ) -> None:
     """Train what the settings say on the arrays, going on from the newest checkpoint in the scratch folder."""
-    from serrm.config import read_cell
+    from serrm.settings import parse
     from serrm.training.run import train
     from serrm.training.settings import Execution, TrainCell
 
-    cell = read_cell(TrainCell, settings)
+    cell = parse(TrainCell, json.loads(settings.read_text(encoding="utf-8")), settings.name)
     train(cell, arrays, target, scratch, Execution(device=device, max_seconds=seconds))
 
 

@@ -1,4 +1,4 @@
-"""What a training will need, told before its first step: memory by the formulas of forecasts, time by a short trial.
+"""What a training will need, told before its first step: memory by closed formulas, time by a short trial.
 
 The trial works on examples of its own and leaves gradients only, which are dropped: the numbers of the training are
 the same with and without it. It compiles what will be compiled. A training that cannot fit is refused here.
@@ -51,7 +51,7 @@ def estimate(trainer: Trainer, settings: ModelSettings) -> Estimate:
         raise ValueError(f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}: {ADVICE}")
     try:
         with _without_traces(trainer):
-            seconds = _seconds(trainer)
+            seconds = seconds_of_step(trainer)
     except torch.cuda.OutOfMemoryError as error:
         raise ValueError(f"does not fit into the {gigabytes(total)} of {device}: {ADVICE}") from error
     return Estimate(memory, max(processes.collect(seconds)))
@@ -77,7 +77,7 @@ def total_memory(device: torch.device) -> int:
     return min(found)
 
 
-def _seconds(trainer: Trainer) -> float:
+def seconds_of_step(trainer: Trainer) -> float:
     """Seconds of the forward and backward passes of a step, on a CPU found out with as few puzzles as do."""
     model, num = trainer.model, _at_once(trainer)
     device = model.initial.device

@@ -1,0 +1,47 @@
+"""`serrm use`: another profile in the place of params.yaml."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import typer
+
+from serrm.layout import PARAMS, PROFILES
+from serrm.project import find_root, profile_file
+
+
+def use(
+    name: str = typer.Argument(..., metavar="PROFILE", help="A file of profiles/, such as ci."),
+    is_forced: bool = typer.Option(
+        False, "--force", help="Replace params.yaml even if its edits would be lost."
+    ),
+) -> None:
+    """Make a profile the one that runs: copy profiles/PROFILE.yaml to params.yaml."""
+    from serrm.config import read_params
+
+    root = find_root(Path.cwd())
+    source, target = profile_file(root, name, "PROFILE"), root / PARAMS
+    num_runs = len(read_params(source).runs)
+    if not (is_forced or is_kept_elsewhere(root, target)):
+        raise ValueError(
+            f"{PARAMS} has edits that are in no commit and no profile: commit them, "
+            f"save them as {PROFILES}/NAME.yaml, or use --force"
+        )
+    shutil.copyfile(source, target)
+    typer.echo(f"{PARAMS} is now profile {name}, {num_runs} runs: dvc repro")
+
+
+def is_kept_elsewhere(root: Path, params: Path) -> bool:
+    """Whether the content of params.yaml is also that of a profile, or in a commit."""
+    content = params.read_bytes()
+    if any(path.read_bytes() == content for path in (root / PROFILES).glob("*.yaml")):
+        return True
+    blob = _git(root, "hash-object", PARAMS)
+    return bool(
+        blob and _git(root, "log", "--all", "-1", "--format=%h", f"--find-object={blob}", "--", PARAMS)
+    )
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""

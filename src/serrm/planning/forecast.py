@@ -1,0 +1,163 @@
+"""What a profile will take: the FLOPs of its trainings and evaluations, by its settings, over the rate of this machine.
+
+A training's are exact, an evaluation's the most that they can be: puzzles of the search stop at a verified answer. How
+many published ARC-AGI puzzles fit a canvas only the files tell; examples and test inputs are the average a puzzle.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from serrm.config import Params
+from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, EvaluateCell
+from serrm.models.operations import Work, count_work
+from serrm.models.settings import SeRrmSettings
+from serrm.progress import duration
+from serrm.puzzles.alphabet import alphabet
+from serrm.sources.sudoku_layout import FOLDER_EXTREME_1K, NUM_HELD_OUT
+from serrm.training.settings import Execution, TrainCell
+
+DATA_STAGES = ("download", "augment", "build_arrays")
+# Seconds of a stage besides its arithmetic: DVC, imports, MLflow, the trial before a training, reading and writing.
+COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
+MOST_AT_ONCE = 32  # puzzles in the trial
+
+
+# What is published of a task, by the names of its settings; besides, on average a puzzle, examples to train on and test
+# inputs. A task of one's own is one entry more.
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "sudoku": {"side": 9, "num_train": 3_831_994, "num_test": 422_786, "num_4x4": 288, "num_25x25": 42},
+    "maze": {"side": 30, "num_train": 1_000, "num_test": 1_000},
+    "arc_agi_1": {"num_train": 560, "num_test": 400, "examples": 3988 / 960, "test_inputs": 419 / 400},
+    "arc_agi_2": {"num_train": 1160, "num_test": 120, "examples": 5573 / 1280, "test_inputs": 172 / 120},
+}
+EXTREME_1K = {"num_train": 1_000, "num_test": 9_488}
+
+
+class Counts(NamedTuple):
+    """The side of the grids trained on, examples an epoch, and by side the puzzles, or ARC's test inputs, to score."""
+
+    side: int
+    num_train: int
+    tests: dict[int, int]
+    has_votes: bool  # many augmentations of a puzzle vote on its answer
+
+
+def count_puzzles(params: Params, task: str) -> Counts:
+    """What the settings of a task come to."""
+    source = params.download_settings(task).model_dump()["source"]
+    subset = params.augment_settings(task).model_dump()
+    is_1k, has_votes = source.get("folder_9x9") == FOLDER_EXTREME_1K, "canvas" in subset
+    own = PUBLISHED[task] | (EXTREME_1K if is_1k else {}) | source
+    sizes = subset.get("num_test_sizes", {})
+    if subset.get("scored") == "held_out":
+        own, sizes = {**own, "num_test": NUM_HELD_OUT}, {}
+    own |= {key: value for key, value in subset.items() if value is not None}
+    side = own["canvas" if has_votes else "side"]
+    tests = {side: round(own["num_test"] * own.get("test_inputs", 1))}
+    tests |= {int(name.partition("x")[0]): num or own[f"num_{name}"] for name, num in sizes.items()}
+    num_train = own["num_train"] + has_votes * own["num_test"]  # whose demonstrations are trained on too
+    return Counts(side, round(num_train * own.get("examples", 1)), tests, has_votes)
+
+
+class Stage(NamedTuple):
+    """The stages that one waits for, named as DVC names them, and its FLOPs."""
+
+    after: list[str]
+    flops: int = 0
+
+
+Stages = dict[str, Stage]  # by name, such as train@sudoku-trm-s0
+
+
+def stages_of(params: Params) -> Stages:
+    """The stages of a profile but for that of the tables, which waits for all."""
+    stages: Stages = {}
+    for task in params.tasks:
+        names = [f"{stage}@{task}" for stage in DATA_STAGES]
+        stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
+    for name, run in params.runs.items():
+        cell, counts = params.train_settings(name), count_puzzles(params, run.task)
+        examples = cell.train.num_steps(counts.num_train) * cell.train.batch_size
+        training = examples * _work(cell, counts.side).training(cell.train.halting)
+        after = [f"build_arrays@{run.task}", f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"]
+        stages[f"train@{name}"] = Stage(after, training)
+        evaluation = evaluation_flops(cell, params.evaluate_settings(name), counts)
+        stages[f"evaluate@{name}"] = Stage([f"train@{name}"], evaluation)
+    return stages
+
+
+def evaluation_flops(cell: TrainCell, scoring: EvaluateCell, counts: Counts) -> int:
+    """Of every set at its deepest steps, learning curve and equivariance, and the search if it finds no answer."""
+    settings, search, num = scoring.evaluate, scoring.evaluate.effort, counts.tests[counts.side]
+    votes, passes, snapshots = 1, 1, cell.train.snapshots
+    if counts.has_votes:
+        votes = cell.arrays.num_augmentations + 1 + cell.fidelity.identity_twice
+        passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
+    is_tied = isinstance(cell.model, SeRrmSettings) and cell.model.symbols == "tied"  # and takes larger grids
+    sizes = {side: of_side for side, of_side in counts.tests.items() if is_tied or side <= counts.side}
+    of_sets = sum(number * _work(cell, side).evaluation for side, number in sizes.items())
+    steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
+    steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
+    if search is not None:
+        guessing = search.attempt_steps + (max(search.guesses) - 1) * GUESS_STEPS if search.guesses else 0
+        steps += (max(search.max_steps) + guessing) * min(search.num_puzzles, num)
+    return passes * max(settings.steps) * of_sets + steps * _work(cell, counts.side).evaluation
+
+
+def _work(cell: TrainCell, side: int) -> Work:
+    return count_work(cell.model, side**2, alphabet(cell.task, side).num_symbols)
+
+
+def still_to_do(stages: Stages, root: Path) -> Stages:
+    """The stages that DVC finds changed, and all behind them. ValueError with its reason if it cannot say."""
+    command = [sys.executable, "-m", "dvc", "status", "--json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(f"dvc status: {done.stderr.strip()} (--tflops needs no DVC)")
+    changed = json.loads(done.stdout)
+
+    def is_left(name: str) -> bool:
+        return name in stages and (name in changed or any(map(is_left, stages[name].after)))
+
+    return {name: stage for name, stage in stages.items() if is_left(name)}
+
+
+def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float | None) -> tuple[float, str]:
+    """FLOPs a second, given or by a short trial of the training of the longest stage; and this in words."""
+    if tflops is not None:
+        return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
+    from serrm.arrays.stream import random_stream
+    from serrm.kernels.accelerate import accelerate
+    from serrm.training.begin import build_cell_model
+    from serrm.training.device import prepare_device, supported_settings
+    from serrm.training.estimate import seconds_of_step
+    from serrm.training.loop import Trainer
+
+    longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
+    cell, device = params.train_settings(longest), prepare_device(execution)
+    side, settings = count_puzzles(params, cell.task).side, supported_settings(cell.train, device)
+    settings = settings.model_copy(update={"batch_size": min(settings.batch_size, MOST_AT_ONCE)})
+    stream = random_stream(side, alphabet(cell.task, side).num_symbols)
+    model = build_cell_model(cell, stream).to(device).train()
+    accelerate(model, is_native=execution.native)  # not compiled, which would take longer than the trial
+    seconds = seconds_of_step(Trainer(model, stream, settings, cell.seed, micro_batch=execution.micro_batch))
+    rate = settings.batch_size * _work(cell, side).training(settings.halting) / seconds
+    return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {settings.precision}"
+
+
+def words(profile: str, stages: Stages, rate: float, pace: str) -> str:
+    """The forecast in a line, at a rate, which `pace` has in words."""
+    num, each = sum(name.startswith("train@") for name in stages), [stage.flops for stage in stages.values()]
+    seconds = sum(each) / rate + sum(COMPUTING_SECONDS if flops else DATA_SECONDS for flops in each)
+    needs = f"{num} training{'' if num == 1 else 's'}, at most {with_prefix(sum(each))}FLOP in all"
+    return f"profile {profile}: {needs}; {pace}: about {duration(seconds)}"
+
+
+def with_prefix(number: int | float) -> str:
+    """ "38.2 T", "0.64 P": three digits and the prefix of a unit."""
+    power = int(math.log10(max(number, 1)) // 3)
+    return f"{number / 1000**power:.3g} {['', *'kMGTPEZY'][power]}"

@@ -1,0 +1,124 @@
+"""A profile in miniature: the same tasks, runs and changes with small models, few puzzles and few steps, run through.
+
+Every stage runs as DVC would run it, in a folder of its own. What has an entry in AT_MOST becomes small wherever it
+stands; sources, canvases, alphabets, positions and the other settings are the profile's.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import filter as matching
+from pathlib import Path
+from typing import Any
+
+from serrm.config import RANDOM, Params, write_yaml
+from serrm.layout import EXECUTION, PARAMS, PROFILES
+from serrm.models.settings import HEAD_DIVISOR
+from serrm.planning.forecast import DATA_STAGES
+from serrm.progress import progress_bar
+from serrm.sources.sudoku_layout import FOLDER_EXTREME
+from serrm.training.settings import Execution
+
+Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
+TABLES = ("tables", "tabulate")
+NUM_PROCESSES = min(4, os.cpu_count() or 1)  # not too many for one machine's memory
+HEAD = max(HEAD_DIVISOR.values())  # features, of which every kind of positions can make a head
+# A number, each of a list, or what null stands for.
+AT_MOST = {
+    **dict.fromkeys(("width", "head_dim", "symbol_head_dim", "swiglu_multiple"), HEAD),
+    **dict.fromkeys(("layers", "heads", "symbol_heads", "snapshots", "log_every"), 1),
+    **dict.fromkeys(("h_cycles", "l_cycles", "batch_size", "num_train", "guesses", "attempt_steps"), 2),
+    **dict.fromkeys(("num_puzzles", "curve_puzzles", "equivariance_pairs", "num_test"), 1),
+    **dict.fromkeys(("num_16x16", "num_25x25", "4x4", "16x16", "25x25"), 1),
+    **dict.fromkeys(("epochs", "steps", "max_steps", "num_augmentations"), 3),
+}
+
+
+def selected(params: Params, patterns: Sequence[str]) -> Params:
+    """The profile with only those of its runs that a pattern such as sudoku-* names, and their tasks."""
+    names = [matching(params.runs, pattern) for pattern in patterns]
+    if [] in names:
+        raise ValueError(
+            f"--only {patterns[names.index([])]}: no such run; there are {', '.join(params.runs)}"
+        )
+    runs = {name: params.runs[name] for found in names for name in found}
+    tasks = {run.task: params.tasks[run.task] for run in runs.values()}
+    recipes = {task: params.recipes[task] for task in tasks}
+    return params.model_copy(update={"runs": runs, "tasks": tasks, "recipes": recipes})
+
+
+def miniature(params: Params, mirror: Path | None = None, device: str = "auto") -> Params:
+    """The profile in miniature, from random weights, with published puzzles from a folder if one is given.
+
+    For a CPU it is in float32, as a CPU compiles nothing else.
+    """
+    from serrm.training.device import choose_device
+
+    on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
+    small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu})
+    for task in small["tasks"].values():
+        source = task["download"]["source"]
+        if mirror is not None and source["kind"] == "hub":
+            own = {key: value for key, value in source.items() if key.endswith("16x16")}
+            if own and (mirror / FOLDER_EXTREME).is_dir():
+                own["folder_9x9"] = FOLDER_EXTREME
+            task["download"]["source"] = {"kind": "mirror", "root": str(mirror), **own}
+    return Params.model_validate(small)
+
+
+def _small(key: str, value: Any, fixed: Mapping[str, Any]) -> Any:
+    name = key.rpartition(".")[2]  # of a run's changes, such as model.width
+    if isinstance(value, dict):
+        return {key.replace("epochs", "steps"): _small(key, each, fixed) for key, each in value.items()}
+    if name in fixed or name not in AT_MOST:
+        return fixed.get(name, value)
+    if isinstance(value, list):
+        return sorted({min(each, AT_MOST[name]) for each in value})
+    return AT_MOST[name] if value is None else min(value, AT_MOST[name])
+
+
+def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> Results:
+    """Run all stages of a profile in an empty folder, by the project's code; their output stands there in *.log.
+
+    What needs the result of a failed stage is not run; the tables need all.
+    """
+    alone = {"threads": 1, "processes": 1, "max_seconds": None}
+    write_yaml(folder / EXECUTION, execution.model_copy(update=alone).model_dump())
+    write_yaml(folder / PARAMS, params.model_dump(mode="json"))
+    (folder / PROFILES).symlink_to(root / PROFILES)
+    stages = [(of, stage) for of in params.tasks for stage in DATA_STAGES]
+    stages += [(of, stage) for of in params.runs for stage in ("train", "evaluate")] + [TABLES]
+    results, failed = dict.fromkeys(stages, ("not run", 0.0)), set[str]()
+
+    def in_turn(of: str) -> None:
+        for stage in [stage for name, stage in stages if name == of]:
+            results[of, stage] = error, _ = _run(stage, of, root, folder)
+            bar.update()
+            if error:
+                failed.add(of)
+                return
+
+    with ThreadPoolExecutor(NUM_PROCESSES) as pool, progress_bar("rehearsal", len(results)) as bar:
+        list(pool.map(in_turn, params.tasks))
+        list(pool.map(in_turn, [name for name, run in params.runs.items() if run.task not in failed]))
+        if not failed:
+            in_turn(TABLES[0])
+    return results
+
+
+def _run(stage: str, of: str, root: Path, folder: Path) -> tuple[str, float]:
+    command = [sys.executable, "-m", "stages", stage, *([] if (of, stage) == TABLES else [of])]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")]),
+        "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'mlflow.db'}",
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled"),
+    }
+    log, start = folder / f"{stage}-{of}.log", time.perf_counter()
+    with log.open("w") as file:
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=file, stderr=file, check=False)
+    lines = [f"exit code {done.returncode}", *filter(str.strip, log.read_text(errors="replace").splitlines())]
+    told = next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1])
+    return told.removeprefix("error: ") if done.returncode else "", time.perf_counter() - start

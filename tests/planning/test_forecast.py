@@ -1,0 +1,138 @@
+"""What is forecast is what is done, and what DVC calls done is not forecast."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from serrm.cli import main
+from serrm.config import Params, read_params, read_yaml
+from serrm.inference.evaluate import evaluate
+from serrm.inference.settings import EvaluateCell
+from serrm.planning.forecast import Counts, count_puzzles, evaluation_flops, stages_of, still_to_do
+from serrm.training.settings import TrainCell
+from tests.drawn import counted
+
+ROOT = Path(__file__).parents[2]
+PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
+MIRROR = {"kind": "mirror", "root": "."}
+SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "guesses": [3]}
+
+
+def profile(name: str, **sections: Any) -> Params:
+    return Params.model_validate({**read_yaml(ROOT / "profiles" / f"{name}.yaml"), **sections})
+
+
+@pytest.mark.parametrize("family", ["se_rrm", "trm"])
+def test_an_evaluation_takes_what_is_forecast(
+    family: str,
+    make_cell: Callable[..., TrainCell],
+    trm_changes: dict[str, Any],
+    trained: Callable[..., Path],
+    make_arrays: Callable[..., Path],
+) -> None:
+    changes = trm_changes if family == "trm" else {"model": {"layers": 1}}
+    cell, checkpoint, arrays = make_cell(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
+    plain = {"steps": [1, 3], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
+
+    def forecast_and_done(**settings: Any) -> tuple[int, int]:
+        values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "source": "here"}
+        scoring = EvaluateCell.model_validate(
+            {**values, "evaluate": {**plain, "equivariance_pairs": 4, **settings}}
+        )
+        done = counted(lambda: evaluate(checkpoint, arrays, scoring, torch.device("cpu")))
+        return evaluation_flops(cell, scoring, Counts(4, 8, {4: 5, 9: 5}, has_votes=False)), done
+
+    without, done = forecast_and_done()
+    assert without == done
+    most, done = forecast_and_done(effort=SEARCH)
+    assert without < done <= most
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "download", "augment", "counts"),
+    [
+        ("ci", "sudoku", {}, {}, Counts(9, 64, {9: 32, 4: 32, 16: 2, 25: 1}, has_votes=False)),
+        ("ci", "maze", {}, {"num_train": 9}, Counts(8, 9, {8: 16}, has_votes=False)),
+        ("paper", "sudoku", {}, {}, Counts(9, 1000, {9: 422_786, 4: 288, 16: 216, 25: 42}, has_votes=False)),
+        ("paper", "sudoku", MIRROR, {"num_test_sizes": {}}, Counts(9, 1000, {9: 9_488}, has_votes=False)),
+        ("paper", "sudoku", {}, {"scored": "held_out"}, Counts(9, 1000, {9: 512}, has_votes=False)),
+        ("paper", "maze", {}, {}, Counts(30, 1000, {30: 1000}, has_votes=False)),
+        ("paper", "arc_agi_1", {}, {"canvas": 20}, Counts(20, 3988, {20: 419}, has_votes=True)),
+    ],
+)  # fmt: skip
+def test_puzzles_are_counted_before_any_is_there(
+    name: str, task: str, download: dict[str, Any], augment: dict[str, Any], counts: Counts
+) -> None:
+    params = profile(name)
+    section = params.tasks[task]
+    section.download["source"] = section.download["source"] | download
+    section.augment.update(augment)
+    assert count_puzzles(params, task) == counts
+
+
+def test_each_vote_and_kind_of_task_type_counts() -> None:
+    def flops(**evaluate: Any) -> int:
+        params = profile("ci")
+        params.tasks["arc_agi_1"].evaluate.update(curve_puzzles=0, equivariance_pairs=0, **evaluate)
+        return stages_of(params)["evaluate@arc_agi_1-trm-s0"].flops
+
+    assert flops(task_types=["right", "blank", "random"]) == 3 * flops(task_types=["right"])
+
+
+A, B = ("train@sudoku-a-s0", "evaluate@sudoku-a-s0"), ("train@sudoku-b-s0", "evaluate@sudoku-b-s0")
+
+
+@pytest.mark.parametrize(
+    ("changed", "left"),
+    [
+        ("tabulate", ()),
+        ("evaluate@maze-trm-s0", ("evaluate@maze-trm-s0",)),
+        (A[0], (*A, *B)),
+        (B[0], B),
+        ("augment@sudoku", ("augment@sudoku", "build_arrays@sudoku", *A, *B)),
+    ],
+)
+def test_what_changed_and_all_behind_it_is_still_to_do(
+    changed: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = {"task": "sudoku", "model": "trm", "seed": 0, "init": "random"}
+    runs = {"sudoku-a-s0": run, "sudoku-b-s0": {**run, "init": "ci/runs/sudoku-a-s0"}}
+    stages = stages_of(profile("ci", runs={**runs, "maze-trm-s0": {**run, "task": "maze"}}))
+    answer = subprocess.CompletedProcess([], 0, stdout=json.dumps({changed: ["changed command"]}))
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+    assert set(still_to_do(stages, Path())) == set(left)
+
+
+def test_a_project_without_dvc_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "params.yaml").write_bytes((ROOT / "profiles" / "ci.yaml").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert main(["forecast"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "dvc status: " in line and "--tflops" in line
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_every_profile_has_a_forecast(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["forecast", "--profile", path.stem, "--tflops", "300"]) == 0
+    num = len(read_params(path).runs)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"profile {path.stem}: {num} trainings") and "at 300 TFLOP/s: about " in line
+
+
+def test_the_rate_of_this_machine_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    active = read_params(ROOT / "params.yaml").profile
+    assert main(["forecast", "--profile", "laptop" if active == "ci" else "ci"]) == 0
+    assert "; this machine does about " in capsys.readouterr().out

@@ -1,0 +1,228 @@
+"""The table of docs/architecture.md, "What re-runs": the real dvc.yaml, with stages that write a file and no more."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+# In place of the stages: leaves the outputs that dvc.yaml names, filled with what the stage is given to use.
+STAND_IN = """
+import sys, yaml
+from pathlib import Path
+
+stage, key = sys.argv[1], "".join(sys.argv[2:])
+params = yaml.safe_load(Path("params.yaml").read_text())
+data, reports = Path("data", params["profile"]), Path("reports", params["profile"])
+tasks, run = params["tasks"], params["runs"].get(key, {})
+task = tasks.get(run.get("task"), {})
+
+def leave(path, *values):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(repr(values))
+
+def had(path):
+    return "".join(file.read_text() for file in sorted(path.rglob("*")) if file.is_file())
+
+if stage == "download":
+    leave(data / "raw" / key / "x", tasks[key]["seed"], tasks[key]["download"])
+elif stage == "augment":
+    leave(data / "augmented" / key / "x", tasks[key]["augment"], had(data / "raw" / key))
+elif stage == "build_arrays":
+    leave(data / "arrays" / key / "x", tasks[key]["arrays"], had(data / "augmented" / key))
+elif stage == "train":
+    recipe, model = params["recipes"][run["task"]][run["model"]], params["models"][run["model"]]
+    begin = "" if run["init"] == "random" else had(Path("data", run["init"]))
+    leave(data / "runs" / key / "x", run, recipe, model, params["fidelity"], begin, had(data / "arrays" / run["task"]))
+    leave(data / "runs" / f"{key}.mlflow.json", key)
+    reports.joinpath("training").mkdir(parents=True, exist_ok=True)
+    (reports / "training" / f"{key}.csv").write_text("step,loss\\n1,2\\n")
+elif stage == "evaluate":
+    leave(data / "predictions" / key / "x", task["evaluate"], had(data / "runs" / key))
+    reports.joinpath("metrics").mkdir(parents=True, exist_ok=True)
+    (reports / "metrics" / f"{key}.json").write_text('{"fsr": %d}' % len(had(data / "predictions" / key)))
+else:
+    for name in ("tables/x", "figures/x", "report.html"):
+        leave(reports / name)
+    (reports / "scores.json").write_text('{"all": 1}')
+    reports.joinpath("curves").mkdir(parents=True, exist_ok=True)
+    for name, x in (("depth", "steps"), ("learning", "samples")):
+        (reports / "curves" / f"{name}.csv").write_text(f"{x},solved,model\\n1,2,a\\n")
+"""
+RUNS = ("sudoku-se_rrm-s0", "sudoku-trm-s0", "maze-se_rrm-s0")
+
+
+def small(profile: str) -> dict[str, Any]:
+    """A profile with three runs on two tasks."""
+    params: dict[str, Any] = yaml.safe_load((ROOT / "profiles" / f"{profile}.yaml").read_text())
+    params["tasks"] = {task: params["tasks"][task] for task in ("sudoku", "maze")}
+    params["recipes"] = {task: params["recipes"][task] for task in params["tasks"]}
+    params["runs"] = {name: params["runs"][name] for name in RUNS}
+    return params
+
+
+class Project:
+    """A repository with the real dvc.yaml, code and profiles, and the stand-in for the stages."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("src", "profiles", ".dvc", "data/random", "dvc.yaml", ".dvcignore", ".gitignore"):
+            source, target = ROOT / name, root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "cache", "tmp", "*.egg-info", "*.safetensors")
+                shutil.copytree(source, target, ignore=ignored)
+            else:
+                shutil.copyfile(source, target)
+        (root / "stages").mkdir()
+        for path in (ROOT / "stages").glob("*.py"):
+            (root / "stages" / path.name).write_text("")
+        (root / "stages" / "__main__.py").write_text(STAND_IN)
+        for name in ("ci", "laptop"):
+            (root / "profiles" / f"{name}.yaml").write_text(yaml.safe_dump(small(name), sort_keys=False))
+        self.use("ci")
+        for command in (("init", "-q"), ("add", "."), ("commit", "-qm", "begin")):
+            self.run("git", *command)
+
+    def run(self, *command: str) -> str:
+        """The output of a command that succeeds there."""
+        environment = os.environ | {
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(self.root),
+            **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        }
+        environment.pop("DVC_ROOT", None)
+        done = subprocess.run(
+            command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def repro(self) -> set[str]:
+        """The stages that `dvc repro` runs."""
+        return ran(self.run("dvc", "repro"))
+
+    def use(self, profile: str) -> None:
+        shutil.copyfile(self.root / "profiles" / f"{profile}.yaml", self.root / "params.yaml")
+
+    def edit(self, keys: str, value: Any) -> None:
+        """Write a value into params.yaml at keys joined by slashes."""
+        path, *names = self.root / "params.yaml", *keys.split("/")
+        params = place = yaml.safe_load(path.read_text())
+        for name in names[:-1]:
+            place = place[name]
+        place[names[-1]] = value
+        path.write_text(yaml.safe_dump(params, sort_keys=False))
+
+
+def ran(output: str) -> set[str]:
+    return set(re.findall(r"^Running stage '(.*)':$", output, flags=re.MULTILINE))
+
+
+def of(stages: str, *names: str) -> set[str]:
+    return {f"{stage}@{name}" for stage in stages.split() for name in names}
+
+
+BOTH, SE_RRM, TRM, MAZE = RUNS[:2], RUNS[0], RUNS[1], RUNS[2]
+TABULATE = {"tabulate"}
+SUDOKU = of("augment build_arrays", "sudoku") | of("train evaluate", *BOTH) | TABULATE
+ALL = of("train evaluate", *RUNS) | TABULATE
+EDITS: dict[str, tuple[str, Any, set[str]]] = {
+    "the width of a model": ("models/se_rrm/width", 48, of("train evaluate", SE_RRM, MAZE) | TABULATE),
+    "a recipe": ("recipes/sudoku/trm/steps", 7, of("train evaluate", TRM) | TABULATE),
+    "a run's changes": (f"runs/{MAZE}/changes", {"model.width": 48}, of("train evaluate", MAZE) | TABULATE),
+    "the seed of a run": (f"runs/{MAZE}/seed", 5, of("train evaluate", MAZE) | TABULATE),
+    "the clues of the puzzles": (
+        "tasks/sudoku/download/source/clues",
+        [41, 50],
+        of("download", "sudoku") | SUDOKU,
+    ),
+    "the number of test puzzles": ("tasks/sudoku/augment/num_test", 3, SUDOKU),
+    "the number of augmentations": (
+        "tasks/sudoku/arrays/num_augmentations",
+        9,
+        of("build_arrays", "sudoku") | of("train evaluate", *BOTH) | TABULATE,
+    ),
+    "evaluation steps": ("tasks/sudoku/evaluate/steps", [1, 2], of("evaluate", *BOTH) | TABULATE),
+    "the seed of a task": ("tasks/sudoku/seed", 4, of("download", "sudoku") | SUDOKU),
+    "a fault switched on": ("fidelity/identity_twice", True, ALL),
+}
+CODE: dict[str, set[str]] = {
+    "sources/fetch.py": of("download augment build_arrays", "sudoku", "maze"),
+    "arrays/build.py": of("build_arrays", "sudoku", "maze") | of("train evaluate", *RUNS),
+    "training/loop.py": of("train evaluate", *RUNS),
+    "models/layers.py": of("train evaluate", *RUNS),
+    "inference/predict.py": of("evaluate", *RUNS),
+    "scoring/metrics.py": of("evaluate", *RUNS),
+    "reporting/tabulate.py": TABULATE,
+    "drawing/svg.py": TABULATE,
+    "tracking/runs.py": set(),
+    "solving/solve.py": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """After its first `dvc repro`, the first call after a switch of profile."""
+    made = Project(tmp_path_factory.mktemp("project"))
+    assert made.repro() == of("download augment build_arrays", "sudoku", "maze") | ALL
+    return made
+
+
+def test_an_edit_runs_what_uses_the_value_and_no_more(project: Project) -> None:
+    for name, (keys, value, expected) in EDITS.items():
+        project.edit(keys, value)
+        assert project.repro() == expected, name
+    assert project.repro() == set()
+
+
+def test_a_new_run_trains_alone_and_one_that_begins_with_another_follows_it(project: Project) -> None:
+    project.edit("runs/maze-trm-s0", {"task": "maze", "model": "trm", "seed": 0, "init": "random"})
+    assert project.repro() == of("train evaluate", "maze-trm-s0") | TABULATE
+    tuned = {"task": "maze", "model": "trm", "seed": 0, "init": "ci/runs/maze-trm-s0"}
+    project.edit("runs/maze-tuned-s0", tuned)
+    assert project.repro() == of("train evaluate", "maze-tuned-s0") | TABULATE
+    project.edit("runs/maze-trm-s0/changes", {"train.steps": 9})
+    assert project.repro() == of("train evaluate", "maze-trm-s0", "maze-tuned-s0") | TABULATE
+
+
+def test_a_switch_of_profile_and_back_trains_nothing(project: Project) -> None:
+    project.use("laptop")
+    assert of("train", *RUNS) <= project.repro()
+    project.use("ci")
+    assert project.repro() <= TABULATE
+    assert (project.root / "data" / "laptop" / "runs" / MAZE).is_dir(), "the other profile's results stay"
+    project.use("laptop")
+    assert project.repro() <= TABULATE
+    project.use("ci")
+    project.repro()
+
+
+def test_a_line_of_code_runs_the_stages_that_reach_it(project: Project) -> None:
+    for module, expected in CODE.items():
+        path = project.root / "src" / "serrm" / module
+        path.write_text(path.read_text() + "# a line\n")
+        assert project.repro() - TABULATE == expected - TABULATE, module
+        assert expected or project.repro() == set(), module
+
+
+def test_experiments_and_comparisons_as_the_docs_have_them(project: Project) -> None:
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
+    project.run(*git, "add", ".")
+    project.run(*git, "commit", "-qm", "results")
+    output = project.run("dvc", "exp", "run", "-n", "longer", "-S", "recipes.sudoku.trm.steps=77")
+    assert ran(output) == of("train evaluate", TRM) | TABULATE
+    assert "recipes.sudoku.trm.steps" in project.run("dvc", "params", "diff")
+    assert TRM in project.run("dvc", "metrics", "diff", "--all")
+    assert "html" in project.run("dvc", "plots", "diff")
+    project.run("git", "checkout", "-q", ".")
+    project.run("dvc", "exp", "run", "--queue", "-n", "wider", "-S", "models.trm.width=96")
+    project.run("dvc", "exp", "run", "--run-all")
+    assert {"longer", "wider"} <= set(project.run("dvc", "exp", "list", "--name-only").split())
