@@ -41,7 +41,7 @@ SMALL_SE_RRM = SE_RRM.model_copy(
         "registers": 0,
     }
 )  # fmt: skip
-HALTING = RandomHalting(kind="random", probability=0.05)  # of all models
+RECIPE, HALTING = PAPER.train_settings("sudoku-trm-s0").train, RandomHalting(kind="random", probability=0.05)
 # Rows, width and columns of the product whose rate is the measure: on a CPU the rows of 8 Sudokus with 4 registers and
 # 11 planes and SwiGLU's first weight, on a GPU one large enough to fill it.
 PRODUCT = {"cpu": (7480, 256, 1536), "cuda": (8192, 8192, 8192)}
@@ -78,15 +78,8 @@ def step_of(
     accelerate(model.train(kind == "training"), is_native=not is_plain, compiles=not is_plain)
     stream = random_stream(case.side, case.num_symbols)
     if kind == "training":
-        changes = {
-            "batch_size": case.batch_size,
-            "precision": precision,
-            "compile": not is_plain,
-            "halting": HALTING,
-        }
-        settings = PAPER.train_settings("sudoku-trm-s0").train.model_copy(
-            update={**changes, "epochs": None, "steps": 10**9}
-        )
+        changes = {"batch_size": case.batch_size, "precision": precision, "compile": not is_plain}
+        settings = RECIPE.model_copy(update={**changes, "halting": HALTING, "epochs": None, "steps": 10**9})
         trainer = Trainer(model, stream, settings, seed=0)
         return partial(trainer.run, lambda record: None, lambda: True)
     tokens = torch.from_numpy(stream.gather(0, case.batch_size).questions).long().to(device)
