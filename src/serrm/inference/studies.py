@@ -104,6 +104,7 @@ def equivariance(work: Work, of: str, asked: Questions, seed: int) -> dict[str, 
     return {
         "num_pairs": num,
         "num_identical": int((permutation[plain] == after).all(axis=1).sum()),
+        "precision": "float32",
         "example": {
             "set": of,
             "side": asked.side,
