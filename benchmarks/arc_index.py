@@ -27,7 +27,6 @@ from serrm.arrays.arc_stream import open_arc_examples
 from serrm.arrays.build_arc import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.manifest import file_names
-from serrm.reporting.writers import markdown_line
 
 NUM_PUZZLES, NUM_EVALUATED, NUM_DEMONSTRATIONS, SIDE = 960, 400, 3, 30
 NUM_VARIANTS, BATCH_SIZE, NUM_BATCHES = 1000, 272, 100
@@ -120,7 +119,7 @@ def main(puzzles: Path | None) -> None:
             ("on disk (of that the index)", f"{num_bytes / 1e6:.1f} MB ({index / 1e6:.1f} MB)", "200 MB"),
             *measure_gathering(arrays),
         ]
-        print("\n".join(map(markdown_line, rows)))
+        print("\n".join(f"| {' | '.join(row)} |" for row in rows))
 
 
 def counts(num_puzzles: int, num_pairs: int) -> str:

@@ -22,7 +22,6 @@ from urllib.request import urlopen
 
 from benchmarks.fault_project import NAME, STAGES, Project
 from serrm.files import between_markers, write_whole
-from serrm.reporting.writers import markdown_line
 from serrm.tracking.server import ENVIRONMENT, ui_command
 
 # In the stage that writes them, no file may grow beyond half of these.
@@ -51,7 +50,7 @@ class Row:
         """A line of the table."""
         told, found = "; ".join(dict.fromkeys(self.told)), ", ".join(sorted(self.found))
         same = "the same" if self.is_same else "**others**"
-        return markdown_line((self.fault, str(len(self.told)), told, found or "nothing", same))
+        return f"| {self.fault} | {len(self.told)} | {told} | {found or 'nothing'} | {same} |"
 
 
 class Server:
@@ -236,7 +235,8 @@ def main() -> None:
             print(row, flush=True)
             done.append(row)
     if options.write is not None:
-        table = "\n".join([markdown_line(COLUMNS), markdown_line(["---"] * len(COLUMNS)), *map(str, done)])
+        header = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
+        table = "\n".join([header, *map(str, done)])
         write_whole(options.write, between_markers(options.write.read_text(), BEGIN, END, table))
     sys.exit(any(row.found or not row.is_same for row in done))
 

@@ -11,7 +11,6 @@ import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -20,32 +19,52 @@ import torch.nn.functional as F
 import typer
 
 from serrm.arrays.stream import random_stream
-from serrm.config import read_params
 from serrm.kernels.accelerate import accelerate
 from serrm.models.formulations import DTYPES
 from serrm.models.operations import count_work
 from serrm.models.registry import build_model
-from serrm.models.settings import ModelSettings, RandomHalting
+from serrm.models.settings import HrmSettings, ModelSettings, RandomHalting, SeRrmSettings, TrmSettings
 from serrm.training import device as machine
 from serrm.training.loop import Trainer
+from serrm.training.settings import TaskTypeSettings, TrainSettings
 
-# The models of the paper for Sudoku, which the small ones are changes of.
-PAPER = read_params(Path(__file__).parents[1] / "profiles" / "paper.yaml")
-WITH_DROPOUT, TRM, HRM = (
-    PAPER.train_settings(f"sudoku-{name}-s0").model for name in ("se_rrm", "trm", "hrm")
-)
-SE_RRM = WITH_DROPOUT.model_copy(update={"attention_dropout": 0.0})
+SE_RRM = SeRrmSettings(
+    family="se_rrm", width=256, layers=2, h_cycles=3, l_cycles=6, heads=4, head_dim=64, symbol_heads=2,
+    symbol_head_dim=64, expansion=4.0, positions="rope2d", registers=4, symbols="tied", planes="all",
+    task_types="none", attention_dropout=0.0,
+)  # fmt: skip
+TRM = TrmSettings(
+    family="trm", width=512, layers=2, h_cycles=3, l_cycles=6, heads=8, expansion=4.0, positions="rope", prefix=16,
+    mixer="attention", attention_dropout=0.0,
+)  # fmt: skip
+HRM = HrmSettings(
+    family="hrm", width=512, layers=4, h_cycles=2, l_cycles=2, heads=8, expansion=4.0, positions="rope", prefix=1,
+    attention_dropout=0.0,
+)  # fmt: skip
 SMALL_SE_RRM = SE_RRM.model_copy(
     update={
         "width": 64, "layers": 1, "h_cycles": 2, "l_cycles": 4, "heads": 2, "head_dim": 32, "symbol_head_dim": 32,
         "registers": 0,
     }
 )  # fmt: skip
-RECIPE, HALTING = PAPER.train_settings("sudoku-trm-s0").train, RandomHalting(kind="random", probability=0.05)
+TRAIN = TrainSettings(
+    batch_size=1, steps=10**9, max_supervision_steps=16, learning_rate=1e-4, warmup_steps=2000, weight_decay=1.0,
+    halting=RandomHalting(kind="random", probability=0.05), schedule="constant", betas=(0.9, 0.95), ema=0.999,
+    task_types=TaskTypeSettings(learning_rate=1e-2, weight_decay=0.1), precision="float32", compile=False,
+    snapshots=0, log_every=10**9,
+)  # fmt: skip
 # Rows, width and columns of the product whose rate is the measure: on a CPU the rows of 8 Sudokus with 4 registers and
 # 11 planes and SwiGLU's first weight, on a GPU one large enough to fill it.
 PRODUCT = {"cpu": (7480, 256, 1536), "cuda": (8192, 8192, 8192)}
 WARM_UP = 2  # turns
+
+
+class Setup(NamedTuple):
+    """Where, in what and how often is measured."""
+
+    device: str
+    precision: str
+    turns: int
 
 
 class Case(NamedTuple):
@@ -60,7 +79,7 @@ class Case(NamedTuple):
 
 CASES = (
     Case("SE-RRM, paper", SE_RRM, 8),
-    Case("SE-RRM, paper, dropout 0.2", WITH_DROPOUT, 8),
+    Case("SE-RRM, paper, dropout 0.2", SE_RRM.model_copy(update={"attention_dropout": 0.2}), 8),
     Case("SE-RRM, small", SMALL_SE_RRM, 32),
     Case("TRM, paper", TRM, 32),
     Case("TRM, small", TRM.model_copy(update={"width": 128, "heads": 4}), 64),
@@ -79,8 +98,7 @@ def step_of(
     stream = random_stream(case.side, case.num_symbols)
     if kind == "training":
         changes = {"batch_size": case.batch_size, "precision": precision, "compile": not is_plain}
-        settings = RECIPE.model_copy(update={**changes, "halting": HALTING, "epochs": None, "steps": 10**9})
-        trainer = Trainer(model, stream, settings, seed=0)
+        trainer = Trainer(model, stream, TRAIN.model_copy(update=changes), seed=0)
         return partial(trainer.run, lambda record: None, lambda: True)
     tokens = torch.from_numpy(stream.gather(0, case.batch_size).questions).long().to(device)
     state = model.initial_state(case.batch_size, num_positions, case.num_symbols, DTYPES[precision])
@@ -94,27 +112,25 @@ def step_of(
     return step
 
 
-def measure(
-    case: Case, kind: str, place: str, precision: str, turns: int, has_plain: bool = True
-) -> tuple[float, float, float, int]:
+def measure(case: Case, kind: str, setup: Setup, has_plain: bool = True) -> tuple[float, float, float, int]:
     """Medians of the seconds of a step, of the share of the matrix rate, of that of plain PyTorch; bytes of memory.
 
     The memory is the most that this process needed beyond what it held before.
     """
-    device = torch.device(place)
+    device = torch.device(setup.device)
     machine.keep_memory()
     machine.repeat_arithmetic(device)  # as trainings and evaluations do
     rows, width, columns = PRODUCT[device.type]
-    left, right = (torch.randn(size, width).to(device, DTYPES[precision]) for size in (rows, columns))
+    left, right = (torch.randn(size, width).to(device, DTYPES[setup.precision]) for size in (rows, columns))
     before = machine.peak_memory(device)
-    works = [step_of(case, kind, device, precision, is_plain=False)]
+    works = [step_of(case, kind, device, setup.precision, is_plain=False)]
     for _ in range(WARM_UP):
         works[0]()
     gc.collect()
     memory = machine.peak_memory(device) - before
-    works += [step_of(case, kind, device, precision, is_plain=True)] * has_plain
+    works += [step_of(case, kind, device, setup.precision, is_plain=True)] * has_plain
     found: list[list[tuple[float, float]]] = [[] for _ in works]
-    for _ in range(WARM_UP + turns):
+    for _ in range(WARM_UP + setup.turns):
         for work, pairs in zip(works, found, strict=True):
             turn = (partial(F.linear, left, right), work, partial(F.linear, left, right))
             first, taken, last = (machine.seconds_of(each, device) for each in turn)
@@ -127,7 +143,7 @@ def measure(
 def flops_of(case: Case, kind: str) -> int:
     """The FLOPs of a step on all its puzzles."""
     work = count_work(case.settings, case.side**2, case.num_symbols)
-    return case.batch_size * (work.training(HALTING) if kind == "training" else work.evaluation)
+    return case.batch_size * (work.training(TRAIN.halting) if kind == "training" else work.evaluation)
 
 
 def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = None) -> Any:
@@ -137,7 +153,7 @@ def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = Non
         return pool.submit(measure, *arguments).result()
 
 
-def set_up(device: str, turns: int) -> tuple[str, str, int]:
+def set_up(device: str, turns: int) -> Setup:
     """The machine as it is asked for; prints what stands above a table."""
     place = machine.choose_device(device)
     precision, _ = machine.supported("bfloat16", True, place)
@@ -145,7 +161,7 @@ def set_up(device: str, turns: int) -> tuple[str, str, int]:
     print(
         f"{where}, {torch.get_num_threads()} threads, {precision}, torch {torch.__version__}; {turns} turns.\n"
     )
-    return str(place), precision, turns
+    return Setup(str(place), precision, turns)
 
 
 def main(device: str = "auto", turns: int = 5, only: str = "", batch: int = 0) -> None:
@@ -156,7 +172,7 @@ def main(device: str = "auto", turns: int = 5, only: str = "", batch: int = 0) -
     for case in CASES:
         case = case._replace(batch_size=batch or case.batch_size)
         for kind in ("evaluation", "training") if only in case.name else ():
-            seconds, share, plain, memory = in_own_process(case, kind, *setup)
+            seconds, share, plain, memory = in_own_process(case, kind, setup)
             speed = f"{case.batch_size / seconds:.1f} | {flops_of(case, kind) / seconds / 1e12:.3f}"
             shares = f"{share:.1%} | {share / plain:.2f} | {memory / 2**20:,.0f}"
             print(f"| {case.name} | {case.batch_size} | {kind} | {speed} | {shares} |", flush=True)

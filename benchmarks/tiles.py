@@ -38,7 +38,7 @@ def main(turns: int = 3, only: str = "") -> None:
             for _ in range(turns):
                 for has_tiles, runs in found.items():
                     initializer = None if has_tiles else without_tiles
-                    runs.append(in_own_process(case, kind, *setup, False, initializer=initializer)[:2])
+                    runs.append(in_own_process(case, kind, setup, False, initializer=initializer)[:2])
             (before, _), (now, share) = (map(median, zip(*runs, strict=True)) for runs in found.values())
             times = f"{before * 1e3:,.0f} | {now * 1e3:,.0f} | {before / now:.2f}"
             rate = flops_of(case, kind) / now / 1e12

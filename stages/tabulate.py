@@ -10,25 +10,24 @@ from serrm.layout import PAPER, PARAMS, PROFILES, Layout
 def tabulate() -> None:
     """Build every table and figure of the profile, and the page that holds them."""
     from serrm.config import read_params
-    from serrm.reporting.deviations import departures, deviations
-    from serrm.reporting.settings import CellSettings
+    from serrm.reporting.settings import CellSettings, departures, differences
     from serrm.reporting.tabulate import Places
     from serrm.reporting.tabulate import tabulate as build
 
     params = read_params(Path(PARAMS))
     papers = read_params(Path(PROFILES) / f"{PAPER}.yaml")
     layout = Layout(params.profile)
-    here, at_paper_scale, differences = {}, {}, {}
+    here, at_paper_scale, found = {}, {}, {}
     for name in params.runs:
         cell = params.train_settings(name)
         key, paper = (cell.task, cell.variant), papers.settings_of(cell.task, cell.model.family)
         here[key] = ours = cell.model_dump(mode="json")
         if params.profile == PAPER:
-            differences[key] = list(departures(ours, params.evaluate_settings(name).fidelity.model_dump()))
+            found[key] = list(departures(ours, params.evaluate_settings(name).fidelity.model_dump()))
         elif paper is not None:
             at_paper_scale[key] = paper.model_dump(mode="json")
-            differences[key] = list(deviations(ours, at_paper_scale[key]))
-    settings = CellSettings(here, at_paper_scale, differences)
+            found[key] = differences(ours, at_paper_scale[key])
+    settings = CellSettings(here, at_paper_scale, found)
     places = Places(layout.reports, layout.predictions)
     build(params.profile, params.cells(), settings, places, provenance())
 

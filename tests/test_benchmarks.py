@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.scaling import fit
-from benchmarks.steps import SMALL_SE_RRM, Case, flops_of, measure
+from benchmarks.steps import SMALL_SE_RRM, Case, Setup, flops_of, measure
 
 TINY = SMALL_SE_RRM.model_copy(update={"width": 16, "h_cycles": 1, "l_cycles": 1})
 
@@ -14,7 +14,7 @@ def test_a_step_is_measured_beside_plain_pytorch(kind: str, monkeypatch: pytest.
     # Compiling would take longer than all tests.
     monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply: apply)
     case = Case("tiny", TINY, batch_size=2, side=4, num_symbols=6)
-    seconds, share, plain, memory = measure(case, kind, "cpu", "float32", turns=2)
+    seconds, share, plain, memory = measure(case, kind, Setup("cpu", "float32", turns=2))
     assert seconds > 0 and share > 0 and plain > 0 and memory >= 0
     assert flops_of(case, "training") > flops_of(case, "evaluation") > 0
 

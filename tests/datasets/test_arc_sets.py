@@ -16,7 +16,7 @@ from serrm.datasets.settings import ArcSubsetSettings
 from serrm.puzzles.arc.audit import canonical_forms
 from serrm.puzzles.arc.grid import ArcPuzzle, Grid, Pair, PairName, named_pairs
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
-from serrm.reporting.deviations import PAPER_EXAMPLES
+from serrm.reporting.settings import PAPER_EXAMPLES
 from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 from serrm.sources.arc_settings import PackagedArcSource
 from serrm.sources.fetch import fetch

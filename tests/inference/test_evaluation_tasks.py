@@ -15,7 +15,7 @@ from serrm.sources.settings import DOWNLOAD
 
 
 def test_every_task_has_its_records() -> None:
-    assert TASKS.keys() == SUBJECTS.keys() == DOWNLOAD.keys() == describe.SOURCES.keys()
+    assert TASKS.keys() == SUBJECTS.keys() == DOWNLOAD.keys() == describe.TASKS.keys()
     assert TASKS.keys() == PUBLISHED.keys() == drawing.TASKS.keys()
     for name, task in TASKS.items():
         # What is scored by votes has no rule; what has a rule has images to try as well.

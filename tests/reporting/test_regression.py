@@ -52,7 +52,9 @@ def metric_file(**changes: Any) -> dict[str, Any]:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one result of the ci profile."""
-    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    for name in ("params.yaml", "profiles/ci.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text())
     reports = tmp_path / "reports" / "ci"
     (reports / "metrics").mkdir(parents=True)
     (reports / "metrics" / f"{NAME}.json").write_text(json.dumps(metric_file()))
@@ -133,8 +135,8 @@ def test_the_table_begins_with_what_is_outside() -> None:
         Change(("cell", "count", "new"), None, 3.0),
     ]
     lines = changes_table(changes).splitlines()
-    assert [line.split("|")[3].strip() for line in lines] == ["value", "-" * 6, "9x9", "step 1", "new"]
-    assert "+0.25" in lines[2] and "OUTSIDE" in lines[2] and "OUTSIDE" not in lines[3]
+    assert [line.split("|")[3].strip(" -") for line in lines] == ["value", "", "9x9", "step 1", "new"]
+    assert "0.75" in lines[2] and "OUTSIDE" in lines[2] and "OUTSIDE" not in lines[3]
     assert len({len(line) for line in lines}) == 1
 
 

@@ -139,7 +139,7 @@ def test_the_first_run_makes_everything_and_a_second_nothing(built: Project) -> 
 @pytest.mark.slow
 def test_a_run_with_changes_appears_everywhere(built: Project) -> None:
     reports = Layout("ci", built.root).reports
-    for name in ("table1.md", "table2.csv", "table2.tex", "runs.md"):
+    for name in ("variants.md", "variants.csv", "variants.tex", "runs.md"):
         assert "other" in (reports / "tables" / name).read_text(), name
     assert re.search(r">\s*other\s*<", (reports / "report.html").read_text())
     assert "positions rope (paper: rope2d)" in "".join(

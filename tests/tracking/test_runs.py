@@ -68,7 +68,6 @@ class MadeRun(RunFiles):
     def evaluate(self) -> None:
         """What the evaluate stage leaves."""
         deeper = RATES | {"fsr": 0.25}
-        demonstrations = {"num_pairs": 2, "num_cells": 8, "steps": {"1": {"pair_fsr": 0.2}}}
         metrics = {
             "profile": self.profile,
             "task": "sudoku",
@@ -78,12 +77,7 @@ class MadeRun(RunFiles):
             "training": self.training | {"puzzles_per_second": 16.0, "peak_memory_bytes": 10**8},
             "data": {"source": "generated puzzles", "train_puzzles": 12, "hash": "d" * 64},
             "sets": {
-                "9x9": {
-                    "status": "scored",
-                    "num_puzzles": 10,
-                    "steps": {"1": RATES, "16": deeper},
-                    "demonstrations": demonstrations,
-                },
+                "9x9": {"status": "scored", "num_puzzles": 10, "steps": {"1": RATES, "16": deeper}},
                 "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
             },
             "learning_curve": [{"step": 6, "samples": 24, "loss": 0.5, **RATES}],
@@ -130,7 +124,6 @@ def check_everything(client: MlflowClient, files: RunFiles) -> None:
     assert run.data.params["model.family"] == "se_rrm" and run.data.params["train.batch_size"] == "4"
     assert history(client, run, "train/loss") == LOSSES
     assert history(client, run, "test/9x9/fsr") == [(1, 0.5), (16, 0.25)]
-    assert history(client, run, "train/pair_fsr") == [(1, 0.2)]
     assert history(client, run, "curve/gpa") == [(6, 0.7)]
     assert run.data.metrics["model/parameters"] == 1000
     assert run.data.metrics["train/puzzle_steps_per_second"] == 16

@@ -1,7 +1,6 @@
 """`serrm headline`: the table of scores that the pipeline left, on the terminal or in a page."""
 
 import os
-import shutil
 from pathlib import Path
 
 import typer
@@ -18,22 +17,20 @@ def headline(
     page: Path | None = PAGE,
 ) -> None:
     """Print the table of scores that the pipeline left, and say where the rest lies."""
-    from rich.console import Console
-
     from serrm.files import write_whole
-    from serrm.reporting.headline import headline_table, replace_table
+    from serrm.reporting.headline import in_terminal, replace_table
+    from serrm.reporting.results import load_results
+    from serrm.reporting.settings import CellSettings
+    from serrm.reporting.tables import Report
 
     root, params = open_project(profile)
-    profile, cells = params.profile, params.cells()
-    reports = root / "reports" / profile
-    scores, notes = headline_table(profile, cells, reports / "metrics")
-    width = max(110, shutil.get_terminal_size((110, 0)).columns)  # narrower, it would lose numbers
-    Console(width=width, highlight=False).print(scores)
+    reports = root / "reports" / params.profile
+    report = Report(params.profile, load_results(params.cells(), reports / "metrics"), CellSettings())
     places = [place for name in ("tables", "figures", "report.html") if (place := reports / name).exists()]
-    for line in (*notes, *map(os.path.relpath, places), "MLflow runs: make ui"):
-        typer.echo(f"  {line}")
+    typer.echo(f"profile {params.profile}")
+    for text in (*in_terminal(report), *map(os.path.relpath, places), "MLflow runs: make ui"):
+        typer.echo(text)
     if page is not None:
         written = page.read_text(encoding="utf-8")
-        target = os.path.relpath(page, root)
-        write_whole(page, replace_table(written, profile, cells, reports / "metrics", target))
-        typer.echo(f"  {page} holds the same numbers")
+        write_whole(page, replace_table(written, report, os.path.relpath(page, root)))
+        typer.echo(f"{page} holds the same numbers")

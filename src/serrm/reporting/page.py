@@ -1,94 +1,109 @@
 """report.html: one self-contained page of everything a profile gave, in the order a reader asks for it.
 
-Figures are inlined as SVG, style and script are in the page, and nothing is fetched. Equal inputs give equal bytes:
-what changes from run to run, such as the commit and the date, is passed in.
+Figures and style are in the page and nothing is fetched. Equal inputs give equal bytes: what changes from run to run,
+such as the commit and the date, is passed in.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, Final
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from serrm.reporting.cells import Reading
+from serrm.drawing.files import EXAMPLES, Example, load_examples
+from serrm.drawing.panels import as_tokens
+from serrm.drawing.svg import grid_svg
 from serrm.reporting.claims import tally
-from serrm.reporting.examples import Shown
-from serrm.reporting.figures import FIGURES
-from serrm.reporting.inline import inline_svg
-from serrm.reporting.names import METRIC_NAMES, TASKS, duration, reported, set_name, task_name
-from serrm.reporting.notes import ARROWS, by_name, data_notes, run_notes
-from serrm.reporting.report import Report
-from serrm.reporting.results import all_runs
+from serrm.reporting.headline import headline
+from serrm.reporting.names import duration, metrics_of, model_name, set_name, task_name
+from serrm.reporting.results import Evaluation, Results, all_runs
+from serrm.reporting.tables import Report, Table, notes, recipes
 
-TEMPLATE: Final = "report.html.j2"
+MOST_SIDE = 30  # of a grid on the page
 
 
 def render_page(
-    report: Report, figures: Mapping[str, str], examples: Sequence[Shown], provenance: Mapping[str, str]
+    report: Report,
+    tables: Sequence[Table],
+    figures: Mapping[str, str],
+    examples: Path,
+    provenance: Mapping[str, str],
 ) -> str:
-    """The page as HTML: figures by name as SVG documents, labels and values for the colophon such as the commit."""
-    look: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
-    page = Environment(loader=PackageLoader("serrm.reporting"), undefined=StrictUndefined, **look)
-    page.filters |= {
-        "grouped": _grouped,
-        "by_group": lambda columns: [
-            (name, [*part]) for name, part in groupby(columns, lambda each: each.group)
-        ],
-    }
-    runs, every = all_runs(report.results), by_name(report.results)
-    return page.get_template(TEMPLATE).render(
-        report=report,
-        examples=examples,
-        provenance=provenance,
-        figures={
-            name: inline_svg(svg, f"f{number}", FIGURES[name].shows)
-            for number, (name, svg) in enumerate(figures.items())
-        },
-        own=[report.tables[task] for task in dict.fromkeys(run.task for run in runs) if task not in TASKS],
-        arrows=ARROWS,
-        tally=tally(report.claims),
-        summary=[_summary(report, task) for task in dict.fromkeys(run.task for run in runs)],
-        total_time=duration(sum(run.training.seconds for run in runs)),
+    """The page as HTML: figures by name as SVG documents, the folder of examples, labels and values such as the commit.
+
+    ValueError, with the file, where examples are malformed.
+    """
+    page = Environment(
+        loader=PackageLoader("serrm.reporting"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    runs, named = all_runs(report.results), {table.name: table for table in tables}
+    images = {name: b64encode(svg.encode()).decode() for name, svg in figures.items()}
+    return page.get_template("report.html.j2").render(
+        profile=report.profile,
         num_runs=len(runs),
-        notes=[note.text for note in (*data_notes(every), *run_notes(every))],
+        total_time=duration(sum(run.training.seconds for run in runs)),
+        headline=headline(report.results, list(dict.fromkeys(model for _, model in report.results))),
+        tables=named,
+        tally=tally(named["claims"].frame),
+        figures=images,
+        examples=[*shown_examples(report.results, examples)],
+        notes=notes(report.results),
+        recipes=recipes(report),
+        provenance=provenance,
         hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs if run.data.hash),
     )
 
 
-@dataclass(frozen=True)
-class Summary:
-    """One task in a line: each model's first score, beside the paper's."""
+def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
+    """Pictures of some examples of the first seed of every model that has any, those of a task's best model first.
 
-    task: str
-    metric: str
-    of_set: str
-    scores: tuple[tuple[str, Reading, str], ...]
+    Of the set trained for, the first puzzle that was solved and the first that was not; of other sets the first one.
+    """
+    found: dict[str, list[tuple[Evaluation, list[Example]]]] = {}
+    for (task, _), (run, *_) in results.items():
+        if (path := folder / run.name / EXAMPLES).is_file():
+            found.setdefault(task, []).append((run, load_examples(path).examples))
+    for files in found.values():
+        best = max((run for run, _ in files), key=_solved)
+        for run, examples in sorted(files, key=lambda file: file[0] is not best):
+            for number, example in enumerate(_chosen(examples)):
+                yield {**_pictures(run, example), "is_open": run is best and number < 2}
 
 
-def _summary(report: Report, task: str) -> Summary:
-    record = reported(task)
-    table, first = report.tables[record.table], (task, record.set, record.headline)
-    headings = [(each.task, each.set, each.metric) for each in table.columns]
-    place = headings.index(first) if first in headings else 0
-    variants = [variant for of, variant in report.results if of == task]
-    rows = [
-        row for row in table.models if row.variant in variants and row.cells[place].ours.value is not None
+def _solved(run: Evaluation) -> float:
+    steps = run.scored[run.trained_set].steps if run.scored else {0: {}}
+    return steps[max(steps)].get(metrics_of(run.task)[0], 0.0)
+
+
+def _chosen(examples: Sequence[Example]) -> Iterator[Example]:
+    names = dict.fromkeys(example.set for example in examples if example.side <= MOST_SIDE)
+    main = "9x9" if "9x9" in names else next(iter(names), "")
+    for name in sorted(names, key=lambda name: name != main):
+        members = [example for example in examples if example.set == name]
+        right = [example for example in members if example.is_right][:1]
+        wrong = [example for example in members if not example.is_right][:1]
+        yield from (right + wrong if name == main else members[:1])
+
+
+def _pictures(run: Evaluation, example: Example) -> dict[str, Any]:
+    item = example.item(run.task)
+    of_set = "" if example.set == "evaluation" else f"{set_name(example.set)} "
+    heading = f"{model_name(run.model)} on {of_set}{task_name(run.task)}, {example.name}"
+    answer = item.puzzle.answer_panel(as_tokens(example.answer))
+    panels = [("question", item.puzzle.question_panel())]
+    for steps, panel in zip(sorted(item.trace), item.puzzle.trace_panels(item.trace), strict=True):
+        panel = replace(panel, is_changed=panel.is_changed & (panel.look == "digits"))
+        remark = f": {panel.remark}" if panel.remark else ""
+        panels.append((f"after {steps} step{'s' * (steps > 1)}{remark}", panel))
+    grids = [
+        (words, Markup(grid_svg(panel, f"{heading}: {words}")))
+        for words, panel in [*panels, ("answer", answer)]
     ]
-    scores = [(row.name, row.cells[place].ours, str(row.cells[place].paper).split(" (")[0]) for row in rows]
-    sets = report.results[task, variants[0]][0].sets
-    of_set = "9x9" if "9x9" in sets else next(iter(sets))
-    shown = "" if of_set == "evaluation" else set_name(of_set)
-    return Summary(task_name(task), METRIC_NAMES[reported(task).headline], shown, tuple(scores))
-
-
-def _grouped(header: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Neighbouring headings "group: name" under their group; one without a group under an empty one of its own."""
-    groups: list[tuple[str, list[str]]] = []
-    for words in header:
-        group, _, name = words.rpartition(": ")
-        if groups and group and groups[-1][0] == group:
-            groups[-1][1].append(name)
-        else:
-            groups.append((group, [name]))
-    return groups
+    return {"heading": heading, "is_right": example.is_right, "grids": grids}

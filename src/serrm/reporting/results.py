@@ -1,17 +1,19 @@
-"""What evaluation found: the metric files of a profile's cells, read back for tables and figures.
+"""Metric files, read back for tables and figures, and the scores in them.
 
-A cell is (task, model variant, seed) and its file is `<task>-<variant>-s<seed>.json`.
+A run is (task, model, seed) and its file is `<task>-<model>-s<seed>.json`. Keys that nothing here needs are ignored.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from statistics import fmean, stdev
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from serrm.files import read_parsed
+from serrm.inference.settings import HEADLINE_STEPS
 
-# All seeds of a (task, variant), in the order of the profile's cells.
+# All seeds of a (task, model), in the order of the profile's runs.
 Results = dict[tuple[str, str], "list[Evaluation]"]
 
 
@@ -34,8 +36,7 @@ class Training(_Part):
     samples: int
     seconds: float
     puzzles_per_second: float | None = None  # puzzle-steps: puzzles at work × supervision steps
-    # Of its matrix products; metric files from before they were counted have none.
-    operations: int | None = None
+    operations: int | None = None  # FLOPs of its matrix products
     final_loss: float | None = None
     device: str | None = None
     peak_memory_bytes: int | None = None
@@ -49,22 +50,13 @@ class TrainingData(_Part):
     hash: str = ""
 
 
-class Demonstrations(_Part):
-    """Trained pairs of a set's puzzles by steps: the fractions `pair_fsr` (whole grids) and `pair_gpa` (cells)."""
-
-    num_pairs: int
-    num_cells: int
-    steps: dict[int, dict[str, float]]
-
-
 class ScoredSet(_Part):
     """Scores of a set by number of supervision steps: fractions `<metric>`, `<metric>_lo`, `<metric>_hi`."""
 
     status: Literal["scored"]
     num_puzzles: int
-    num_blank: int | None = None  # cells, of all puzzles together; of Sudoku
+    num_blank: int | None = None  # squares, of all puzzles together; of Sudoku
     steps: dict[int, dict[str, float]]
-    demonstrations: Demonstrations | None = None  # of ARC-AGI
 
 
 class RefusedSet(_Part):
@@ -75,14 +67,11 @@ class RefusedSet(_Part):
 
 
 class Effort(_Part):
-    """FSR for a mean number of supervision steps spent on a puzzle: adaptive depth, or breadth of some kind.
+    """FSR for a mean number of supervision steps spent on a puzzle, all of its up to `num` attempts together."""
 
-    Breadth has a `kind` of its own (restarts, symmetries, guesses) and makes up to `num` attempts at a puzzle.
-    """
-
-    kind: str = "adaptive depth"
+    kind: str = ""
     num: int = 1
-    max_steps: int
+    max_steps: int  # of an attempt
     mean_steps: float
     fsr: float
     fsr_lo: float
@@ -104,23 +93,22 @@ class PermutedPuzzle(_Part):
 
 
 class Equivariance(_Part):
-    """How far f(πx) is from πf(x), over pairs of a puzzle x and a permutation π of its symbols.
-
-    `num_identical` counts pairs whose predictions agree cell by cell once π is undone.
-    """
+    """How often f(πx) is πf(x), over pairs of a puzzle x and a permutation π of its symbols."""
 
     num_pairs: int
     num_identical: int
+    precision: str | None = None  # of the predictions' arithmetic; older files do not have it
     example: PermutedPuzzle
 
     @property
     def counts(self) -> str:
-        """How many pairs are identical, such as "40 of 40"."""
-        return f"{self.num_identical:,} of {self.num_pairs:,}"
+        """How many pairs are identical and in which arithmetic, such as "40 of 40 the same in float32"."""
+        arithmetic = f"in {self.precision}" if self.precision else "(arithmetic not recorded)"
+        return f"{self.num_identical:,} of {self.num_pairs:,} the same {arithmetic}"
 
 
 class Evaluation(_Part):
-    """One metric file; keys that no table needs are left unread."""
+    """One metric file."""
 
     profile: str
     task: str
@@ -129,23 +117,17 @@ class Evaluation(_Part):
     model_info: ModelInfo
     training: Training
     data: TrainingData
-    deviations: tuple[str, ...] = ()  # from the paper's recipe: sentences that tabulate puts in
     sets: dict[str, Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]]
     learning_curve: tuple[dict[str, float], ...]
-    adaptive: tuple[Effort, ...] = ()
-    breadth: tuple[Effort, ...] = ()
+    adaptive: tuple[Effort, ...] = ()  # up to the first verified answer
+    breadth: tuple[Effort, ...] = ()  # several attempts
     equivariance: Equivariance | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """task-variant-seed, the name of the cell's files."""
+        """task-model-seed, the name of the run's files."""
         return f"{self.task}-{self.model}-s{self.seed}"
-
-    @property
-    def efforts(self) -> tuple[Effort, ...]:
-        """Ways of spending steps other than a fixed depth."""
-        return self.adaptive + self.breadth
 
     @property
     def scored(self) -> dict[str, ScoredSet]:
@@ -153,10 +135,49 @@ class Evaluation(_Part):
         return {name: part for name, part in self.sets.items() if isinstance(part, ScoredSet)}
 
     @property
-    def trained_steps(self) -> dict[int, dict[str, float]]:
-        """The scores by steps of the size that was trained on: 9×9 of Sudoku, else the first set that was scored."""
-        part = self.scored.get("9x9") or next(iter(self.scored.values()), None)
-        return {} if part is None else part.steps
+    def trained_set(self) -> str:
+        """The scored set of the size that was trained on: 9×9 of Sudoku, else the first; empty if none was scored."""
+        return "9x9" if "9x9" in self.scored else next(iter(self.scored), "")
+
+    @property
+    def guesses(self) -> tuple[Effort, ...]:
+        """What several attempts with guesses solve."""
+        return tuple(effort for effort in self.breadth if effort.kind == "guesses")
+
+
+class Score(NamedTuple):
+    """A score in percent with its 95% interval, rounded as printed.
+
+    Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
+    of the seeds' intervals to the highest.
+    """
+
+    value: float
+    low: float
+    high: float
+    num_puzzles: int
+    sd: float | None = None
+
+    def __str__(self) -> str:
+        """Such as "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)"."""
+        spread = "" if self.sd is None else f" ± {self.sd:.2f}"
+        return f"{self.value:.2f}{spread} ({self.low:.2f}–{self.high:.2f})"
+
+
+def score(
+    runs: Sequence[Evaluation], metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
+) -> Score | None:
+    """The score of all seeds of a model on a set, or on the one trained on; None where one has none."""
+    parts = [run.scored.get(of_set or run.trained_set) for run in runs]
+    found = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
+    if not found or len(found) < len(runs):
+        return None
+    part, first = found[0]
+    low, high = ([100 * scores[f"{metric}{end}"] for _, scores in found] for end in ("_lo", "_hi"))
+    values = [100 * scores[metric] for _, scores in found]
+    sd = round(stdev(values), 2) if len(values) > 1 else None
+    num_puzzles = int(first.get("num_puzzles", part.num_puzzles))
+    return Score(round(fmean(values), 2), round(min(low), 2), round(max(high), 2), num_puzzles, sd)
 
 
 def all_runs(results: Results) -> "list[Evaluation]":
@@ -165,22 +186,23 @@ def all_runs(results: Results) -> "list[Evaluation]":
 
 
 def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results:
-    """Read the metric file of each (task, variant, seed).
+    """Read the metric file of each (task, model, seed).
 
     Raises:
-        ValueError: a file is missing, malformed, or of another cell than its name says.
+        ValueError: a file is missing, malformed, or of another run than its name says.
     """
     results: Results = {}
-    for task, variant, seed in cells:
-        path = folder / f"{task}-{variant}-s{seed}.json"
+    for task, model, seed in cells:
+        path = folder / f"{task}-{model}-s{seed}.json"
         evaluation = read_evaluation(path)
-        if (evaluation.task, evaluation.model, evaluation.seed) != (task, variant, seed):
+        if (evaluation.task, evaluation.model, evaluation.seed) != (task, model, seed):
             raise ValueError(f"{path}: holds {evaluation.task}, {evaluation.model}, seed {evaluation.seed}")
-        results.setdefault((task, variant), []).append(evaluation)
+        results.setdefault((task, model), []).append(evaluation)
     return results
 
 
 def read_evaluation(path: Path) -> Evaluation:
+    """One metric file. ValueError naming it where it is missing or malformed."""
     if not path.is_file():
-        raise ValueError(f"{path}: no such metric file; has this cell been evaluated?")
+        raise ValueError(f"{path}: no such metric file; has this run been evaluated?")
     return read_parsed(path, Evaluation.model_validate_json)

@@ -1,31 +1,20 @@
-"""Tables A2 to A4: each cell's resolved settings beside what the paper prints, differences marked.
+"""Settings of runs as plain data: in the paper's words (tables A2 to A7), and where they differ from the paper's."""
 
-The settings are those of params.yaml as a cell resolves to, as plain data: of the profile at hand ("here") and at the
-paper's scale. What the paper does not print follows in rows of its own.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from serrm.reporting.cells import DASH, NOT_RUN
-from serrm.reporting.names import model_name, task_name
-from serrm.reporting.notes import Note
-from serrm.reporting.paper import HyperparameterTable
-from serrm.reporting.results import Results
-from serrm.reporting.tables import Table
+from serrm.reporting.names import DASH
+from serrm.reporting.paper import load_paper
 
 Settings = Mapping[str, Any]
-"""What a training resolves to, as plain data: sections `model`, `train`, `arrays`, `fidelity`."""
-Cell = tuple[str, str]
-"""A task and a variant."""
+"""What a training resolves to: `model`, `train`, `arrays` and other sections."""
+Key = tuple[str, str]
+"""Task and model of a run."""
 
-PAPER: Final = "paper"  # the profile with the paper's values
-DIFFERS: Final = "\N{NO-BREAK SPACE}≠"
-NOTES: Final = (
-    f"{DIFFERS.strip()}: not the printed value; where none is printed, not that of the profile named paper.",
-    "A dash: not printed, or this kind of model has none. Rows after the positional encoding are not in the paper.",
-)
+# Keys whose difference changes no result, and those that the number of optimiser steps stands for.
+UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
+PAPER_EXAMPLES: Final = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}  # of an epoch
 POSITIONS: Final = {
     "rope": "RoPE",
     "rope2d": "RoPE2D",
@@ -37,177 +26,147 @@ POSITIONS: Final = {
 SCHEDULES: Final = {"constant": "Warmup + Constant-LR", "cosine": "Warmup + Cosine-Decay"}
 
 
-def _at(*path: str, form: str = "") -> Callable[[Settings], str]:
-    """A setting by its sections and key; a dash where this kind of model has none."""
+@dataclass(frozen=True)
+class CellSettings:
+    """Settings of a profile's runs and of the paper's runs of the same tasks and families, as far as it has them.
 
-    def read(cell: Settings) -> str:
-        value: Any = cell
-        for key in path:
-            value = None if value is None else value.get(key)
-        return DASH if value is None else format(value, form)
+    `deviations` are what is to be said of where a run differs from the paper's.
+    """
+
+    here: Mapping[Key, Settings] = field(default_factory=dict)
+    at_paper_scale: Mapping[Key, Settings] = field(default_factory=dict)
+    deviations: Mapping[Key, Sequence[str]] = field(default_factory=dict)
+
+
+def differences(ours: Settings, paper: Settings) -> list[str]:
+    """Where a run's settings differ from the paper's, such as "halting probability 0.2 (paper: 0.05)"."""
+    here, there = dict(_flat(ours)), dict(_flat(paper))
+    train, theirs = ours["train"], paper["train"]
+    if train["steps"]:
+        here["", "optimiser steps"] = f"{train['steps']:,}"
+        num_examples = theirs["epochs"] * PAPER_EXAMPLES[ours["task"]]
+        there["", "optimiser steps"] = f"{num_examples // theirs['batch_size']:,.0f}"
+    else:
+        here["", "epochs"], there["", "epochs"] = (f"{each['epochs']:,g}" for each in (train, theirs))
+    both = [(key[1], here.get(key, "none"), there.get(key, "none")) for key in here | there]
+    return [f"{name} {value} (paper: {other})" for name, value, other in both if value != other]
+
+
+def departures(run: Settings, fidelity: Settings) -> Iterator[str]:
+    """Sentences that name what no parameter shows: where a run of profile paper departs from the paper's."""
+    model, is_arc = run["model"], run["task"].startswith("arc_agi")
+    if run["task"] == "sudoku":
+        yield "1,000 training puzzles drawn and 16×16 puzzles made here: the paper's are not published"
+        if model["family"] == "se_rrm":
+            yield "register positions as in the published code (paper: names none)"
+        if model["attention_dropout"]:
+            yield "attention dropout as in SE-RRM's published command (paper: names none)"
+    if is_arc and model.get("task_types") == "factored":
+        yield "task types factored, as in the published code (paper: full)"
+    if is_arc:
+        yield "a pair's place on the canvas drawn anew every epoch (published code: once, before training)"
+    if is_arc and not fidelity["aggregated_voting"]:
+        yield "one checkpoint votes (published code: all evaluations of a training, pooled)"
+    if is_arc and model["family"] != "se_rrm" and not fidelity["ties_by_halting"]:
+        yield "equal votes ordered by the least certain cell (published code: by the halting logit)"
+    if run["variant"] == "se_rrm_trm_hyperparameters":
+        yield "width 256, since the paper has 2M parameters for all its SE-RRMs (TRM's width would give 7.35M)"
+
+
+def _flat(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
+    """Every setting by its section and its name in words."""
+    for section, values in settings.items():
+        for key, value in values.items() if isinstance(values, Mapping) else ():
+            for part, each in value.items() if isinstance(value, Mapping) else [("", value)]:
+                if key not in UNREMARKABLE:
+                    yield (section, f"{key} {part}".strip().replace("_", " ")), _words(each)
+
+
+def _words(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "on" if value else "off"
+        case int() | float():
+            return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+        case list():
+            return " and ".join(map(_words, value))
+    return str(value)
+
+
+def halting(settings: Settings) -> str:
+    """How a slot halts in training: q-learning or random."""
+    return str(settings["train"]["halting"]["kind"]).replace("_", "-")
+
+
+def positions(settings: Settings) -> str:
+    """The positional encoding, such as RoPE2D."""
+    return POSITIONS.get(settings["model"]["positions"], str(settings["model"]["positions"]))
+
+
+def _halting(settings: Settings) -> str:
+    probability = settings["train"]["halting"].get("probability")
+    return halting(settings) + (f" ({100 * probability:g}% chance per step)" if probability else "")
+
+
+def _epochs(settings: Settings) -> str:
+    train = settings["train"]
+    return f"{train['steps']:,} optimiser steps" if train["steps"] else f"{train['epochs']:.10g}"
+
+
+def _layers(settings: Settings) -> str:
+    num, family = settings["model"]["layers"], settings["model"]["family"]
+    doubled = str(2 * num)
+    return {"se_rrm": f"{doubled} ({num} for each dimension)", "hrm": doubled}.get(family, str(num))
+
+
+def _of_training(*keys: str) -> Callable[[Settings], str]:
+    def read(settings: Settings) -> str:
+        value = settings["train"]
+        for key in keys:
+            value = value and value[key]
+        return DASH if value is None else format(value, "g")
 
     return read
 
 
-def _halting(cell: Settings) -> str:
-    halting = cell["train"]["halting"]
-    is_random = halting["kind"] == "random"
-    return f"random ({100 * halting['probability']:g}% chance per step)" if is_random else "q-learning"
-
-
-def _length(cell: Settings) -> str:
-    train = cell["train"]
-    return f"{train['steps']:,} optimiser steps" if train.get("steps") else f"{train['epochs']:.10g}"
-
-
-def _layers(cell: Settings) -> str:
-    num, family = cell["model"]["layers"], cell["model"]["family"]
-    return (
-        f"{2 * num} ({num} for each dimension)"
-        if family == "se_rrm"
-        else str(2 * num if family == "hrm" else num)
-    )
-
-
-def _heads(cell: Settings) -> str:
-    model = cell["model"]
-    if model["family"] != "se_rrm":
-        return f"{model['heads']} × {model['width'] // model['heads']}"
-    over_symbols = f"{model['symbol_heads']} × {model['symbol_head_dim']}"
-    return f"{model['heads']} × {model['head_dim']}, over symbols {over_symbols}"
-
-
-def _hints(cell: Settings) -> str:
-    hints = cell["train"]["hints"]
-    return (
-        DASH if hints is None else f"up to {hints['most']} cells, none from example {hints['examples']:,} on"
-    )
-
-
-# What the paper prints, by its keys in paper.yaml, and what it does not, with names of our own.
-VALUES: Final[dict[str, tuple[str, Callable[[Settings], str]]]] = {
-    "supervision_steps": ("", _at("train", "max_supervision_steps")),
-    "halting": ("", _halting),
-    "cycles": ("", lambda cell: f"H={cell['model']['h_cycles']}, L={cell['model']['l_cycles']}"),
-    "batch_size": ("", _at("train", "batch_size")),
-    "num_epochs": ("", _length),
-    "lr": ("", _at("train", "learning_rate", form="g")),
-    "weight_decay": ("", _at("train", "weight_decay", form="g")),
-    "schedule": ("", lambda cell: SCHEDULES.get(cell["train"]["schedule"], cell["train"]["schedule"])),
-    "task_type_lr": (
-        "Learning rate for puzzle embeddings",
-        _at("train", "task_types", "learning_rate", form="g"),
-    ),
-    "task_type_weight_decay": (
-        "Weight decay for puzzle embeddings",
-        _at("train", "task_types", "weight_decay", form="g"),
-    ),
-    "hidden_size": ("", _at("model", "width")),
-    "layers": ("", _layers),
-    "positions": ("", lambda cell: POSITIONS.get(cell["model"]["positions"], cell["model"]["positions"])),
-    "standard_length": ("Positions without scaled scores", _at("model", "standard_length")),
-    "heads": ("Attention heads", _heads),
-    "symbols": ("Symbol embeddings", _at("model", "symbols")),
-    "planes": ("Symbol planes", _at("model", "planes")),
-    "task_types": ("Task-type embeddings", _at("model", "task_types")),
-    "registers": ("Register positions", _at("model", "registers")),
-    "prefix": ("Prefix positions", _at("model", "prefix")),
-    "mixer": ("Mixing of positions", _at("model", "mixer")),
-    "dropout": ("Attention dropout", _at("model", "attention_dropout", form="g")),
-    "augmentations": ("Augmentations of a training puzzle", _at("arrays", "num_augmentations", form=",")),
-    "warmup": ("Warm-up steps", _at("train", "warmup_steps", form=",")),
-    "optimizer": ("Optimiser", _at("train", "optimizer")),
-    "betas": ("Betas", lambda cell: ", ".join(f"{beta:g}" for beta in cell["train"]["betas"])),
-    "ema": ("Weight average (EMA)", _at("train", "ema", form="g")),
-    "hints": ("Hints in the first questions", _hints),
-    "precision": ("Arithmetic", _at("train", "precision")),
+# What the paper prints of a model, by its keys in paper.yaml; the number of parameters stands in the metric file.
+READERS: Final[dict[str, Callable[[Settings], str]]] = {
+    "supervision_steps": _of_training("max_supervision_steps"),
+    "halting": _halting,
+    "cycles": lambda settings: "H={h_cycles}, L={l_cycles}".format_map(settings["model"]),
+    "batch_size": _of_training("batch_size"),
+    "num_epochs": _epochs,
+    "lr": _of_training("learning_rate"),
+    "weight_decay": _of_training("weight_decay"),
+    "schedule": lambda settings: SCHEDULES.get(settings["train"]["schedule"], settings["train"]["schedule"]),
+    "task_type_lr": _of_training("task_types", "learning_rate"),
+    "task_type_weight_decay": _of_training("task_types", "weight_decay"),
+    "hidden_size": lambda settings: str(settings["model"]["width"]),
+    "layers": _layers,
+    "positions": positions,
 }
 
 
-@dataclass(frozen=True)
-class CellSettings:
-    """Resolved settings of the cells of a profile, and of the same cells at the paper's scale, where known.
-
-    `deviations` are sentences that say where the two differ.
-    """
-
-    here: Mapping[Cell, Settings] = field(default_factory=dict)
-    at_paper_scale: Mapping[Cell, Settings] = field(default_factory=dict)
-    deviations: Mapping[Cell, Sequence[str]] = field(default_factory=dict)
-
-
-def setting(key: str, settings: Settings | None) -> str:
-    """A hyperparameter by its key in VALUES; a dash without settings, or where the family has none of the kind."""
-    return DASH if settings is None else VALUES[key][1](settings)
+def hyperparameters(task: str, settings: Settings) -> str:
+    """TRM or SE-RRM, whose batch size, learning rate and weight decay in the paper a run has, or else "other"."""
+    for table in load_paper().hyperparameter_tables.values():
+        for place, name in enumerate(table.columns.values()):
+            keys = ("batch_size", "lr", "weight_decay")
+            if (
+                name != "HRM"
+                and task in table.tasks
+                and all(READERS[key](settings) == table.rows[key].cells[place] for key in keys)
+            ):
+                return name
+    return "other"
 
 
-def hyperparameter_table(
-    number: str, profile: str, paper: HyperparameterTable, settings: CellSettings, results: Results
-) -> Table:
-    """One line a hyperparameter; for every model the paper's value, params.yaml's at its scale, and the one here.
-
-    The paper's models come first, "not run" where no cell of the profile has them, then the profile's other variants.
-    """
-    ours = [variant for task, variant in settings.here if task in paper.tasks]
-    variants = list(dict.fromkeys([*paper.columns, *ours]))
-    scales = [f"profile {profile}"] if profile == PAPER else ["profile paper", f"profile {profile}"]
-    header = [f"{model_name(name)}: {scale}" for name in variants for scale in ("printed", *scales)]
-    rows = []
-    for key in dict.fromkeys([*paper.rows, *VALUES]):
-        printed = dict(zip(paper.columns, paper.rows[key].cells, strict=True)) if key in paper.rows else {}
-        values = {name: _ours(key, paper.tasks, name, settings, results) for name in variants}
-        cells = [text for name in variants for text in _cells(printed.get(name), *values[name], len(scales))]
-        if any(text not in (DASH, NOT_RUN) for text in cells):
-            rows.append((_name(key, paper), *cells))
-    notes = tuple(map(Note, (*NOTES, *_other_tasks(paper, settings))))
-    tasks = " and ".join(map(task_name, paper.tasks))
-    caption = f"Training on {tasks} as params.yaml resolves, beside what the paper prints."
-    return Table(number, paper.title, caption, ("Hyperparameter", *header), tuple(rows), notes, bool(ours))
-
-
-def _name(key: str, paper: HyperparameterTable) -> str:
-    return paper.rows[key].name if key in paper.rows else VALUES[key][0]
-
-
-def _ours(
-    key: str, tasks: Sequence[str], name: str, settings: CellSettings, results: Results
-) -> tuple[str, str]:
-    """The value at the paper's scale and the one here, on the first of the tasks that has the model.
-
-    The parameters are counted on the model that was trained.
-    """
-    cell = next(((task, name) for task in tasks if (task, name) in settings.here), None)
-    if cell is None:
-        return DASH, NOT_RUN
-    if key == "parameters":
-        return DASH, f"{results[cell][0].model_info.parameters:,}" if cell in results else DASH
-    return setting(key, settings.at_paper_scale.get(cell)), setting(key, settings.here[cell])
-
-
-def _cells(printed: str | None, at_scale: str, here: str, num_scales: int) -> list[str]:
-    """The printed value, the one at the paper's scale (where it has a column) and the one here; differences marked."""
-    reference = printed or (at_scale if at_scale != DASH else here)
-    shown = [at_scale, here][-num_scales:]
-    same = (reference, DASH, NOT_RUN)
-    return [
-        printed or DASH,
-        *(text if text in same or _rounded(text) == reference else text + DIFFERS for text in shown),
-    ]
-
-
-def _rounded(count: str) -> str:
-    """A number of parameters as the paper prints it: 27,275,266 as 27M."""
-    digits = count.replace(",", "")
-    return f"{round(int(digits) / 1e6)}M" if "," in count and digits.isdigit() else count
-
-
-def _other_tasks(paper: HyperparameterTable, settings: CellSettings) -> Iterable[str]:
-    """Where a second task of the table is trained with something else than the one shown."""
-    for name in dict.fromkeys(variant for task, variant in settings.here if task in paper.tasks):
-        shown, *others = [task for task in paper.tasks if (task, name) in settings.here]
-        for task in others:
-            for key in VALUES:
-                here, first = (setting(key, settings.here[each, name]) for each in (task, shown))
-                if here != first:
-                    label = _name(key, paper).lower()
-                    yield f"On {task_name(task)} {model_name(name)} has another {label}: {here}."
+# What a run's line in an ablation table is labelled with, by the paper's heading.
+LABELS: Final[dict[str, Callable[[str, Settings], str]]] = {
+    "Halting": lambda task, settings: halting(settings),
+    "PosEnc": lambda task, settings: positions(settings),
+    "Hyperparameters": hyperparameters,
+    "Symbol equivariance": lambda task, settings: str(settings["model"].get("symbols") == "tied"),
+}

@@ -27,8 +27,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from serrm.layout import Layout
 from serrm.project import current_commit
-from serrm.reporting.cells import percent
-from serrm.reporting.names import duration
+from serrm.reporting.names import duration, percent
 from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.reporting.training_log import Record, read_training_log
 from serrm.tracking.server import SQLITE, tracking_uri
@@ -244,8 +243,6 @@ def _metrics(files: RunFiles, evaluation: Evaluation | None, facts: Mapping[str,
     for name, part in evaluation.scored.items():
         for depth, scores in part.steps.items():
             yield from _at(depth, scores, f"test/{name.replace(',', '')}/")  # a metric's name has no comma
-        for depth, scores in part.demonstrations.steps.items() if part.demonstrations else ():
-            yield from _at(depth, scores, "train/")
     for point in evaluation.learning_curve:
         values = {key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi"))}
         yield from _at(int(point["step"]), values, "curve/")
