@@ -96,7 +96,7 @@ class Check:
     metric: str = "fsr"
     of_set: str | None = None
     needs: int | None = None
-    applies: Callable[[Report, str], bool] = lambda report, task: True
+    objection: Callable[[Report, str], str] = lambda report, task: ""
 
     def __call__(self, report: Report) -> Finding:
         """The weakest verdict over the tasks, with the scores."""
@@ -105,14 +105,14 @@ class Check:
             where = task_name(task) + (f" {set_name(self.of_set)}" if self.of_set else "")
             scores = scores_of(report, task, self.models, self.metric, self.of_set)
             missing = [model_name(model) for model in self.models[: self.needs] if model not in scores]
-            is_empty = self.metric == "pass_at_2" and not any(each.value for each in scores.values())
             if missing:
                 findings.append((UNTESTED, f"Not run on {where}: {', '.join(missing)}."))
                 continue
-            is_tested = not is_empty and self.applies(report, task)
-            text = f"{METRIC_NAMES[self.metric]} on {where}: {in_words(scores)}."
-            text += " Nothing was solved, which compares nothing." if is_empty else ""
-            findings.append((self.rule(*scores.values()) if is_tested else UNTESTED, text))
+            why = self.objection(report, task)
+            if self.metric == "pass_at_2" and not any(each.value for each in scores.values()):
+                why = " Nothing was solved, which compares nothing."
+            text = f"{METRIC_NAMES[self.metric]} on {where}: {in_words(scores)}.{why}"
+            findings.append((UNTESTED if why else self.rule(*scores.values()), text))
         return together(findings)
 
 
@@ -136,7 +136,8 @@ def together(findings: Sequence[Finding], what: str = "") -> Finding:
 
 def depths(report: Report, model: str) -> set[int]:
     """The numbers of steps at which a model was scored on 9×9 Sudoku."""
-    return {steps for run in report.results.get(("sudoku", model), []) for steps in run.scored["9x9"].steps}
+    parts = (run.scored.get("9x9") for run in report.results.get(("sudoku", model), []))
+    return {steps for part in parts if part for steps in part.steps}
 
 
 def more_steps(report: Report) -> Finding:
@@ -166,10 +167,10 @@ def every_depth(report: Report) -> Finding:
     return together([(weakest(places), text)] if places else [], "SE-RRM, TRM and HRM at the same steps")
 
 
-def has_fewer_augmentations(report: Report, task: str) -> bool:
-    """Whether SE-RRM was given fewer augmentations than the other models."""
+def as_many_augmentations(report: Report, task: str) -> str:
+    """That SE-RRM was not given fewer augmentations than the other models, if so."""
     ours, *others = (report.settings.here[task, model]["arrays"]["num_augmentations"] for model in ALL)
-    return bool(ours < min(others))
+    return "" if ours < min(others) else " SE-RRM was not given fewer augmentations."
 
 
 def permutation(report: Report) -> Finding:
@@ -225,7 +226,7 @@ CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
     "arc_trm": (
         Check(lambda a, b: HOLDS if leads(a, b) == LEVEL else FAILS, (SE_RRM, TRM), ARC, "pass_at_2"),
     ),
-    "augmentations": (Check(is_not_behind, ALL, ARC, "pass_at_2", applies=has_fewer_augmentations),),
+    "augmentations": (Check(is_not_behind, ALL, ARC, "pass_at_2", objection=as_many_augmentations),),
     "maze": (Check(lambda a, b, c: weakest([higher(a, b), leads(a, c)]), ALL, ["maze"]),),
     "parameters": (
         lambda report: (UNTESTED, "Sizes are settings, chosen and not found: see the table of runs."),
