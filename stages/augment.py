@@ -10,7 +10,7 @@ from serrm.layout import PARAMS, Layout
 def augment(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Draw the training and test puzzles of a task and check every answer."""
     from serrm.config import read_params
-    from serrm.datasets.tasks import write_sets
+    from serrm.datasets.sets import write_sets
 
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)

@@ -10,7 +10,7 @@ from serrm.layout import PARAMS, Layout
 def download(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Fetch, copy or generate the raw puzzles of a task, with a manifest of their hashes."""
     from serrm.config import read_params
-    from serrm.sources.fetch import fetch
+    from serrm.sources.download import fetch
 
     params = read_params(Path(PARAMS))
     layout, settings = Layout(params.profile), params.download_settings(task)

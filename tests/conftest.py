@@ -15,13 +15,13 @@ import torch
 from serrm.arrays.build_puzzles import build_arrays
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import GridExamples
-from serrm.datasets.parquet import set_file
-from serrm.datasets.sudoku import write_puzzle_set
+from serrm.datasets.sets import set_file, write_set
 from serrm.inference.load import LoadedModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint
 from serrm.training.loop import Trainer
 from serrm.training.run import train
@@ -145,7 +145,7 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         for name, n, num in [("train", side, num_train), *((f"{n}x{n}", n, 5) for n in tests)]:
             rng = np.random.default_rng([seed, n, num])
             puzzles = generate_puzzles(box_for_side(n), num, rng, CLUES[n])
-            write_puzzle_set(folder / set_file(name), enumerate(puzzles), n, name)
+            write_set(folder / set_file(name), enumerate(puzzles), n, name, grid_task("sudoku"))
         build_arrays(folder, folder / "arrays", seed=seed)
         return folder / "arrays"
 

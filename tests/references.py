@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from serrm.arrays.arc_stream import ArcPairs
 from serrm.manifest import Origin, file_names, write_manifest
 from serrm.puzzles.arc.grid import ArcPuzzle
-from serrm.puzzles.maze.generate import iterate_mazes
+from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.maze.parse import MazePuzzle
 from serrm.puzzles.sudoku import cpsat
 from serrm.puzzles.sudoku.grid import Box

@@ -9,36 +9,30 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from jaxtyping import UInt8
+from jaxtyping import Bool, UInt8
 
 from serrm import describe
-from serrm.arrays import images
 from serrm.arrays.build import build
-from serrm.arrays.images import Images
 from serrm.arrays.tasks import open_stream
 from serrm.config import Params
-from serrm.datasets import settings as dataset_settings
-from serrm.datasets import tasks as dataset_tasks
-from serrm.datasets.parquet import draw, set_file, write_set
-from serrm.datasets.tasks import write_sets
+from serrm.datasets.sets import write_sets
+from serrm.datasets.settings import AUGMENT
 from serrm.drawing import panels
 from serrm.drawing.panels import DrawnTask
 from serrm.inference import tasks as inference_tasks
 from serrm.inference.evaluate import evaluate
 from serrm.inference.gallery import Gallery
 from serrm.inference.tasks import TaskEvaluation
-from serrm.manifest import Origin, check_manifest, new_directory
-from serrm.puzzles import alphabet
-from serrm.puzzles.alphabet import Alphabet
+from serrm.manifest import Origin
+from serrm.puzzles.raw import RawSet
+from serrm.puzzles.tasks import TASKS, Alphabet, GridTask
 from serrm.randomness import Purpose, keyed_rng
 from serrm.reporting.settings import CellSettings
 from serrm.reporting.tabulate import Places, tabulate
 from serrm.scoring.metrics import SudokuTally
 from serrm.settings import Settings, parse
-from serrm.sources import fetch as sources_fetch
-from serrm.sources import settings as source_settings
-from serrm.sources.fetch import fetch
-from serrm.sources.settings import Download
+from serrm.sources.download import fetch
+from serrm.sources.settings import DOWNLOAD, Download
 from serrm.training.run import train
 from serrm.training.settings import Execution
 
@@ -72,13 +66,13 @@ class Square:
     source: str = "generated"
 
 
-def is_latin(grids: Grids) -> bool:
-    rows = grids.reshape(-1, SIDE, SIDE)
+def are_latin(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
+    rows = answers.reshape(-1, SIDE, SIDE)
     lines = np.concatenate([rows, rows.transpose(0, 2, 1)], axis=1)
-    return bool((np.sort(lines, axis=2) == np.arange(1, SIDE + 1)).all())
+    return np.asarray((np.sort(lines, axis=2) == np.arange(1, SIDE + 1)).all(axis=(1, 2)))
 
 
-def write_raw(source: LatinSource, directory: Path, seed: int, scratch: Path) -> dict[str, Origin]:
+def make_squares(source: LatinSource, directory: Path, seed: int) -> dict[str, Origin]:
     rng, lines = np.random.default_rng(seed), np.arange(SIDE)
     pattern = (lines[:, None] + lines) % SIDE
     squares = [rng.permutation(SIDE)[pattern[rng.permutation(SIDE)]] + 1 for _ in range(source.num)]
@@ -86,28 +80,18 @@ def write_raw(source: LatinSource, directory: Path, seed: int, scratch: Path) ->
     return {"squares.json": Origin("generated")}
 
 
-def write_latin_sets(raw: Path, target: Path, settings: LatinSubset) -> None:
-    check_manifest(raw)
+def latin_sets(raw: Path, settings: LatinSubset) -> dict[str, RawSet]:
     answers = np.array(json.loads((raw / "squares.json").read_text()), dtype=np.uint8)
-    squares = [
-        Square(np.where(np.arange(SIDE**2) % 3, 0, answer).astype(np.uint8), answer) for answer in answers
+    rows = [
+        (number, Square(np.where(np.arange(SIDE**2) % 3, 0, answer).astype(np.uint8), answer))
+        for number, answer in enumerate(answers)
     ]
-    drawn = list(
-        draw(enumerate(squares), settings.num_train, keyed_rng(settings.seed, Purpose.SUBSET), "train")
-    )
-    others = [each for each in enumerate(squares) if each[0] not in dict(drawn)]
-
-    def check(rows: list[tuple[int, Any]]) -> None:
-        if not is_latin(np.stack([square.answer for _, square in rows])):
-            raise ValueError("no Latin square")
-
-    with new_directory(target) as directory:
-        for name, chosen in {"train": drawn, f"{SIDE}x{SIDE}": others}.items():
-            write_set(directory / set_file(name), chosen, SIDE, name, check, [], lambda _: {})
+    rest = RawSet(SIDE, None, 1, iter(rows), is_rest=True)
+    return {"train": RawSet(SIDE, settings.num_train, 0, iter(rows)), f"{SIDE}x{SIDE}": rest}
 
 
 def judge(side: int, prediction: Grid, question: Grid, answer: Grid | None) -> str:
-    return "a Latin square" if is_latin(prediction[None] - np.uint8(1)) else "none"
+    return "a Latin square" if are_latin(question[None], prediction[None] - np.uint8(1)).all() else "none"
 
 
 def draw_order(seed: int, puzzle: int, member: int, side: int) -> UInt8[np.ndarray, " P"]:
@@ -121,16 +105,28 @@ def apply_orders(tokens: Grids, orders: Grids, side: int) -> Grids:
     return rows.reshape(len(tokens), -1)
 
 
+LATIN = GridTask(
+    alphabet=lambda side: Alphabet(side + 2),
+    source=LatinSource,
+    subset=LatinSubset,
+    make=make_squares,
+    raw_sets=latin_sets,
+    are_answers=are_latin,
+    format=str,
+    offset=1,
+    most_augmentations=None,
+    draw=draw_order,
+    apply=apply_orders,
+)
+
+
 @pytest.fixture
 def latin(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The entries that make a task of Latin squares."""
+    """The record, which the settings of stages are made of when they are imported, and what other packages hold."""
     entries: list[tuple[dict[str, Any], Any]] = [
-        (alphabet.ALPHABETS, lambda side: Alphabet(side + 2)),
-        (source_settings.DOWNLOAD, Download[LatinSource]),
-        (sources_fetch.WRITE_RAW, write_raw),
-        (dataset_settings.AUGMENT, LatinSubset),
-        (dataset_tasks.WRITE_SETS, write_latin_sets),
-        (images.IMAGES, Images(1, None, draw_order, apply_orders)),
+        (TASKS, LATIN),
+        (DOWNLOAD, Download[LATIN.source]),
+        (AUGMENT, LATIN.subset),
         (describe.SOURCES, lambda source, augment: f"{source['num']} Latin squares"),
         (inference_tasks.TASKS, TaskEvaluation(SudokuTally)),
         (panels.TASKS, DrawnTask("digits", judge, asked_for=1)),
@@ -174,7 +170,10 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     stream = open_stream(arrays, 3, seed=4)
     assert (stream.num_examples, stream.side, stream.num_symbols) == (6, SIDE, SIDE + 2)
     questions, answers, _ = stream.gather(0, 100)
-    assert is_latin(answers - 1) and ((questions == 1) | (questions == answers)).all()
+    assert (
+        are_latin(questions, answers - np.uint8(1)).all()
+        and ((questions == 1) | (questions == answers)).all()
+    )
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     name = f"{latin}-trm-s0"
     cell, asked = params.train_settings(name), params.evaluate_settings(name)

@@ -18,11 +18,12 @@ import numpy as np
 from jaxtyping import UInt8
 from openai import APIError, AsyncOpenAI
 
-from serrm.datasets.sudoku import check_puzzles
+from serrm.datasets.sets import check_answers
 from serrm.progress import progress_bar
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
 from serrm.puzzles.sudoku.solve import answered
+from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.intervals import rates
 from serrm.scoring.metrics import SudokuTally
@@ -140,7 +141,7 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
         if len(solved) < len(drawn):
             logger.warning("%s: left out without a solution: %d", name, len(drawn) - len(solved))
         if solved:
-            check_puzzles(solved, side, name)
+            check_answers(solved, side, name, grid_task("sudoku"))
             sets[name] = [puzzle for _, puzzle in solved]
     if not sets:
         raise ValueError("no puzzle to ask")

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.arrays.images import draw_symmetry
 from serrm.arrays.puzzles import (
     evaluation_sets,
     open_arrays,
 )
-from serrm.datasets.parquet import read_puzzle_set
+from serrm.datasets.sets import read_puzzle_set
 from serrm.puzzles.sudoku.generate import random_solution
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
-from serrm.puzzles.sudoku.symmetry import apply_parameters
+from serrm.puzzles.sudoku.symmetry import apply_parameters, draw_symmetry
 
 Maker = Callable[..., Path]
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.arrays.images import draw_symmetry
 from serrm.arrays.puzzles import PuzzleArrays, open_arrays
 from serrm.arrays.settings import HintSettings
 from serrm.arrays.stream import GridExamples
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
-from serrm.puzzles.sudoku.symmetry import apply_parameters
+from serrm.puzzles.sudoku.symmetry import apply_parameters, draw_symmetry
 
 Maker = Callable[..., Path]
 NUM_PUZZLES, NUM_MEMBERS = 8, 6  # members: the puzzle and five augmentations

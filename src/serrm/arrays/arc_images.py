@@ -7,8 +7,7 @@ source's row alone (or column, where the transform transposes), and the line aft
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from serrm.puzzles.alphabet import ARC
-from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, PADDING
+from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, NUM_SYMBOLS, PADDING
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 
 # The images of [[0, 1], [2, 3]]: a step down an image is ±1 where the transform transposes, else ±2.
@@ -50,7 +49,7 @@ def draw_images(
     across = columns * np.where(transposes, side, 1)[:, None]
     tokens = np.asarray(canvases).reshape(-1).take(down[:, :, None] + across[:, None, :])
     recoloured = _recolouring(changes[:, 1:])
-    places = np.arange(num) * ARC.num_symbols
+    places = np.arange(num) * NUM_SYMBOLS
     images = recoloured.reshape(-1).take(tokens + places[:, None, None])
     images *= in_rows[:, :, None]
     images *= in_columns[:, None, :]

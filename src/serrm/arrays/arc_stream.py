@@ -18,7 +18,7 @@ from serrm.arrays.arc_images import draw_images, image_sizes
 from serrm.arrays.arc_index import used_variants
 from serrm.arrays.puzzles import TRAIN
 from serrm.arrays.stream import Examples, Stream, across_epochs
-from serrm.puzzles.alphabet import ARC
+from serrm.puzzles.arc.canvas import NUM_SYMBOLS
 from serrm.randomness import Purpose, keyed_rng
 
 
@@ -57,7 +57,7 @@ class ArcPairs:
     @property
     def num_symbols(self) -> int:
         """K of the alphabet, padding included."""
-        return ARC.num_symbols
+        return NUM_SYMBOLS
 
     @property
     def side(self) -> int:

@@ -14,9 +14,9 @@ from serrm.arrays.puzzles import METADATA, TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.files import existing, write_json
 from serrm.manifest import data_hash, new_directory
-from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import encode
 from serrm.puzzles.arc.grid import SCORED
+from serrm.puzzles.tasks import alphabet
 
 Row = dict[str, Any]  # of the Parquet file
 

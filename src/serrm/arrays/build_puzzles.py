@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from serrm.arrays.images import IMAGES
 from serrm.arrays.puzzles import METADATA
-from serrm.datasets.parquet import read_puzzle_set
+from serrm.datasets.sets import read_puzzle_set
 from serrm.files import write_json
 from serrm.manifest import data_hash, new_directory
+from serrm.puzzles.tasks import grid_task
 
 
 def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:
@@ -21,7 +21,7 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
             name = path.stem.removeprefix("test_")
             (folder / name).mkdir()
             for part, cells in zip(("questions", "answers"), grids, strict=True):
-                np.save(folder / name / f"{part}.npy", cells + np.uint8(IMAGES[task].offset))
+                np.save(folder / name / f"{part}.npy", cells + np.uint8(grid_task(task).offset))
             sets[name] = {"num_puzzles": num_puzzles, "side": side}
         metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
         write_json(folder / METADATA, metadata)

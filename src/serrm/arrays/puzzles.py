@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.tasks import alphabet
 
 METADATA = "metadata.json"
 TRAIN = "train"

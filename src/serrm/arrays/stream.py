@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Int, Int64, Shaped, UInt8
 
 from serrm.arrays.hints import with_hints
-from serrm.arrays.images import IMAGES, Rows
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.arrays.settings import HintSettings
+from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
 
 
@@ -50,7 +50,7 @@ class GridExamples:
     hints: HintSettings | None = None
 
     def __post_init__(self) -> None:
-        most = IMAGES[self.arrays.task].most
+        most = grid_task(self.arrays.task).most_augmentations
         if most is not None and self.num_augmentations > most:
             raise ValueError(f"{self.num_augmentations} augmentations asked for, {most} are there")
 
@@ -71,15 +71,17 @@ class GridExamples:
         if self.num_augmentations > 0:
             rows = self.image_rows(puzzles, members)
             both = np.concatenate([questions, answers]), np.concatenate([rows, rows])
-            questions, answers = np.split(IMAGES[self.arrays.task].apply(*both, self.arrays.side), 2)
+            questions, answers = np.split(grid_task(self.arrays.task).apply(*both, self.arrays.side), 2)
         if self.hints is not None:
             questions = with_hints(questions, answers, self.hints, self.seed, start)
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
 
-    def image_rows(self, puzzles: Int[np.ndarray, " B"], members: Int[np.ndarray, " B"]) -> Rows:
+    def image_rows(
+        self, puzzles: Int[np.ndarray, " B"], members: Int[np.ndarray, " B"]
+    ) -> UInt8[np.ndarray, "B P"]:
         """The rows of (puzzle, member) pairs."""
         pairs = zip(puzzles.tolist(), members.tolist(), strict=True)
-        draw = IMAGES[self.arrays.task].draw
+        draw = grid_task(self.arrays.task).draw
         return np.stack([draw(self.seed, *pair, self.arrays.side) for pair in pairs])
 
 

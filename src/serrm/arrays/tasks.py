@@ -1,12 +1,12 @@
 """Arrays → the stream of training examples, for every task."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from serrm.arrays.arc_stream import open_arc_examples
 from serrm.arrays.puzzles import TRAIN, open_arrays, read_metadata
 from serrm.arrays.settings import HintSettings
 from serrm.arrays.stream import GridExamples, Stream
+from serrm.puzzles.tasks import TASKS, GridTask
 
 
 def open_stream(
@@ -23,20 +23,9 @@ def open_stream(
     are asked for on ARC-AGI, whose questions show no part of the answer's grid.
     """
     task = read_metadata(arrays)["task"]
-    if task not in STREAMS:
+    if isinstance(TASKS[task], GridTask):
         return GridExamples(open_arrays(arrays, TRAIN), num_augmentations, seed, hints).stream()
     if hints is not None:
         raise ValueError(f"train.hints: questions of {task} have no cells of the answer to show")
-    return STREAMS[task](arrays, num_augmentations, seed, has_identity_twice)
-
-
-def _open_arc(arrays: Path, num_augmentations: int, seed: int, has_identity_twice: bool) -> Stream:
     num_variants = num_augmentations + 1
     return open_arc_examples(arrays, num_variants, seed, has_identity_twice=has_identity_twice).stream()
-
-
-STREAMS: dict[str, Callable[[Path, int, int, bool], Stream]] = {
-    "arc_agi_1": _open_arc,
-    "arc_agi_2": _open_arc,
-}
-"""Of the tasks that are not on square grids with one answer a puzzle."""

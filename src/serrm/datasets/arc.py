@@ -16,18 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from serrm.datasets.arc_audit import audit_overlap, audit_pairs, count_puzzles
-from serrm.datasets.parquet import PARTS
-from serrm.datasets.settings import ArcSubsetSettings
+from serrm.datasets.arc_audit import Forms, audit_overlap, audit_pairs, canonical_forms, count_puzzles
 from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory
-from serrm.puzzles.arc.audit import Forms, canonical_forms
+from serrm.puzzles.arc.data import VERSIONS, ArcSubsetSettings, Version, read_raw
 from serrm.puzzles.arc.grid import SCORED, ArcPuzzle, NamedPairs, Pair, PairName, named_pairs
 from serrm.randomness import Purpose, keyed_rng
-from serrm.sources.arc_layout import VERSIONS, Version, read_raw
 
 logger = logging.getLogger(__name__)
 
+PARTS = ("question", "answer")
 PAIRS = "pairs.parquet"
 AUDIT = "audit.json"
 

@@ -26,7 +26,7 @@ from serrm.inference.predict import Predicted, Questions, Work, confidences, pre
 from serrm.inference.settings import EvaluateCell, TaskType
 from serrm.models.halting import HALT
 from serrm.models.recurrence import RecurrentModel
-from serrm.puzzles.alphabet import ARC
+from serrm.puzzles.arc.canvas import NUM_SYMBOLS
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally
 from serrm.scoring.demonstrations import DemonstrationTally
@@ -140,7 +140,7 @@ def _pooled(of_all: Sequence[Answers]) -> Answers:
 def score_demonstrations(work: Work, pairs: ArcDemonstrations) -> dict[str, Any]:
     """Number of pairs and of cells, and the scores at every depth of the settings."""
     own = {step: DemonstrationTally() for step in work.settings.steps}
-    asked = Questions(pairs.arrays.side, ARC.num_symbols, len(pairs), pairs.gather)
+    asked = Questions(pairs.arrays.side, NUM_SYMBOLS, len(pairs), pairs.gather)
     for found in predict_batches(work, asked, "demonstrations"):
         own[found.step].add(found.tokens, found.batch.answers, asked.side)
     of_all = work.processes.collect(own)

@@ -12,7 +12,7 @@ import numpy as np
 
 from serrm.inference.predict import Predicted
 from serrm.manifest import new_directory
-from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.tasks import alphabet
 from serrm.training.processes import Processes
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"

@@ -24,8 +24,8 @@ from serrm.inference.frontier import adaptive_curve, breadth_points
 from serrm.inference.predict import Questions, TaskVectors, Work, predict_batches, rows_at_once
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
 from serrm.inference.tasks import TASKS
-from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import PADDING, decoded_sizes
+from serrm.puzzles.tasks import alphabet
 from serrm.randomness import Purpose, keyed_rng
 from serrm.training.processes import ALONE
 

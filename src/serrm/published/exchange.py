@@ -28,7 +28,7 @@ from serrm.published.weights import (
     short_key,
     to_published,
 )
-from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
 from serrm.training.settings import TrainCell
 

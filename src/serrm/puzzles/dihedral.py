@@ -7,7 +7,7 @@ rotations undo each other, every reflection undoes itself.
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Int, Shaped, UInt8
 
 NUM_TRANSFORMS = 8
 
@@ -30,3 +30,16 @@ def cell_order(num_rows: int, num_columns: int, transform: int) -> Int[np.ndarra
     order = np.ascontiguousarray(transformed(places, transform)).reshape(-1)
     order.setflags(write=False)
     return order
+
+
+def draw_transform(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " 1"]:
+    """The dihedral transform of an augmentation: they are numbered alike."""
+    return np.array([augmentation], np.uint8)
+
+
+def apply_transforms(
+    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N 1"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Square grids turned and mirrored, each by the dihedral transform in its row."""
+    orders = np.stack([cell_order(side, side, transform) for transform in rows[:, 0].tolist()])
+    return np.take_along_axis(tokens, orders, axis=1)

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.operations import count_work
 from serrm.models.settings import ModelSettings
-from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.tasks import alphabet
 from serrm.reporting.names import DASH, duration, metrics_of, model_name, percent, set_name, task_name
 from serrm.reporting.paper import (
     HyperparameterTable,

@@ -18,7 +18,7 @@ from torch import Tensor
 from serrm.files import write_whole
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import predict
-from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import Answer
 from serrm.solving.card import CARD, model_card
 from serrm.solving.questions import entries_of

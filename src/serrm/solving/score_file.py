@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from serrm.datasets.sudoku import check_puzzles
-from serrm.datasets.sudoku_raw import Numbered
+from serrm.datasets.sets import check_answers
 from serrm.inference.evaluate_sets import entry_of
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict, refusal, rows_at_once
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.progress import watch
+from serrm.puzzles.raw import Numbered
 from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
 from serrm.puzzles.sudoku.solve import answered
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import SudokuTally
 from serrm.training.device import supported
 
@@ -53,7 +54,7 @@ class SizeScores:
         """Score the puzzles that wait."""
         if not self.waiting:
             return
-        check_puzzles(self.waiting, self.side, self.source)
+        check_answers(self.waiting, self.side, self.source, grid_task("sudoku"))
         questions = np.stack([puzzle.question for _, puzzle in self.waiting]) + np.uint8(1)
         answers = np.stack([puzzle.answer for _, puzzle in self.waiting if puzzle.answer is not None])
         self.waiting.clear()

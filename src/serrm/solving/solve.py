@@ -18,7 +18,7 @@ from serrm.inference.load import LoadedModel
 from serrm.inference.predict import refusal, rows_at_once
 from serrm.inference.tasks import TASKS
 from serrm.models.formulations import DTYPES
-from serrm.puzzles.alphabet import alphabet
+from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
 from serrm.solving.questions import Entry, Question
 from serrm.solving.subjects import SUBJECTS, Subject

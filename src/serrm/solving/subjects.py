@@ -20,7 +20,6 @@ from serrm.inference.breadth import Attempts, Found, Way, attempts_at, sees_digi
 from serrm.inference.guessing import guesses
 from serrm.inference.load import LoadedModel
 from serrm.inference.tasks import TASKS, restarts, symmetric_images
-from serrm.puzzles.alphabet import alphabet
 from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse, recoloured
 from serrm.puzzles.dihedral import inverse as inverse_transform
@@ -31,6 +30,7 @@ from serrm.puzzles.sudoku import cpsat
 from serrm.puzzles.sudoku.bitboard import places_from_values, propagate, tables
 from serrm.puzzles.sudoku.grid import box_for_side, is_consistent
 from serrm.puzzles.sudoku.text import SYMBOLS, format_grid
+from serrm.puzzles.tasks import alphabet
 from serrm.scoring.metrics import BLANK
 from serrm.solving.answers import NETWORK, Status, Verdict
 from serrm.solving.questions import ARC, MAZE, SUDOKU, Question

@@ -1,1 +1,1 @@
-"""Where the raw files come from: `fetch` is the way in, `settings` are its parameters, a module a source."""
+"""Where the raw files come from: the `download` stage and its settings."""

@@ -1,32 +1,53 @@
-"""Published files: copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits.
+"""The `download` stage: a task's raw files from any source, in one directory with a manifest.
 
-Everything is downloaded before anything is unpacked, so that after a failure what is complete is used again.
-Paper: appendix, data sets.
+They are made here, copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits: everything
+before anything is unpacked, so that after a failure what is complete is used again. Paper: appendix, data sets.
 """
 
+import logging
 import shutil
 import sys
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any
 
-from serrm.manifest import Origin
-from serrm.sources.publishers import GitHubFile, GitHubFiles, HuggingFaceFiles
+from serrm.manifest import Origin, new_directory, write_manifest
+from serrm.puzzles.raw import Published
+from serrm.puzzles.tasks import TASKS
+
+logger = logging.getLogger(__name__)
 
 RETRIES = 3  # after a failed attempt
 
 
-class Published(NamedTuple):
-    """A file to download and its name in the raw directory, or an archive and the folder for some of its files."""
+def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None = None) -> None:
+    """Write the raw files of a task's `source` and their `manifest.json` to the directory `target`.
 
-    url: str
-    revision: str
-    sha256: str | None
-    name: str
-    num_files: dict[str, int] | None = None  # of an archive: files that match each pattern
-    is_flat: bool = False  # they lie right in the folder, not at their paths in the archive
+    The directory appears when everything is in it, in place of an older one; after a failure there is none
+    that was not there before.
+
+    Args:
+        source: the settings of a source of this task.
+        seed: of everything generated here.
+        scratch: a directory that outlives this call, where complete downloads are kept until all are there. Without
+            one every call starts afresh.
+
+    Raises:
+        ValueError: a file is missing, incomplete or has the wrong hash; one line that names it.
+    """
+    record = TASKS[task]
+    with new_directory(target) as directory:
+        origins: dict[str, Origin] = {}
+        if source.kind == "mirror":
+            origins = copy_files(source.root, record.mirrored(source), directory)
+        elif source.kind == "hub":
+            with TemporaryDirectory(dir=target.parent) as temporary:
+                origins = download_all(record.published, directory, scratch or Path(temporary))
+        origins |= record.make(source, directory, seed)
+        write_manifest(directory, source.kind, seed, origins)
+    logger.info("%s: %d files from source %s", target, len(origins), source.kind)
 
 
 def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origin]:
@@ -104,27 +125,3 @@ def _unpack(file: Published, num_files: dict[str, int], archive: Path, directory
                 (directory / names[-1]).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(top / path, directory / names[-1])
     return names
-
-
-def of_hugging_face(files: HuggingFaceFiles, folder: str, endpoint: str) -> list[Published]:
-    """The files of a data set, to be named below `folder`."""
-    base = f"{endpoint}/datasets/{files.repository}/resolve/{files.revision}"
-    return [
-        Published(f"{base}/{name}", files.revision, sha256, f"{folder}/{name}")
-        for name, sha256 in files.sha256.items()
-    ]
-
-
-def of_github(file: GitHubFile, name: str, base: str) -> Published:
-    """A file of a repository, and its name in the raw directory."""
-    url = f"{base}/{file.repository}/{file.revision}/{file.path}"
-    return Published(url, file.revision, file.sha256, name)
-
-
-def of_archive(files: GitHubFiles, folder: str, base: str, *, is_flat: bool = False) -> Published:
-    """The files of a repository that match a pattern, below `folder` at their paths in it, or right there if flat.
-
-    GitHub does not promise that an archive's bytes stay the same, so it is the commit that pins them.
-    """
-    url = f"{base}/{files.repository}/tar.gz/{files.revision}"
-    return Published(url, files.revision, None, folder, files.num_files, is_flat)

@@ -4,10 +4,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import NonNegativeInt
 
+from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings
-from serrm.sources.arc_settings import ArcSource
-from serrm.sources.maze_settings import MazeSource
-from serrm.sources.sudoku_settings import Source
 
 S = TypeVar("S")
 
@@ -19,10 +17,4 @@ class Download(Settings, Generic[S]):
     seed: NonNegativeInt
 
 
-DOWNLOAD: dict[str, type[Download[Any]]] = {
-    "sudoku": Download[Source],
-    "maze": Download[MazeSource],
-    "arc_agi_1": Download[ArcSource],
-    "arc_agi_2": Download[ArcSource],
-}
-"""By task. A task of one's own is one entry more."""
+DOWNLOAD: dict[str, type[Download[Any]]] = {name: Download[task.source] for name, task in TASKS.items()}  # type: ignore[name-defined]

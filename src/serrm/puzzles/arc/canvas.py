@@ -1,6 +1,6 @@
 """Grids as tokens on a square canvas, and back.
 
-A token is 0 padding, 1 end of grid, 2…11 the colours 0…9 (`serrm.puzzles.alphabet.ARC`). End-of-grid tokens
+A token is 0 padding, 1 end of grid, 2…11 the colours 0…9. End-of-grid tokens
 border a grid below and to the right where there is room; the corner between the two stays padding, as in the
 published code. In training a pair is placed at a random offset (translation), in evaluation at the corner.
 Paper: section "ARC-AGI", data.
@@ -13,6 +13,7 @@ from jaxtyping import Int, UInt8
 
 from serrm.puzzles.arc.grid import NUM_COLOURS, Grid
 
+NUM_SYMBOLS: Final = 12
 PADDING: Final = 0
 END_OF_GRID: Final = 1
 FIRST_COLOUR: Final = 2

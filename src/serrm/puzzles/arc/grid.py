@@ -22,8 +22,7 @@ Grid = UInt8[np.ndarray, "_ _"]
 Collection = Literal["training", "evaluation", "concept", "held_out"]
 COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
 """Where puzzles are published; those held out are training puzzles that are scored in place of evaluation ones."""
-Scored = Literal["evaluation", "held_out"]
-SCORED: tuple[Scored, ...] = ("evaluation", "held_out")
+SCORED: tuple[Collection, ...] = ("evaluation", "held_out")
 """The collections whose test pairs are scored; a set has puzzles of one of them."""
 Audit = Literal["drop", "report"]  # what becomes of trained pairs that are images of scored ones
 

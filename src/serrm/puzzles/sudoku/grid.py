@@ -78,6 +78,14 @@ def are_solutions(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray,
     return np.asarray(are_consistent(grids, box) & np.all(grids > 0, axis=-1))
 
 
+def are_answers(
+    questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
+) -> Bool[np.ndarray, " N"]:
+    """Which answers are solutions that keep the digits of their questions."""
+    keeps_digits = np.all((questions == 0) | (questions == answers), axis=1)
+    return np.asarray(keeps_digits & are_solutions(answers, box_for_side(math.isqrt(questions.shape[1]))))
+
+
 def is_consistent(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
     """Whether no digit stands twice in a unit; blanks are allowed."""
     return bool(are_consistent(grid[None], box)[0])

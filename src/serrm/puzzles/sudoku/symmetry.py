@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int, UInt8
 
-from serrm.puzzles.sudoku.grid import Box
+from serrm.puzzles.sudoku.grid import Box, box_for_side
+from serrm.randomness import Purpose, keyed_rng
 
 
 class Symmetry(NamedTuple):
@@ -48,6 +49,24 @@ def symmetries_from_uniforms(uniforms: Float64[np.ndarray, "N Q"], box: Box) -> 
     transposed = (flag < 0.5) & (box.rows == box.cols)
     parts = [_line_order(rows, bands), _line_order(cols, stacks), transposed, np.argsort(digits, axis=1) + 1]
     return np.concatenate(parts, axis=1).astype(np.uint8)
+
+
+def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " P"]:
+    """The parameters of an augmentation of a puzzle, a pure function of its address; 0 is the puzzle itself."""
+    if augmentation == 0:
+        lines = np.arange(side, dtype=np.uint8)
+        return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
+    box = box_for_side(side)
+    uniforms = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, augmentation).random((1, num_uniforms(box)))
+    row: UInt8[np.ndarray, " P"] = symmetries_from_uniforms(uniforms, box)[0]
+    return row
+
+
+def apply_symmetries(
+    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N P"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Tokens of Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
+    return apply_parameters(tokens - 1, rows, box_for_side(side)) + 1
 
 
 def apply_parameters(

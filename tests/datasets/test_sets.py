@@ -12,19 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.datasets import parquet, sudoku_raw
-from serrm.datasets import sudoku as puzzle_sets
-from serrm.datasets.parquet import draw, read_puzzle_set, set_file
-from serrm.datasets.settings import SudokuSubsetSettings
-from serrm.datasets.sudoku import write_puzzle_sets
+from serrm.datasets import sets as sets_module
+from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
 from serrm.manifest import data_hash
+from serrm.puzzles.dihedral import cell_order
+from serrm.puzzles.maze import parse as maze_parse
+from serrm.puzzles.maze.grid import PATH, parse_maze
+from serrm.puzzles.maze.parse import MazePuzzle
+from serrm.puzzles.maze.paths import shortest_path
+from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
-from tests.references import seal
+from serrm.puzzles.tasks import TASKS
+from tests.references import generate_mazes, seal
 
 NUM_TRAIN, NUM_TEST, NUM_4X4, NUM_16X16, NUM_25X25 = 30, 40, 5, 6, 4
 BLANK_SHARE = 0.4
+SIDE = 7
+MAZES = generate_mazes(SIDE, 35, np.random.default_rng(0), 8)
+TRAIN, TEST = MAZES[:20], MAZES[20:]
+ALL_SIZES: dict[str, int | None] = {"4x4": None, "16x16": None, "25x25": None}
+ALL: dict[str, Any] = {"num_train": None, "num_test": None, "seed": 0}
 
 
 def make_puzzle(side: int, rng: np.random.Generator) -> Puzzle:
@@ -52,9 +61,7 @@ def clash(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"]:
 
 
 def fill_raw(raw: Path) -> Path:
-    """A raw directory of small sets in the published formats; one more 25×25 puzzle has no solution."""
-    for folder in ("sudoku-9x9", "sudoku-4x4", "sudoku-16x16", "sudoku-25x25"):
-        (raw / folder).mkdir(parents=True)
+    """Small Sudoku sets in the published formats; one more 25×25 puzzle has no solution."""
     write_csv(raw / "sudoku-9x9/train.csv", make_puzzles(9, NUM_TRAIN))
     write_csv(raw / "sudoku-9x9/test.csv", make_puzzles(9, NUM_TEST))
     write_csv(raw / "sudoku-16x16/puzzles.csv", make_puzzles(16, NUM_16X16))
@@ -62,13 +69,21 @@ def fill_raw(raw: Path) -> Path:
     for puzzle in make_puzzles(4, NUM_4X4):
         assert puzzle.answer is not None
         lines.append(f"{format_grid(puzzle.question)}\t{format_grid(puzzle.answer)}")
+    (raw / "sudoku-4x4").mkdir()
     (raw / "sudoku-4x4/4x4_sudoku_unique_solution.csv").write_text("\n".join(lines))
     questions = [puzzle.question for puzzle in make_puzzles(25, NUM_25X25)]
     questions.insert(1, clash(questions[0]))
+    (raw / "sudoku-25x25").mkdir()
     # Written in reverse, so that the order of names is not that of making.
     for number, question in reversed(list(enumerate(questions))):
         record = {"size": 25, "difficulty": "Easy", "grid": question.reshape(25, 25).tolist()}
         (raw / f"sudoku-25x25/{number}.json").write_text(json.dumps(record))
+    return seal(raw)
+
+
+def fill_mazes(raw: Path, train: list[MazePuzzle] = TRAIN, test: list[MazePuzzle] = TEST) -> Path:
+    for name, mazes in {"train.csv": train, "test.csv": test}.items():
+        maze_parse.write_csv(raw / "maze-generated" / name, mazes)
     return seal(raw)
 
 
@@ -78,12 +93,9 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fill_raw(tmp_path_factory.mktemp("shared") / "raw")
 
 
-ALL_SIZES: dict[str, int | None] = {"4x4": None, "16x16": None, "25x25": None}
-ALL: dict[str, Any] = {"num_train": None, "num_test": None, "num_test_sizes": {}, "seed": 0}
-
-
-def write(raw: Path, target: Path, **changes: Any) -> Path:
-    write_puzzle_sets(raw, target, SudokuSubsetSettings(**{**ALL, **changes}))
+def write(raw: Path, target: Path, task: str = "sudoku", **changes: Any) -> Path:
+    sizes: dict[str, Any] = {"num_test_sizes": {}} if task == "sudoku" else {}
+    write_sets(raw, target, task, TASKS[task].subset.model_validate({**ALL, **sizes, **changes}))
     return target
 
 
@@ -120,9 +132,33 @@ def test_every_set_holds_the_raw_puzzles_in_their_order_with_typed_facts(
     assert table.column("rating").null_count == NUM_25X25
 
 
+def image(maze: MazePuzzle, transform: int) -> MazePuzzle:
+    order = cell_order(SIDE, SIDE, transform)
+    return MazePuzzle(maze.question[order], maze.answer[order], SIDE)
+
+
+def test_mazes_and_what_the_audit_counts(tmp_path: Path) -> None:
+    test = [*TEST, image(TRAIN[2], 3), image(TRAIN[2], 6), image(TRAIN[9], 4)]
+    # Without walls there are many shortest paths.
+    open_maze = parse_maze("S" + " " * (SIDE**2 - 2) + "G")
+    label = shortest_path(open_maze)
+    assert label is not None
+    train = [*TRAIN, MazePuzzle(open_maze, label, SIDE)]
+    sets = write(fill_mazes(tmp_path / "raw", train, test), tmp_path / "sets", "maze")
+    for name, mazes in {"train.parquet": train, "test_7x7.parquet": test}.items():
+        questions, answers = read_puzzle_set(sets / name)
+        np.testing.assert_array_equal(questions, np.stack([maze.question for maze in mazes]))
+        np.testing.assert_array_equal(answers, np.stack([maze.answer for maze in mazes]))
+    assert json.loads((sets / "audit.json").read_text()) == {
+        "num_mazes": {"train": len(train), "test": len(test)},
+        "num_with_one_shortest_path": {"train": len(TRAIN), "test": len(test)},
+        "num_dihedral_images": 3,
+    }
+
+
 def test_row_groups_change_nothing(shared_raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = read_puzzle_set(write(shared_raw, tmp_path / "one") / set_file("9x9"))
-    monkeypatch.setattr(parquet, "ROW_GROUP", 7)
+    monkeypatch.setattr(sets_module, "ROW_GROUP", 7)
     path = write(shared_raw, tmp_path / "many") / set_file("9x9")
     assert pq.ParquetFile(path).num_row_groups == -(-NUM_TEST // 7)
     for grids, expected_grids in zip(read_puzzle_set(path), expected, strict=True):
@@ -156,8 +192,7 @@ def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tm
 
 def test_rows_to_choose_on_are_never_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside the 1,000 training puzzles the first of the test file are held out, and the others are the score."""
-    for module in (puzzle_sets, sudoku_raw):
-        monkeypatch.setattr(module, "NUM_HELD_OUT", 2)
+    monkeypatch.setattr(sudoku_data, "NUM_HELD_OUT", 2)
     raw = fill_raw(tmp_path / "raw")
     (raw / "sudoku-9x9").rename(raw / "sudoku-extreme-1k")
     seal(raw)
@@ -176,9 +211,6 @@ def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path
     scored = write(shared_raw, tmp_path / "scored", num_train=2)
     assert set(ids(scored / "train.parquet")) == trained, "choosing changes no training set"
     assert ids(scored / "test_9x9.parquet") == list(range(NUM_TEST))
-    with pytest.raises(ValueError, match=r"held_out: 512 puzzles asked for, only \d+ there"):
-        write(shared_raw, tmp_path / "none", num_train=2, scored="held_out")
-    assert not (tmp_path / "none").exists()
 
 
 @given(total=st.integers(1, 60), data=st.data(), seed=st.integers(0, 2**32))
@@ -198,58 +230,96 @@ def test_a_draw_is_an_ordered_subset_that_a_larger_draw_holds(
     assert drawn(total) == drawn(None) == list(range(total))
 
 
-def replace_line(path: Path, number: int, text: str) -> None:
-    lines = path.read_text().splitlines()
-    lines[number] = text
-    path.write_text("\n".join(lines) + "\n")
+def spoiled(name: str, number: int, text: str) -> Callable[[Path], None]:
+    """Raw Sudokus with another line in a file."""
+
+    def spoil(raw: Path) -> None:
+        lines = (fill_raw(raw) / name).read_text().splitlines()
+        lines[number] = text
+        (raw / name).write_text("\n".join(lines) + "\n")
+
+    return spoil
 
 
 def swap_answer(raw: Path) -> None:
     """Row 3 of the test file: the first two cells of an otherwise right answer are swapped, both blank."""
-    path = raw / "sudoku-9x9/test.csv"
-    source, question, answer, rating = path.read_text().splitlines()[4].split(",")
-    replace_line(path, 4, f"{source},..{question[2:]},{answer[1]}{answer[0]}{answer[2:]},{rating}")
+    wrong = make_puzzles(9, NUM_TEST)
+    assert wrong[3].answer is not None
+    question, answer = wrong[3].question.copy(), wrong[3].answer.copy()
+    question[:2], answer[:2] = 0, answer[1::-1]
+    wrong[3] = Puzzle(question, answer, 9)
+    write_csv(fill_raw(raw) / "sudoku-9x9/test.csv", wrong)
 
 
-def leak(raw: Path) -> None:
-    puzzles = make_puzzles(9, NUM_TEST)
-    puzzles[11] = make_puzzles(9, NUM_TRAIN)[4]
-    write_csv(raw / "sudoku-9x9/test.csv", puzzles)
+def with_sudokus(train: list[Puzzle], test: list[Puzzle]) -> Callable[[Path], None]:
+    def fill(raw: Path) -> None:
+        fill_raw(raw)
+        write_csv(raw / "sudoku-9x9/train.csv", train)
+        write_csv(raw / "sudoku-9x9/test.csv", test)
+
+    return fill
 
 
-def drop_answer(raw: Path) -> None:
-    puzzle = make_puzzles(9, 1)[0]
-    replace_line(raw / "sudoku-9x9/train.csv", 2, f"made,{format_grid(puzzle.question)},,")
+def with_mazes(train: list[MazePuzzle], test: list[MazePuzzle]) -> Callable[[Path], Path]:
+    return lambda raw: fill_mazes(raw, train, test)
+
+
+def without_answer(puzzle: Puzzle) -> Puzzle:
+    return Puzzle(puzzle.question, None, puzzle.side)
+
+
+OPEN = parse_maze("S #  " + "   G " + "     " + "     " + "     ")
+LONG = parse_maze("S #  " + "o  G " + "o  o " + "oooo " + "     ")
+SHORT = parse_maze("S #  " + "oooG " + "     " + "     " + "     ")
+
+
+def cut(maze: MazePuzzle) -> MazePuzzle:
+    """The maze with its first path cell unmarked."""
+    answer = maze.answer.copy()
+    answer[np.flatnonzero(answer == PATH)[0]] = 2
+    return MazePuzzle(maze.question, answer, SIDE)
+
+
+SUDOKUS = make_puzzles(9, 3)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("task", "fill", "place"),
     [
-        (lambda raw: replace_line(raw / "sudoku-9x9/train.csv", 5, "made,12"), r"train\.csv:6: .*made,12"),
+        ("sudoku", spoiled("sudoku-9x9/train.csv", 5, "made,12"), r"train\.csv:6: "),
+        ("sudoku", spoiled("sudoku-4x4/4x4_sudoku_unique_solution.csv", 2, "9\t1"), r"solution\.csv:3: "),
+        ("sudoku", spoiled("sudoku-25x25/3.json", 0, "{"), r"3\.json"),
+        ("sudoku", swap_answer, "9x9: .* puzzle 3 "),
+        ("sudoku", with_sudokus([SUDOKUS[0], without_answer(SUDOKUS[1])], SUDOKUS[2:]), "train: puzzle 1 "),
+        ("sudoku", with_sudokus(SUDOKUS[:2], SUDOKUS[1:]), "row 0 of test_9x9"),
+        ("sudoku", with_sudokus([*SUDOKUS[:2], *make_puzzles(4, 1)], SUDOKUS[2:]), "train: puzzle 2 "),
+        ("sudoku", with_sudokus(SUDOKUS[:2], []), "9x9: "),
+        ("sudoku", lambda raw: (fill_raw(raw) / "sudoku-16x16/puzzles.csv").unlink(), r"puzzles\.csv: "),
+        ("sudoku", lambda raw: (fill_raw(raw) / "sudoku-extreme").mkdir(), "exactly one of"),
+        ("maze", with_mazes([*TRAIN[:3], cut(TRAIN[3])], TEST), "train: .* maze 3 |train: .* puzzle 3 "),
         (
-            lambda raw: replace_line(raw / "sudoku-4x4/4x4_sudoku_unique_solution.csv", 2, f"9{'0' * 15}\t1"),
-            r"unique_solution\.csv:3: '9' at position 1",
+            "maze",
+            with_mazes([MazePuzzle(OPEN, LONG, 5)], [MazePuzzle(OPEN, SHORT, 5)]),
+            "train: .* puzzle 0 ",
         ),
-        (lambda raw: (raw / "sudoku-25x25/3.json").write_text('{"size": 25'), r"3\.json:1: "),
-        (swap_answer, r"9x9: the answer of puzzle 3 is no solution: \.\."),
-        (drop_answer, "train: puzzle 1 has no answer"),
-        (leak, r"row 11 of test_9x9\.parquet is also in train\.parquet: [.1-9]{81}$"),
-        (lambda raw: (raw / "sudoku-16x16/puzzles.csv").unlink(), r"puzzles\.csv: no such file"),
-        (lambda raw: [path.unlink() for path in raw.glob("sudoku-25x25/*")], "25x25: no puzzles"),
-        (lambda raw: (raw / "sudoku-extreme").mkdir(), "exactly one of sudoku-extreme, .* expected"),
-        (
-            lambda raw: write_csv(raw / "sudoku-9x9/train.csv", [*make_puzzles(9, 3), *make_puzzles(4, 1)]),
-            "train: puzzle 3 is 4x4",
-        ),
+        ("maze", with_mazes(TRAIN, [*TEST[:4], TRAIN[7]]), "row 4 of test_7x7"),
+        ("maze", with_mazes(TRAIN, [TEST[0], MazePuzzle(OPEN, SHORT, 5)]), "test|7x7: puzzle 1 "),
+        ("maze", with_mazes([], TEST), "train: "),
     ],
 )
 def test_bad_raw_files_are_refused_with_one_line_and_nothing_is_left(
-    tmp_path: Path, spoil: Callable[[Path], object], message: str
+    tmp_path: Path, task: str, fill: Callable[[Path], object], place: str
 ) -> None:
-    raw = fill_raw(tmp_path / "raw")
-    spoil(raw)
+    raw = tmp_path / "raw"
+    fill(raw)
     seal(raw)
-    with pytest.raises(ValueError, match=message) as error:
-        write(raw, tmp_path / "sets", num_test_sizes=ALL_SIZES)
+    sizes = {"num_test_sizes": ALL_SIZES} if task == "sudoku" else {}
+    with pytest.raises(ValueError, match=place) as error:
+        write(raw, tmp_path / "sets", task, **sizes)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == [raw]
+
+
+def test_more_puzzles_than_there_are_are_refused(shared_raw: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="train: 31 puzzles asked for, only 30 there"):
+        write(shared_raw, tmp_path / "sets", num_train=31)

@@ -1,0 +1,165 @@
+"""The `augment` stage: puzzle sets as Parquet, of tasks on square grids one typed file a set, one row a puzzle.
+
+A seeded subset of each raw file, every answer checked by the rules, no test
+puzzle among the training puzzles. (Augmentations are drawn when a batch is gathered.) Files are streamed; memory holds
+one row group and the drawn subset. Paper: sections "Sudoku" and "Maze", data.
+"""
+
+import heapq
+import logging
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.datasets.arc import write_arc_sets
+from serrm.files import write_json
+from serrm.manifest import check_manifest, new_directory
+from serrm.progress import watch
+from serrm.puzzles.raw import Numbered
+from serrm.puzzles.tasks import TASKS, ArcTask, GridTask
+from serrm.randomness import Purpose, keyed_rng
+
+logger = logging.getLogger(__name__)
+
+TRAIN = "train"
+AUDIT = "audit.json"
+PARTS = ("question", "answer")
+# Rows of a row group; the rule check of a Sudoku needs some 6 kB a 9×9 row.
+ROW_GROUP = 4096
+
+T = TypeVar("T")
+Grids = UInt8[np.ndarray, "N I"]
+
+
+def set_file(name: str) -> str:
+    """The file name of a set: "train", "held_out", or the test set of a size such as 9x9."""
+    return f"{TRAIN}.parquet" if name == TRAIN else f"test_{name}.parquet"
+
+
+def write_sets(raw: Path, target: Path, task: str, settings: Any) -> None:
+    """Write seeded subsets of a task's raw files, every answer checked, to the directory `target`."""
+    record = TASKS[task]
+    if isinstance(record, GridTask):
+        write_grid_sets(raw, target, settings, record)
+    elif isinstance(record, ArcTask):
+        write_arc_sets(raw, target, settings, record.version)
+
+
+def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) -> None:
+    """Write the training set and the test sets of a raw directory, and what an audit says of them, to `target`.
+
+    A subset depends on the seed and on its raw file alone.
+
+    Raises:
+        ValueError: the raw files are not those of the manifest, a row is malformed, an answer is wrong, a test puzzle
+            also is a training puzzle, or there are fewer puzzles than asked for. Nothing is left behind.
+    """
+    check_manifest(raw)
+    with new_directory(target) as directory:
+        sets = record.raw_sets(raw, settings)
+        trained: set[int] = set()
+        for name, of_set in sets.items():
+            puzzles = (row for row in of_set.puzzles if not (of_set.is_rest and row[0] in trained))
+            rng = keyed_rng(settings.seed, Purpose.SUBSET, of_set.stream)
+            drawn = draw(watch(puzzles, f"{name} puzzles"), of_set.num, rng, name)
+            numbers = write_set(directory / set_file(name), drawn, of_set.side, name, record)
+            trained = numbers if name == TRAIN else trained
+            logger.info("%s: %d puzzles", set_file(name), len(numbers))
+        first_test = next(name for name in sets if name != TRAIN)
+        train, test = (read_puzzle_set(directory / set_file(name))[0] for name in (TRAIN, first_test))
+        _refuse_leaks(train, test, first_test, record)
+        if record.audit is not None:
+            write_json(directory / AUDIT, record.audit(train, test, sets[TRAIN].side))
+
+
+def draw(
+    puzzles: Iterable[tuple[int, T]], num: int | None, rng: np.random.Generator, name: str
+) -> Iterator[tuple[int, T]]:
+    """A uniform random subset of `num` puzzles, in their order; all of them for None.
+
+    One pass: every puzzle draws a key, and those with the `num` largest stay; a larger draw with an equal rng
+    holds a smaller one. `ValueError` if there are fewer than `num`.
+    """
+    if num is None:
+        yield from puzzles
+        return
+    kept = heapq.nlargest(num, ((rng.random(), number, puzzle) for number, puzzle in puzzles))
+    if len(kept) < num:
+        raise ValueError(f"{name}: {num} puzzles asked for, only {len(kept)} there")
+    yield from sorted(((number, puzzle) for _, number, puzzle in kept), key=lambda entry: entry[0])
+
+
+def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, record: GridTask) -> set[int]:
+    """Check numbered puzzles of one side and write them, a row group at a time; returns their numbers.
+
+    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one a cell), the task's own,
+    and source. ValueError if there are no puzzles, one of another side, or a wrong answer.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    first = {"id": pa.int32(), "side": pa.uint8()} | dict.fromkeys(PARTS, pa.binary(side * side))
+    own = [
+        pa.field(key, pa.type_for_alias(each.kind), each.is_nullable) for key, each in record.columns.items()
+    ]
+    fields = [pa.field(key, kind, nullable=False) for key, kind in first.items()]
+    schema = pa.schema([*fields, *own, pa.field("source", pa.string(), nullable=False)])
+
+    def row(number: int, puzzle: Any) -> dict[str, Any]:
+        grids = {part: getattr(puzzle, part).tobytes() for part in PARTS}
+        facts = {key: each.value(puzzle) for key, each in record.columns.items()}
+        return {"id": number, "side": side, "source": puzzle.source, **grids, **facts}
+
+    numbers: set[int] = set()
+    iterator = iter(puzzles)
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        while rows := list(islice(iterator, ROW_GROUP)):
+            check_answers(rows, side, name, record)
+            writer.write_table(pa.Table.from_pylist([row(*each) for each in rows], schema=schema))
+            numbers.update(number for number, _ in rows)
+    if not numbers:
+        raise ValueError(f"{name}: no puzzles")
+    return numbers
+
+
+def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) -> None:
+    """`ValueError` for the first puzzle of another side, without an answer, or with one that is wrong by the rules."""
+    for number, puzzle in rows:
+        if puzzle.side != side:
+            raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}")
+        if puzzle.answer is None:
+            raise ValueError(f"{name}: puzzle {number} has no answer")
+    questions, answers = (np.stack([getattr(puzzle, part) for _, puzzle in rows]) for part in PARTS)
+    are_right = record.are_answers(questions, answers)
+    if not are_right.all():
+        number, puzzle = rows[int(np.argmin(are_right))]
+        raise ValueError(f"{name}: the answer of puzzle {number} is wrong: {record.format(puzzle.question)}")
+
+
+def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
+    """All questions "N I" and answers "N I" of a puzzle set."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=list(PARTS)).combine_chunks()
+    questions, answers = (_to_array(table.column(part).chunk(0)) for part in PARTS)
+    return questions, answers
+
+
+def _to_array(column: Any) -> Grids:
+    """The rows of a column of bytes, all of one width (pyarrow's FixedSizeBinaryArray)."""
+    width = column.type.byte_width
+    cells = np.frombuffer(column.buffers()[1], dtype=np.uint8)
+    return cells[column.offset * width : (column.offset + len(column)) * width].reshape(-1, width)
+
+
+def _refuse_leaks(train: Grids, test: UInt8[np.ndarray, "M I"], name: str, record: GridTask) -> None:
+    rows = {question.tobytes(): row for row, question in enumerate(test)}
+    for question in train:
+        if (row := rows.get(question.tobytes())) is not None:
+            raise ValueError(
+                f"row {row} of {set_file(name)} is also in the training set: {record.format(question)}"
+            )

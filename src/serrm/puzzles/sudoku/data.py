@@ -1,0 +1,236 @@
+"""Where Sudokus come from, published or made here; which are trained on, scored, and kept for choosing settings.
+
+The 16×16 puzzles, of which none were published, are made here whatever the source. Paper: section "Sudoku", data;
+appendix, data sets.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
+
+from serrm.manifest import Origin, only_folder
+from serrm.progress import watch
+from serrm.puzzles.raw import (
+    Column,
+    Hub,
+    Mirror,
+    Numbered,
+    Published,
+    RawSet,
+    Scored,
+    SubsetSettings,
+    github_archive,
+    hugging_face,
+)
+from serrm.puzzles.sudoku.generate import check_clues, iterate_puzzles
+from serrm.puzzles.sudoku.grid import Box
+from serrm.puzzles.sudoku.parse import Puzzle, read_csv, read_json, read_tsv, write_csv
+from serrm.puzzles.sudoku.solve import answered
+from serrm.puzzles.sudoku.text import format_grid
+from serrm.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+# The folder of the 9×9 puzzles says what they are: the published set, its 1,000 training puzzles with
+# other test puzzles beside them, or puzzles made here. A raw directory holds exactly one of them.
+FOLDER_EXTREME: Final = "sudoku-extreme"
+FOLDER_EXTREME_1K: Final = "sudoku-extreme-1k"
+FOLDER_GENERATED: Final = "sudoku-9x9"
+FOLDERS_9X9 = (FOLDER_EXTREME, FOLDER_EXTREME_1K, FOLDER_GENERATED)
+FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
+FILE_16X16 = "sudoku-16x16/puzzles.csv"
+FOLDER_25X25 = "sudoku-25x25"
+NUM_HELD_OUT = 512  # of the test puzzles beside the 1,000, for choosing settings; the others are the score
+NUM_PUBLISHED_25X25 = 100  # of which 42 have a solution
+# One puzzle for each of the 288 4×4 grids, with as many clues as each of the published 288 has.
+NUM_4X4, CLUES_4X4 = 288, (7, 7)
+
+OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
+
+
+class Made16x16(Settings):
+    """The 16×16 puzzles, which every source makes here: the paper's are not published."""
+
+    num_16x16: NonNegativeInt  # the paper has 216; 0 leaves the size out
+    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]  # least and most
+
+
+class GeneratedSudoku(Made16x16):
+    """Puzzles made here, seeded, each with one solution; 4×4: one puzzle for each of the 288 grids."""
+
+    kind: Literal["generated"]
+    # 9×9 puzzles of train.csv and of test.csv, all pairwise different.
+    num_train: PositiveInt
+    num_test: PositiveInt
+    # Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25.
+    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(3, 3)))]
+    # 25×25 puzzles, 0 leaves the size out, and their least and most clues; the published have 372 to 623.
+    num_25x25: NonNegativeInt
+    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
+
+
+class MirrorSudoku(Made16x16, Mirror):
+    """A local directory with the publishers' file names."""
+
+    # Which of the 9×9 folders below root: the published set, or its 1,000 training puzzles.
+    folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
+
+
+class HubSudoku(Made16x16, Hub):
+    """Hugging Face for 9×9, GitHub for 4×4 and 25×25."""
+
+
+SudokuSource = Annotated[GeneratedSudoku | MirrorSudoku | HubSudoku, Field(discriminator="kind")]
+
+
+class SudokuSubsetSettings(SubsetSettings):
+    """Which of the puzzles are used, where `num_test` is of the size trained on."""
+
+    num_test_sizes: dict[OtherSize, PositiveInt | None]
+    scored: Scored = "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
+
+
+PUBLISHED = (
+    *hugging_face(
+        "sapientinc/sudoku-extreme",
+        "58942f96baeb572ca3127e2a9e9c70f330783d6b",
+        FOLDER_EXTREME,
+        {
+            "train.csv": "64b46674db0148e0d73a16346dadeb2b1c00824d3fca3f85b2ae7037f6b4b38e",
+            "test.csv": "a2fd52aea23d331d5b4ee723c856236e838a9fb9a70e66f4e0e0cf26c338c6a8",
+        },
+    ),
+    Published(
+        "https://raw.githubusercontent.com/Black-Phoenix/4x4-Sudoku-Dataset/"
+        "5be0420fc808e84c24f1031bd2ea181738fa0e3e/4x4_sudoku_unique_solution.csv",
+        "5be0420fc808e84c24f1031bd2ea181738fa0e3e",
+        FILE_4X4,
+        "a1d56589dc9cea0a76561ee114acc61ca8f066ebafe456289b9b12574cf4268b",
+    ),
+    github_archive(
+        "liamjdavis/Sudoku-SMT-Solvers",
+        "8e5a9c3dfc2c6f4f0067dcac4de76fd3b41a0a15",
+        FOLDER_25X25,
+        {"resources/benchmarks/puzzles/*.json": NUM_PUBLISHED_25X25},
+        is_flat=True,
+    ),
+)
+
+
+def mirrored(source: MirrorSudoku) -> list[str]:
+    """The published files below a mirror's root. ValueError if the 25×25 puzzles are not all there."""
+    puzzles_25x25 = files_25x25(source.root)
+    if len(puzzles_25x25) != NUM_PUBLISHED_25X25:
+        folder = source.root / FOLDER_25X25
+        raise ValueError(f"{folder}: {len(puzzles_25x25)} .json files, {NUM_PUBLISHED_25X25} are published")
+    names = [f"{source.folder_9x9}/train.csv", f"{source.folder_9x9}/test.csv", FILE_4X4]
+    return names + [f"{FOLDER_25X25}/{path.name}" for path in puzzles_25x25]
+
+
+def files_25x25(raw: Path) -> list[Path]:
+    """The 25×25 files sorted by name, so that their order does not depend on the file system."""
+    return sorted((raw / FOLDER_25X25).glob("*.json"), key=lambda path: path.name)
+
+
+def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
+    """Write the puzzles of a source that are made here, all of them or those of 16×16."""
+    names = []
+    if isinstance(source, GeneratedSudoku):
+        # One run of different puzzles for both files, so that no test puzzle is a training puzzle.
+        puzzles = _generate(Box(3, 3), source.num_train + source.num_test, seed, source.clues)
+        names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv", FILE_4X4]
+        write_csv(directory / names[0], islice(puzzles, source.num_train))
+        write_csv(directory / names[1], puzzles)
+        _write_tsv(directory / FILE_4X4, _generate(Box(2, 2), NUM_4X4, seed, CLUES_4X4))
+        names += _write_json(directory, _generate(Box(5, 5), source.num_25x25, seed, source.clues_25x25))
+    if source.num_16x16:
+        names.append(FILE_16X16)
+        write_csv(directory / FILE_16X16, _generate(Box(4, 4), source.num_16x16, seed, source.clues_16x16))
+    return dict.fromkeys(names, Origin("generated"))
+
+
+def _generate(box: Box, num: int, seed: int, clues: tuple[int, int]) -> Iterator[Puzzle]:
+    """`num` different puzzles from the size's own random stream, with a progress bar."""
+    puzzles = islice(iterate_puzzles(box, np.random.default_rng([seed, box.side]), clues), num)
+    yield from watch(puzzles, f"making {box.side}x{box.side} puzzles", num)
+
+
+def _write_tsv(path: Path, puzzles: Iterable[Puzzle]) -> None:
+    lines = ["Puzzle\tSolution"]
+    for puzzle in puzzles:
+        assert puzzle.answer is not None
+        lines.append(f"{format_grid(puzzle.question).replace('.', '0')}\t{format_grid(puzzle.answer)}")
+    path.parent.mkdir()
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+def _write_json(directory: Path, puzzles: Iterable[Puzzle]) -> list[str]:
+    """One file a puzzle, numbered, without the solution, as the 25×25 puzzles are published."""
+    names = []
+    for number, puzzle in enumerate(puzzles):
+        names.append(f"{FOLDER_25X25}/generated_{number:04d}_puzzle.json")
+        record = {
+            "size": puzzle.side,
+            "difficulty": "generated",
+            "givens": int((puzzle.question > 0).sum()),
+            "type": "puzzle",
+            "grid": puzzle.question.reshape(puzzle.side, puzzle.side).tolist(),
+        }
+        (directory / FOLDER_25X25).mkdir(exist_ok=True)
+        (directory / names[-1]).write_text(json.dumps(record) + "\n", encoding="ascii")
+    return names
+
+
+def raw_sets(raw: Path, settings: SudokuSubsetSettings) -> dict[str, RawSet]:
+    """The training set and the test sets of a raw directory.
+
+    Where settings are chosen, 9×9 puzzles of no score are in place of all test sets, 512 of them unless it is said how
+    many: of the training file those that are not trained on, or beside the 1,000 the first of the test file.
+    """
+    folder = only_folder(raw, FOLDERS_9X9)
+    has_first = folder.name == FOLDER_EXTREME_1K
+    train, test = (enumerate(read_csv(folder / name)) for name in ("train.csv", "test.csv"))
+    sets = {"train": RawSet(9, settings.num_train, 0, train)}
+    if settings.scored == "held_out":
+        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(read_csv(folder / "train.csv"))
+        num = settings.num_test or NUM_HELD_OUT
+        return sets | {"held_out": RawSet(9, num, 1, rest, is_rest=not has_first)}
+    sets["9x9"] = RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
+    others = {
+        "4x4": enumerate(read_tsv(raw / FILE_4X4)),
+        "16x16": enumerate(read_csv(raw / FILE_16X16)),
+        "25x25": read_solvable(files_25x25(raw)),
+    }
+    for size, num_drawn in settings.num_test_sizes.items():
+        side = int(size.partition("x")[0])
+        sets[size] = RawSet(side, num_drawn, side, others[size])
+    return sets
+
+
+def read_solvable(files: list[Path]) -> Iterator[Numbered]:
+    """The puzzles of JSON files, solved; those without a solution are dropped, and their number logged.
+
+    The published 25×25 puzzles come without solutions, and 58 of the 100 have none.
+    """
+    num_dropped = 0
+    for number, path in enumerate(files):
+        for puzzle in read_json(path):
+            found = answered(puzzle)
+            if found is None:
+                num_dropped += 1
+            else:
+                yield number, found
+    logger.info("%d of %d puzzles without a solution dropped", num_dropped, len(files))
+
+
+COLUMNS = {
+    "num_clues": Column("int16", False, lambda puzzle: int((puzzle.question > 0).sum())),
+    "rating": Column("int32", True, lambda puzzle: puzzle.rating),
+}
