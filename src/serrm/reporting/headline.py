@@ -57,6 +57,14 @@ def headline(results: Results, models: Sequence[str]) -> pd.DataFrame:
     return frame.loc[:, [not set(frame[name]) <= {"", DASH} for name in frame.columns]]
 
 
+def headlines(results: Results) -> list[pd.DataFrame]:
+    """The headline of the paper's models, and that of our own."""
+    known = [row.variant for row in load_paper().score_tables["1"].rows]
+    models = list(dict.fromkeys(model for _, model in results))
+    parts = [model for model in models if model in known], [model for model in models if model not in known]
+    return [headline(results, part) for part in parts if part]
+
+
 def in_terminal(report: Report) -> Iterator[str]:
     """Tables 1 and 3 as far as something of them was run, the paper's models apart, and how to read them."""
     cells = {number: paper_cells(load_paper().score_tables[number], report.results) for number in NUMBERS}
@@ -73,10 +81,7 @@ def replace_table(page: str, report: Report, target: str) -> str:
     ValueError if the markers are not there once, in their order.
     """
     results, profile = report.results, report.profile
-    known = [row.variant for row in load_paper().score_tables["1"].rows]
-    models = list(dict.fromkeys(model for _, model in results))
-    parts = [model for model in models if model in known], [model for model in models if model not in known]
-    frames = [headline(results, part) for part in parts if part]
+    frames = headlines(results)
     tables = [frame.to_markdown(index=False, tablefmt="github", disable_numparse=True) for frame in frames]
     data = " ".join(dict.fromkeys(f"{task_name(run.task)}: {run.data.source}." for run in all_runs(results)))
     caption = (

@@ -17,7 +17,7 @@ from serrm.drawing.files import EXAMPLES, Example, load_examples
 from serrm.drawing.panels import as_tokens
 from serrm.drawing.svg import grid_svg
 from serrm.reporting.claims import tally
-from serrm.reporting.headline import headline
+from serrm.reporting.headline import headlines
 from serrm.reporting.names import duration, metrics_of, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Results, all_runs
 from serrm.reporting.tables import Report, Table, notes, recipes
@@ -49,7 +49,7 @@ def render_page(
         profile=report.profile,
         num_runs=len(runs),
         total_time=duration(sum(run.training.seconds for run in runs)),
-        headline=headline(report.results, list(dict.fromkeys(model for _, model in report.results))),
+        headlines=headlines(report.results),
         tables=named,
         tally=tally(named["claims"].frame),
         figures=images,
