@@ -22,9 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from serrm.arrays.arc import INDEX
-from serrm.arrays.arc_evaluation import open_arc_evaluation
-from serrm.arrays.arc_stream import open_arc_examples
-from serrm.arrays.build_arc import build_arc_arrays
+from serrm.arrays.arc_stream import open_arc_evaluation, open_arc_examples
+from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.manifest import file_names
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.arrays.build_puzzles import build_arrays
+from serrm.arrays.build import build_arrays
 from serrm.arrays.puzzles import open_arrays
 from serrm.arrays.stream import GridExamples
 from serrm.datasets.sets import set_file, write_set

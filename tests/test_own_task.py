@@ -13,7 +13,7 @@ from jaxtyping import Bool, UInt8
 
 from serrm import describe
 from serrm.arrays.build import build
-from serrm.arrays.tasks import open_stream
+from serrm.arrays.training_data import open_stream
 from serrm.config import Params
 from serrm.datasets.sets import write_sets
 from serrm.datasets.settings import AUGMENT

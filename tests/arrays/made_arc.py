@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from serrm.arrays.build_arc import build_arc_arrays
+from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.puzzles.arc.grid import Grid
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
-from serrm.arrays.arc_evaluation import open_arc_evaluation
-from serrm.arrays.build_arc import build_arc_arrays
+from serrm.arrays.arc_stream import open_arc_evaluation
+from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
 from serrm.inference.evaluate_arc import evaluate_arc, score_demonstrations

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64
 
-from serrm.arrays.arc import open_arc_arrays, scored_set
-from serrm.arrays.arc_index import used_variants
+from serrm.arrays.arc import open_arc_arrays, scored_set, used_variants
 from serrm.arrays.arc_stream import ArcPairs, Drawn
 from serrm.arrays.puzzles import TRAIN, read_metadata
 from serrm.arrays.stream import Examples

@@ -1,11 +1,23 @@
-"""Puzzle sets → arrays: the `build_arrays` stage, for every task."""
+"""Puzzle sets → arrays on disk: the `build_arrays` stage, in the forms that `puzzles` and `arc` open."""
 
+import json
 from pathlib import Path
+from typing import Any
 
-from serrm.arrays.build_arc import build_arc_arrays
-from serrm.arrays.build_puzzles import build_arrays
+import numpy as np
+
+from serrm.arrays.arc import INDEX, build_index
+from serrm.arrays.puzzles import METADATA, TRAIN
 from serrm.arrays.settings import ArraySettings
-from serrm.puzzles.tasks import TASKS, GridTask
+from serrm.datasets.arc import AUDIT, PAIRS
+from serrm.datasets.sets import read_puzzle_set
+from serrm.files import existing, write_json
+from serrm.manifest import data_hash, new_directory
+from serrm.puzzles.arc.canvas import NUM_SYMBOLS, encode
+from serrm.puzzles.arc.grid import SCORED
+from serrm.puzzles.tasks import TASKS, GridTask, grid_task
+
+Row = dict[str, Any]  # of the Parquet file
 
 
 def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:
@@ -15,3 +27,84 @@ def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> No
     else:
         num_variants = settings.num_augmentations + 1
         build_arc_arrays(puzzles, target, task=task, num_variants=num_variants, seed=settings.seed)
+
+
+def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:
+    """Turn every Parquet set in `puzzles` into arrays under `target`."""
+    sets: dict[str, dict[str, int]] = {}
+    with new_directory(target) as folder:
+        for path in sorted(puzzles.glob("*.parquet")):
+            grids = read_puzzle_set(path)
+            num_puzzles, side = len(grids[0]), round(grids[0].shape[1] ** 0.5)
+            name = path.stem.removeprefix("test_")
+            (folder / name).mkdir()
+            for part, cells in zip(("questions", "answers"), grids, strict=True):
+                np.save(folder / name / f"{part}.npy", cells + np.uint8(grid_task(task).offset))
+            sets[name] = {"num_puzzles": num_puzzles, "side": side}
+        metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
+        write_json(folder / METADATA, metadata)
+
+
+def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int) -> None:
+    """Turn the pairs of the augment stage's folder `puzzles` into arrays under `target`.
+
+    Puzzles are in their order; one that is not scored and of which the audit keeps all pairs from training is left out.
+
+    Args:
+        puzzles: a folder with `pairs.parquet`, one row a pair, and `audit.json`, which names the side of the canvas.
+        num_variants: variants of a puzzle in the index, first the eight dihedral transforms, then others by the seed.
+
+    Raises:
+        ValueError: there is no pair to train on, or none to score.
+    """
+    import pyarrow.parquet as pq
+
+    rows: list[Row] = pq.read_table(existing(puzzles / PAIRS)).to_pylist()
+    side = int(json.loads(existing(puzzles / AUDIT).read_text(encoding="utf-8"))["canvas"])
+    collections = {row["collection"] for row in rows} & {*SCORED}
+    assert len(collections) < 2, "settings are chosen on puzzles held out, without those evaluated"
+    scored = [row for row in rows if row["collection"] in collections and row["role"] == "test"]
+    assert not any(row["is_trained"] for row in scored), "a pair that is scored is trained on"
+    sets = {TRAIN: [row for row in rows if row["is_trained"]], min(collections, default=SCORED[0]): scored}
+    for name, chosen in sets.items():
+        if not chosen:
+            raise ValueError(f"{puzzles}: no pair in the set {name}")
+    used = {row["puzzle"] for chosen in sets.values() for row in chosen}
+    names = tuple(dict.fromkeys(row["puzzle"] for row in rows if row["puzzle"] in used))
+    with new_directory(target) as folder:
+        for name, chosen in sets.items():
+            _write_pairs(folder / name, chosen, names, side)
+        np.save(folder / INDEX, build_index(names, num_variants, seed))
+        metadata = {
+            "task": task,
+            "side": side,
+            "num_symbols": NUM_SYMBOLS,
+            "num_variants": num_variants,
+            "seed": seed,
+            "source_hash": data_hash(puzzles),
+            "sets": {
+                name: {
+                    "num_puzzles": len({row["puzzle"] for row in chosen}),
+                    "num_pairs": len(chosen),
+                    "side": side,
+                }
+                for name, chosen in sets.items()
+            },
+            "puzzles": names,
+        }
+        write_json(folder / METADATA, metadata)
+
+
+def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: int) -> None:
+    folder.mkdir()
+    places = {name: place for place, name in enumerate(names)}
+    rows = sorted(rows, key=lambda row: (places[row["puzzle"]], row["role"], row["number"]))
+    for part in ("question", "answer"):
+        sizes = [(row[f"{part}_rows"], row[f"{part}_cols"]) for row in rows]
+        grids = [
+            np.frombuffer(row[part], np.uint8).reshape(size) for row, size in zip(rows, sizes, strict=True)
+        ]
+        np.save(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
+        np.save(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
+    np.save(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
+    np.save(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))

@@ -5,14 +5,14 @@ Every task's stream is a `Stream`; the one made here is of tasks on square grids
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Int64, Shaped, UInt8
 
-from serrm.arrays.hints import with_hints
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.arrays.settings import HintSettings
 from serrm.puzzles.tasks import grid_task
@@ -111,3 +111,42 @@ def random_stream(side: int, num_symbols: int) -> Stream:
         return Examples(tokens[0], tokens[1], np.zeros(num, dtype=np.int64))
 
     return Stream(side, num_symbols, 1000, gather)
+
+
+def with_hints(
+    questions: UInt8[np.ndarray, "B I"],
+    answers: UInt8[np.ndarray, "B I"],
+    hints: HintSettings,
+    seed: int,
+    start: int,
+) -> UInt8[np.ndarray, "B I"]:
+    """The questions of the examples start, start + 1, … with their hints; as many as all numbers up to the most are
+    equally likely.
+    """
+    shown = questions.copy()
+    for place, example in enumerate(range(start, min(start + len(questions), hints.examples))):
+        rng = keyed_rng(seed, Purpose.HINTS, example)
+        most = round(hints.most * (1 - example / hints.examples))
+        open_cells = rng.permutation(np.flatnonzero(questions[place] != answers[place]))
+        cells = open_cells[: rng.integers(most + 1)]
+        shown[place, cells] = answers[place, cells]
+    return shown
+
+
+def read_ahead(stream: Stream, num: int) -> Stream:
+    """The same stream, gathered in blocks of `num` examples: that after the last one asked for is on its way."""
+    pool = ThreadPoolExecutor(1, "read-ahead")
+    blocks: dict[int, Future[Examples]] = {}
+
+    def gather(start: int, num_asked: int) -> Examples:
+        first, last = start // num, (start + max(num_asked, 1) - 1) // num
+        for number in blocks.keys() - range(first, last + 2):
+            del blocks[number]
+        for number in range(first, last + 2):
+            if number not in blocks:
+                blocks[number] = pool.submit(stream.gather, number * num, num)
+        whole = zip(*(blocks[number].result() for number in range(first, last + 1)), strict=True)
+        place = slice(start - first * num, start - first * num + num_asked)
+        return Examples(*(np.concatenate(parts)[place] for parts in whole))
+
+    return replace(stream, gather=gather)

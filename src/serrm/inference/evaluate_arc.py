@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
-from serrm.arrays.arc_evaluation import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import load_snapshot

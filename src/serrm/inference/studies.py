@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from serrm.arrays.arc_evaluation import open_arc_evaluation
+from serrm.arrays.arc_stream import open_arc_evaluation
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.arrays.stream import Examples
 from serrm.inference.adaptive import Plan, Verify

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.arrays.arc_index import draw_variants
+from serrm.arrays.arc import draw_variants
 from serrm.inference.adaptive import Attempt, Outcome
 from serrm.inference.breadth import Attempts, Found, Way, attempts_at, sees_digits
 from serrm.inference.guessing import guesses

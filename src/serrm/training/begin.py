@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from serrm.arrays.stream import Stream
-from serrm.arrays.tasks import open_stream
+from serrm.arrays.training_data import open_stream
 from serrm.manifest import hash_file
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from serrm.arrays.ahead import read_ahead
+from serrm.arrays.stream import read_ahead
 from serrm.arrays.training_data import training_hash
 from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate

@@ -1,0 +1,186 @@
+"""Puzzles as tokens on disk, and their stream: an epoch holds each once, example n is a function of (seed, n)."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serrm.arrays.puzzles import TRAIN, PuzzleArrays, evaluation_sets, open_arrays
+from serrm.arrays.settings import HintSettings
+from serrm.arrays.stream import Examples, GridExamples, Stream, read_ahead
+from serrm.arrays.training_data import training_hash
+from serrm.datasets.sets import read_puzzle_set
+from serrm.manifest import data_hash
+from serrm.puzzles.tasks import GridTask, grid_task
+
+Maker = Callable[..., Path]
+NUM_PUZZLES, NUM_MEMBERS = 8, 6  # members: the puzzle and five augmentations
+seeds, positions = st.integers(0, 2**32), st.integers(0, 10**9)
+
+
+@pytest.fixture(scope="module")
+def drawn(make_arrays: Maker) -> PuzzleArrays:
+    return open_arrays(make_arrays(num_train=NUM_PUZZLES), TRAIN)
+
+
+def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
+    folder = make_arrays(side=4, tests=(4, 9))
+    for name, file in (("train", "train.parquet"), ("4x4", "test_4x4.parquet"), ("9x9", "test_9x9.parquet")):
+        arrays = open_arrays(folder, name)
+        questions, answers = read_puzzle_set(folder.parent / file)
+        assert isinstance(arrays.questions, np.memmap)
+        assert np.array_equal(arrays.questions, questions + 1)
+        assert np.array_equal(arrays.answers, answers + 1)
+        assert len(arrays) == len(questions)
+        assert arrays.num_symbols == arrays.side + 2
+    assert evaluation_sets(folder) == ["4x4", "9x9"]
+
+
+def test_missing_arrays_and_sets_are_named(make_arrays: Maker, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=str(tmp_path)):
+        open_arrays(tmp_path, TRAIN)
+    with pytest.raises(ValueError, match=r"'25x25', there are \['4x4', 'train'\]"):
+        open_arrays(make_arrays(side=4), "25x25")
+
+
+@given(seed=seeds, epoch=st.integers(0, 10**6))
+def test_an_epoch_holds_every_puzzle_once(drawn: PuzzleArrays, seed: int, epoch: int) -> None:
+    stream = GridExamples(drawn, NUM_MEMBERS - 1, seed)
+    puzzles, members = stream.examples(epoch * NUM_PUZZLES, NUM_PUZZLES)
+    assert sorted(puzzles) == list(range(NUM_PUZZLES))
+    assert ((members >= 0) & (members < NUM_MEMBERS)).all()
+
+
+@given(seed=seeds, start=positions, cut=st.integers(0, 20), num=st.integers(1, 20))
+def test_an_example_depends_on_its_number_alone(
+    drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int
+) -> None:
+    stream = GridExamples(drawn, NUM_MEMBERS - 1, seed, HintSettings(most=5, examples=300))
+    whole = stream.gather(start, cut + num)
+    part = GridExamples(drawn, NUM_MEMBERS - 1, seed, stream.hints).gather(start + cut, num)
+    assert all(np.array_equal(a[cut:], b) for a, b in zip(whole, part, strict=True))
+
+
+@settings(max_examples=30)
+@given(seed=seeds, start=st.integers(0, 1000))
+def test_examples_are_augmented_puzzles(drawn: PuzzleArrays, seed: int, start: int) -> None:
+    stream, task = GridExamples(drawn, NUM_MEMBERS - 1, seed), grid_task("sudoku")
+    questions, answers, _ = stream.gather(start, 10)
+    assert task.are_answers(questions - 1, answers - 1).all()
+    for example, (puzzle, member) in enumerate(zip(*stream.examples(start, 10), strict=True)):
+        row = np.tile(task.draw(seed, int(puzzle), int(member), 4), (2, 1))
+        pair = np.stack([drawn.questions[puzzle], drawn.answers[puzzle]])
+        expected = pair if member == 0 else task.apply(pair, row, 4)
+        assert np.array_equal(np.stack([questions[example], answers[example]]), expected)
+
+
+def test_epochs_and_seeds_are_shuffled_differently_and_members_evenly(drawn: PuzzleArrays) -> None:
+    streams = [GridExamples(drawn, NUM_MEMBERS - 1, seed) for seed in (0, 1)]
+    orders = {tuple(stream.examples(8 * epoch, 8)[0]) for stream in streams for epoch in range(20)}
+    assert len(orders) == 40
+    num = 6000
+    puzzles, members = streams[0].examples(0, num)
+    counts = np.bincount(puzzles * NUM_MEMBERS + members, minlength=NUM_PUZZLES * NUM_MEMBERS)
+    mean = num / len(counts)
+    assert len(counts) == NUM_PUZZLES * NUM_MEMBERS
+    assert np.abs(counts - mean).max() < 5 * mean**0.5
+
+
+def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> None:
+    maze = PuzzleArrays(TRAIN, 4, drawn.questions, drawn.answers, "maze")
+    with pytest.raises(ValueError, match="8 augmentations asked for, 7 are there"):
+        GridExamples(maze, 8, seed=0)
+
+
+def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
+    plain, hinted = (
+        GridExamples(drawn, NUM_MEMBERS - 1, seed=0, hints=hints)
+        for hints in (None, HintSettings(most=5, examples=300))
+    )
+    (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)
+    assert np.array_equal(shown.answers, answers)
+    is_hint = shown.questions != questions
+    assert (shown.questions[is_hint] == answers[is_hint]).all()
+    num = is_hint.sum(1)
+    assert set(num[:100].tolist()) == {0, 1, 2, 3, 4, 5}
+    assert num[150:].max() <= 3 and not num[300:].any() and num[:150].sum() > num[150:].sum()
+
+
+@pytest.mark.parametrize("task", ["sudoku", "maze"])
+@given(seed=seeds, puzzle=st.integers(0, 10**6), augmentation=st.integers(0, 7))
+def test_an_augmentation_moves_cells_and_renames_tokens_one_to_one(
+    task: str, seed: int, puzzle: int, augmentation: int
+) -> None:
+    record: GridTask = grid_task(task)
+    rng, side = np.random.default_rng(seed), 4
+    tokens = rng.integers(1, record.alphabet(side).num_symbols, (5, side**2), dtype=np.uint8)
+    row = record.draw(seed, puzzle, augmentation, side)
+    assert np.array_equal(row, record.draw(seed, puzzle, augmentation, side))
+    images = record.apply(tokens, np.tile(row, (5, 1)), side)
+    if augmentation == 0:
+        assert np.array_equal(images, tokens)
+    assert np.array_equal(
+        np.sort(np.unique(tokens, return_counts=True)[1]), np.sort(np.unique(images, return_counts=True)[1])
+    )
+    # Grids that differ in a cell have images that differ in a cell.
+    assert (images[0] != images[1]).sum() == (tokens[0] != tokens[1]).sum()
+
+
+def test_the_hash_of_what_is_trained_on_is_not_that_of_the_test_sets(
+    make_arrays: Maker, tmp_path: Path
+) -> None:
+    plain, same = make_arrays(tests=(4,)), make_arrays(tests=(9,))
+    assert data_hash(same) != data_hash(plain)
+    assert training_hash(same) == training_hash(plain)
+    changed = shutil.copytree(plain, tmp_path / "arrays")
+    questions = np.load(changed / TRAIN / "questions.npy")
+    questions[0, 0] += 1
+    np.save(changed / TRAIN / "questions.npy", questions)
+    others = [make_arrays(seed=1), make_arrays(num_train=7), changed]
+    assert len({training_hash(arrays) for arrays in (plain, *others)}) == 4
+
+
+# Reading ahead.
+
+
+def numbered(asked: list[int] | None = None) -> Stream:
+    """Example number n is n; `asked` collects where each call begins."""
+
+    def gather(start: int, num: int) -> Examples:
+        if asked is not None:
+            asked.append(start)
+        if start > 10_000:
+            raise ValueError("no more")
+        numbers = np.arange(start, start + num)
+        tokens = (numbers % 256).astype(np.uint8)[:, None]
+        return Examples(tokens, tokens + np.uint8(1), numbers)
+
+    return Stream(1, 11, 100, gather, num_task_types=3, puzzle_names=("a",))
+
+
+@given(
+    calls=st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.integers(0, 50)), max_size=12),
+    num=st.integers(1, 6),
+)
+def test_examples_read_ahead_are_the_streams_own(calls: list[tuple[int, bool, int]], num: int) -> None:
+    stream, plain, position = read_ahead(numbered(), num), numbered(), 0
+    for size, jumps, place in calls:
+        position = place if jumps else position
+        found, expected = stream.gather(position, size), plain.gather(position, size)
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+        position += size
+
+
+def test_what_follows_is_gathered_before_it_is_asked_for_and_once() -> None:
+    asked: list[int] = []
+    stream = read_ahead(numbered(asked), 4)
+    for start in range(0, 12, 2):
+        stream.gather(start, 2)
+    stream.gather(12, 1)  # the next block is there only after it was waited for
+    assert asked[:4] == [0, 4, 8, 12]
+    with pytest.raises(ValueError, match="no more"):
+        read_ahead(numbered(), 4).gather(10_004, 1)
