@@ -24,7 +24,6 @@ class Purpose(IntEnum):
     TASK_TYPE = 10
     PERMUTATION = 11
     HALTING_SOLVED = 12
-    DEMONSTRATION = 13
     HINTS = 14
 
 

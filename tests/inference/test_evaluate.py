@@ -74,18 +74,6 @@ def test_scores_do_not_depend_on_the_batches(checkpoint: Path, arrays: Path) -> 
     assert results[0] == results[1] == results[2]
 
 
-def test_deeper_steps_may_be_of_the_first_puzzles_alone(checkpoint: Path, arrays: Path) -> None:
-    puzzles, loaded = open_arrays(arrays, "4x4"), load_model(checkpoint, CPU)
-    whole = score(loaded, puzzles, steps=(2, 16, 20))
-    few = score(loaded, puzzles.first(3), steps=(20,))["steps"]["20"]
-    found = score(loaded, puzzles, steps=(2, 16, 20), deep_puzzles=3)
-    deep = found["steps"].pop("20")
-    assert deep == {**few, "num_puzzles": 3}
-    assert whole.pop("num_puzzles") == found.pop("num_puzzles") == 5
-    del whole["steps"]["20"]
-    assert found == whole, "the usual steps are of all puzzles"
-
-
 @pytest.mark.parametrize(("side", "expected"), [(4, 3690), (9, 64), (16, 3), (25, 1)])
 def test_larger_grids_come_in_smaller_batches(side: int, expected: int) -> None:
     assert rows_at_once(side, 64) == expected

@@ -1,6 +1,6 @@
-"""ARC scores of models whose answers are known: pass@k of the scored puzzles, and the demonstrations reproduced."""
+"""ARC scores of models whose answers are known: pass@k of the scored puzzles, by each kind of task type."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
-from serrm.arrays.arc_stream import open_arc_evaluation
+from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
-from serrm.inference.evaluate_arc import evaluate_arc, score_demonstrations
+from serrm.inference.evaluate_arc import evaluate_arc, votes
 from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import Work
@@ -32,19 +31,21 @@ SIDE, NUM_VARIANTS = 4, 8
 
 
 class Knows(RecurrentModel):
-    """Answers the pairs it is given with their own task types from `depth` steps on, and else with padding."""
+    """Answers the test inputs numbered `known`, by their own task types, from `depth` steps on; else padding."""
 
-    def __init__(self, pairs: ArcDemonstrations, known: int, depth: int) -> None:
+    def __init__(self, inputs: ArcEvaluation, known: Sequence[int], depth: int) -> None:
         torch.nn.Module.__init__(self)
         self.networks = torch.nn.ModuleDict()
         self.register_buffer("initial", torch.zeros(1, 1))
-        self.register_buffer("task_types", torch.arange(pairs.num_task_types).float()[:, None])
-        batch = pairs.gather(0, len(pairs))
+        self.register_buffer("task_types", torch.arange(inputs.num_task_types).float()[:, None])
+        batch = inputs.gather(0, inputs.num_examples)
         self.answers = {
             (int(row), question.tobytes()): answer
-            for row, question, answer in zip(batch.task_types, batch.questions, batch.answers, strict=True)
+            for number, (row, question, answer) in enumerate(
+                zip(batch.task_types, batch.questions, batch.answers, strict=True)
+            )
+            if number // inputs.num_votes in known
         }
-        self.known = list(self.answers)[:known]
         self.depth = depth
 
     def task_vectors(self, rows: Tensor) -> Tensor:
@@ -62,7 +63,7 @@ class Knows(RecurrentModel):
         if int(state[0][0]) + 1 >= self.depth:
             for place, (vector, row) in enumerate(zip(task_vectors, tokens.numpy(), strict=True)):
                 key = int(vector), row.astype(np.uint8).tobytes()
-                if key in self.known:
+                if key in self.answers:
                     symbols[place] = torch.from_numpy(self.answers[key].astype(np.int64))
         return StepOutput((state[0] + 1,), torch.nn.functional.one_hot(symbols, 12).float(), None)
 
@@ -94,9 +95,8 @@ def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def loaded(arrays: Path, make_cell: Callable[..., TrainCell]) -> LoadedModel:
-    """Knows three of the five demonstrations, from two steps on."""
-    pairs = open_arc_demonstrations(arrays, NUM_VARIANTS, 99)
-    model: Any = Knows(pairs, known=3, depth=2)
+    """Knows the first of three test inputs, one of the two of its puzzle, from two steps on."""
+    model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0], depth=2)
     cell = make_cell(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
     return LoadedModel(model, cell, {"side": SIDE})
 
@@ -114,31 +114,24 @@ def scores_of(loaded: LoadedModel, arrays: Path, is_curve: bool = False, **chang
     return evaluate_arc(work, arrays, cell, Gallery("arc_agi_1", 4), is_curve)
 
 
-def test_what_a_model_reproduces_stands_beside_what_it_solves(loaded: LoadedModel, arrays: Path) -> None:
+def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
+    loaded: LoadedModel, arrays: Path
+) -> None:
     sets = scores_of(loaded, arrays)
     assert list(sets) == ["evaluation", "evaluation, blank task type"]
-    found = sets["evaluation"]["demonstrations"]
-    assert found["num_pairs"] == 5 and list(found["steps"]) == ["1", "2", "4"]
-    assert [depth["pair_fsr"] for depth in found["steps"].values()] == [0, 0.6, 0.6]
-    assert 0 < found["steps"]["4"]["pair_gpa"] < 1 and found["steps"]["1"]["pair_gpa"] == 0
-    assert sets["evaluation"]["steps"]["4"]["pass_at_2"] == 0
-    assert "demonstrations" not in sets["evaluation, blank task type"]
+    found = sets["evaluation"]
+    assert (found["num_puzzles"], found["num_test_inputs"], found["num_variants"]) == (2, 3, NUM_VARIANTS)
+    assert [depth["pass_at_1"] for depth in found["steps"].values()] == [0, 0.25, 0.25]
+    assert sets["evaluation, blank task type"]["steps"]["4"]["pass_at_1"] == 0
+    assert scores_of(loaded, arrays, is_curve=True)["evaluation"]["steps"]["4"]["pass_at_1"] == 1
 
 
-def test_where_none_are_asked_for_there_are_none(loaded: LoadedModel, arrays: Path) -> None:
-    assert "demonstrations" not in scores_of(loaded, arrays, demonstration_pairs=0)["evaluation"]
-    assert "demonstrations" not in scores_of(loaded, arrays, is_curve=True)["evaluation"]
-    assert scores_of(loaded, arrays, demonstration_pairs=2)["evaluation"]["demonstrations"]["num_pairs"] == 2
-
-
-def test_held_out_puzzles_are_called_so(
-    tmp_path: Path, loaded: LoadedModel, make_cell: Callable[..., TrainCell]
-) -> None:
+def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> None:
     arrays = make_arrays(tmp_path / "held_out", "held_out")
-    model: Any = Knows(open_arc_demonstrations(arrays, NUM_VARIANTS, 99), known=5, depth=1)
+    model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0, 1, 2], depth=1)
     sets = scores_of(replace(loaded, model=model), arrays)
     assert list(sets) == ["held_out", "held_out, blank task type"]
-    assert sets["held_out"]["demonstrations"]["steps"]["1"]["pair_fsr"] == 1
+    assert sets["held_out"]["steps"]["1"]["pass_at_1"] == 1
 
 
 def test_recoloured_test_inputs_have_recoloured_answers(
@@ -146,7 +139,7 @@ def test_recoloured_test_inputs_have_recoloured_answers(
 ) -> None:
     """By SE-RRM, though its task types tell of colours: what is read off counts, untransformed inputs are asked."""
     settings = make_cell(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model
-    num = open_arc_demonstrations(arrays, NUM_VARIANTS, 99).num_task_types
+    num = open_arc_evaluation(arrays, NUM_VARIANTS).num_task_types
     model = build_model(settings, 12, torch.Generator().manual_seed(0), num_task_types=num).eval()
     assert model.task_types is not None
     torch.nn.init.normal_(model.task_types, generator=torch.Generator().manual_seed(1))
@@ -159,24 +152,14 @@ def test_recoloured_test_inputs_have_recoloured_answers(
     assert example["permutation"][:2] == [0, 1] and sorted(example["permutation"]) == list(range(12))
 
 
-class Half(Processes):
-    """One of two processes, whose other half is given."""
-
-    def __init__(self, rank: int, others: list[Any]) -> None:
-        super().__init__(rank, 2)
-        object.__setattr__(self, "others", others)
-
-    def collect(self, thing: Any) -> list[Any]:
-        others: list[Any] = self.__dict__["others"]
-        others.append(thing)
-        return others
-
-
-def test_two_processes_count_every_pair_once(loaded: LoadedModel, arrays: Path) -> None:
-    pairs = open_arc_demonstrations(arrays, NUM_VARIANTS, 99)
-    work = Work.begin(loaded, cell_of().evaluate, CPU)
-    whole = score_demonstrations(work, pairs)
-    others: list[Any] = []
-    for rank in (0, 1):
-        shared = score_demonstrations(replace(work, processes=Half(rank, others)), pairs)
-    assert shared == whole
+def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) -> None:
+    inputs, gallery = open_arc_evaluation(arrays, NUM_VARIANTS), Gallery("arc_agi_1", 0)
+    cell = cell_of(batch_size=1)  # which are 23 of these, of 24
+    work = Work.begin(loaded, cell.evaluate, CPU)
+    whole = votes(work, inputs, cell, "right", gallery)
+    halves = [replace(work, processes=Processes(rank, 2)) for rank in (0, 1)]
+    first, second = (votes(half, inputs, cell, "right", gallery) for half in halves)
+    for step, tally in first.items():
+        assert tally.pools != whole[step].pools
+        tally.include(second[step])
+        assert tally.pools == whole[step].pools

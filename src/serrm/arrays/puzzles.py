@@ -38,12 +38,7 @@ class PuzzleArrays:
 
     def first(self, num: int) -> "PuzzleArrays":
         """The first `num` puzzles."""
-        return self.part(0, num)
-
-    def part(self, start: int, stop: int | None = None) -> "PuzzleArrays":
-        """The puzzles from one number to before another."""
-        rows = slice(start, stop)
-        return replace(self, questions=self.questions[rows], answers=self.answers[rows])
+        return replace(self, questions=self.questions[:num], answers=self.answers[:num])
 
 
 def read_metadata(arrays: Path) -> dict[str, Any]:

@@ -1,10 +1,8 @@
 """Scoring ARC-AGI: every test input is answered in each variant of its puzzle, and the answers vote.
 
 Beside the score with each puzzle's own task type stand, where the settings ask for them, those with a blank one (all
-zeros) and with that of another puzzle: what the model knows of a puzzle beyond the table's row. With its own type also
-stands how many of the puzzles' demonstration pairs are reproduced: they were trained on, so this says what a training
-took in, not what it gives. One checkpoint, one score, but for a switch that pools snapshots. Paper: section
-"ARC-AGI", table 3.
+zeros) and with that of another puzzle: what the model knows of a puzzle beyond the table's row. One checkpoint, one
+score, but for a switch that pools snapshots. Paper: section "ARC-AGI", table 3.
 """
 
 from collections.abc import Sequence
@@ -17,7 +15,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from serrm.arrays.arc_demonstrations import ArcDemonstrations, open_arc_demonstrations
 from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples
 from serrm.inference.gallery import Gallery
@@ -26,11 +23,8 @@ from serrm.inference.predict import Predicted, Questions, Work, confidences, pre
 from serrm.inference.settings import EvaluateCell, TaskType
 from serrm.models.halting import HALT
 from serrm.models.recurrence import RecurrentModel
-from serrm.puzzles.arc.canvas import NUM_SYMBOLS
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally
-from serrm.scoring.demonstrations import DemonstrationTally
-from serrm.scoring.metrics import added_up
 from serrm.scoring.submission import submission
 
 Answers = dict[int, ArcTally]  # by number of supervision steps
@@ -64,10 +58,6 @@ def evaluate_arc(
             "num_variants": questions.num_votes,
             "steps": {str(step): tally.scores() for step, tally in tallies.items()},
         }
-    num = 0 if is_curve else settings.demonstration_pairs
-    pairs = open_arc_demonstrations(arrays, num_variants, num, has_identity_twice=twice)
-    if len(pairs) and questions.set_name in sets:
-        sets[questions.set_name]["demonstrations"] = score_demonstrations(work, pairs)
     return sets
 
 
@@ -135,22 +125,6 @@ def _pooled(of_all: Sequence[Answers]) -> Answers:
         for step, tally in first.items():
             tally.include(other[step])
     return first
-
-
-def score_demonstrations(work: Work, pairs: ArcDemonstrations) -> dict[str, Any]:
-    """Number of pairs and of cells, and the scores at every depth of the settings."""
-    own = {step: DemonstrationTally() for step in work.settings.steps}
-    asked = Questions(pairs.arrays.side, NUM_SYMBOLS, len(pairs), pairs.gather)
-    for found in predict_batches(work, asked, "demonstrations"):
-        own[found.step].add(found.tokens, found.batch.answers, asked.side)
-    of_all = work.processes.collect(own)
-    tallies = {step: added_up([each[step] for each in of_all]) for step in own}
-    first = tallies[max(tallies)]
-    return {
-        "num_pairs": first.num_pairs,
-        "num_cells": first.num_cells,
-        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
-    }
 
 
 def task_vectors(

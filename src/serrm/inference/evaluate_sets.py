@@ -1,7 +1,6 @@
 """Scoring Sudoku and maze sets: one answer a puzzle, compared with the label at every depth."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays, tra
 from serrm.arrays.stream import Examples
 from serrm.inference.gallery import Gallery
 from serrm.inference.predict import Questions, Work, predict_batches
-from serrm.inference.settings import EvaluateSettings
 from serrm.inference.tasks import TASKS
 from serrm.models.recurrence import CannotExtrapolate
 from serrm.scoring.metrics import SudokuTally, added_up
@@ -37,11 +35,7 @@ def score_set(work: Work, puzzles: PuzzleArrays, gallery: Gallery) -> dict[str, 
     """Scores of one set at every depth of the settings, or the reason why the model cannot take its size."""
     own: dict[int, SudokuTally] | str
     try:
-        own = {}
-        for num, (part, settings) in enumerate(split_by_depth(puzzles, work.settings)):
-            tallies = _tallies_of(replace(work, settings=settings), part, None if num else gallery)
-            for step, new in tallies.items():
-                own[step] = added_up([own[step], new]) if num else new
+        own = _tallies_of(work, puzzles, gallery)
     except CannotExtrapolate as error:
         own = str(error)
     gallery.share(puzzles.name, work.processes)
@@ -52,44 +46,28 @@ def score_set(work: Work, puzzles: PuzzleArrays, gallery: Gallery) -> dict[str, 
     return entry_of({step: added_up([each[step] for each in counted]) for step in work.settings.steps})
 
 
-def split_by_depth(
-    puzzles: PuzzleArrays, settings: EvaluateSettings
-) -> list[tuple[PuzzleArrays, EvaluateSettings]]:
-    """The set with its settings; where fewer puzzles go deeper, those, and the others at the usual steps."""
-    num, usual = settings.deep_puzzles, settings.usual_steps
-    if num is None or num >= len(puzzles) or usual == settings.steps:
-        return [(puzzles, settings)]
-    rest = (puzzles.part(num), settings.model_copy(update={"steps": usual}))
-    return [(puzzles.first(num), settings), *([rest] if usual else [])]
-
-
-def _tallies_of(work: Work, puzzles: PuzzleArrays, gallery: Gallery | None) -> dict[int, SudokuTally]:
+def _tallies_of(work: Work, puzzles: PuzzleArrays, gallery: Gallery) -> dict[int, SudokuTally]:
     """A tally for every depth of the batches that are this process's; the gallery keeps the first puzzles."""
     tally = TASKS[puzzles.task].tally
     assert tally is not None, "a task scored by votes has no such sets"
-    tallies, most = {step: tally() for step in work.settings.steps}, gallery.num if gallery else 0
+    tallies, most = {step: tally() for step in work.settings.steps}, gallery.num
     for found in predict_batches(work, questions_of(puzzles), f"evaluating {puzzles.name}"):
         questions, answers, _ = found.batch
         tallies[found.step].add(questions, found.tokens, answers)
         for place, number in enumerate(range(found.start, min(found.start + len(questions), most))):
-            assert gallery is not None
             name = f"{puzzles.name} puzzle {number + 1}"
             gallery.add(puzzles.name, puzzles.side, number, name, found, place)
     return tallies
 
 
 def entry_of(tallies: Mapping[int, SudokuTally]) -> dict[str, Any]:
-    """The entry of a scored set in a metric file; a step says of how many puzzles it is if those are fewer."""
-    most = max(tallies.values(), key=lambda tally: tally.num_puzzles)
-    scores = {str(step): tally.scores() for step, tally in tallies.items()}
-    for step, tally in tallies.items():
-        if tally.num_puzzles < most.num_puzzles:
-            scores[str(step)]["num_puzzles"] = float(tally.num_puzzles)
+    """The entry of a scored set in a metric file."""
+    first = next(iter(tallies.values()))
     return {
         "status": "scored",
-        "num_puzzles": most.num_puzzles,
-        "num_blank": most.num_blank,
-        "steps": scores,
+        "num_puzzles": first.num_puzzles,
+        "num_blank": first.num_blank,
+        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
     }
 
 

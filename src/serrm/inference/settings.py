@@ -31,18 +31,11 @@ class EvaluateSettings(Settings):
     batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
     precision: Literal["float32", "bfloat16"]
     compile: bool
-    deep_puzzles: PositiveInt | None = None  # of each set, scored at more steps than 16; null: all of it
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
     examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
     task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
-    demonstration_pairs: NonNegativeInt = 256  # ARC: trained pairs of the scored puzzles asked; 0: none
     effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
     equivariance_pairs: NonNegativeInt = 0  # Sudoku, ARC: puzzles compared with permuted images of them
-
-    @property
-    def usual_steps(self) -> tuple[int, ...]:
-        """Those of `steps` at which every puzzle is scored, however few go deeper."""
-        return tuple(step for step in self.steps if step <= HEADLINE_STEPS)
 
     @property
     def curve_steps(self) -> int:
