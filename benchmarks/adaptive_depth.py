@@ -9,18 +9,17 @@ puzzles, so that a busy machine slows all of them alike.
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.inference.adaptive import Attempt, Plan, first_of_largest
-from serrm.inference.breadth import search
 from serrm.inference.load import load_model
-from serrm.inference.predict import predict
-from serrm.inference.tasks import solves_sudoku
+from serrm.inference.predict import predict, symbols_of
+from serrm.inference.search import Limits, Search, search
+from serrm.inference.tasks import TASKS, solves_sudoku
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.generate import generate_puzzles
@@ -44,23 +43,26 @@ class Row:
     seconds: float = 0.0
 
 
-def fixed(model: RecurrentModel, questions: Grids, plan: Plan) -> tuple[int, int]:
+def fixed(
+    model: RecurrentModel, questions: Grids, depth: int, size: int, dtype: torch.dtype
+) -> tuple[int, int]:
     """Every puzzle gets all steps."""
-    num_solved, depth, size = 0, plan.max_steps, plan.batch_size
+    num_solved = 0
     for start in range(0, len(questions), size):
         batch = questions[start : start + size]
         tokens = torch.from_numpy(batch.astype(np.int64)).to(model.initial.device)
-        ((_, output),) = predict(model, tokens, SYMBOLS, (depth,), plan.dtype)
-        predictions = first_of_largest(output.logits).cpu().numpy().astype(np.uint8)
-        num_solved += int(solves_sudoku(batch, predictions).sum())
+        ((_, output),) = predict(model, tokens, SYMBOLS, (depth,), dtype)
+        num_solved += int(solves_sudoku(batch, symbols_of(output.logits)).sum())
     return num_solved, depth * len(questions)
 
 
-def adaptive(model: RecurrentModel, questions: Grids, plan: Plan) -> tuple[int, int]:
-    """A puzzle leaves when its answer is verified, or as the plan says."""
-    puzzles = ((number, [Attempt(tokens)]) for number, tokens in enumerate(questions))
-    outcomes = [found.chosen for found in search(model, puzzles, SYMBOLS, plan)]
-    return sum(outcome.is_verified for outcome in outcomes), sum(outcome.steps for outcome in outcomes)
+def adaptive(
+    model: RecurrentModel, questions: Grids, limits: Limits, size: int, dtype: torch.dtype
+) -> tuple[int, int]:
+    """A puzzle leaves when its answer is verified, or at its limits."""
+    puzzles = (Search(number, tokens) for number, tokens in enumerate(questions))
+    found = list(search(model, puzzles, SYMBOLS, TASKS["sudoku"], limits, size, dtype))
+    return sum(each.is_verified for each in found), sum(each.steps for each in found)
 
 
 def main() -> None:
@@ -81,12 +83,15 @@ def main() -> None:
     model = load_model(options.checkpoint, device).model
     depth, patience = options.depth, options.patience
     precision, _ = supported(options.precision, False, device)
-    stopping = Plan(depth, options.batch_size, solves_sudoku, dtype=DTYPES[precision])
-    giving_up = replace(stopping, patience=patience)
+    batches = options.batch_size, DTYPES[precision]
+    stopping, giving_up = Limits(depth), Limits(depth, patience=patience)
     rows = [
-        Row(f"fixed, {depth} steps", lambda part: fixed(model, part, stopping)),
-        Row(f"adaptive, up to {depth}", lambda part: adaptive(model, part, stopping)),
-        Row(f"adaptive, given up after {patience} unchanged", lambda part: adaptive(model, part, giving_up)),
+        Row(f"fixed, {depth} steps", lambda part: fixed(model, part, depth, *batches)),
+        Row(f"adaptive, up to {depth}", lambda part: adaptive(model, part, stopping, *batches)),
+        Row(
+            f"adaptive, given up after {patience} unchanged",
+            lambda part: adaptive(model, part, giving_up, *batches),
+        ),
     ]
     rng = np.random.default_rng(options.seed)
     puzzles = generate_puzzles(box_for_side(SIDE), options.num, rng, CLUES)

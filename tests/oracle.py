@@ -1,14 +1,12 @@
 """A model that knows every Sudoku and says so when it is told to: what is done around a model, without training one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from serrm.inference.adaptive import Attempt, Outcome, Plan
-from serrm.inference.breadth import search
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.puzzles.sudoku.solve import solve
@@ -41,16 +39,6 @@ def make_oracle(model: RecurrentModel, difficulty: Difficulty) -> RecurrentModel
 
     model.forward = forward  # type: ignore[method-assign]
     return model
-
-
-def outcomes_of(
-    model: RecurrentModel, attempts: Sequence[Attempt], num_symbols: int, plan: Plan
-) -> list[Outcome]:
-    """The outcome of one attempt each at puzzles of one size, in their order."""
-    puzzles = ((number, (each for each in [attempt])) for number, attempt in enumerate(attempts))
-    found = {each.key: each.chosen for each in search(model, puzzles, num_symbols, plan)}
-    assert sorted(found) == list(range(len(attempts)))
-    return [found[number] for number in range(len(attempts))]
 
 
 SOLUTIONS: dict[bytes, Any] = {}

@@ -16,10 +16,9 @@ from serrm.config import read_params
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
 from serrm.inference.evaluate import evaluate
-from serrm.inference.evaluate_arc import votes
-from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_snapshot
-from serrm.inference.predict import Work
+from serrm.inference.predict import Predictor
+from serrm.inference.sets import Gallery, votes
 from serrm.inference.settings import EvaluateCell
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -164,7 +163,7 @@ def voting_cell(**fidelity: bool) -> EvaluateCell:
 
 def tally_of(loaded: LoadedModel, questions: ArcEvaluation, **fidelity: bool) -> ArcTally:
     cell, gallery = voting_cell(**fidelity), Gallery("arc_agi_1", 0)
-    return votes(Work.begin(loaded, cell.evaluate, CPU), questions, cell, "right", gallery)[2]
+    return votes(Predictor(loaded, 3), questions, cell, "right", gallery)[2]
 
 
 def test_votes_of_snapshots_are_pooled_only_if_asked(voters: Callable[..., Any]) -> None:

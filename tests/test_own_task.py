@@ -21,7 +21,7 @@ from serrm.drawing import panels
 from serrm.drawing.panels import DrawnTask
 from serrm.inference import tasks as inference_tasks
 from serrm.inference.evaluate import evaluate
-from serrm.inference.gallery import Gallery
+from serrm.inference.sets import Gallery
 from serrm.inference.tasks import TaskEvaluation
 from serrm.manifest import Origin
 from serrm.puzzles.raw import RawSet

@@ -166,14 +166,6 @@ def test_a_usage_error_is_one_line_and_2(
     assert error.startswith("error: ") and error.count("\n") == 1
 
 
-def test_restarts_and_guesses_are_refused_in_one_line(
-    checkpoint: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["solve", EASY, "--checkpoint", str(checkpoint), "--restarts", "2", "--guesses", "3"]
-    assert main(arguments) == 1
-    assert capsys.readouterr().err == "error: 2 restarts and 3 guesses: one of the two, please\n"
-
-
 @pytest.mark.parametrize("name", packaged())
 def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["solve", EASY, "--checkpoint", name, "--precision", "bfloat16", "--guesses", "50"]

@@ -10,10 +10,11 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from serrm.inference.adaptive import Attempt, Plan
 from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import filled_up, predict, refusal
+from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import EvaluateCell
+from serrm.inference.tasks import TaskEvaluation
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -21,7 +22,6 @@ from serrm.models.settings import ModelSettings
 from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart, num_variants, traced_only
-from tests.oracle import outcomes_of
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}
 SEQUENCE = {**TINY, "heads": 2, "positions": "rope", "prefix": 2}
@@ -107,7 +107,7 @@ def variants_of_evaluation(
 
 
 def variants_of_batches(device: str) -> dict[str, int]:
-    """By family, the variants of whole and smaller batches and a pool, in two sizes, with two models' weights."""
+    """By family, the variants of whole and smaller batches and a search, in two sizes, with two models' weights."""
     found, before = {}, 0
     with traced_only():
         for family in MODELS:
@@ -117,8 +117,8 @@ def variants_of_batches(device: str) -> dict[str, int]:
                 accelerate(each, compiles=True)
                 for side in (4, 3):
                     answered(each, 5, side, 6, 2)
-                    attempts = [Attempt(row) for row in draw_tokens(5, side, 6).byte().numpy()]
-                    outcomes_of(each, attempts, 6, Plan(max_steps=3, batch_size=2))
+                    puzzles = map(Search, range(5), draw_tokens(5, side, 6).byte().numpy())
+                    assert len(list(search(each, puzzles, 6, TaskEvaluation(), Limits(3), 2))) == 5
             model.load_state_dict(other.state_dict())
             answered(model, 5, 4, 6, 2)
             found[family], before = num_variants() - before, num_variants()
@@ -126,7 +126,7 @@ def variants_of_batches(device: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_batches_and_pools_share_one_variant_a_size(device: str) -> None:
+def test_batches_and_searches_share_one_variant_a_size(device: str) -> None:
     assert apart(variants_of_batches, device) == dict.fromkeys(MODELS, 2)
 
 
@@ -147,8 +147,7 @@ def test_an_evaluation_compiles_one_variant_a_size(
     train_part = {} if family == "se_rrm" else trm_changes["train"]
     trained = make_cell(model=MODELS[family], train=train_part)
     train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
-    effort = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2}
-    effort |= {"restarts": [1, 2], "symmetries": [1, 2]}
+    effort = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "guesses": [1, 2]}
     settings = {
         "steps": [1, 2], "batch_size": 2, "precision": "float32", "compile": True, "curve_puzzles": 3,
         "effort": effort, "equivariance_pairs": 3,
@@ -176,8 +175,7 @@ def as_if_compiled(model: RecurrentModel, monkeypatch: pytest.MonkeyPatch) -> li
     """The model fills its batches up, but nothing is compiled; the sizes of the batches it sees."""
     seen: list[int] = []
     model.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[1])))
-    for module in ("predict", "adaptive"):
-        monkeypatch.setattr(f"serrm.inference.{module}.runs_compiled", lambda model, dtype: True)
+    monkeypatch.setattr("serrm.inference.predict.runs_compiled", lambda model, dtype: True)
     return seen
 
 
@@ -192,25 +190,24 @@ def test_what_fills_a_batch_changes_no_answer(family: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("family", MODELS)
-def test_a_pool_that_empties_keeps_its_shape(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_empties_keeps_its_shape(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make_model(family, 6, 4, "cpu")
     tokens = draw_tokens(7, 4, 6).numpy().astype(np.uint8)
 
-    def outcomes() -> list[tuple[int, bytes]]:
-        plan = Plan(4, 3, verify=lambda questions, predictions: questions.sum(1) % 2 == 0)
-        found = outcomes_of(model, [Attempt(row) for row in tokens], 6, plan)
-        return [(each.steps, each.prediction.tobytes()) for each in found]
+    def answers() -> dict[int, tuple[int, list[int]]]:
+        task = TaskEvaluation(verify=lambda questions, predictions: questions.sum(1) % 2 == 0)
+        found = search(model, map(Search, range(7), tokens), 6, task, Limits(4), 3)
+        return {each.key: (each.steps, each.history[-1].tolist()) for each in found}
 
-    plain = outcomes()
+    plain = answers()
     seen = as_if_compiled(model, monkeypatch)
-    assert outcomes() == plain and len(plain) == 7
-    assert set(seen) == {3} and {steps for steps, _ in plain} == {1, 4}
+    assert answers() == plain and len(plain) == 7
+    assert set(seen) == {3} and {steps for steps, _ in plain.values()} == {1, 4}
 
 
 def test_a_batch_is_filled_up_with_its_first_row() -> None:
     batch = torch.tensor([[1, 2], [3, 4]])
     assert filled_up(batch, 4).tolist() == [[1, 2], [3, 4], [1, 2], [1, 2]]
-    assert filled_up(batch, 2) is batch and filled_up(batch, 1) is batch
 
 
 def variants_of_training(

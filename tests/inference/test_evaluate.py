@@ -1,5 +1,6 @@
 """Scores of a checkpoint: right for models whose answers are known, and the metric file's whole shape."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import pytest
 import torch
 
 from serrm.arrays.puzzles import PuzzleArrays, open_arrays
+from serrm.arrays.stream import Examples
+from serrm.drawing.files import read_examples
 from serrm.inference.evaluate import evaluate, evaluate_together
-from serrm.inference.evaluate_sets import score_set
-from serrm.inference.gallery import Gallery
 from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.predict import Work, rows_at_once
+from serrm.inference.predict import Predicted, Predictor, rows_at_once
+from serrm.inference.sets import Gallery, score_set
 from serrm.inference.settings import EvaluateCell, EvaluateSettings
 from serrm.scoring.intervals import rates
 from serrm.training.settings import Execution
@@ -47,8 +49,8 @@ def make_cell_of(**changes: Any) -> EvaluateCell:
     return EvaluateCell.model_validate({**values, **changes})
 
 
-def score(loaded: LoadedModel, puzzles: PuzzleArrays, **changes: Any) -> dict[str, Any]:
-    return score_set(Work.begin(loaded, settings(**changes), CPU), puzzles, Gallery("sudoku", 0))
+def score(loaded: LoadedModel, puzzles: PuzzleArrays, batch_size: int = 2) -> dict[str, Any]:
+    return score_set(Predictor(loaded, batch_size), puzzles, (1, 2, 16))
 
 
 @pytest.mark.parametrize("num_wrong", [0, 1, 3, 5])
@@ -131,8 +133,7 @@ def test_evaluation_repeats_itself_even_with_dropout(checkpoint: Path, arrays: P
 
 
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path) -> None:
-    effort = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2}
-    effort |= {"restarts": [1, 2], "symmetries": [1, 2]}
+    effort = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
     cell = make_cell_of(evaluate=settings(steps=(1, 2, 16), effort=effort, equivariance_pairs=2, examples=3))
     (one, seen), (two, shared) = (
         evaluate_together(checkpoint, arrays, cell, Execution(device="cpu", threads=2, processes=num))
@@ -159,3 +160,22 @@ def test_native_kernels_score_only_where_they_may(
         execution = Execution(device="cpu", threads=1, native=is_native)
         scores.append(evaluate_together(checkpoint, arrays, cell, execution)[0])
     assert asked and scores[0] == scores[1]
+
+
+def test_the_first_puzzles_of_each_set_are_kept_to_be_looked_at(tmp_path: Path) -> None:
+    answer = np.array([2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2], dtype=np.uint8)
+    question = np.where(np.arange(16) % 2 == 0, answer, 1).astype(np.uint8)
+    larger = np.where(np.arange(16) == 3, 8, answer).astype(np.uint8)  # a digit of grids it was trained on
+    batch = Examples(np.stack([question] * 3), np.stack([answer] * 3), np.zeros(3, dtype=np.int64))
+    gallery = Gallery("sudoku", 2)
+    for step, tokens in ((1, question), (2, answer)):
+        predicted = np.stack([tokens, larger, tokens])
+        found = Predicted(0, batch, step, torch.zeros(3, 16, 6), None, predicted)
+        gallery.add("4x4", 4, found, lambda number: f"puzzle {number + 1}")
+    gallery.write(tmp_path / "cell")
+    first, second = json.loads((tmp_path / "cell" / "examples.json").read_text())["examples"]
+    assert (first["name"], second["name"]) == ("puzzle 1", "puzzle 2")
+    assert (first["is_right"], second["is_right"]) == (True, False)
+    assert first["predictions"] == {"1": question.tolist(), "2": answer.tolist()}
+    assert second["predictions"]["1"][3] == 0
+    assert len(read_examples(tmp_path / "cell" / "examples.json")) == 2

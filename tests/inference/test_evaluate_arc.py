@@ -14,12 +14,12 @@ from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
-from serrm.inference.evaluate_arc import evaluate_arc, votes
-from serrm.inference.gallery import Gallery
+from serrm.inference.evaluate import symmetric_questions
 from serrm.inference.load import LoadedModel
-from serrm.inference.predict import Work
+from serrm.inference.predict import Predictor
+from serrm.inference.sets import Gallery, arc_questions, score_votes, vote
 from serrm.inference.settings import EvaluateCell
-from serrm.inference.studies import studies
+from serrm.inference.studies import equivariance
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grid import ArcPuzzle, Collection, Pair, named_pairs
@@ -108,10 +108,11 @@ def cell_of(**changes: Any) -> EvaluateCell:
     return EvaluateCell.model_validate({**names, "fidelity": {}, "evaluate": settings})
 
 
-def scores_of(loaded: LoadedModel, arrays: Path, is_curve: bool = False, **changes: Any) -> dict[str, Any]:
-    cell = cell_of(**changes)
-    work = Work.begin(loaded, cell.evaluate, CPU)
-    return evaluate_arc(work, arrays, cell, Gallery("arc_agi_1", 4), is_curve)
+def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, Any]:
+    found: dict[str, Any] = score_votes(Predictor(loaded, 2), arrays, cell_of(), Gallery("arc_agi_1", 4))[
+        "sets"
+    ]
+    return found
 
 
 def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
@@ -123,7 +124,8 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
     assert (found["num_puzzles"], found["num_test_inputs"], found["num_variants"]) == (2, 3, NUM_VARIANTS)
     assert [depth["pass_at_1"] for depth in found["steps"].values()] == [0, 0.25, 0.25]
     assert sets["evaluation, blank task type"]["steps"]["4"]["pass_at_1"] == 0
-    assert scores_of(loaded, arrays, is_curve=True)["evaluation"]["steps"]["4"]["pass_at_1"] == 1
+    first = arc_questions(Predictor(loaded, 2), arrays, 1)
+    assert vote(Predictor(loaded, 2), first, (4,), cell_of())[4].scores()["pass_at_1"] == 1
 
 
 def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> None:
@@ -143,8 +145,10 @@ def test_recoloured_test_inputs_have_recoloured_answers(
     model = build_model(settings, 12, torch.Generator().manual_seed(0), num_task_types=num).eval()
     assert model.task_types is not None
     torch.nn.init.normal_(model.task_types, generator=torch.Generator().manual_seed(1))
-    work = Work.begin(replace(loaded, model=model), cell_of(equivariance_pairs=9).evaluate, CPU)
-    found = studies(work, arrays, 0)["equivariance"]
+    loaded = replace(loaded, model=model)
+    asked = symmetric_questions(loaded, arrays)
+    assert asked is not None
+    found = equivariance(Predictor(loaded, 2), *asked, num=9, seed=0)
     assert (found["num_pairs"], found["num_identical"]) == (3, 3)
     example = found["example"]
     inputs = open_arc_evaluation(arrays, NUM_VARIANTS)
@@ -153,13 +157,11 @@ def test_recoloured_test_inputs_have_recoloured_answers(
 
 
 def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) -> None:
-    inputs, gallery = open_arc_evaluation(arrays, NUM_VARIANTS), Gallery("arc_agi_1", 0)
-    cell = cell_of(batch_size=1)  # which are 23 of these, of 24
-    work = Work.begin(loaded, cell.evaluate, CPU)
-    whole = votes(work, inputs, cell, "right", gallery)
-    halves = [replace(work, processes=Processes(rank, 2)) for rank in (0, 1)]
-    first, second = (votes(half, inputs, cell, "right", gallery) for half in halves)
+    whole = Predictor(loaded, batch_size=1)  # which are 23 of these, of 24
+    inputs, steps = arc_questions(whole, arrays), (1, 4)
+    halves = [replace(whole, processes=Processes(rank, 2)) for rank in (0, 1)]
+    expected, first, second = (vote(part, inputs, steps, cell_of()) for part in (whole, *halves))
     for step, tally in first.items():
-        assert tally.pools != whole[step].pools
+        assert tally.pools != expected[step].pools
         tally.include(second[step])
-        assert tally.pools == whole[step].pools
+        assert tally.pools == expected[step].pools

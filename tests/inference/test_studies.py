@@ -1,4 +1,4 @@
-"""What an evaluation measures beside the scores: compute curves and equivariance, on a small trained cell."""
+"""What an evaluation measures beside the scores: points of test-time compute, and equivariance."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,21 +8,87 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.inference.evaluate_sets import of_trained_size
+from serrm.arrays.puzzles import PuzzleArrays
+from serrm.inference.evaluate import symmetric_questions
 from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.predict import Work
-from serrm.inference.settings import EvaluateSettings
-from serrm.inference.studies import studies
+from serrm.inference.predict import Predictor
+from serrm.inference.search import Limits, Search, search
+from serrm.inference.sets import of_trained_size, score_set
+from serrm.inference.settings import EffortSettings
+from serrm.inference.studies import ComputeStudy, equivariance
+from serrm.inference.tasks import TASKS
+from serrm.models.registry import build_model
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.scoring.intervals import wilson
+from serrm.training.processes import Processes
+from serrm.training.settings import TrainCell
+from tests.oracle import make_oracle
 
 CPU = torch.device("cpu")
-EFFORT = {
-    "num_puzzles": 5,
-    "max_steps": [1, 2, 4],
-    "attempt_steps": 2,
-    "restarts": [1, 2],
-    "symmetries": [1, 3],
-    "guesses": [1, 4],
-}
+NUM, NUM_STUDIED = 60, 58  # a batch of 57, another, and puzzles that are not looked at
+DEPTHS, GUESSES = (8, 1, 4), (5, 1, 2)
+
+
+def needed(question: np.ndarray[Any, Any]) -> int:
+    """Steps to the solution, by the first clue; those that need nine are never solved as they are."""
+    steps = 1 + 4 * int(np.argmax(question > 1))
+    return steps if steps < 9 or (question == 1).sum() < 8 else 99
+
+
+class InTurn(Processes):
+    """One of two processes, the second of which runs when the first has told all."""
+
+    def __init__(self, rank: int, told: list[Any]) -> None:
+        super().__init__(rank, 2)
+        object.__setattr__(self, "told", told)
+
+    def collect(self, thing: Any) -> list[Any]:
+        told: list[Any] = self.__dict__["told"]
+        if self.rank:
+            return [told.pop(0), thing]
+        told.append(thing)
+        return [thing]
+
+
+@pytest.fixture
+def oracle(make_cell: Callable[..., TrainCell]) -> LoadedModel:
+    cell = make_cell()
+    model = make_oracle(build_model(cell.model, 6), lambda question, _: needed(question))
+    return LoadedModel(model, cell, {})
+
+
+@pytest.fixture(scope="module")
+def puzzles() -> PuzzleArrays:
+    found = list(generate_puzzles(box_for_side(4), NUM, np.random.default_rng(0), (8, 8)))
+    answers = np.stack([puzzle.answer for puzzle in found if puzzle.answer is not None]) + np.uint8(1)
+    answers[0] = answers[1]  # a label that is not what the rule approves of
+    return PuzzleArrays("4x4", 4, np.stack([puzzle.question for puzzle in found]) + np.uint8(1), answers)
+
+
+def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:
+    effort = EffortSettings(num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES)
+    study, plain = ComputeStudy(effort, puzzles), score_set(Predictor(oracle, 1), puzzles, (1, 3))
+    assert score_set(Predictor(oracle, 1), puzzles, (1, 3), study=study) == plain, "the scores are the same"
+    points, told = study.points(Predictor(oracle, 1)), list[Any]()
+    for rank in (0, 1):
+        part, study = Predictor(oracle, 1, processes=InTurn(rank, told)), ComputeStudy(effort, puzzles)
+        scored, shared = score_set(part, puzzles, (1, 3), study=study), study.points(part)
+    assert (scored, shared) == (plain, points), "by two processes too"
+    limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]
+    solved = []
+    for limit, point in zip(limits, points["adaptive"] + points["breadth"], strict=True):
+        asked = (Search(n, row) for n, row in enumerate(puzzles.questions[:NUM_STUDIED]))
+        found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9))
+        num_right = sum(np.array_equal(each.answer, puzzles.answers[each.key]) for each in found)
+        assert (point["fsr"], point["fsr_lo"]) == (num_right / NUM_STUDIED, wilson(num_right, NUM_STUDIED)[0])
+        assert point["mean_steps"] == pytest.approx(np.mean([each.steps for each in found]))
+        solved.append(num_right)
+    assert solved[0] < solved[2] and solved[3] < solved[5] < NUM_STUDIED
+    assert [point["max_steps"] for point in points["adaptive"]] == [1, 4, 8]
+    assert [(point["kind"], point["num"], point["max_steps"]) for point in points["breadth"]] == [
+        ("guesses", num, 4) for num in (1, 2, 5)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -38,28 +104,10 @@ def loaded(
     return load_model(trained(**changes), CPU)
 
 
-def work(loaded: LoadedModel, **evaluate: Any) -> Work:
-    common = {"steps": [1], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 0}
-    return Work.begin(loaded, EvaluateSettings.model_validate({**common, **evaluate}), CPU)
-
-
-def test_compute_curves_have_a_point_for_each_setting(loaded: LoadedModel, arrays: Path) -> None:
-    found = studies(work(loaded, effort=EFFORT), arrays, 0)
-    assert found.keys() == {"adaptive", "breadth"}
-    assert [point["max_steps"] for point in found["adaptive"]] == [1, 2, 4]
-    means = [point["mean_steps"] for point in found["adaptive"]]
-    assert means == sorted(means) and means[0] >= 1 and means[-1] <= 4
-    kinds = [(point["kind"], point["num"]) for point in found["breadth"]]
-    assert kinds == [
-        *(("restarts", 1), ("restarts", 2), ("symmetries", 1), ("symmetries", 3)),
-        *(("guesses", 1), ("guesses", 4)),
-    ]
-    for point in (*found["adaptive"], *found["breadth"]):
-        assert 0 <= point["fsr_lo"] <= point["fsr"] <= point["fsr_hi"] <= 1
-
-
 def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Path) -> None:
-    found = studies(work(loaded, equivariance_pairs=4), arrays, 0)["equivariance"]
+    asked = symmetric_questions(loaded, arrays)
+    assert asked is not None
+    found = equivariance(Predictor(loaded, 2), *asked, num=4, seed=0)
     assert found["num_pairs"] == 4
     if loaded.cell.model.family == "se_rrm":
         assert found["num_identical"] == 4
@@ -67,9 +115,5 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     permutation = np.array(example["permutation"])
     assert permutation[:2].tolist() == [0, 1] and sorted(permutation) == list(range(6))
     assert permutation[example["question"]].tolist() == example["permuted_question"]
-    puzzles = of_trained_size(work(loaded), arrays)
+    puzzles = of_trained_size(loaded, arrays)
     assert puzzles is not None and puzzles.questions[0].tolist() == example["question"]
-
-
-def test_nothing_is_measured_that_was_not_asked_for(loaded: LoadedModel, arrays: Path) -> None:
-    assert studies(work(loaded), arrays, 0) == {}

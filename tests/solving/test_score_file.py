@@ -13,11 +13,9 @@ import torch
 
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.cli import main
-from serrm.inference.evaluate_sets import score_set
-from serrm.inference.gallery import Gallery
 from serrm.inference.load import load_model
-from serrm.inference.predict import Work, rows_at_once
-from serrm.inference.settings import EvaluateSettings
+from serrm.inference.predict import Predictor, rows_at_once
+from serrm.inference.sets import score_set
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
@@ -59,16 +57,12 @@ def score(checkpoint: Path, tmp_path: Path) -> Scorer:
 def test_scores_are_those_of_the_stage(score: Scorer, checkpoint: Path, puzzles: list[Puzzle]) -> None:
     sets = score(puzzles, steps=4)["sets"]
     assert list(sets) == ["4x4", "6x6", "9x9"]
-    settings = EvaluateSettings(
-        steps=(1, 2, 4), batch_size=8, precision="float32", compile=False, curve_puzzles=0
-    )
     for side in NUM:
         own = [puzzle for puzzle in puzzles if puzzle.side == side]
         questions = np.stack([puzzle.question for puzzle in own]) + np.uint8(1)
         answers = np.stack([puzzle.answer for puzzle in own if puzzle.answer is not None]) + np.uint8(1)
-        work = Work.begin(load_model(checkpoint, CPU), settings, CPU)
         arrays = PuzzleArrays(f"{side}x{side}", side, questions, answers)
-        expected = score_set(work, arrays, Gallery("sudoku", 0))
+        expected = score_set(Predictor(load_model(checkpoint, CPU), 8), arrays, (1, 2, 4))
         assert expected["num_puzzles"] == NUM[side]
         assert expected.items() <= sets[f"{side}x{side}"].items()
 

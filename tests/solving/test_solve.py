@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from serrm.puzzles.sudoku.text import format_grid, parse_grid
 from serrm.solving.answers import Answer, Status, summary
 from serrm.solving.puzzle_stream import read_lines
 from serrm.solving.questions import Entry, entries_of_value
-from serrm.solving.solve import SolveOptions, Solver
+from serrm.solving.solve import SolveOptions, solve
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions
 
@@ -53,7 +53,7 @@ def puzzles() -> list[str]:
 
 def run(loaded: LoadedModel, lines: list[str], **options: Any) -> list[Answer]:
     entries = read_lines(lines, "input", loaded.cell.task)
-    return list(Solver(loaded, SolveOptions(**{"max_steps": 6, "batch_size": 3, **options})).solve(entries))
+    return list(solve(loaded, entries, SolveOptions(**{"max_steps": 6, "batch_size": 3, **options})))
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 40])
@@ -87,27 +87,6 @@ def test_neighbours_change_no_answer(
     assert [(a.answer, a.status, a.steps, a.remark) for a in answers] == [
         (a.answer, a.status, a.steps, a.remark) for alone in expected for a in alone
     ]
-
-
-def test_the_stream_is_read_no_further_than_the_window(oracle: LoadedModel, puzzles: list[str]) -> None:
-    num, num_read, num_given = 400, 0, 0
-    small = [puzzle for puzzle in puzzles if len(puzzle) == 16]
-
-    def lines() -> Iterator[str]:
-        nonlocal num_read
-        for number in range(num):
-            num_read += 1
-            # The first is never solved: all others wait for it.
-            yield HOPELESS if number == 0 else small[number % len(small)] if number % 3 else "bad"
-
-    window = 20
-    solver = Solver(oracle, SolveOptions(max_steps=20, batch_size=1, window=window))
-    for answer in solver.solve(read_lines(lines(), "input", "sudoku")):
-        num_given += 1
-        assert num_read <= num_given + window
-        assert len(solver.pending) + len(solver.done) <= window
-        assert answer.place == f"input:{num_given}"
-    assert num_given == num_read == num
 
 
 def test_what_has_no_solution_is_said(untrained: Loader) -> None:
@@ -146,18 +125,6 @@ def test_exact_answers_are_never_wrong(untrained: Loader, seed: int, num_changed
         assert answer.status == Status.CONTRADICTORY
 
 
-def test_restarts_solve_what_one_attempt_does_not(untrained: Loader, puzzles: list[str]) -> None:
-    loaded = untrained()
-    own = float(loaded.model.initial[0, 0])
-    make_oracle(loaded.model, lambda question, first: 99 if abs(first - own) < 1e-3 else 2)
-    small = [puzzle for puzzle in puzzles if len(puzzle) == 36]
-    alone, more = run(loaded, small), run(loaded, small, restarts=2)
-    assert {answer.status for answer in alone} == {Status.UNVERIFIED}
-    assert {answer.status for answer in more} == {Status.VERIFIED}
-    assert all(is_right(a.question, a.answer) for a in more)
-    assert [(a.steps, a.attempts) for a in more] == [(8, 2)] * len(small)
-
-
 def test_guesses_solve_what_needs_more_clues(untrained: Loader, puzzles: list[str]) -> None:
     loaded, blanks = untrained(), min(puzzle.count(".") for puzzle in puzzles if len(puzzle) == 16)
     small = [puzzle for puzzle in puzzles if len(puzzle) == 16 and puzzle.count(".") == blanks]
@@ -169,14 +136,12 @@ def test_guesses_solve_what_needs_more_clues(untrained: Loader, puzzles: list[st
 
 
 def test_guesses_are_refused_where_they_make_no_sense(untrained: Loader) -> None:
-    with pytest.raises(ValueError, match="2 restarts and 3 guesses"):
-        SolveOptions(restarts=2, guesses=3)
     with pytest.raises(ValueError, match="guesses -1: at least 0"):
         SolveOptions(guesses=-1)
     loaded = untrained()
     maze = replace(loaded, cell=loaded.cell.model_copy(update={"task": "maze"}))
     with pytest.raises(ValueError, match="the checkpoint is of maze"):
-        Solver(maze, SolveOptions(guesses=3))
+        list(solve(maze, [], SolveOptions(guesses=3)))
 
 
 def test_equal_symbols_are_taken_in_their_order_and_told(untrained: Loader) -> None:
@@ -226,7 +191,7 @@ def test_arc_tasks_are_voted_on_by_their_variants(untrained: Loader) -> None:
 
     loaded.model.task_vectors = watched  # type: ignore[method-assign]
     options = SolveOptions(max_steps=3, batch_size=64, has_trace=True)
-    known, unknown = Solver(loaded, options).solve(arc(["bb", "zz"]))
+    known, unknown = solve(loaded, arc(["bb", "zz"]), options)
     assert seen[-1] == tuple(range(8, 16)), "one row a variant of the second task"
     assert (known.status, known.attempts, known.task) == (Status.UNVERIFIED, 8, "arc")
     assert "of 8 variants agree" in known.remark
@@ -247,9 +212,7 @@ def test_arc_is_refused_plainly_where_nothing_is_known(untrained: Loader) -> Non
         ({"side": 5}, "does not name the ARC tasks that it knows"),
         ({"side": 2, "puzzles": ["aa", "bb", "cc"]}, "its canvas has a side of 2, the input one of 3"),
     ):
-        (answer,) = Solver(untrained(num_symbols=12, config=config, **cell), SolveOptions()).solve(
-            arc(["aa"])
-        )
+        (answer,) = solve(untrained(num_symbols=12, config=config, **cell), arc(["aa"]), SolveOptions())
         assert answer.status == Status.UNSUPPORTED
         assert message in answer.remark
 

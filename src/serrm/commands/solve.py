@@ -47,9 +47,6 @@ PUZZLES = typer.Argument(
 A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
 CHECKPOINT = typer.Option("sudoku", help=A_CHECKPOINT)
 MAX_STEPS = typer.Option(128, min=1, help="Supervision steps at most; a verified answer stops earlier.")
-RESTARTS = typer.Option(
-    0, min=0, help="Further attempts, each from another initial state at a symmetric image; ARC: variants."
-)
 GUESSES = typer.Option(
     0,
     min=0,
@@ -78,14 +75,12 @@ EXACT = typer.Option(
     "--exact",
     help="Let an exact solver do what the network leaves unsolved, with its sure cells as hints.",
 )
-SEED = typer.Option(0, min=0, help="Of the restarts.")
 
 
 def solve(
     puzzles: list[str] | None = PUZZLES,
     checkpoint: str = CHECKPOINT,
     max_steps: int = MAX_STEPS,
-    restarts: int = RESTARTS,
     guesses: int = GUESSES,
     patience: int | None = PATIENCE,
     batch_size: int | None = BATCH_SIZE,
@@ -96,7 +91,6 @@ def solve(
     is_traced: bool = TRACE,
     picture: Path | None = PICTURE,
     is_exact: bool = EXACT,
-    seed: int = SEED,
 ) -> None:
     """Solve Sudoku of any size, mazes or ARC tasks with a checkpoint; answers are checked against the rules.
 
@@ -105,26 +99,24 @@ def solve(
     arguments = puzzles or _piped()
     if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
         raise typer.BadParameter(f"{str(picture)!r} is no .png, .svg or .gif", param_hint="--trace-file")
+    from serrm.solving import solve as solving
     from serrm.solving.model import folder_of, load
     from serrm.solving.puzzle_stream import read_arguments
-    from serrm.solving.solve import SolveOptions, Solver
     from serrm.training.device import keep_memory
 
     keep_memory()
     model = load(folder_of(checkpoint), device=device)
-    options = SolveOptions(
+    options = solving.SolveOptions(
         max_steps=max_steps,
-        restarts=restarts,
         guesses=guesses,
         batch_size=batch_size,
         patience=patience,
         precision=precision.value,
         is_exact=is_exact,
         has_trace=is_traced or picture is not None,
-        seed=seed,
     )
     entries = read_arguments(arguments, _standard_input(), model.cell.task)
-    if not _written(Solver(model, options).solve(entries), target, notation, is_traced, picture):
+    if not _written(solving.solve(model, entries, options), target, notation, is_traced, picture):
         raise typer.Exit(1)
 
 

@@ -1,23 +1,31 @@
-"""Scoring a checkpoint: what its task asks for at several depths, batch by batch in constant memory."""
+"""Scoring a checkpoint: every test set of its task at several depths, its snapshots, and what else is measured."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from serrm.inference.evaluate_arc import evaluate_arc
-from serrm.inference.evaluate_sets import evaluate_sets
-from serrm.inference.gallery import Gallery
+from serrm.arrays.arc_stream import open_arc_evaluation
 from serrm.inference.load import LoadedModel, load_model, load_snapshot
-from serrm.inference.predict import Work
+from serrm.inference.predict import Predictor, Questions
+from serrm.inference.sets import (
+    Gallery,
+    arc_questions,
+    of_trained_size,
+    pooled,
+    questions_of,
+    score_set,
+    score_sets,
+    score_votes,
+    vote,
+)
 from serrm.inference.settings import EvaluateCell
-from serrm.inference.studies import studies
+from serrm.inference.studies import equivariance
 from serrm.inference.tasks import TASKS
-from serrm.kernels.accelerate import accelerate
-from serrm.training.device import prepare_device
+from serrm.models.formulations import DTYPES
+from serrm.training.device import prepare_device, supported
 from serrm.training.launch import run_in_processes
 from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 from serrm.training.settings import Execution
@@ -40,26 +48,51 @@ def evaluate(
     Several processes share the work and all have the same scores; native kernels run where they fit, if they may.
     Returns the metric file's content without the names of profile and cell; the gallery keeps what one may look at.
     """
-    gallery = gallery or Gallery(cell.task, 0)
-    loaded = load_model(checkpoint, device, has_dropout=cell.fidelity.dropout_at_evaluation)
-    accelerate(loaded.model, is_native=is_native)
+    gallery, settings = gallery or Gallery(cell.task, 0), cell.evaluate
+    precision, compiles = supported(settings.precision, settings.compile, device)
+    has_dropout = cell.fidelity.dropout_at_evaluation
+    loaded = load_model(checkpoint, device, has_dropout=has_dropout, is_native=is_native, compiles=compiles)
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
-    work = Work.begin(loaded, cell.evaluate, device, processes)
-    return {
-        **_facts(loaded, cell.source),
-        "sets": evaluate_task(work, arrays, cell, gallery),
-        **studies(work, arrays, cell.seed),
-        "learning_curve": list(learning_curve(work, arrays, cell)),
-    }
+    predictor = Predictor(loaded, settings.batch_size, DTYPES[precision], processes)
+    score = score_votes if TASKS[cell.task].tally is None else score_sets
+    scores = {**_facts(loaded, cell.source), **score(predictor, arrays, cell, gallery)}
+    gallery.share(processes)
+    asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
+    if asked is not None:
+        scores["equivariance"] = equivariance(predictor, *asked, settings.equivariance_pairs, cell.seed)
+    return {**scores, "learning_curve": list(learning_curve(predictor, arrays, cell))}
 
 
-def evaluate_task(
-    work: Work, arrays: Path, cell: EvaluateCell, gallery: Gallery, is_curve: bool = False
-) -> Scores:
-    """Scores of every set of the task, by votes or by one answer a puzzle; fewer puzzles for a learning curve."""
-    if TASKS[cell.task].tally is None:
-        return evaluate_arc(work, arrays, cell, gallery, is_curve)
-    return evaluate_sets(work, arrays, gallery, is_curve)
+def symmetric_questions(loaded: LoadedModel, arrays: Path) -> tuple[str, Questions] | None:
+    """A set whose symbols may be exchanged for one another, by name; ARC's test inputs as they are. None without."""
+    task = TASKS[loaded.cell.task]
+    if not task.is_symmetric:
+        return None
+    if task.tally is None:
+        inputs = open_arc_evaluation(arrays, num_variants=1)
+        return inputs.set_name, Questions(inputs.side, inputs.num_symbols, inputs.num_examples, inputs.gather)
+    puzzles = of_trained_size(loaded, arrays)
+    return None if puzzles is None else (puzzles.name, questions_of(puzzles))
+
+
+def learning_curve(predictor: Predictor, arrays: Path, cell: EvaluateCell) -> Iterator[dict[str, float]]:
+    """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
+    num, step = cell.evaluate.curve_puzzles, cell.evaluate.curve_steps
+    for path in predictor.loaded.snapshots if num else ():
+        facts = load_snapshot(predictor.loaded.model, path)
+        if TASKS[cell.task].tally is None:
+            own = vote(predictor, arc_questions(predictor, arrays, num), (step,), cell)
+            scores = pooled(predictor.processes.collect(own))[step].scores()
+        elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:
+            scores = score_set(predictor, puzzles.first(num), (step,))["steps"][str(step)]
+        else:
+            return
+        yield {
+            "step": int(facts["step"]),
+            "samples": int(facts["samples"]),
+            "loss": float(facts["loss"]),
+            **scores,
+        }
 
 
 def _facts(loaded: LoadedModel, source: str) -> Scores:
@@ -104,23 +137,3 @@ def _evaluate_here(
         shared = ALONE if cell.fidelity.dropout_at_evaluation else processes
         scores = evaluate(checkpoint, arrays, cell, device, gallery, shared, is_native=execution.native)
     return scores, gallery
-
-
-def learning_curve(work: Work, arrays: Path, cell: EvaluateCell) -> Iterator[dict[str, float]]:
-    """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
-    if work.settings.curve_puzzles == 0:
-        return
-    num_steps = work.settings.curve_steps
-    of_curve = {"steps": (num_steps,), "task_types": ("right",)}
-    work = replace(work, settings=work.settings.model_copy(update=of_curve))
-    fidelity = cell.fidelity.model_copy(update={"aggregated_voting": False})
-    cell = cell.model_copy(update={"fidelity": fidelity})
-    for path in work.loaded.snapshots:
-        facts = load_snapshot(work.loaded.model, path)
-        for scored in evaluate_task(work, arrays, cell, Gallery(cell.task, 0), is_curve=True).values():
-            yield {
-                "step": int(facts["step"]),
-                "samples": int(facts["samples"]),
-                "loss": float(facts["loss"]),
-                **scored["steps"][str(num_steps)],
-            }

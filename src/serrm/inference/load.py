@@ -34,8 +34,15 @@ class LoadedModel:
         return {"family": self.cell.model.family, **counts}
 
 
-def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
-    """The averaged weights of a checkpoint on `device`.
+def load_model(
+    checkpoint: Path,
+    device: torch.device,
+    *,
+    has_dropout: bool = False,
+    is_native: bool = True,
+    compiles: bool = False,
+) -> LoadedModel:
+    """The averaged weights of a checkpoint on `device`, by native kernels where they may and fit.
 
     `has_dropout` keeps attention dropout active, a fault of the published code that can be switched on.
     ValueError if the directory is no checkpoint, is damaged, or its weights do not fit its settings.
@@ -57,7 +64,7 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
         raise ValueError(f"{checkpoint}: {str(error).splitlines()[-1].strip()}") from error
-    accelerate(model)
+    accelerate(model, is_native=is_native, compiles=compiles)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
     return LoadedModel(model.to(device).train(has_dropout), cell, config, snapshots)
 

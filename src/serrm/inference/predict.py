@@ -1,6 +1,6 @@
 """Predictions at several depths in one pass: the state goes on from step to step, nothing is recomputed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,36 +11,10 @@ from torch import Tensor
 
 from serrm.arrays.stream import Examples
 from serrm.inference.load import LoadedModel
-from serrm.inference.settings import EvaluateSettings
-from serrm.kernels.accelerate import accelerate, runs_compiled
-from serrm.models.formulations import DTYPES
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
+from serrm.kernels.accelerate import runs_compiled
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
 from serrm.progress import watch
-from serrm.training.device import supported
 from serrm.training.processes import ALONE, Processes
-
-
-@dataclass(frozen=True)
-class Work:
-    """What scores a checkpoint: the model with its arithmetic, and this process among those that share the work."""
-
-    loaded: LoadedModel
-    settings: EvaluateSettings
-    dtype: torch.dtype
-    processes: Processes = ALONE
-
-    @classmethod
-    def begin(
-        cls,
-        loaded: LoadedModel,
-        settings: EvaluateSettings,
-        device: torch.device,
-        processes: Processes = ALONE,
-    ) -> "Work":
-        """The work as settings and device have it; compiles the model where they say so."""
-        precision, compiles = supported(settings.precision, settings.compile, device)
-        accelerate(loaded.model, compiles=compiles)
-        return cls(loaded, settings, DTYPES[precision], processes)
 
 
 class Questions(NamedTuple):
@@ -67,58 +41,93 @@ class Predicted(NamedTuple):
     tokens: UInt8[np.ndarray, "B I"]
 
 
-def predict_batches(
-    work: Work,
-    asked: Questions,
-    what: str,
-    task_vectors: TaskVectors | None = None,
-) -> Iterator[Predicted]:
-    """Predictions at every depth of the settings for the questions of this process, batch by batch.
+@dataclass(frozen=True)
+class Predictor:
+    """A checkpoint at work: its batches (of 9×9 puzzles, larger grids fewer), its arithmetic, its share of the work."""
 
-    Several processes take the batches in turns: each is what it would be for one. `task_vectors` are by default the
-    rows of the table that the batch names.
-    """
-    model, processes = work.loaded.model, work.processes
-    size = rows_at_once(asked.side, work.settings.batch_size, asked.num_symbols)
-    device, starts = model.initial.device, range(processes.rank * size, asked.num, processes.num * size)
-    for start in watch(starts, what, len(starts), unit="batch", is_quiet=not processes.is_first):
-        batch = asked.gather(start, min(size, asked.num - start))
-        tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(device)
-        types = torch.from_numpy(batch.task_types).to(device)
-        vectors = task_vectors(start, batch) if task_vectors else model.task_vectors(types)
-        steps = work.settings.steps
-        for step, output in predict(model, tokens, asked.num_symbols, steps, work.dtype, vectors, size):
-            predicted = output.logits.argmax(-1).cpu().numpy().astype(np.uint8)
-            yield Predicted(start, batch, step, output.logits, output.halting, predicted)
+    loaded: LoadedModel
+    batch_size: int
+    dtype: torch.dtype = torch.float32
+    processes: Processes = ALONE
+
+    def rows(self, side: int, num_symbols: int) -> int:
+        """How many puzzles of a side come at once."""
+        return rows_at_once(side, self.batch_size, num_symbols)
+
+    def batches(
+        self,
+        asked: Questions,
+        steps: Collection[int],
+        what: str,
+        task_vectors: TaskVectors | None = None,
+        first: int = 0,
+    ) -> Iterator[Predicted]:
+        """Predictions after each number of steps for the questions from `first` on, batch by batch.
+
+        Several processes take the batches in turns: each is what it would be for one. `task_vectors` are by default
+        the rows of the table that the batch names.
+        """
+        model, processes = self.loaded.model, self.processes
+        size = self.rows(asked.side, asked.num_symbols)
+        starts = range(first + processes.rank * size, asked.num, processes.num * size)
+        for start in watch(starts, what, len(starts), unit="batch", is_quiet=not processes.is_first):
+            batch = asked.gather(start, min(size, asked.num - start))
+            tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
+            types = torch.from_numpy(batch.task_types).to(model.initial.device)
+            vectors = task_vectors(start, batch) if task_vectors else model.task_vectors(types)
+            outputs = predict(model, tokens, asked.num_symbols, steps, self.dtype, vectors, size)
+            for step, output in outputs:
+                yield Predicted(start, batch, step, output.logits, output.halting, symbols_of(output.logits))
 
 
 def predict(
     model: RecurrentModel,
     tokens: Int[Tensor, "B I"],
     num_symbols: int,
-    steps: Sequence[int],
+    steps: Collection[int],
     dtype: torch.dtype = torch.float32,
     task_vectors: Float[Tensor, "B W"] | None = None,
     rows: int | None = None,
 ) -> Iterator[tuple[int, StepOutput]]:
     """(step, output) after each of the supervision steps asked for, ascending; by default of the first task type.
 
-    `rows` is the size of whole batches: where networks are compiled, a smaller one is filled up to it, state included.
+    `rows` is the size of whole batches (see `supervision_step`).
     """
-    num = len(tokens)
     if task_vectors is None:
-        task_vectors = model.task_vectors(torch.zeros(num, dtype=torch.long, device=tokens.device))
-    if rows is not None and runs_compiled(model, dtype):
-        tokens = filled_up(tokens, rows)
-        task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
+        task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
     state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
     for step in range(1, max(steps) + 1):
-        with torch.no_grad():
-            output = model(state, tokens, task_vectors)
+        output = supervision_step(model, state, tokens, task_vectors, rows)
         state = output.state
         if step in steps:
-            halting = None if output.halting is None else output.halting[:num]
-            yield step, output._replace(logits=output.logits[:num], halting=halting)
+            yield step, output
+
+
+@torch.no_grad()
+def supervision_step(
+    model: RecurrentModel,
+    state: State,
+    tokens: Int[Tensor, "B I"],
+    task_vectors: Float[Tensor, "B W"] | None,
+    rows: int | None = None,
+) -> StepOutput:
+    """One supervision step; where networks are compiled, a batch of fewer than `rows` is filled up to them."""
+    num = len(tokens)
+    if rows is None or num == rows or not runs_compiled(model, state[0].dtype):
+        output: StepOutput = model(state, tokens, task_vectors)
+        return output
+    whole = tuple(filled_up(part, rows) for part in state)
+    vectors = None if task_vectors is None else filled_up(task_vectors, rows)
+    state, logits, halting = model(whole, filled_up(tokens, rows), vectors)
+    return StepOutput(
+        tuple(part[:num] for part in state), logits[:num], None if halting is None else halting[:num]
+    )
+
+
+def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
+    """The predicted symbols: of each cell that with the largest logit, of equal ones the first."""
+    symbols: UInt8[np.ndarray, "B I"] = logits.argmax(-1).cpu().numpy().astype(np.uint8)
+    return symbols
 
 
 def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
@@ -129,7 +138,7 @@ def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:
     """The batch with its first row repeated behind it until there are `rows` of them."""
     missing = rows - len(batch)
-    return torch.cat([batch, batch[:1].expand(missing, *batch.shape[1:])]) if missing > 0 else batch
+    return torch.cat([batch, batch[:1].expand(missing, *batch.shape[1:])])
 
 
 def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:

@@ -16,11 +16,8 @@ class EffortSettings(Settings):
     """Accuracy against compute, on puzzles with a rule to verify answers by."""
 
     num_puzzles: PositiveInt  # of the size trained on
-    # adaptive depth: a verified puzzle stops earlier
-    max_steps: tuple[PositiveInt, ...] = Field(min_length=1)
-    attempt_steps: PositiveInt = 16  # most steps of one attempt
-    restarts: tuple[PositiveInt, ...] = ()  # attempts from so many random states
-    symmetries: tuple[PositiveInt, ...] = ()  # attempts at so many symmetric images
+    max_steps: tuple[PositiveInt, ...] = Field(min_length=1)  # a verified puzzle stops earlier
+    attempt_steps: PositiveInt = 16  # of the first attempt, where guesses follow
     guesses: tuple[PositiveInt, ...] = ()  # so many attempts, all but the first with guesses (Sudoku)
 
 

@@ -1,13 +1,11 @@
 """What an evaluation measures besides the paper's scores: accuracy against compute, and equivariance in practice.
 
-For table 2's extension, the figure of depth and breadth, and the figures of equivariance. All of it on puzzles of the
-size trained on. (Paper: figures 1, A1 and A2, proposition on symbols; adaptive depth and breadth are extensions.)
+For the table of test-time compute and the figures of compute and equivariance. All of it on puzzles of the size
+trained on. (Paper: figures 1, A1 and A2, proposition on symbols; test-time compute is an extension.)
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,77 +13,108 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from serrm.arrays.arc_stream import open_arc_evaluation
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.arrays.stream import Examples
-from serrm.inference.adaptive import Plan, Verify
-from serrm.inference.evaluate_sets import of_trained_size, questions_of
-from serrm.inference.frontier import adaptive_curve, breadth_points
-from serrm.inference.predict import Questions, TaskVectors, Work, predict_batches, rows_at_once
+from serrm.inference.predict import Predicted, Predictor, Questions, TaskVectors
+from serrm.inference.search import Limits, Search, how_sure, search
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
 from serrm.inference.tasks import TASKS
+from serrm.progress import watch
 from serrm.puzzles.arc.canvas import PADDING, decoded_sizes
 from serrm.puzzles.tasks import alphabet
 from serrm.randomness import Purpose, keyed_rng
+from serrm.scoring.intervals import rates
 from serrm.training.processes import ALONE
 
-Tokens = UInt8[np.ndarray, "N I"]
-Study = tuple[str, Callable[[], Any]]  # key of the metric file, and what finds its value
+Point = dict[str, str | int | float]
 
 
-def studies(work: Work, arrays: Path, seed: int) -> dict[str, Any]:
-    """The keys `adaptive`, `breadth` and `equivariance` of a metric file, as far as settings and task have them.
+class ComputeStudy:
+    """FSR against mean supervision steps a puzzle, on the first puzzles of a set, which it looks at as they are scored.
 
-    Several processes take whole studies in turns; those of one key stand one behind the other.
+    Two kinds of points: the first verified answer within a number of steps, and guesses after `attempt_steps`.
     """
-    processes, asked = work.processes, list(_studies(work, arrays, seed))
-    own = [study() if processes.takes(number) else None for number, (_, study) in enumerate(asked)]
-    of_all = processes.collect(own)
-    found: dict[str, Any] = {}
-    for number, (name, _) in enumerate(asked):
-        result = of_all[number % processes.num][number]
-        found[name] = found[name] + result if name in found else result
-    return found
+
+    def __init__(self, settings: EffortSettings, puzzles: PuzzleArrays) -> None:
+        self.settings, self.puzzles = settings, puzzles.first(settings.num_puzzles)
+        self.task, self.num = TASKS[puzzles.task], len(self.puzzles)
+        self.guesses = () if self.task.blank is None else settings.guesses
+        # By number of the puzzle: the step of the first verified answer, and whether that is the label.
+        self.verified: dict[int, tuple[int, bool]] = {}
+        self.unsolved: list[Search] = []  # by one attempt
+
+    @property
+    def steps(self) -> range:
+        """The supervision steps after which its puzzles are looked at."""
+        most = max(self.settings.max_steps)
+        return range(1, 1 + (max(most, self.settings.attempt_steps) if self.guesses else most))
+
+    def look_at(self, found: Predicted) -> None:
+        """Count one more supervision step of a batch."""
+        assert self.task.verify is not None
+        questions, answers, _ = found.batch
+        for place in np.flatnonzero(self.task.verify(questions, found.tokens)).tolist():
+            is_right = np.array_equal(found.tokens[place], answers[place])
+            self.verified.setdefault(found.start + place, (found.step, is_right))
+        if self.task.blank is None or not self.guesses or found.step != self.settings.attempt_steps:
+            return
+        places = [place for place in range(len(questions)) if found.start + place not in self.verified]
+        _, shares = how_sure(found.logits[places], self.puzzles.num_symbols)
+        for place, of_puzzle in zip(places, shares, strict=True):
+            puzzle = Search(found.start + place, questions[place], steps=found.step, attempts=1)
+            puzzle.branch(0.0, puzzle.question, of_puzzle, self.task.blank)
+            self.unsolved.append(puzzle)
+
+    def points(self, predictor: Predictor) -> dict[str, list[Point]]:
+        """The keys `adaptive`, a point a limit of steps, and `breadth`, a point a limit of attempts."""
+        guessed = self._guessed(predictor) if self.guesses else {}
+        verified: dict[int, tuple[int, bool]] = {}
+        for own in predictor.processes.collect((self.verified, guessed)):
+            verified |= own[0]
+            guessed |= own[1]
+        adaptive, breadth = list[Point](), list[Point]()
+        for most in sorted(self.settings.max_steps):
+            taken = [min(step, most) for step, _ in verified.values()]
+            taken += [most] * (self.num - len(taken))
+            num_right = sum(is_right and step <= most for step, is_right in verified.values())
+            adaptive.append({"max_steps": most, **self._point(taken, num_right)})
+        for num in sorted(self.guesses):
+            most = Limits(self.settings.attempt_steps, num - 1).budget
+            taken = [min(steps, most) for steps, _, _ in guessed.values()]
+            num_right = sum(is_right and attempts <= num for _, attempts, is_right in guessed.values())
+            facts: Point = {"kind": "guesses", "num": num, "max_steps": self.settings.attempt_steps}
+            breadth.append({**facts, **self._point(taken, num_right)})
+        return {"adaptive": adaptive, "breadth": breadth}
+
+    def _guessed(self, predictor: Predictor) -> dict[int, tuple[int, int, bool]]:
+        """By number of the puzzle, with most guesses: steps and attempts, and whether the answer is the label."""
+        settings, num_symbols = self.settings, self.puzzles.num_symbols
+        found = {
+            n: (step, 1, right)
+            for n, (step, right) in self.verified.items()
+            if step <= settings.attempt_steps
+        }
+        limits = Limits(settings.attempt_steps, max(self.guesses) - 1)
+        rows, is_quiet = predictor.rows(self.puzzles.side, num_symbols), not predictor.processes.is_first
+        unsolved = watch(self.unsolved, "guesses", unit="puzzle", is_quiet=is_quiet)
+        model = predictor.loaded.model
+        for each in search(model, unsolved, num_symbols, self.task, limits, rows, predictor.dtype):
+            assert each.answer is not None
+            is_right = each.is_verified and np.array_equal(each.answer, self.puzzles.answers[each.key])
+            found[each.key] = each.steps, each.attempts, is_right
+        return found
+
+    def _point(self, steps: Sequence[int], num_right: int) -> Point:
+        return {"mean_steps": sum(steps) / self.num, **rates({"fsr": (num_right, self.num)})}
 
 
-def _studies(work: Work, arrays: Path, seed: int) -> Iterator[Study]:
-    task = TASKS[work.loaded.cell.task]
-    puzzles = None if task.tally is None else of_trained_size(work, arrays)
-    if puzzles is not None and work.settings.effort is not None and task.verify is not None:
-        yield from _efforts(work, puzzles, work.settings.effort, task.verify, seed)
-    if work.settings.equivariance_pairs and task.is_symmetric:
-        if puzzles is not None:
-            yield "equivariance", partial(equivariance, work, puzzles.name, questions_of(puzzles), seed)
-        elif task.tally is None:
-            inputs = open_arc_evaluation(arrays, num_variants=1)  # as they are
-            asked = Questions(inputs.side, inputs.num_symbols, inputs.num_examples, inputs.gather)
-            yield "equivariance", partial(equivariance, work, inputs.set_name, asked, seed)
-
-
-def _efforts(
-    work: Work, puzzles: PuzzleArrays, effort: EffortSettings, verify: Verify, seed: int
-) -> Iterator[Study]:
-    """FSR against mean steps a puzzle: by depth when verified puzzles stop, and by each kind of breadth."""
-    first, loaded = puzzles.first(effort.num_puzzles), work.loaded
-    size = rows_at_once(puzzles.side, work.settings.batch_size, puzzles.num_symbols)
-    plan = Plan(max(effort.max_steps), size, verify, dtype=work.dtype)
-    short = Plan(effort.attempt_steps, size, verify, dtype=work.dtype)
-    yield "adaptive", partial(adaptive_curve, loaded, first, plan, effort.max_steps)
-    yield "breadth", list  # a file has the key even if no kind is asked for
-    guesses = () if TASKS[loaded.cell.task].blank is None else effort.guesses
-    kinds = {"restarts": effort.restarts, "symmetries": effort.symmetries, "guesses": guesses}
-    for kind, nums in kinds.items():
-        if nums:
-            yield "breadth", partial(breadth_points, loaded, first, short, kind, nums, seed)
-
-
-def equivariance(work: Work, of: str, asked: Questions, seed: int) -> dict[str, Any]:
+def equivariance(predictor: Predictor, of: str, asked: Questions, num: int, seed: int) -> dict[str, Any]:
     """How many predictions of puzzles with permuted symbols are the permuted predictions, and the first pair.
 
     In ARC-AGI the colours of the grid that is read off count, and where a task type tells of colours, those are
     permuted as well.
     """
-    model, usual = work.loaded.model, alphabet(work.loaded.cell.task, asked.side).usual
+    model, usual = predictor.loaded.model, alphabet(predictor.loaded.cell.task, asked.side).usual
     permutation = np.arange(asked.num_symbols, dtype=np.uint8)
     permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
 
@@ -97,14 +126,13 @@ def equivariance(work: Work, of: str, asked: Questions, seed: int) -> dict[str, 
         moved = torch.from_numpy(permutation).long().to(model.initial.device)
         return None if rows is None else model.embedding.permuted(rows, moved)
 
-    num = min(work.settings.equivariance_pairs, asked.num)
-    plain = _predicted(work, asked._replace(num=num))
-    after = _predicted(work, asked._replace(num=num, gather=permuted), vectors)
+    num = min(num, asked.num)
+    plain = _predicted(predictor, asked._replace(num=num))
+    after = _predicted(predictor, asked._replace(num=num, gather=permuted), vectors)
     question = asked.gather(0, 1).questions[0]
     return {
         "num_pairs": num,
         "num_identical": int((permutation[plain] == after).all(axis=1).sum()),
-        "precision": "float32",
         "example": {
             "set": of,
             "side": asked.side,
@@ -117,16 +145,17 @@ def equivariance(work: Work, of: str, asked: Questions, seed: int) -> dict[str, 
     }
 
 
-def _predicted(work: Work, asked: Questions, vectors: TaskVectors | None = None) -> Tokens:
+def _predicted(
+    predictor: Predictor, asked: Questions, vectors: TaskVectors | None = None
+) -> UInt8[np.ndarray, "N I"]:
     """Predictions by this process alone, in float32, for equivariance holds but for rounding.
 
     Of ARC-AGI padding where no grid is read off.
     """
-    steps = work.settings.model_copy(update={"steps": (HEADLINE_STEPS,)})
-    alone = replace(work, settings=steps, dtype=torch.float32, processes=ALONE)
-    found = predict_batches(alone, asked, "permuted symbols", vectors)
+    alone = replace(predictor, dtype=torch.float32, processes=ALONE)
+    found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)
     tokens = np.concatenate([part.tokens for part in found])
-    if TASKS[work.loaded.cell.task].tally is not None:
+    if TASKS[predictor.loaded.cell.task].tally is not None:
         return tokens
     rows, columns = decoded_sizes(tokens, asked.side).T[..., None]
     row, column = np.divmod(np.arange(asked.side**2), asked.side)

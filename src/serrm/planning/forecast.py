@@ -102,9 +102,10 @@ def evaluation_flops(cell: TrainCell, scoring: EvaluateCell, counts: Counts) -> 
     of_sets = sum(number * _work(cell, side).evaluation for side, number in sizes.items())
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
-    if search is not None:
-        guessing = search.attempt_steps + (max(search.guesses) - 1) * GUESS_STEPS if search.guesses else 0
-        steps += (max(search.max_steps) + guessing) * min(search.num_puzzles, num)
+    if search is not None:  # which begins with the first attempts that are scored
+        further = max(0, *(most - max(settings.steps) for most in (*search.max_steps, search.attempt_steps)))
+        guessing = (max(search.guesses, default=1) - 1) * GUESS_STEPS
+        steps += (further + guessing) * min(search.num_puzzles, num)
     return passes * max(settings.steps) * of_sets + steps * _work(cell, counts.side).evaluation
 
 

@@ -22,7 +22,7 @@ from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import Answer
 from serrm.solving.card import CARD, model_card
 from serrm.solving.questions import entries_of
-from serrm.solving.solve import SolveOptions, Solver
+from serrm.solving.solve import SolveOptions, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.device import choose_device
 
@@ -41,12 +41,12 @@ class Model(LoadedModel):
             puzzles: one, or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
                 0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, of which every
                 test input is answered.
-            options: fields of `SolveOptions`, such as `max_steps`, `restarts`, `guesses`, `is_exact`, `has_trace`.
+            options: fields of `SolveOptions`, such as `max_steps`, `guesses`, `is_exact`, `has_trace`.
 
         Raises:
             ValueError: the device has too little memory for the batch. A malformed puzzle is an answer that says so.
         """
-        return list(Solver(self, SolveOptions(**options)).solve(entries_of(puzzles)))
+        return list(solve(self, entries_of(puzzles), SolveOptions(**options)))
 
     def predict(
         self,

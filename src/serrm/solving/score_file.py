@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from serrm.datasets.sets import check_answers
-from serrm.inference.evaluate_sets import entry_of
 from serrm.inference.load import load_model
-from serrm.inference.predict import predict, refusal, rows_at_once
+from serrm.inference.predict import predict, refusal, rows_at_once, symbols_of
+from serrm.inference.sets import entry_of
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.progress import watch
@@ -60,8 +60,7 @@ class SizeScores:
         self.waiting.clear()
         tokens = torch.from_numpy(questions.astype(np.int64)).to(self.model.initial.device)
         for step, output in predict(self.model, tokens, self.side + 2, tuple(self.tallies), dtype):
-            predicted = output.logits.argmax(-1).cpu().numpy().astype(np.uint8)
-            self.tallies[step].add(questions, predicted, answers + np.uint8(1))
+            self.tallies[step].add(questions, symbols_of(output.logits), answers + np.uint8(1))
 
     def entry(self) -> dict[str, Any]:
         """As in the metric file of an evaluation, with the counts of puzzles that came without an answer."""

@@ -1,189 +1,350 @@
-"""Answers to a stream of puzzles of any sizes, in the order of the input, in constant memory.
+"""Answers to puzzles of any sizes, in the order of the input: what `serrm solve` and the Python API run.
 
-What `serrm solve` runs. Puzzles are read as places in a batch become free, each goes to the batch of its own size,
-and answers wait for those before them; how many may be on their way is bounded, and with it what is read ahead.
-(Evaluation at adaptive depth and breadth; see `adaptive` and `breadth`.)
+Puzzles of one size share a batch, which stays full while any of them waits (`serrm.inference.search`). What a model is
+shown of a question, what its answer means and what becomes of a puzzle that it did not solve is the task's: a class
+each. (The paper's three tasks.)
 """
 
+import json
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from statistics import fmean
+from typing import ClassVar, Literal
 
+import numpy as np
 import torch
+from jaxtyping import UInt8
 
-from serrm.inference.adaptive import Plan
-from serrm.inference.breadth import Found, Searcher
+from serrm.arrays.arc import draw_variants
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import refusal, rows_at_once
+from serrm.inference.search import Limits, Search, search
 from serrm.inference.tasks import TASKS
 from serrm.models.formulations import DTYPES
+from serrm.models.settings import SeRrmSettings
+from serrm.puzzles.arc.canvas import decode, encode
+from serrm.puzzles.arc.colours import inverse, recoloured
+from serrm.puzzles.dihedral import inverse as inverse_transform
+from serrm.puzzles.dihedral import transformed
+from serrm.puzzles.maze.grid import SPACE, WALL, format_maze
+from serrm.puzzles.maze.paths import shortest_path
+from serrm.puzzles.sudoku import cpsat
+from serrm.puzzles.sudoku.bitboard import places_from_values, propagate, tables
+from serrm.puzzles.sudoku.grid import box_for_side, is_consistent
+from serrm.puzzles.sudoku.text import SYMBOLS, format_grid
 from serrm.puzzles.tasks import alphabet
+from serrm.scoring.metrics import BLANK
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
-from serrm.solving.questions import Entry, Question
-from serrm.solving.subjects import SUBJECTS, Subject
+from serrm.solving.questions import ARC, MAZE, SUDOKU, Entry, Question
 from serrm.training.device import supported
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
 PATIENCE = 4  # steps for which a prediction has to stay the same where there is no rule
-WINDOW, TRACED_WINDOW = 8192, 64  # those traced keep all their predictions
+CP_SAT, BREADTH_FIRST = "cp-sat", "breadth-first search"
+CONFIDENT = 0.9  # certainty from which a cell is a hint to the exact solver
+NUM_VARIANTS = 8  # of an ARC task that vote at most: the dihedral ones, all that SE-RRM knows
+
+Numbered = tuple[int, Entry, Question]
+Tokens = UInt8[np.ndarray, " I"]
 
 
 @dataclass(frozen=True)
 class SolveOptions:
     """How hard the network tries, and what is done with what it leaves unsolved.
 
-    Attempts after the first are `restarts` or, of Sudoku, `guesses`, not both. `patience` gives a puzzle up when its
-    prediction has been the same for that many further steps.
+    `guesses` are attempts at a Sudoku after the first. `patience` gives an attempt up when its prediction has been the
+    same for that many further steps.
     """
 
     max_steps: int = 128
-    restarts: int = 0
     guesses: int = 0
     precision: Literal["float32", "bfloat16"] = "float32"
     batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: as BATCH_SIZES says
     patience: int | None = None
     is_exact: bool = False
     has_trace: bool = False
-    seed: int = 0
-    window: int | None = None  # puzzles from the oldest unanswered to the newest read; None: as WINDOW says
 
     def __post_init__(self) -> None:
         if self.precision not in DTYPES:
             raise ValueError(f"precision {self.precision!r}: float32 or bfloat16")
-        for name, least in {"max_steps": 1, "restarts": 0, "guesses": 0}.items():
+        for name, least in {"max_steps": 1, "guesses": 0}.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} {getattr(self, name)}: at least {least}")
-        if self.guesses and self.restarts:
-            raise ValueError(f"{self.restarts} restarts and {self.guesses} guesses: one of the two, please")
 
 
-@dataclass(frozen=True)
-class Group:
-    """The puzzles of one size."""
+def solve(loaded: LoadedModel, entries: Iterable[Entry], options: SolveOptions) -> Iterator[Answer]:
+    """The answer to every entry, in their order, each as soon as those before it are there.
 
-    subject: Subject
-    searcher: Searcher
-    refusal: str | None  # why the model cannot take this size
-
-
-class Solver:
-    """A checkpoint at work on a stream of puzzles."""
-
-    def __init__(self, loaded: LoadedModel, options: SolveOptions) -> None:
-        self.loaded, self.options = loaded, options
-        self.device = loaded.model.initial.device
-        self.dtype = DTYPES[supported(options.precision, False, self.device)[0]]
-        self.batch_size = options.batch_size or BATCH_SIZES[self.device.type]
-        self.window = options.window or (TRACED_WINDOW if options.has_trace else WINDOW)
-        self.subject = SUBJECTS[loaded.cell.task]
-        if options.guesses and TASKS[loaded.cell.task].blank is None:
-            raise ValueError(
-                f"guesses fill in the blanks of a Sudoku; the checkpoint is of {loaded.cell.task}"
-            )
-        self.groups: dict[int, Group] = {}  # by size
-        self.pending: dict[int, tuple[Entry, Question, Group]] = {}
-        self.done: dict[int, Answer] = {}
-
-    def solve(self, entries: Iterable[Entry]) -> Iterator[Answer]:
-        """The answer to every entry, in their order.
-
-        Raises ValueError if the device has too little memory for the batch.
-        """
-        unread: Iterator[Entry] | None = iter(entries)
-        num_read = num_given = 0
-        while unread is not None or num_given < num_read:
-            if num_given in self.done:
-                yield self.done.pop(num_given)
+    Raises ValueError if the device has too little memory for the batch, or guesses are asked for where none can be.
+    """
+    task = loaded.cell.task
+    if options.guesses and TASKS[task].blank is None:
+        raise ValueError(f"guesses fill in the blanks of a Sudoku; the checkpoint is of {task}")
+    groups: dict[int, list[Numbered]] = {}  # by size
+    done: dict[int, Answer] = {}
+    for number, entry in enumerate(entries):
+        if entry.question is None:
+            done[number] = _not_asked(entry, Status.MALFORMED, entry.error)
+        elif entry.question.task != SUBJECTS[task].kind:
+            reason = f"a puzzle of the task {entry.question.task}, and the checkpoint is of {task}"
+            done[number] = _not_asked(entry, Status.UNSUPPORTED, reason)
+        else:
+            size = 0 if SUBJECTS[task].has_canvas else entry.question.side
+            groups.setdefault(size, []).append((number, entry, entry.question))
+    num_given = 0
+    for group in groups.values():
+        for number, answer in _answers(loaded, group, options):
+            done[number] = answer
+            while num_given in done:
+                yield done.pop(num_given)
                 num_given += 1
-            elif unread is not None and self._wants_more(num_given, num_read):
-                entry = next(unread, None)
-                if entry is None:
-                    unread = None
-                else:
-                    self._begin(num_read, entry)
-                    num_read += 1
-            else:
-                self._step(self.pending[num_given][2])
+    yield from (done[number] for number in sorted(done))
 
-    def _wants_more(self, oldest: int, num_read: int) -> bool:
-        """Whether the batch of the oldest puzzle has places free, and the window too."""
-        if oldest == num_read:
-            return True
-        return num_read - oldest < self.window and self.pending[oldest][2].searcher.num_free > 0
 
-    def _begin(self, number: int, entry: Entry) -> None:
-        """Answer an entry at once if it is none for the network; else put it to its batch."""
-        question = entry.question
-        if question is None:
-            self.done[number] = _not_asked(entry, Status.MALFORMED, entry.error)
-            return
-        if question.task != self.subject.kind:
-            reason = f"a puzzle of the task {question.task}, and the checkpoint is of {self.loaded.cell.task}"
-            self.done[number] = _not_asked(entry, Status.UNSUPPORTED, reason)
-            return
-        group = self._group(question)
-        if why_not := group.refusal or group.subject.refusal(question):
-            self.done[number] = _not_asked(entry, Status.UNSUPPORTED, why_not)
-        elif contradiction := group.subject.contradiction(question):
-            self.done[number] = _not_asked(entry, Status.CONTRADICTORY, contradiction)
+def _answers(
+    loaded: LoadedModel, group: Sequence[Numbered], options: SolveOptions
+) -> Iterator[tuple[int, Answer]]:
+    """The answers to puzzles of one size with their numbers, as they are done."""
+    task, device = loaded.cell.task, loaded.model.initial.device
+    subject = SUBJECTS[task](loaded, group[0][2].side)
+    num_symbols = alphabet(task, subject.side).num_symbols
+    cannot, asked = refusal(loaded.model, subject.side, num_symbols), {}
+    for number, entry, question in group:
+        if reason := cannot or subject.refusal(question):
+            yield number, _not_asked(entry, Status.UNSUPPORTED, reason)
+        elif reason := subject.contradiction(question):
+            yield number, _not_asked(entry, Status.CONTRADICTORY, reason)
         else:
-            self.pending[number] = entry, question, group
-            group.searcher.add(number, group.subject.attempts(question, self.options.guesses))
-
-    def _step(self, group: Group) -> None:
-        try:
-            found = group.searcher.step()
-        except torch.OutOfMemoryError as error:
-            raise ValueError(
-                f"{self.device} has too little memory for a batch of {self.batch_size}"
-            ) from error
+            asked[number] = entry, question, list[Search]()
+    patience = PATIENCE if TASKS[task].verify is None and options.patience is None else options.patience
+    limits = Limits(options.max_steps, options.guesses, patience)
+    size = options.batch_size or BATCH_SIZES[device.type]
+    found = search(
+        loaded.model,
+        (each for number, (_, question, _) in asked.items() for each in subject.searches(number, question)),
+        num_symbols,
+        TASKS[task],
+        limits,
+        rows_at_once(subject.side, size, num_symbols),
+        DTYPES[supported(options.precision, False, device)[0]],
+    )
+    try:
         for each in found:
-            entry, question, _ = self.pending.pop(each.key)
-            self.done[each.key] = self._answer(entry, question, group.subject, each)
+            entry, question, parts = asked[each.key]
+            parts.append(each)
+            if len(parts) == subject.num_variants:
+                yield each.key, _answer(subject, entry, question, parts, options)
+    except torch.OutOfMemoryError as error:
+        raise ValueError(f"{device} has too little memory for a batch of {size}") from error
 
-    def _answer(self, entry: Entry, question: Question, subject: Subject, found: Found) -> Answer:
-        start = time.perf_counter()
-        if found.chosen.is_verified:
-            verdict = Verdict(Status.VERIFIED, subject.text(found.chosen.prediction), NETWORK)
-        else:
-            verdict = subject.otherwise(question, found, is_exact=self.options.is_exact)
-        tokens, history = subject.tokens(question), found.chosen.history
-        return Answer(
-            place=entry.place,
-            task=question.task,
-            question=entry.text,
-            steps=found.puzzle_steps,
-            attempts=len(found.attempts),
-            seconds=found.seconds + time.perf_counter() - start,
-            trace=Trace(subject.task, subject.side, tokens, history) if history else None,
-            **vars(verdict),
-        )
 
-    def _group(self, question: Question) -> Group:
-        key = 0 if self.subject.has_canvas else question.side
-        if key not in self.groups:
-            self.groups[key] = self._new_group(question)
-        return self.groups[key]
-
-    def _new_group(self, question: Question) -> Group:
-        options, model = self.options, self.loaded.model
-        num_attempts = 1 + options.restarts
-        subject = self.subject(self.loaded, question.side, num_attempts, options.seed)
-        side, rule = subject.side, TASKS[subject.task].verify
-        symbols = alphabet(subject.task, side).num_symbols
-        plan = Plan(
-            max_steps=options.max_steps,
-            batch_size=rows_at_once(side, self.batch_size, symbols),
-            verify=rule,
-            patience=PATIENCE if rule is None and options.patience is None else options.patience,
-            dtype=self.dtype,
-            keeps_history=options.has_trace,
-        )
-        return Group(subject, Searcher(model, symbols, plan), refusal(model, side, symbols))
+def _answer(
+    subject: "Subject", entry: Entry, question: Question, parts: Sequence[Search], options: SolveOptions
+) -> Answer:
+    """What became of a puzzle, by its searches."""
+    start = time.perf_counter()
+    chosen, remark = subject.chosen(question, parts)
+    assert chosen.answer is not None
+    text = subject.text(chosen.answer)
+    verdict = Verdict(Status.VERIFIED if chosen.is_verified else Status.UNVERIFIED, text, NETWORK, remark)
+    if not chosen.is_verified:
+        verdict = subject.otherwise(question, chosen, verdict, is_exact=options.is_exact)
+    trace = Trace(subject.task, subject.side, subject.tokens(question), chosen.history)
+    return Answer(
+        place=entry.place,
+        task=question.task,
+        question=entry.text,
+        steps=sum(part.steps for part in parts),
+        attempts=sum(part.attempts for part in parts),
+        seconds=sum(part.seconds for part in parts) + time.perf_counter() - start,
+        trace=trace if options.has_trace else None,
+        **vars(verdict),
+    )
 
 
 def _not_asked(entry: Entry, status: Status, remark: str) -> Answer:
     """What is said of a puzzle that the network is not asked."""
     task = "" if entry.question is None else entry.question.task
     return Answer(entry.place, task, entry.text, "", status, remark=remark)
+
+
+class Subject(ABC):
+    """A task on grids of one size, as a checkpoint sees it: what it is shown, and what its answers mean."""
+
+    kind: ClassVar[str]  # of the questions
+    has_canvas: ClassVar[bool] = False  # on which questions of all sizes lie
+    num_variants = 1  # of a question, each of which is answered
+
+    def __init__(self, loaded: LoadedModel, side: int) -> None:
+        self.task, self.side, self.model = loaded.cell.task, side, loaded.cell.model
+
+    def refusal(self, question: Question) -> str | None:
+        """Why the model cannot be asked this."""
+        return None
+
+    @abstractmethod
+    def contradiction(self, question: Question) -> str | None:
+        """Why the puzzle cannot have a solution, if a look at it tells."""
+
+    @abstractmethod
+    def tokens(self, question: Question) -> Tokens:
+        """The question as the model sees it."""
+
+    @abstractmethod
+    def text(self, tokens: Tokens) -> str:
+        """A prediction in the notation of the question."""
+
+    def searches(self, number: int, question: Question) -> Iterator[Search]:
+        """What the model is asked."""
+        yield Search(number, self.tokens(question))
+
+    def chosen(self, question: Question, parts: Sequence[Search]) -> tuple[Search, str]:
+        """The search whose answer counts, and a remark."""
+        return parts[0], ""
+
+    def otherwise(self, question: Question, found: Search, verdict: Verdict, *, is_exact: bool) -> Verdict:
+        """The verdict where the network has no verified answer; `is_exact` asks an exact method."""
+        return verdict
+
+
+class Sudoku(Subject):
+    """n×n Sudoku."""
+
+    kind = SUDOKU
+
+    def contradiction(self, question: Question) -> str | None:
+        is_fine = is_consistent(question.cells.reshape(-1), box_for_side(self.side))
+        return None if is_fine else "a digit is given twice in a row, column or box"
+
+    def tokens(self, question: Question) -> Tokens:
+        return question.cells.reshape(-1) + np.uint8(BLANK)
+
+    def text(self, tokens: Tokens) -> str:
+        """Padding and blanks in a prediction are blanks."""
+        return format_grid(np.maximum(tokens, np.uint8(BLANK)) - np.uint8(BLANK))
+
+    def otherwise(self, question: Question, found: Search, verdict: Verdict, *, is_exact: bool) -> Verdict:
+        values = question.cells.reshape(-1)
+        if is_exact:
+            return self._solved_exactly(values, found)
+        board = tables(box_for_side(self.side))
+        if not propagate(places_from_values(values.tolist(), board), board):
+            return Verdict(Status.CONTRADICTORY, remark="the given digits leave no place for another")
+        missing = [SYMBOLS[digit] for digit in range(1, self.side + 1) if digit not in values]
+        is_blind = isinstance(self.model, SeRrmSettings) and self.model.symbols == "tied"
+        if is_blind and len(missing) > 1:
+            remark = f"the network cannot tell {', '.join(missing)} apart, which are not given"
+            return replace(verdict, remark=remark)
+        return verdict
+
+    def _solved_exactly(self, values: Tokens, found: Search) -> Verdict:
+        """By CP-SAT, which tries the cells first that the network is sure of."""
+        assert found.answer is not None and found.certainty is not None
+        is_hint = (values == 0) & (found.certainty >= CONFIDENT) & (found.answer > BLANK)
+        hints = {cell: int(found.answer[cell]) - BLANK for cell in np.flatnonzero(is_hint).tolist()}
+        solutions = list(islice(cpsat.iterate_solutions(values, box_for_side(self.side), hints), 2))
+        if not solutions:
+            return Verdict(Status.CONTRADICTORY, by=CP_SAT, remark="it has no solution")
+        which = "the only solution" if len(solutions) == 1 else "one of several"
+        return Verdict(Status.VERIFIED, format_grid(solutions[0]), CP_SAT, f"solved exactly: {which}")
+
+
+class Maze(Subject):
+    """Square mazes."""
+
+    kind = MAZE
+
+    def contradiction(self, question: Question) -> str | None:
+        has_way = shortest_path(self.tokens(question)) is not None
+        return None if has_way else "there is no way from S to G"
+
+    def tokens(self, question: Question) -> Tokens:
+        return question.cells.reshape(-1)
+
+    def text(self, tokens: Tokens) -> str:
+        """Padding in a prediction is a space."""
+        return format_maze(np.where(tokens < WALL, np.uint8(SPACE), tokens))
+
+    def otherwise(self, question: Question, found: Search, verdict: Verdict, *, is_exact: bool) -> Verdict:
+        if not is_exact:
+            return verdict
+        answer = shortest_path(self.tokens(question))
+        assert answer is not None, "a maze without a way is told before"
+        return Verdict(Status.VERIFIED, format_maze(answer), BREADTH_FIRST, "solved exactly: a shortest path")
+
+
+class Arc(Subject):
+    """Test inputs of ARC tasks, asked in the variants that a model learned, which vote.
+
+    A model knows an ARC task by the rows of its task-type table, one a variant, so it can be asked about the tasks it
+    was trained on and no others; its configuration names them in the order of the rows. (Section "ARC-AGI".)
+    """
+
+    kind, has_canvas = ARC, True
+
+    def __init__(self, loaded: LoadedModel, side: int) -> None:
+        super().__init__(loaded, loaded.config["side"])
+        self.names: list[str] = loaded.config.get("puzzles", [])
+        table = loaded.model.task_types
+        self.num_slots = 0 if table is None or not self.names else len(table) // len(self.names)
+        self.num_variants = min(self.num_slots, loaded.cell.arrays.num_augmentations + 1, NUM_VARIANTS)
+        self.seed = loaded.cell.arrays.seed
+
+    def refusal(self, question: Question) -> str | None:
+        if not self.num_slots:
+            return "the checkpoint does not name the ARC tasks that it knows, and cannot learn from demonstrations"
+        if question.name not in self.names:
+            known = f"the {len(self.names)} that it was trained on"
+            return f"no task type for ARC task {question.name!r}: the checkpoint knows {known}"
+        if question.side > self.side:
+            return f"its canvas has a side of {self.side}, the input one of {question.side}"
+        return None
+
+    def contradiction(self, question: Question) -> str | None:
+        return None
+
+    def tokens(self, question: Question) -> Tokens:
+        return encode(question.cells, self.side)
+
+    def text(self, tokens: Tokens) -> str:
+        """Rows of colours as JSON."""
+        return json.dumps(decode(tokens, self.side).tolist())
+
+    def searches(self, number: int, question: Question) -> Iterator[Search]:
+        """The input in each variant that votes, with that variant's task type."""
+        first = self.names.index(question.name) * self.num_slots
+        variants = draw_variants(question.name, self.num_variants, self.seed)
+        for slot, (transform, *colours) in enumerate(variants.tolist()):
+            shown = recoloured(transformed(question.cells, transform), np.array(colours, dtype=np.uint8))
+            yield Search(number, encode(shown, self.side), first + slot)
+
+    def chosen(self, question: Question, parts: Sequence[Search]) -> tuple[Search, str]:
+        """That of the grid with most votes, of equal ones the one with the highest mean confidence."""
+        variants = draw_variants(question.name, self.num_variants, self.seed)
+        voters: dict[bytes, list[Search]] = {}
+        for part in parts:
+            undo = partial(self._undone, variants[part.task_type % self.num_slots])
+            history = [undo(prediction) for prediction in part.history]
+            plain = replace(part, answer=history[-1], history=history)
+            voters.setdefault(history[-1].tobytes(), []).append(plain)
+        winners = max(voters.values(), key=lambda group: (len(group), fmean(map(confidence, group))))
+        return max(winners, key=confidence), f"{len(winners)} of {len(parts)} variants agree"
+
+    def _undone(self, variant: UInt8[np.ndarray, "11"], tokens: Tokens) -> Tokens:
+        """A prediction in the frame of the task itself."""
+        grid = recoloured(decode(tokens, self.side), inverse(variant[1:]))
+        return encode(transformed(grid, inverse_transform(int(variant[0]))), self.side)
+
+
+def confidence(found: Search) -> float:
+    """The least certain cell's certainty, the paper's measure for votes."""
+    assert found.certainty is not None
+    return float(found.certainty.min())
+
+
+SUBJECTS: dict[str, type[Subject]] = {"sudoku": Sudoku, "maze": Maze, "arc_agi_1": Arc, "arc_agi_2": Arc}
+"""By the checkpoint's task."""

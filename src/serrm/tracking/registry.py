@@ -14,7 +14,8 @@ from serrm.tracking.runs import RunFiles, open_store, sync_run
 from serrm.training.checkpoint import check, copy_for_prediction
 
 OPTIONS: Final = (
-    *(("max_steps", "long", 128), ("restarts", "long", 0), ("guesses", "long", 0)),
+    ("max_steps", "long", 128),
+    ("guesses", "long", 0),
     ("is_exact", "boolean", False),
 )
 SIGNATURE: Final = ModelSignature(

@@ -1,0 +1,215 @@
+"""Test-time compute: more supervision steps, and guesses, until an answer obeys the task's rule.
+
+The paper gives every puzzle the same number of supervision steps. Here a puzzle is done at the first step whose answer
+the rule approves of. Where its first attempt fails, it is asked anew with guesses: of the blank nearest to a toss-up
+between two symbols each likely one is filled in, and of all fillings that wait the likeliest comes next. Nothing but
+the network says where to guess and what; the rule says which answer is right. (An extension: docs/decisions/017.)
+
+A puzzle has one place in the batch, at a depth of its own. One that is done leaves it to the next, so the batch stays
+full, and each is answered as it would be alone.
+"""
+
+import heapq
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, UInt8
+from torch import Tensor
+
+from serrm.inference.predict import supervision_step, symbols_of
+from serrm.inference.settings import GUESS_STEPS
+from serrm.inference.tasks import TaskEvaluation
+from serrm.models.recurrence import RecurrentModel, State
+from serrm.training.loss import stablemax
+
+LEAST = 0.05  # a symbol less likely than this, or than half of an even share, is not guessed
+
+Tokens = UInt8[np.ndarray, " I"]
+Shares = Float32[np.ndarray, "I K"]  # probabilities of the symbols of every cell
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Supervision steps of a puzzle's first attempt, and how many attempts with guesses may follow it.
+
+    An attempt also ends when its answer has been the same for `patience` further steps.
+    """
+
+    max_steps: int
+    guesses: int = 0
+    patience: int | None = None
+
+    @property
+    def budget(self) -> int:
+        """Supervision steps that a puzzle takes at most."""
+        return self.max_steps + self.guesses * GUESS_STEPS
+
+
+@dataclass(eq=False)
+class Search:
+    """A puzzle with its answer so far, what that took, and the fillings that wait to be asked.
+
+    The answer is the verified one, else that of the first attempt; `certainty` is the largest softmax probability of
+    each of its cells, and `history` has the predictions of its attempt, where they are kept. `seconds` is the puzzle's
+    share of the time of its batches.
+    """
+
+    key: int
+    question: Tokens
+    task_type: int = 0
+    answer: Tokens | None = None
+    certainty: Float32[np.ndarray, " I"] | None = None
+    history: Sequence[Tokens] = ()
+    is_verified: bool = False
+    steps: int = 0
+    attempts: int = 0
+    seconds: float = 0.0
+    waiting: list[tuple[float, int, Tokens]] = field(
+        default_factory=list
+    )  # a heap: cost, age, filled question
+    seen: set[bytes] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        if not self.attempts:
+            self.waiting.append((0.0, 0, self.question))
+
+    def branch(self, cost: float, asked: Tokens, shares: Shares, blank: int) -> None:
+        """Let the fillings of what was asked, at a cost of its own, wait for their turns, none of them twice."""
+        for share, filled in fillings(asked, shares, blank):
+            total = cost + cost_of(share, shares.shape[1] - blank - 1)
+            if total < math.inf and filled.tobytes() not in self.seen:
+                self.seen.add(filled.tobytes())
+                heapq.heappush(self.waiting, (total, len(self.seen), filled))
+
+    def is_done(self, limits: Limits) -> bool:
+        """Whether nothing is left to be asked."""
+        return self.is_verified or self.attempts > limits.guesses or not self.waiting
+
+
+class Attempt:
+    """The cheapest filling that waits, asked from the model's own initial state."""
+
+    def __init__(self, puzzle: Search, limits: Limits) -> None:
+        self.puzzle, self.limits, self.predictions = puzzle, limits, list[Tokens]()
+        self.cost, _, self.asked = heapq.heappop(puzzle.waiting)
+        self.steps_left = GUESS_STEPS if puzzle.attempts else limits.max_steps
+        self.num_unchanged = 0
+        puzzle.attempts += 1
+
+    def is_over(self, prediction: Tokens, is_verified: bool) -> bool:
+        """Count a supervision step; whether it was the last."""
+        is_same = bool(self.predictions) and np.array_equal(prediction, self.predictions[-1])
+        self.num_unchanged = self.num_unchanged + 1 if is_same else 0
+        self.predictions.append(prediction)
+        self.steps_left -= 1
+        self.puzzle.steps += 1
+        self.puzzle.is_verified = is_verified
+        return is_verified or self.steps_left == 0 or self.num_unchanged == self.limits.patience
+
+    def end(self, certainty: Float32[np.ndarray, " I"], shares: Shares, blank: int | None) -> None:
+        """Keep what the attempt gave: an answer, or else what to ask next."""
+        puzzle = self.puzzle
+        if puzzle.is_verified or puzzle.answer is None:
+            puzzle.answer, puzzle.certainty, puzzle.history = (
+                self.predictions[-1],
+                certainty,
+                self.predictions,
+            )
+        if not puzzle.is_verified and blank is not None and puzzle.attempts <= self.limits.guesses:
+            puzzle.branch(self.cost, self.asked, shares, blank)
+
+
+def cost_of(share: float, num_symbols: int) -> float:
+    """The cost of filling in a symbol of this probability; the cheapest filling comes next, an infinite one never.
+
+    −log, so that the costs of guesses add up to that of their joint probability.
+    """
+    return -math.log(share) if share >= min(LEAST, 0.5 / num_symbols) else math.inf
+
+
+def fillings(asked: Tokens, shares: Shares, blank: int) -> Iterator[tuple[float, Tokens]]:
+    """Every symbol in the blank that is nearest to a toss-up between two: (its probability, the question with it)."""
+    is_open = asked == blank
+    if not is_open.any():
+        return
+    symbols = shares[:, blank + 1 :]
+    _, second, third = -np.sort(-symbols, axis=1)[:, :3].T
+    cell = int(np.where(is_open, second - 2 * third, -np.inf).argmax())
+    for symbol, share in enumerate(symbols[cell].tolist(), start=blank + 1):
+        filled = asked.copy()
+        filled[cell] = symbol
+        yield share, filled
+
+
+def search(
+    model: RecurrentModel,
+    puzzles: Iterable[Search],
+    num_symbols: int,
+    task: TaskEvaluation,
+    limits: Limits,
+    batch_size: int,
+    dtype: torch.dtype = torch.float32,
+) -> Iterator[Search]:
+    """The puzzles, all of one size, as they are done; the next is read when there is a place for it."""
+    unread = iter(puzzles)
+    going: list[Attempt] = []
+    begun: list[Attempt] = []
+    state: State = ()
+    while True:
+        while len(going) + len(begun) < batch_size and (puzzle := next(unread, None)) is not None:
+            if puzzle.is_done(limits):
+                yield puzzle
+            else:
+                begun.append(Attempt(puzzle, limits))
+        if begun:
+            fresh = model.initial_state(len(begun), len(begun[0].asked), num_symbols, dtype)
+            state = tuple(torch.cat(parts) for parts in zip(state, fresh, strict=True)) if going else fresh
+        at_work = going + begun
+        if not at_work:
+            return
+        start = time.perf_counter()
+        state, logits = _supervision_step(model, state, at_work, batch_size)
+        predictions, is_verified = symbols_of(logits), [False] * len(at_work)
+        if task.verify is not None:
+            questions = np.stack([attempt.puzzle.question for attempt in at_work])
+            is_verified = task.verify(questions, predictions).tolist()
+        seconds = (time.perf_counter() - start) / len(at_work)
+        stays, ends = list[int](), list[int]()
+        for place, attempt in enumerate(at_work):
+            attempt.puzzle.seconds += seconds
+            is_over = attempt.is_over(predictions[place], is_verified[place])
+            (ends if is_over else stays).append(place)
+        going, begun = at_work, []
+        if not ends:
+            continue
+        going, state = [at_work[place] for place in stays], tuple(part[stays] for part in state)
+        for place, certainty, shares in zip(ends, *how_sure(logits[ends], num_symbols), strict=True):
+            puzzle = at_work[place].puzzle
+            at_work[place].end(certainty, shares, task.blank)
+            if puzzle.is_done(limits):
+                yield puzzle
+            else:
+                begun.append(Attempt(puzzle, limits))
+
+
+def _supervision_step(
+    model: RecurrentModel, state: State, at_work: Sequence[Attempt], rows: int
+) -> tuple[State, Float[Tensor, "B I K"]]:
+    asked = np.stack([attempt.asked for attempt in at_work]).astype(np.int64)
+    task_types = torch.tensor([attempt.puzzle.task_type for attempt in at_work])
+    tokens, vectors = torch.from_numpy(asked), model.task_vectors(task_types.to(model.initial.device))
+    output = supervision_step(model, state, tokens.to(model.initial.device), vectors, rows)
+    return output.state, output.logits
+
+
+def how_sure(
+    logits: Float[Tensor, "B I K"], num_symbols: int
+) -> tuple[Float32[np.ndarray, "B I"], Float32[np.ndarray, "B I N"]]:
+    """The largest softmax probability of every cell, and the probabilities that the training's loss reads."""
+    weights = stablemax(logits.float())
+    shares = (weights / weights.sum(-1, keepdim=True))[..., :num_symbols]
+    return logits.float().softmax(-1).amax(-1).cpu().numpy(), shares.cpu().numpy()

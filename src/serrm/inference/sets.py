@@ -1,0 +1,284 @@
+"""Scores of test sets: one answer a puzzle is compared with the label, or the answers to its variants vote (ARC-AGI).
+
+Everything is counted batch by batch in constant memory, at every number of supervision steps asked for, by each
+process in its share of the batches. Beside the score with each ARC puzzle's own task type stand, where the settings
+ask for them, those with a blank one (all zeros) and with that of another puzzle: what the model knows of a puzzle
+beyond the table's row. (Tables 1 to 3 of the paper; section "ARC-AGI".)
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays, trained_size
+from serrm.arrays.stream import Examples
+from serrm.inference.load import LoadedModel, load_snapshot
+from serrm.inference.predict import Predicted, Predictor, Questions, confidences
+from serrm.inference.settings import EvaluateCell, TaskType
+from serrm.inference.studies import ComputeStudy
+from serrm.inference.tasks import TASKS
+from serrm.manifest import new_directory
+from serrm.models.halting import HALT
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.puzzles.tasks import alphabet
+from serrm.randomness import Purpose, keyed_rng
+from serrm.scoring.arc import ArcTally
+from serrm.scoring.metrics import SudokuTally, added_up
+from serrm.scoring.submission import submission
+from serrm.training.processes import Processes
+
+EXAMPLES, SUBMISSION = "examples.json", "submission.json"
+Answers = dict[int, ArcTally]  # by number of supervision steps
+
+
+@dataclass
+class Gallery:
+    """Predictions to be looked at, of the first `num` puzzles of each set, and ARC's submission.
+
+    `serrm show`, MLflow's pictures and the report draw from what it writes.
+    """
+
+    task: str
+    num: int
+    examples: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    submission: dict[str, Any] | None = None
+
+    def add(self, of: str, side: int, found: Predicted, name: Callable[[int], str], votes: int = 1) -> None:
+        """Keep a batch's predictions for the first puzzles of a set, of each the first of its `votes`.
+
+        A model trained on larger grids may answer with symbols that this one has not: kept as padding, 0.
+        """
+        examples, known = self.examples.setdefault(of, {}), alphabet(self.task, side).num_symbols
+        for place, predicted in enumerate(found.tokens):
+            number, vote = divmod(found.start + place, votes)
+            if vote or number >= self.num:
+                continue
+            question, answer = found.batch.questions[place], found.batch.answers[place]
+            grids = {"question": question.tolist(), "answer": answer.tolist(), "predictions": {}}
+            example = examples.setdefault(number, {"set": of, "side": side, "name": name(number), **grids})
+            example["predictions"][str(found.step)] = np.where(predicted < known, predicted, 0).tolist()
+            example["is_right"] = bool(np.array_equal(predicted, answer))
+
+    def share(self, processes: Processes) -> None:
+        """Keep what any of the processes has kept; all do this together."""
+        seen: dict[str, dict[int, dict[str, Any]]] = {}
+        for own in processes.collect(self.examples):
+            for of, examples in own.items():
+                seen.setdefault(of, {}).update(examples)
+        self.examples = {of: dict(sorted(examples.items())) for of, examples in seen.items()}
+
+    def write(self, target: Path) -> None:
+        """Write examples.json, and submission.json where there is one, to a new folder `target`."""
+        with new_directory(target) as folder:
+            examples = [example for of_set in self.examples.values() for example in of_set.values()]
+            content = {"task": self.task, "examples": examples}
+            (folder / EXAMPLES).write_text(json.dumps(content) + "\n", encoding="utf-8")
+            if self.submission is not None:
+                (folder / SUBMISSION).write_text(json.dumps(self.submission) + "\n", encoding="utf-8")
+
+
+def of_trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
+    """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
+    name = trained_size(arrays, loaded.config["side"])
+    return None if name is None else open_arrays(arrays, name)
+
+
+def score_sets(predictor: Predictor, arrays: Path, cell: EvaluateCell, gallery: Gallery) -> dict[str, Any]:
+    """The key `sets` of a metric file, and those of test-time compute where the settings ask for it."""
+    settings, sets, points = cell.evaluate, {}, {}
+    trained = trained_size(arrays, predictor.loaded.config["side"])
+    for name in evaluation_sets(arrays):
+        puzzles, study = open_arrays(arrays, name), None
+        if name == trained and settings.effort is not None and TASKS[cell.task].verify is not None:
+            study = ComputeStudy(settings.effort, puzzles)
+        sets[name] = score_set(predictor, puzzles, settings.steps, gallery, study)
+        if study is not None:
+            points = study.points(predictor)
+    return {"sets": sets, **points}
+
+
+def score_set(
+    predictor: Predictor,
+    puzzles: PuzzleArrays,
+    steps: Sequence[int],
+    gallery: Gallery | None = None,
+    study: ComputeStudy | None = None,
+) -> dict[str, Any]:
+    """Scores of one set after each number of steps, or the reason why the model cannot take its size."""
+    own: dict[int, SudokuTally] | str
+    try:
+        own = _tallies(predictor, puzzles, steps, gallery, study)
+    except CannotExtrapolate as error:
+        own = str(error)
+    of_all: list[dict[int, SudokuTally] | str] = predictor.processes.collect(own)
+    if reasons := [each for each in of_all if isinstance(each, str)]:
+        return {"status": "cannot_extrapolate", "reason": reasons[0]}
+    counted = [each for each in of_all if not isinstance(each, str)]
+    return entry_of({step: added_up([each[step] for each in counted]) for step in steps})
+
+
+def _tallies(
+    predictor: Predictor,
+    puzzles: PuzzleArrays,
+    steps: Sequence[int],
+    gallery: Gallery | None,
+    study: ComputeStudy | None,
+) -> dict[int, SudokuTally]:
+    """A tally for every number of steps, of the batches that are this process's; a study sees the first puzzles."""
+    tally = TASKS[puzzles.task].tally
+    assert tally is not None, "a task scored by votes has no such sets"
+    tallies, asked, what = (
+        {step: tally() for step in steps},
+        questions_of(puzzles),
+        f"evaluating {puzzles.name}",
+    )
+    num = study.num if study else 0
+    studied = predictor.batches(asked._replace(num=num), {*steps, *study.steps} if study else steps, what)
+    for found in chain(studied, predictor.batches(asked, steps, what, first=num)):
+        if study is not None and found.start < num:
+            study.look_at(found)
+        if found.step not in tallies:
+            continue
+        tallies[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
+        if gallery is not None:
+            gallery.add(
+                puzzles.name, puzzles.side, found, lambda number: f"{puzzles.name} puzzle {number + 1}"
+            )
+    return tallies
+
+
+def entry_of(tallies: Mapping[int, SudokuTally]) -> dict[str, Any]:
+    """The entry of a scored set in a metric file."""
+    first = next(iter(tallies.values()))
+    return {
+        "status": "scored",
+        "num_puzzles": first.num_puzzles,
+        "num_blank": first.num_blank,
+        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+    }
+
+
+def questions_of(puzzles: PuzzleArrays) -> Questions:
+    """All puzzles of a set, in order."""
+
+    def gather(start: int, num: int) -> Examples:
+        rows = slice(start, start + num)
+        questions, answers = np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])
+        return Examples(questions, answers, np.zeros(num, dtype=np.int64))
+
+    return Questions(puzzles.side, puzzles.num_symbols, len(puzzles), gather)
+
+
+def score_votes(predictor: Predictor, arrays: Path, cell: EvaluateCell, gallery: Gallery) -> dict[str, Any]:
+    """The key `sets` of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
+
+    Where training puzzles are held out, the sets are called after those, "held_out" and so on. The gallery also takes
+    the submission.
+    """
+    questions, sets = arc_questions(predictor, arrays), dict[str, Any]()
+    for kind in cell.evaluate.task_types:
+        name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
+        tallies = pooled(predictor.processes.collect(votes(predictor, questions, cell, kind, gallery)))
+        if kind == "right":
+            gallery.submission = dict(submission(tallies[max(tallies)]))
+        sets[name] = {
+            "status": "scored",
+            "num_puzzles": len(questions.answers()),
+            "num_test_inputs": len(questions.arrays),
+            "num_variants": questions.num_votes,
+            "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+        }
+    return {"sets": sets}
+
+
+def arc_questions(predictor: Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
+    """What the model is asked about the test inputs, in the variants it was trained on; the first `num` of them."""
+    trained = predictor.loaded.cell
+    num_variants, twice = trained.arrays.num_augmentations + 1, trained.fidelity.identity_twice
+    questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)
+    by_input = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
+    first = {name: vars(questions.arrays)[name][:num] for name in by_input}
+    return replace(questions, arrays=replace(questions.arrays, **first))
+
+
+def votes(
+    predictor: Predictor, questions: ArcEvaluation, cell: EvaluateCell, kind: TaskType, gallery: Gallery
+) -> Answers:
+    """The votes of the checkpoint, or of all its snapshots where that published fault is asked for.
+
+    ValueError if it is, and there are none.
+    """
+    steps, snapshots = cell.evaluate.steps, predictor.loaded.snapshots
+    if not cell.fidelity.aggregated_voting:
+        return vote(predictor, questions, steps, cell, kind, gallery)
+    if not snapshots:
+        raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes to pool")
+    of_all = []
+    for path in snapshots:
+        load_snapshot(predictor.loaded.model, path)
+        shown = gallery if path == snapshots[-1] else None
+        of_all.append(vote(predictor, questions, steps, cell, kind, shown))
+    return pooled(of_all)
+
+
+def vote(
+    predictor: Predictor,
+    questions: ArcEvaluation,
+    steps: Sequence[int],
+    cell: EvaluateCell,
+    kind: TaskType = "right",
+    gallery: Gallery | None = None,
+) -> Answers:
+    """The votes of all variants after each number of steps, of the batches that are this process's."""
+    tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
+    asked = Questions(questions.side, questions.num_symbols, questions.num_examples, questions.gather)
+    vectors = partial(task_vectors, predictor.loaded.model, kind, cell.seed)
+
+    def name(number: int) -> str:
+        ((puzzle, test),) = questions.inputs(number * num_votes, 1)
+        return f"{puzzle}, test {test + 1}"
+
+    for found in predictor.batches(asked, steps, "voting", vectors):
+        inputs = questions.inputs(found.start, len(found.tokens))
+        grids, certain = questions.undo(found.start, found.tokens), confidences(found.logits)
+        if cell.fidelity.ties_by_halting and found.halting is not None:
+            certain = found.halting[:, HALT].float().sigmoid()
+        for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
+            tallies[found.step].add(puzzle, test, grid, confidence)
+        if kind == "right" and gallery is not None:
+            gallery.add(questions.set_name, questions.side, found, name, num_votes)
+    return tallies
+
+
+def pooled(of_all: Sequence[Answers]) -> Answers:
+    """The votes of all processes, or snapshots."""
+    first, *others = of_all
+    for other in others:
+        for step, tally in first.items():
+            tally.include(other[step])
+    return first
+
+
+def task_vectors(
+    model: RecurrentModel, kind: TaskType, seed: int, start: int, batch: Examples
+) -> Float[Tensor, "B W"] | None:
+    """Rows of the task-type table: the puzzles' own, zeros, or random ones; None for a model without a table."""
+    if model.task_types is None:
+        return None
+    rows = batch.task_types
+    if kind == "random":
+        rng = keyed_rng(seed, Purpose.TASK_TYPE, start)
+        rows = rng.integers(len(model.task_types), size=len(rows))
+    vectors = model.task_vectors(torch.from_numpy(rows).to(model.initial.device))
+    assert vectors is not None
+    return torch.zeros_like(vectors) if kind == "blank" else vectors

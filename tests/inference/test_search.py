@@ -1,0 +1,226 @@
+"""Test-time compute: a search finds what an obvious reference finds, puzzle by puzzle, and within its budget."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from serrm.inference.predict import predict, symbols_of
+from serrm.inference.search import LEAST, Limits, Search, fillings, search
+from serrm.inference.settings import GUESS_STEPS
+from serrm.inference.tasks import TASKS, TaskEvaluation, solves_sudoku
+from serrm.models.recurrence import RecurrentModel
+from serrm.models.registry import build_model
+from serrm.puzzles.sudoku.generate import generate_puzzles
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.training.settings import TrainCell
+from tests.conftest import TRM
+from tests.oracle import make_oracle
+
+pytestmark = pytest.mark.numeric
+
+NUM, SYMBOLS, BLANK = 7, 6, 1
+MODELS: dict[str, dict[str, Any]] = {
+    "se_rrm": {"task_types": "factored", "layers": 1, "h_cycles": 1},
+    "trm": {**TRM, "attention_dropout": 0.0},
+    "hrm": {**{name: value for name, value in TRM.items() if name != "mixer"}, "family": "hrm"},
+}
+SUDOKU = TASKS["sudoku"]
+Tokens = np.ndarray[Any, Any]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: pytest.FixtureRequest, make_cell: Callable[..., TrainCell]) -> RecurrentModel:
+    """A random model of each family, with three task types."""
+    train = {} if request.param == "se_rrm" else {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}}
+    settings = make_cell(model=MODELS[request.param], train=train).model
+    generator = torch.Generator().manual_seed(2)
+    model = build_model(settings, SYMBOLS, generator, num_task_types=3).eval()
+    assert model.task_types is not None
+    model.task_types.copy_(torch.randn(model.task_types.shape, generator=generator))
+    return model
+
+
+@pytest.fixture(scope="module")
+def questions() -> Tokens:
+    """Puzzles of 4×4 cells with eight clues, which hold all digits."""
+    puzzles = generate_puzzles(box_for_side(4), NUM, np.random.default_rng(1), (8, 8))
+    return np.stack([puzzle.question for puzzle in puzzles]) + np.uint8(1)
+
+
+def reference(
+    model: RecurrentModel, question: Tokens, task_type: int, task: TaskEvaluation, limits: Limits
+) -> tuple[bool, int, int, list[int]]:
+    """Verified or not, steps, attempts and answer of one puzzle, all by itself."""
+    waiting: list[tuple[float, int, Tokens]] = [(0.0, 0, question)]
+    steps = attempts = 0
+    answer: list[int] = []
+    while waiting and attempts <= limits.guesses:
+        waiting.sort(key=lambda each: each[:2])
+        cost, _, asked = waiting.pop(0)
+        depth = GUESS_STEPS if attempts else limits.max_steps
+        attempts += 1
+        predictions: list[list[int]] = []
+        tokens, vectors = (
+            torch.from_numpy(asked.astype(np.int64))[None],
+            model.task_vectors(torch.tensor([task_type])),
+        )
+        for _, output in predict(model, tokens, SYMBOLS, range(1, depth + 1), task_vectors=vectors):
+            predictions.append(symbols_of(output.logits)[0].tolist())
+            steps += 1
+            if task.verify is not None and task.verify(question[None], symbols_of(output.logits))[0]:
+                return True, steps, attempts, predictions[-1]
+            last = predictions[-1 - (limits.patience or 99) :]
+            if limits.patience and len(last) > limits.patience and all(each == last[0] for each in last):
+                break
+        answer = answer or predictions[-1]
+        if task.blank is None or not (asked == task.blank).any():
+            continue
+        weights = torch.where(output.logits[0] >= 0, output.logits[0] + 1, 1 / (1 - output.logits[0]))
+        shares = (weights / weights.sum(-1, keepdim=True)).numpy()
+        ranked = np.sort(shares[:, BLANK + 1 :], axis=1)
+        doubt = [
+            row[-2] - 2 * row[-3] if token == BLANK else -math.inf
+            for row, token in zip(ranked, asked, strict=True)
+        ]
+        cell = int(np.argmax(doubt))
+        for symbol in range(BLANK + 1, SYMBOLS):
+            filled = asked.copy()
+            filled[cell] = symbol
+            if shares[cell, symbol] >= LEAST:
+                waiting.append((cost - math.log(shares[cell, symbol]), len(waiting) + 100 * steps, filled))
+    return False, steps, attempts, answer
+
+
+@settings(max_examples=6)
+@given(
+    st.integers(1, NUM + 1),
+    st.integers(1, 6),
+    st.integers(0, 6),
+    st.none() | st.integers(1, 2),
+    st.sampled_from([None, 2, 5, 50]),
+)
+def test_a_search_is_what_every_puzzle_finds_by_itself(
+    model: RecurrentModel,
+    questions: Tokens,
+    batch_size: int,
+    max_steps: int,
+    guesses: int,
+    patience: int | None,
+    one_in: int | None,
+) -> None:
+    """Under a rule that one in so many predictions obeys, or none."""
+
+    def verify(questions: Tokens, predictions: Tokens) -> Tokens:
+        return np.asarray((predictions * np.arange(16)).sum(1) % (one_in or 1) == 1)
+
+    task, limits = TaskEvaluation(verify=verify, blank=BLANK), Limits(max_steps, guesses, patience)
+    puzzles = [Search(n, question, n % 3) for n, question in enumerate(questions)]
+    found = {each.key: each for each in search(model, puzzles, SYMBOLS, task, limits, batch_size)}
+    assert sorted(found) == list(range(NUM))
+    for n, question in enumerate(questions):
+        each, expected = found[n], reference(model, question, n % 3, task, limits)
+        assert each.answer is not None
+        assert (each.is_verified, each.steps, each.attempts, each.answer.tolist()) == expected
+        assert each.steps <= limits.budget and each.seconds > 0
+        assert np.array_equal(each.history[-1], each.answer)
+
+
+def test_without_guesses_a_verified_answer_is_the_prediction_of_that_depth(
+    make_settings: Callable[..., Any], questions: Tokens
+) -> None:
+    """And holds what was given."""
+    model = make_oracle(
+        build_model(make_settings(), SYMBOLS), lambda question, _: 1 + int(question.sum()) % 5
+    )
+    for each in search(model, map(Search, range(NUM), questions), SYMBOLS, SUDOKU, Limits(9), 3):
+        tokens = torch.from_numpy(each.question.astype(np.int64))[None]
+        assert each.is_verified and each.attempts == 1 and each.answer is not None
+        assert each.steps == 1 + int(each.question.sum()) % 5
+        ((_, output),) = predict(model, tokens, SYMBOLS, (each.steps,))
+        assert np.array_equal(symbols_of(output.logits)[0], each.answer)
+        assert ((each.question == BLANK) | (each.question == each.answer)).all()
+        assert sorted(each.answer.tolist()) == sorted([2, 3, 4, 5] * 4)
+
+
+def test_guesses_solve_what_a_model_knows_with_more_clues(
+    make_settings: Callable[..., Any], questions: Tokens
+) -> None:
+    model = build_model(make_settings(), SYMBOLS)
+    make_oracle(model, lambda question, _: 2 if (question == BLANK).sum() < 8 else 99)
+    for guesses in (0, 40):
+        limits = Limits(5, guesses)
+        for each in search(model, map(Search, range(NUM), questions), SYMBOLS, SUDOKU, limits, 4):
+            assert each.answer is not None and each.steps <= limits.budget
+            assert each.is_verified == bool(guesses) == (each.attempts > 1)
+            assert each.is_verified == solves_sudoku(each.question[None], each.answer[None])[0]
+
+
+def test_a_batch_stays_full_and_is_read_no_further(
+    make_settings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_oracle(build_model(make_settings(), SYMBOLS), lambda question, _: int(question[0]))
+    forward, sizes, num_read, batch_size, num = model.forward, [], 0, 4, 30
+
+    def watched(state: Any, tokens: Tensor, task_vectors: Any) -> Any:
+        sizes.append(len(tokens))
+        return forward(state, tokens, task_vectors)
+
+    monkeypatch.setattr(model, "forward", watched)
+
+    def puzzles() -> Iterator[Search]:
+        nonlocal num_read
+        for number in range(num):
+            num_read += 1
+            yield Search(number, np.array([2 + number % 3, *[1] * 15], dtype=np.uint8))
+
+    task, steps = TaskEvaluation(verify=lambda _, predictions: ~(predictions == 2).all(axis=1)), {}
+    for found in search(model, puzzles(), SYMBOLS, task, Limits(9), batch_size):
+        steps[found.key] = found.steps
+        assert num_read <= len(steps) + batch_size
+    assert steps == {number: 2 + number % 3 for number in range(num)}
+    assert sum(sizes) == sum(steps.values())
+    assert sizes == sorted(sizes, reverse=True), "smaller batches only when nothing waits"
+    assert sizes.count(batch_size) >= sum(sizes) // batch_size - 3
+
+
+@given(st.integers(0, 10**6), st.integers(1, 60))
+def test_the_likeliest_guesses_come_first_and_none_twice(seed: int, num: int) -> None:
+    """Of a network that never changes its mind."""
+    rng = np.random.default_rng(seed)
+    question = rng.integers(1, 5, 4).astype(np.uint8)
+    shares = rng.dirichlet(np.full(5, 0.5), 4).astype(np.float32)
+    puzzle, asked, costs = Search(0, question), [], []
+    while puzzle.waiting and len(asked) < num:
+        cost, _, filled = min(puzzle.waiting, key=lambda each: each[:2])
+        puzzle.waiting.remove(next(each for each in puzzle.waiting if each[2] is filled))
+        puzzle.branch(cost, filled, shares, BLANK)
+        asked.append(filled.tobytes())
+        costs.append(cost)
+        cells = np.flatnonzero(filled != question)
+        assert (question[cells] == BLANK).all()
+        assert cost == pytest.approx(-sum(math.log(shares[cell, filled[cell]]) for cell in cells))
+    assert costs == sorted(costs) and len(set(asked)) == len(asked)
+    if num == 60 and not puzzle.waiting:
+        likely = [
+            (row[BLANK + 1 :] >= LEAST).sum() if t == BLANK else 1
+            for t, row in zip(question, shares, strict=True)
+        ]
+        assert sum(BLANK not in each for each in asked) == math.prod(likely)
+
+
+def test_the_cell_nearest_to_a_toss_up_between_two_is_filled() -> None:
+    sure, three, two = [0, 0, 0.97, 0.02, 0.01], [0, 0, 0.34, 0.33, 0.33], [0, 0, 0.03, 0.5, 0.47]
+    shares = np.array([sure, three, two, two], dtype=np.float32)
+    found = {
+        share: filled.tolist() for share, filled in fillings(np.array([1, 1, 4, 1], np.uint8), shares, BLANK)
+    }
+    assert list(found.values()) == [[1, 1, 4, 2], [1, 1, 4, 3], [1, 1, 4, 4]]
+    assert list(found) == pytest.approx([0.03, 0.5, 0.47])
+    assert not list(fillings(np.array([2, 3, 4, 2], np.uint8), shares, BLANK))
