@@ -20,8 +20,9 @@ from openai import APIError, AsyncOpenAI
 
 from serrm.datasets.sets import check_answers
 from serrm.progress import progress_bar
+from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.parse import Puzzle, read_puzzles
+from serrm.puzzles.sudoku.parse import Puzzle
 from serrm.puzzles.sudoku.solve import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
@@ -131,7 +132,7 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
     file, a wrong answer, or no puzzle.
     """
     by_side: dict[int, list[Puzzle]] = {}
-    for puzzle in (puzzle for file in files for puzzle in read_puzzles(file)):
+    for puzzle in (puzzle for file in files for puzzle in read_sudokus(file)):
         by_side.setdefault(puzzle.side, []).append(puzzle)
     sets = {}
     for side, puzzles in sorted(by_side.items()):

@@ -8,14 +8,14 @@ from serrm import describe
 from serrm.drawing import panels as drawing
 from serrm.inference.tasks import TASKS, solves_sudoku
 from serrm.planning.forecast import PUBLISHED
+from serrm.puzzles import tasks
 from serrm.puzzles.sudoku.generate import random_solution
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
 from serrm.solving.solve import SUBJECTS
-from serrm.sources.settings import DOWNLOAD
 
 
 def test_every_task_has_its_records() -> None:
-    assert TASKS.keys() == SUBJECTS.keys() == DOWNLOAD.keys() == describe.TASKS.keys()
+    assert TASKS.keys() == SUBJECTS.keys() == tasks.TASKS.keys() == describe.SOURCES.keys()
     assert TASKS.keys() == PUBLISHED.keys() == drawing.TASKS.keys()
     for name, task in TASKS.items():
         assert (task.tally is None) == (task.verify is None), name

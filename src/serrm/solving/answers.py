@@ -16,9 +16,9 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import UInt8
 
+from serrm.puzzles.files import ARC, MAZE, SUDOKU
 from serrm.puzzles.maze.grid import parse_maze
 from serrm.puzzles.sudoku.text import parse_grid
-from serrm.solving.questions import ARC, MAZE, SUDOKU
 
 # By the kind of the question: the text of an answer → its cells.
 READERS: dict[str, Callable[[str], UInt8[np.ndarray, "..."]]] = {
@@ -33,7 +33,6 @@ class Status(StrEnum):
     VERIFIED = "verified"  # it obeys the rules and keeps what was given
     UNVERIFIED = "unverified"  # the network's best guess
     CONTRADICTORY = "contradictory"  # the puzzle has no solution
-    MALFORMED = "malformed"  # the input is no puzzle
     UNSUPPORTED = "unsupported"  # the checkpoint cannot take it
 
 
@@ -99,7 +98,7 @@ def as_csv(answer: Answer) -> str:
 
 def csv_header() -> str:
     """The names of the fields, which stand above the answers."""
-    return _row(values(Answer("", "", "", "", Status.MALFORMED)))
+    return _row(values(Answer("", "", "", "", Status.UNSUPPORTED)))
 
 
 def as_json(answer: Answer) -> str:

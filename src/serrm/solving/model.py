@@ -18,10 +18,10 @@ from torch import Tensor
 from serrm.files import write_whole
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import predict
+from serrm.puzzles.files import questions_of
 from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import Answer
 from serrm.solving.card import CARD, model_card
-from serrm.solving.questions import entries_of
 from serrm.solving.solve import SolveOptions, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.device import choose_device
@@ -44,9 +44,9 @@ class Model(LoadedModel):
             options: fields of `SolveOptions`, such as `max_steps`, `guesses`, `is_exact`, `has_trace`.
 
         Raises:
-            ValueError: the device has too little memory for the batch. A malformed puzzle is an answer that says so.
+            ValueError: something that is no puzzle, or too little memory on the device for the batch.
         """
-        return list(solve(self, entries_of(puzzles), SolveOptions(**options)))
+        return list(solve(self, list(questions_of(puzzles)), SolveOptions(**options)))
 
     def predict(
         self,

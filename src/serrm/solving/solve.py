@@ -8,7 +8,7 @@ each. (The paper's three tasks.)
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -30,6 +30,7 @@ from serrm.puzzles.arc.canvas import decode, encode
 from serrm.puzzles.arc.colours import inverse, recoloured
 from serrm.puzzles.dihedral import inverse as inverse_transform
 from serrm.puzzles.dihedral import transformed
+from serrm.puzzles.files import ARC, MAZE, SUDOKU, Question
 from serrm.puzzles.maze.grid import SPACE, WALL, format_maze
 from serrm.puzzles.maze.paths import shortest_path
 from serrm.puzzles.sudoku import cpsat
@@ -39,7 +40,6 @@ from serrm.puzzles.sudoku.text import SYMBOLS, format_grid
 from serrm.puzzles.tasks import alphabet
 from serrm.scoring.metrics import BLANK
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
-from serrm.solving.questions import ARC, MAZE, SUDOKU, Entry, Question
 from serrm.training.device import supported
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
@@ -48,7 +48,6 @@ CP_SAT, BREADTH_FIRST = "cp-sat", "breadth-first search"
 CONFIDENT = 0.9  # certainty from which a cell is a hint to the exact solver
 NUM_VARIANTS = 8  # of an ARC task that vote at most: the dihedral ones, all that SE-RRM knows
 
-Numbered = tuple[int, Entry, Question]
 Tokens = UInt8[np.ndarray, " I"]
 
 
@@ -76,28 +75,25 @@ class SolveOptions:
                 raise ValueError(f"{name} {getattr(self, name)}: at least {least}")
 
 
-def solve(loaded: LoadedModel, entries: Iterable[Entry], options: SolveOptions) -> Iterator[Answer]:
-    """The answer to every entry, in their order, each as soon as those before it are there.
+def solve(loaded: LoadedModel, questions: Sequence[Question], options: SolveOptions) -> Iterator[Answer]:
+    """The answer to every question, in their order, each as soon as those before it are there.
 
     Raises ValueError if the device has too little memory for the batch, or guesses are asked for where none can be.
     """
     task = loaded.cell.task
     if options.guesses and TASKS[task].blank is None:
         raise ValueError(f"guesses fill in the blanks of a Sudoku; the checkpoint is of {task}")
-    groups: dict[int, list[Numbered]] = {}  # by size
+    groups: dict[int, list[int]] = {}  # the places of the questions, by size
     done: dict[int, Answer] = {}
-    for number, entry in enumerate(entries):
-        if entry.question is None:
-            done[number] = _not_asked(entry, Status.MALFORMED, entry.error)
-        elif entry.question.task != SUBJECTS[task].kind:
-            reason = f"a puzzle of the task {entry.question.task}, and the checkpoint is of {task}"
-            done[number] = _not_asked(entry, Status.UNSUPPORTED, reason)
+    for number, question in enumerate(questions):
+        if question.task == SUBJECTS[task].kind:
+            groups.setdefault(0 if SUBJECTS[task].has_canvas else question.side, []).append(number)
         else:
-            size = 0 if SUBJECTS[task].has_canvas else entry.question.side
-            groups.setdefault(size, []).append((number, entry, entry.question))
+            reason = f"a puzzle of the task {question.task}, and the checkpoint is of {task}"
+            done[number] = _not_asked(question, Status.UNSUPPORTED, reason)
     num_given = 0
     for group in groups.values():
-        for number, answer in _answers(loaded, group, options):
+        for number, answer in _answers(loaded, {number: questions[number] for number in group}, options):
             done[number] = answer
             while num_given in done:
                 yield done.pop(num_given)
@@ -106,26 +102,26 @@ def solve(loaded: LoadedModel, entries: Iterable[Entry], options: SolveOptions) 
 
 
 def _answers(
-    loaded: LoadedModel, group: Sequence[Numbered], options: SolveOptions
+    loaded: LoadedModel, group: Mapping[int, Question], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
     """The answers to puzzles of one size with their numbers, as they are done."""
     task, device = loaded.cell.task, loaded.model.initial.device
-    subject = SUBJECTS[task](loaded, group[0][2].side)
+    subject = SUBJECTS[task](loaded, next(iter(group.values())).side)
     num_symbols = alphabet(task, subject.side).num_symbols
-    cannot, asked = refusal(loaded.model, subject.side, num_symbols), {}
-    for number, entry, question in group:
+    cannot, parts = refusal(loaded.model, subject.side, num_symbols), dict[int, list[Search]]()
+    for number, question in group.items():
         if reason := cannot or subject.refusal(question):
-            yield number, _not_asked(entry, Status.UNSUPPORTED, reason)
+            yield number, _not_asked(question, Status.UNSUPPORTED, reason)
         elif reason := subject.contradiction(question):
-            yield number, _not_asked(entry, Status.CONTRADICTORY, reason)
+            yield number, _not_asked(question, Status.CONTRADICTORY, reason)
         else:
-            asked[number] = entry, question, list[Search]()
+            parts[number] = []
     patience = PATIENCE if TASKS[task].verify is None and options.patience is None else options.patience
     limits = Limits(options.max_steps, options.guesses, patience)
     size = options.batch_size or BATCH_SIZES[device.type]
     found = search(
         loaded.model,
-        (each for number, (_, question, _) in asked.items() for each in subject.searches(number, question)),
+        (each for number in parts for each in subject.searches(number, group[number])),
         num_symbols,
         TASKS[task],
         limits,
@@ -134,17 +130,14 @@ def _answers(
     )
     try:
         for each in found:
-            entry, question, parts = asked[each.key]
-            parts.append(each)
-            if len(parts) == subject.num_variants:
-                yield each.key, _answer(subject, entry, question, parts, options)
+            parts[each.key].append(each)
+            if len(parts[each.key]) == subject.num_variants:
+                yield each.key, _answer(subject, group[each.key], parts[each.key], options)
     except torch.OutOfMemoryError as error:
         raise ValueError(f"{device} has too little memory for a batch of {size}") from error
 
 
-def _answer(
-    subject: "Subject", entry: Entry, question: Question, parts: Sequence[Search], options: SolveOptions
-) -> Answer:
+def _answer(subject: "Subject", question: Question, parts: Sequence[Search], options: SolveOptions) -> Answer:
     """What became of a puzzle, by its searches."""
     start = time.perf_counter()
     chosen, remark = subject.chosen(question, parts)
@@ -155,9 +148,9 @@ def _answer(
         verdict = subject.otherwise(question, chosen, verdict, is_exact=options.is_exact)
     trace = Trace(subject.task, subject.side, subject.tokens(question), chosen.history)
     return Answer(
-        place=entry.place,
+        place=question.place,
         task=question.task,
-        question=entry.text,
+        question=question.text,
         steps=sum(part.steps for part in parts),
         attempts=sum(part.attempts for part in parts),
         seconds=sum(part.seconds for part in parts) + time.perf_counter() - start,
@@ -166,10 +159,9 @@ def _answer(
     )
 
 
-def _not_asked(entry: Entry, status: Status, remark: str) -> Answer:
+def _not_asked(question: Question, status: Status, remark: str) -> Answer:
     """What is said of a puzzle that the network is not asked."""
-    task = "" if entry.question is None else entry.question.task
-    return Answer(entry.place, task, entry.text, "", status, remark=remark)
+    return Answer(question.place, question.task, question.text, "", status, remark=remark)
 
 
 class Subject(ABC):

@@ -1,14 +1,14 @@
-"""Reading and writing puzzles: the four published Sudoku formats, one puzzle at a time.
+"""Reading and writing puzzles: the three published Sudoku formats, one puzzle at a time.
 
 Sources hand their files to this module; what comes out is the same `Puzzle` whatever the format: CSV with the
-columns source, question, answer, rating (Sudoku-Extreme), tab-separated Puzzle and Solution (4×4), JSON
-(25×25), and plain lines. These are the files of the paper's Sudoku experiments. Reading is lazy, in constant
-memory. A malformed row is a ValueError of one line that names file, line and value.
+columns source, question, answer, rating (Sudoku-Extreme), tab-separated Puzzle and Solution (4×4), and JSON
+(25×25). These are the files of the paper's Sudoku experiments; those of users are read by `puzzles.files`. Reading is
+lazy, in constant memory. A malformed row is a ValueError of one line that names file, line and value.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -71,18 +71,6 @@ def read_tsv(path: Path | str) -> Iterator[Puzzle]:
     return read_table(path, TSV_COLUMNS, "\t", partial(_build_puzzle, source=Path(path).stem))
 
 
-def read_lines(path: Path | str) -> Iterator[Puzzle]:
-    """Puzzles without answers, one a line; blank lines and lines that begin with # are skipped."""
-    with open_text(path) as lines:
-        for line, row in enumerate(lines, start=1):
-            text = row.strip()
-            if not text or text.startswith("#"):
-                continue
-            with located(path, line):
-                puzzle = _build_puzzle(text, None, Path(path).stem)
-            yield puzzle
-
-
 def read_json(path: Path | str) -> Iterator[Puzzle]:
     """The one puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty".
 
@@ -98,32 +86,6 @@ def read_json(path: Path | str) -> Iterator[Puzzle]:
     with located(path, line):
         puzzle = _build_from_record(record)
     yield puzzle
-
-
-def read_puzzles(path: Path | str) -> Iterator[Puzzle]:
-    """The puzzles of a file in any of the four formats, told by its content.
-
-    A folder gives the puzzles of its *.json files in the order of their names. ValueError where it has none,
-    as for an empty file.
-    """
-    path = Path(path)
-    if path.is_dir():
-        files = sorted(path.glob("*.json"))
-        if not files:
-            raise ValueError(f"{path}: no *.json files in this folder")
-        for file in files:
-            yield from read_json(file)
-        return
-    with open_text(path) as lines:
-        beginning = next((row for row in map(str.strip, lines) if row and not row.startswith("#")), None)
-    if beginning is None:
-        raise ValueError(f"{path}:1: no puzzle in this file")
-    reader = next((READERS[mark] for mark in READERS if mark in beginning), read_lines)
-    yield from reader(path)
-
-
-READERS: dict[str, Callable[[Path | str], Iterator[Puzzle]]] = {"{": read_json, "\t": read_tsv, ",": read_csv}
-"""The format that a character in the first line of a file gives away; without any it is one puzzle a line."""
 
 
 def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:

@@ -1,0 +1,251 @@
+"""Puzzles as users have them: files of text, CSV or JSON, standard input, arguments, Python values.
+
+The one reader of `serrm solve`, `evaluate`, `show`, `ask` and the Python API. A line is a puzzle: a Sudoku (a
+character a cell, `.` or `0` for a blank) or a maze (of `# SG`); a first line that names a column "question" makes the
+rest a table; what begins with a bracket is JSON. Sizes may be mixed. What is no puzzle is a ValueError of one line
+that says where it stands. (The published files of the paper's tasks among others.)
+"""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+from pydantic import ValidationError
+
+from serrm.files import read_parsed
+from serrm.puzzles.arc.grid import Grid, Pair
+from serrm.puzzles.arc.read import SOLUTIONS, RawPuzzle
+from serrm.puzzles.maze.grid import CHARACTERS, parse_maze
+from serrm.puzzles.maze.parse import MazePuzzle
+from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku.parse import Puzzle
+from serrm.puzzles.sudoku.text import SYMBOLS, parse_grid
+from serrm.puzzles.tables import open_text, shorten
+
+SUDOKU, MAZE, ARC = "sudoku", "maze", "arc"
+# What tables, and objects of JSON, call a question and its answer.
+COLUMNS = ("question", "puzzle", "quizzes", "quiz", "grid"), ("answer", "solution", "solutions")
+MAX_SUDOKU_SIDE = len(SYMBOLS) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked: R × C cells, of a Sudoku the values 0…n, of a maze its tokens, of an ARC input the colours.
+
+    `text` is what stood at `place`. `name` is the ARC task's, whose demonstrations come along.
+    """
+
+    task: str
+    cells: Grid
+    place: str
+    text: str
+    answer: Grid | None = None
+    name: str = ""
+    demonstrations: tuple[Pair, ...] = ()
+
+    @property
+    def side(self) -> int:
+        """Of its longer edge."""
+        return int(max(self.cells.shape))
+
+
+def read_file(path: Path) -> list[Question]:
+    """The puzzles of a file, or of the *.json files of a folder; answers of Kaggle's file beside its challenges too.
+
+    ValueError, naming file and line, for what is no puzzle, and where there is none.
+    """
+    if path.is_dir():
+        found = [question for file in sorted(path.glob("*.json")) for question in read_file(file)]
+    else:
+        with open_text(path) as file:
+            found = read_text(file.read(), str(path), path.stem)
+    if not found:
+        raise ValueError(f"{path}: no puzzle")
+    solutions = path.with_name(path.name.replace("challenges", "solutions"))
+    return found if solutions == path or not solutions.is_file() else _with_answers(found, solutions)
+
+
+def read_sudokus(path: Path) -> list[Puzzle]:
+    """The Sudokus of a file, as `read_file` finds them. ValueError for a puzzle of another task."""
+    questions = read_file(path)
+    for question in questions:
+        if question.task != SUDOKU:
+            raise ValueError(f"{question.place}: no Sudoku: {shorten(question.text)}")
+    return [
+        Puzzle(each.cells.reshape(-1), None if each.answer is None else each.answer.reshape(-1), each.side)
+        for each in questions
+    ]
+
+
+def _with_answers(found: Iterable[Question], solutions: Path) -> list[Question]:
+    """The tests of ARC tasks with the answers of another file."""
+    answers, complete = read_parsed(solutions, SOLUTIONS.validate_json), list[Question]()
+    for name, tests in groupby(found, lambda question: question.name):
+        own, grids = list(tests), answers.get(name, [])
+        if len(own) != len(grids):
+            raise ValueError(f"{solutions}: {len(grids)} answers to the {len(own)} tests of {name}")
+        complete += [replace(test, answer=_grid(rows)) for test, rows in zip(own, grids, strict=True)]
+    return complete
+
+
+def read_arguments(arguments: Iterable[str], standard_input: Callable[[], str]) -> list[Question]:
+    """The puzzles of command-line arguments: each a puzzle itself, a file of puzzles, or `-` for standard input."""
+    found: list[Question] = []
+    for number, argument in enumerate(arguments, start=1):
+        if argument == "-":
+            found += read_text(standard_input(), "standard input")
+        elif _is_file(argument):
+            found += read_file(Path(argument))
+        else:
+            found += questions_of(argument, f"argument {number}")
+    return found
+
+
+def read_text(text: str, source: str, name: str = "") -> list[Question]:
+    """The puzzles of lines, of a table or of JSON; `name` is that of an ARC task without one.
+
+    Lines that begin with # are comments, but for mazes.
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        return list(questions_of(text, f"{source}: puzzle", name))
+    numbered = enumerate((line.rstrip("\r") for line in text.split("\n")), start=1)
+    rows = [(f"{source}:{number}", line) for number, line in numbered if line.strip()]
+    rows = [(place, line) for place, line in rows if line[0] != "#" or set(line) <= set(CHARACTERS)]
+    for delimiter in (",", "\t"):
+        names = [name.strip().strip('"').lower() for name in rows[0][1].split(delimiter)] if rows else []
+        asked, answered = (next((names.index(key) for key in keys if key in names), None) for keys in COLUMNS)
+        if asked is not None:
+            return [_row(place, line, delimiter, asked, answered) for place, line in rows[1:]]
+    return [_question(place, line) for place, line in rows]
+
+
+def _row(place: str, line: str, delimiter: str, asked: int, answered: int | None) -> Question:
+    """A row of a table, alone: a quote that is not closed takes no row after it along."""
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        raise ValueError(f"{place}: {error}: {shorten(line)}") from None
+    if len(cells) <= max(asked, answered or 0):
+        raise ValueError(f"{place}: {len(cells)} columns are too few: {shorten(line)}")
+    return _question(place, cells[asked], None if answered is None else cells[answered] or None)
+
+
+def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[Question]:
+    """The puzzles of a Python value: a text (also of JSON), an array `n n` or `B n n`, decoded JSON, or several.
+
+    Decoded JSON is a grid as rows of numbers, an object with a "question", one or more ARC tasks, or a list of these.
+    """
+    if hasattr(value, "tolist"):  # of NumPy or torch
+        value = value.tolist()
+    match value:
+        case str() if value.lstrip()[:1] in ("{", "["):
+            yield from questions_of(_decoded(value, place), place, name)
+        case str() | [[int(), *_], *_]:
+            yield _question(place, value)
+        case {"test": [_, *_]}:
+            yield from _arc_questions(value, place, str(value.get("name", name)))
+        case dict() if key := next((key for key in COLUMNS[0] if key in value), None):
+            answer = next((value[key] for key in COLUMNS[1] if key in value), None)
+            yield _question(place, value[key], answer)
+        case dict() if value and all(isinstance(each, dict) for each in value.values()):
+            for key, each in value.items():
+                yield from questions_of(each, f"{place} {key}", key)
+        case Iterable() if not isinstance(value, dict) and value != []:
+            for number, each in enumerate(value, start=1):
+                yield from questions_of(each, f"{place} {number}", name)
+        case _:
+            raise ValueError(f"{place}: no puzzle: {shorten(_shown(value))}")
+
+
+def _decoded(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{place}: not JSON in line {error.lineno}: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{place}: not JSON: nested too deeply, or a number too long") from None
+
+
+def _question(place: str, asked: Any, answer: Any = None) -> Question:
+    """A Sudoku or a maze, of text or of rows, with its answer."""
+    try:
+        task, cells = _cells(asked)
+        _, answered = (task, None) if answer is None else _cells(answer, task)
+        if answered is not None and len(cells) != len(answered):
+            raise ValueError(f"a question of {len(cells)} cells with an answer of {len(answered)}")
+        side = math.isqrt(len(cells))
+        if task == MAZE:
+            MazePuzzle(cells, cells if answered is None else answered, side)
+        else:
+            Puzzle(cells, answered, side)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    grid = None if answered is None else answered.reshape(side, side)
+    return Question(task, cells.reshape(side, side), place, _shown(asked), grid)
+
+
+def _cells(value: Any, task: str = "") -> tuple[str, UInt8[np.ndarray, " I"]]:
+    """The task of a grid, unless it is known, and its cells.
+
+    A text is a maze if there is a wall in it, or a start and a goal among spaces; all else is a Sudoku.
+    """
+    if isinstance(value, str):
+        if task == MAZE or (not task and ("#" in value or {"S", "G"} <= set(value) <= set(CHARACTERS))):
+            return MAZE, parse_maze(value.replace("\n", ""))
+        cells = parse_grid("".join(value.split()))
+    else:
+        cells = _values(value if isinstance(value, list | tuple) else [])
+    if (side := math.isqrt(len(cells))) > MAX_SUDOKU_SIDE:
+        raise ValueError(f"a Sudoku has at most {MAX_SUDOKU_SIDE} rows here, not {side}")
+    return SUDOKU, cells
+
+
+def _values(rows: Sequence[Any]) -> UInt8[np.ndarray, " I"]:
+    """The cells of a Sudoku of n lists of n whole numbers 0…n."""
+    side = box_for_side(len(rows)).side
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, list | tuple) or len(row) != side:
+            raise ValueError(f"row {number} is no list of {side} numbers: {shorten(_shown(row))}")
+        wrong = [value for value in row if type(value) is not int or not 0 <= value <= side]
+        if wrong:
+            raise ValueError(f"row {number} holds {shorten(_shown(wrong[0]))}, not a number 0 to {side}")
+    return np.array(rows, dtype=np.uint8).reshape(-1)
+
+
+def _arc_questions(value: dict[str, Any], place: str, name: str) -> Iterator[Question]:
+    """The test inputs of an ARC task."""
+    try:
+        task = RawPuzzle.model_validate({"train": [], **value})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where, wrong = "/".join(map(str, first["loc"])), shorten(_shown(first["input"]))
+        raise ValueError(f"{place}: {where}: {first['msg']}: {wrong}") from None
+    pairs = [(_grid(pair.input), pair.output) for pair in task.train]
+    demonstrations = tuple(Pair(question, _grid(rows)) for question, rows in pairs if rows is not None)
+    for number, test in enumerate(task.test, start=1):
+        cells, answer = _grid(test.input), None if test.output is None else _grid(test.output)
+        text = json.dumps(test.input)
+        yield Question(ARC, cells, f"{place} test {number}", text, answer, name, demonstrations)
+
+
+def _grid(rows: list[list[int]]) -> Grid:
+    return np.array(rows, dtype=np.uint8)
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return Path(argument).exists()
+    except OSError:  # a puzzle may be longer than a name can be
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A value as the text it may have come from."""
+    return value if isinstance(value, str) else json.dumps(value, default=repr)

@@ -1,0 +1,174 @@
+"""Puzzles are found in whatever users have them in; what is no puzzle is one line that says where it stands."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serrm.puzzles.files import Question, questions_of, read_arguments, read_file, read_sudokus, read_text
+
+SUDOKU, ANSWER = "12..34..4..1.3.2", "1234341242314322"  # which keeps the clues, and no rule
+ROWS = [[1, 2, 0, 0], [3, 4, 0, 0], [4, 0, 0, 1], [0, 3, 0, 2]]
+MAZE = "S  #" + " # #" + "    " + "## G"
+ARC = {
+    "train": [{"input": [[1]], "output": [[2, 2]]}],
+    "test": [{"input": [[1, 2], [3, 0]]}, {"input": [[5]], "output": [[6]]}],
+}
+
+
+def read(*lines: str) -> list[Question]:
+    return read_text("".join(f"{line}\n" for line in lines), "input", "name")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [SUDOKU],
+        [f"  {SUDOKU[:8]} {SUDOKU[8:]}\t\r"],
+        ["# a comment", "", SUDOKU],
+        [json.dumps(ROWS)],
+        [json.dumps({"question": SUDOKU})],
+        json.dumps({"size": 4, "grid": ROWS}, indent=2).splitlines(),
+        json.dumps([SUDOKU], indent=1).splitlines(),
+        ["source,question,rating", f"x,{SUDOKU},"],
+        ["source,question,answer,rating", f"x,{SUDOKU},,"],
+        ["source,question,answer,rating", f"x,{SUDOKU},{ANSWER},"],
+        ["Puzzle\tSolution", f"{SUDOKU}\t{ANSWER}"],
+        ['"quizzes","solutions"', f'"{SUDOKU}","{ANSWER}"'],
+    ],
+)
+def test_one_sudoku_in_many_forms(lines: list[str]) -> None:
+    (question,) = read(*lines)
+    assert (question.task, question.side, question.cells.tolist()) == ("sudoku", 4, ROWS)
+    assert question.place.startswith("input:")
+    if ANSWER in lines[-1]:
+        assert question.answer is not None and question.answer.reshape(-1).tolist() == [*map(int, ANSWER)]
+    else:
+        assert question.answer is None
+
+
+def test_sizes_and_mazes_may_be_mixed_and_mazes_begin_like_comments() -> None:
+    found = read(MAZE, MAZE[::-1], "# G and S", "." * 81, SUDOKU)
+    assert [(each.task, each.side) for each in found] == [
+        *[("maze", 4)] * 2, ("sudoku", 9), ("sudoku", 4)
+    ]  # fmt: skip
+    assert [each.place for each in found] == ["input:1", "input:2", "input:4", "input:5"]
+    assert found[0].cells[0].tolist() == [3, 2, 2, 1]
+    (broken,) = questions_of(MAZE[:4] + "\n" + MAZE[4:])
+    assert np.array_equal(broken.cells, found[0].cells)
+    solved = MAZE.replace("    ", "oooo").replace("S  #", "So #").replace(" # #", "o# #")
+    assert read("question,answer", f"{MAZE},{solved}")[0].answer is not None
+
+
+def test_the_tests_of_arc_tasks_come_with_their_demonstrations(tmp_path: Path) -> None:
+    first, second = read(*json.dumps(ARC, indent=1).splitlines())
+    assert (first.task, first.name, first.cells.tolist(), first.answer) == (
+        "arc",
+        "name",
+        [[1, 2], [3, 0]],
+        None,
+    )
+    assert second.answer is not None and second.answer.tolist() == [[6]]
+    assert [pair.answer.tolist() for pair in second.demonstrations] == [[[2, 2]]]
+    (tmp_path / "x_challenges.json").write_text(json.dumps({"aa": ARC, "bb": ARC}))
+    (tmp_path / "x_solutions.json").write_text(json.dumps({"aa": [[[7]], [[8]]], "bb": [[[9]], [[0]]]}))
+    many = read_file(tmp_path / "x_challenges.json")
+    assert [each.name for each in many] == ["aa", "aa", "bb", "bb"]
+    assert [each.answer.tolist() for each in many if each.answer is not None] == [[[7]], [[8]], [[9]], [[0]]]
+    (tmp_path / "x_solutions.json").write_text(json.dumps({"aa": [[[7]], [[8]]]}))
+    with pytest.raises(ValueError, match=r"x_solutions\.json: 0 answers to the 2 tests of bb"):
+        read_file(tmp_path / "x_challenges.json")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "12345",
+        "5" + "." * 15,
+        "." * 25,
+        "." * 36**2,
+        MAZE[:-1],
+        MAZE.replace("S", " "),
+        MAZE.replace("#", "x", 1),
+        "\udcff\x00",
+    ],
+)
+def test_a_bad_line_is_one_error_with_file_line_and_value(bad: str) -> None:
+    for lines in ([SUDOKU, bad, SUDOKU], ["question,answer", f"{bad},", SUDOKU]):
+        with pytest.raises(ValueError, match=r"^input:2: ") as raised:
+            read(*lines)
+        assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["a", f'"a,{SUDOKU},', f"a,{SUDOKU}", f"a,{SUDOKU},{SUDOKU}", f"a,{SUDOKU},2{ANSWER[1:]}", "c,1\0" * 50],
+)
+def test_a_bad_row_of_a_table_is_one_error_with_its_line(row: str) -> None:
+    with pytest.raises(ValueError, match=r"^input:2: "):
+        read("source,question,answer", row, f"b,{SUDOKU},")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[1, 2",
+        "[" * 100_000,
+        f"[{'9' * 5000}]",
+        {},
+        [[[[[1]]]]],
+        {"test": []},
+        {"grid": []},
+        {"question": None},
+        [*ROWS[:3], [0, 3, 0]],
+        [*ROWS[:3], [0, 3, 0, True]],
+        [*ROWS[:3], [0, 3, 0, -1]],
+        {"question": SUDOKU, "answer": SUDOKU},
+        {"test": [{"input": [[10]]}]},
+        {"test": [{"input": [[]]}]},
+        {"test": [{"output": [[1]]}]},
+        {"train": [1], "test": [{"input": [[1]]}]},
+    ],
+)
+def test_bad_json_is_one_error_with_its_place(value: Any) -> None:
+    text = value if isinstance(value, str) else json.dumps(value)
+    with pytest.raises(ValueError, match=r"^input: puzzle") as raised:
+        read(text)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 250
+
+
+def test_python_values_are_texts_arrays_and_sequences_of_them() -> None:
+    grid = np.array(ROWS)
+    for one in (SUDOKU, grid, ROWS, json.dumps(ROWS), tuple(map(tuple, ROWS))):
+        (question,) = questions_of(one)
+        assert question.cells.tolist() == ROWS and question.place == "puzzle"
+    for several in ([SUDOKU, ROWS], np.stack([grid, grid]), (each for each in (grid, SUDOKU))):
+        found = list(questions_of(several))
+        assert [each.cells.tolist() for each in found] == [ROWS, ROWS]
+        assert [each.place for each in found] == ["puzzle 1", "puzzle 2"]
+    with pytest.raises(ValueError, match=r"^puzzle 2: no puzzle: '7'"):
+        list(questions_of([SUDOKU, 7]))
+
+
+def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -> None:
+    file, folder = tmp_path / "puzzles.txt", tmp_path / "folder"
+    file.write_bytes(b"\xef\xbb\xbf" + f"{SUDOKU}\n".encode())
+    folder.mkdir()
+    (folder / "abc.json").write_text(json.dumps(ARC))
+    found = read_arguments([SUDOKU, str(file), "-", "." * 900, str(folder)], lambda: f"\n{SUDOKU}\n")
+    assert [each.place for each in found] == [
+        "argument 1",
+        f"{file}:1",
+        "standard input:2",
+        "argument 4",
+        *(f"{folder / 'abc.json'}: puzzle test {n}" for n in (1, 2)),
+    ]
+    assert found[-1].name == "abc"
+    assert [puzzle.side for puzzle in read_sudokus(file)] == [4]
+    with pytest.raises(ValueError, match=r"abc\.json: puzzle test 1: no Sudoku"):
+        read_sudokus(folder)
+    (folder / "abc.json").unlink()
+    with pytest.raises(ValueError, match="folder: no puzzle"):
+        read_file(folder)
