@@ -196,11 +196,10 @@ def test_the_likeliest_guesses_come_first_and_none_twice(seed: int, num: int) ->
     rng = np.random.default_rng(seed)
     question = rng.integers(1, 5, 4).astype(np.uint8)
     shares = rng.dirichlet(np.full(5, 0.5), 4).astype(np.float32)
-    puzzle, asked, costs = Search(0, question), [], []
-    while puzzle.waiting and len(asked) < num:
-        cost, _, filled = min(puzzle.waiting, key=lambda each: each[:2])
-        puzzle.waiting.remove(next(each for each in puzzle.waiting if each[2] is filled))
-        puzzle.branch(cost, filled, shares, BLANK)
+    puzzle, asked, costs = Search(0, question), list[bytes](), list[float]()
+    while len(asked) < num and puzzle.begin(Limits(1, num)):
+        puzzle.branch(shares, BLANK)
+        cost, filled = puzzle.cost, puzzle.asked
         asked.append(filled.tobytes())
         costs.append(cost)
         cells = np.flatnonzero(filled != question)

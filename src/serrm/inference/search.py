@@ -13,7 +13,7 @@ import heapq
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -51,11 +51,11 @@ class Limits:
 
 @dataclass(eq=False)
 class Search:
-    """A puzzle with its answer so far, what that took, and the fillings that wait to be asked.
+    """A puzzle with its answer so far, what that took, the fillings that wait to be asked, and the attempt at work.
 
     The answer is the verified one, else that of the first attempt; `certainty` is the largest softmax probability of
-    each of its cells, and `history` has the predictions of its attempt, where they are kept. `seconds` is the puzzle's
-    share of the time of its batches.
+    each of its cells, and `history` has the predictions of its attempt. `seconds` is the puzzle's share of the time of
+    its batches. An attempt asks the cheapest filling that waits, from the model's own initial state.
     """
 
     key: int
@@ -68,59 +68,46 @@ class Search:
     steps: int = 0
     attempts: int = 0
     seconds: float = 0.0
-    waiting: list[tuple[float, int, Tokens]] = field(
-        default_factory=list
-    )  # a heap: cost, age, filled question
-    seen: set[bytes] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        if not self.attempts:
-            self.waiting.append((0.0, 0, self.question))
+        # A heap of (cost, age, question with guesses); the question itself is the first, unless that was asked.
+        self.waiting: list[tuple[float, int, Tokens]] = [] if self.attempts else [(0.0, 0, self.question)]
+        self.seen: set[bytes] = set()
+        self.asked, self.cost, self.steps_left = self.question, 0.0, 0
+        self.predictions: list[Tokens] = []
 
-    def branch(self, cost: float, asked: Tokens, shares: Shares, blank: int) -> None:
-        """Let the fillings of what was asked, at a cost of its own, wait for their turns, none of them twice."""
-        for share, filled in fillings(asked, shares, blank):
-            total = cost + cost_of(share, shares.shape[1] - blank - 1)
-            if total < math.inf and filled.tobytes() not in self.seen:
-                self.seen.add(filled.tobytes())
-                heapq.heappush(self.waiting, (total, len(self.seen), filled))
+    def begin(self, limits: Limits) -> bool:
+        """Begin the next attempt; False if there is nothing left to be asked."""
+        if self.is_verified or self.attempts > limits.guesses or not self.waiting:
+            return False
+        self.cost, _, self.asked = heapq.heappop(self.waiting)
+        self.steps_left = GUESS_STEPS if self.attempts else limits.max_steps
+        self.attempts, self.predictions = self.attempts + 1, []
+        return True
 
-    def is_done(self, limits: Limits) -> bool:
-        """Whether nothing is left to be asked."""
-        return self.is_verified or self.attempts > limits.guesses or not self.waiting
-
-
-class Attempt:
-    """The cheapest filling that waits, asked from the model's own initial state."""
-
-    def __init__(self, puzzle: Search, limits: Limits) -> None:
-        self.puzzle, self.limits, self.predictions = puzzle, limits, list[Tokens]()
-        self.cost, _, self.asked = heapq.heappop(puzzle.waiting)
-        self.steps_left = GUESS_STEPS if puzzle.attempts else limits.max_steps
-        self.num_unchanged = 0
-        puzzle.attempts += 1
-
-    def is_over(self, prediction: Tokens, is_verified: bool) -> bool:
-        """Count a supervision step; whether it was the last."""
-        is_same = bool(self.predictions) and np.array_equal(prediction, self.predictions[-1])
-        self.num_unchanged = self.num_unchanged + 1 if is_same else 0
+    def is_over(self, prediction: Tokens, is_verified: bool, patience: int | None) -> bool:
+        """Count a supervision step of the attempt; whether it was the last."""
         self.predictions.append(prediction)
-        self.steps_left -= 1
-        self.puzzle.steps += 1
-        self.puzzle.is_verified = is_verified
-        return is_verified or self.steps_left == 0 or self.num_unchanged == self.limits.patience
+        self.steps, self.steps_left, self.is_verified = self.steps + 1, self.steps_left - 1, is_verified
+        has_settled = False
+        if patience is not None and len(self.predictions) > patience:
+            has_settled = all(np.array_equal(each, prediction) for each in self.predictions[-1 - patience :])
+        return is_verified or has_settled or self.steps_left == 0
 
     def end(self, certainty: Float32[np.ndarray, " I"], shares: Shares, blank: int | None) -> None:
-        """Keep what the attempt gave: an answer, or else what to ask next."""
-        puzzle = self.puzzle
-        if puzzle.is_verified or puzzle.answer is None:
-            puzzle.answer, puzzle.certainty, puzzle.history = (
-                self.predictions[-1],
-                certainty,
-                self.predictions,
-            )
-        if not puzzle.is_verified and blank is not None and puzzle.attempts <= self.limits.guesses:
-            puzzle.branch(self.cost, self.asked, shares, blank)
+        """Keep what the attempt gave: an answer, or else what may be asked next."""
+        if self.is_verified or self.answer is None:
+            self.answer, self.certainty, self.history = self.predictions[-1], certainty, self.predictions
+        if not self.is_verified and blank is not None:
+            self.branch(shares, blank)
+
+    def branch(self, shares: Shares, blank: int) -> None:
+        """Let the fillings of what was asked wait for their turns, none of them twice."""
+        for share, filled in fillings(self.asked, shares, blank):
+            cost = self.cost + cost_of(share, shares.shape[1] - blank - 1)
+            if cost < math.inf and filled.tobytes() not in self.seen:
+                self.seen.add(filled.tobytes())
+                heapq.heappush(self.waiting, (cost, len(self.seen), filled))
 
 
 def cost_of(share: float, num_symbols: int) -> float:
@@ -156,15 +143,15 @@ def search(
 ) -> Iterator[Search]:
     """The puzzles, all of one size, as they are done; the next is read when there is a place for it."""
     unread = iter(puzzles)
-    going: list[Attempt] = []
-    begun: list[Attempt] = []
+    going: list[Search] = []
+    begun: list[Search] = []
     state: State = ()
     while True:
         while len(going) + len(begun) < batch_size and (puzzle := next(unread, None)) is not None:
-            if puzzle.is_done(limits):
-                yield puzzle
+            if puzzle.begin(limits):
+                begun.append(puzzle)
             else:
-                begun.append(Attempt(puzzle, limits))
+                yield puzzle
         if begun:
             fresh = model.initial_state(len(begun), len(begun[0].asked), num_symbols, dtype)
             state = tuple(torch.cat(parts) for parts in zip(state, fresh, strict=True)) if going else fresh
@@ -175,34 +162,33 @@ def search(
         state, logits = _supervision_step(model, state, at_work, batch_size)
         predictions, is_verified = symbols_of(logits), [False] * len(at_work)
         if task.verify is not None:
-            questions = np.stack([attempt.puzzle.question for attempt in at_work])
-            is_verified = task.verify(questions, predictions).tolist()
+            is_verified = task.verify(np.stack([each.question for each in at_work]), predictions).tolist()
         seconds = (time.perf_counter() - start) / len(at_work)
         stays, ends = list[int](), list[int]()
-        for place, attempt in enumerate(at_work):
-            attempt.puzzle.seconds += seconds
-            is_over = attempt.is_over(predictions[place], is_verified[place])
+        for place, puzzle in enumerate(at_work):
+            puzzle.seconds += seconds
+            is_over = puzzle.is_over(predictions[place], is_verified[place], limits.patience)
             (ends if is_over else stays).append(place)
         going, begun = at_work, []
         if not ends:
             continue
         going, state = [at_work[place] for place in stays], tuple(part[stays] for part in state)
         for place, certainty, shares in zip(ends, *how_sure(logits[ends], num_symbols), strict=True):
-            puzzle = at_work[place].puzzle
-            at_work[place].end(certainty, shares, task.blank)
-            if puzzle.is_done(limits):
-                yield puzzle
+            puzzle = at_work[place]
+            puzzle.end(certainty, shares, task.blank)
+            if puzzle.begin(limits):
+                begun.append(puzzle)
             else:
-                begun.append(Attempt(puzzle, limits))
+                yield puzzle
 
 
 def _supervision_step(
-    model: RecurrentModel, state: State, at_work: Sequence[Attempt], rows: int
+    model: RecurrentModel, state: State, at_work: Sequence[Search], rows: int
 ) -> tuple[State, Float[Tensor, "B I K"]]:
-    asked = np.stack([attempt.asked for attempt in at_work]).astype(np.int64)
-    task_types = torch.tensor([attempt.puzzle.task_type for attempt in at_work])
-    tokens, vectors = torch.from_numpy(asked), model.task_vectors(task_types.to(model.initial.device))
-    output = supervision_step(model, state, tokens.to(model.initial.device), vectors, rows)
+    tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64))
+    types = torch.tensor([puzzle.task_type for puzzle in at_work])
+    device = model.initial.device
+    output = supervision_step(model, state, tokens.to(device), model.task_vectors(types.to(device)), rows)
     return output.state, output.logits
 
 

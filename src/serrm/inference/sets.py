@@ -7,7 +7,7 @@ beyond the table's row. (Tables 1 to 3 of the paper; section "ARC-AGI".)
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -114,51 +114,30 @@ def score_set(
     gallery: Gallery | None = None,
     study: ComputeStudy | None = None,
 ) -> dict[str, Any]:
-    """Scores of one set after each number of steps, or the reason why the model cannot take its size."""
-    own: dict[int, SudokuTally] | str
-    try:
-        own = _tallies(predictor, puzzles, steps, gallery, study)
-    except CannotExtrapolate as error:
-        own = str(error)
-    of_all: list[dict[int, SudokuTally] | str] = predictor.processes.collect(own)
-    if reasons := [each for each in of_all if isinstance(each, str)]:
-        return {"status": "cannot_extrapolate", "reason": reasons[0]}
-    counted = [each for each in of_all if not isinstance(each, str)]
-    return entry_of({step: added_up([each[step] for each in counted]) for step in steps})
+    """Scores of one set after each number of steps, or the reason why the model cannot take its size.
 
-
-def _tallies(
-    predictor: Predictor,
-    puzzles: PuzzleArrays,
-    steps: Sequence[int],
-    gallery: Gallery | None,
-    study: ComputeStudy | None,
-) -> dict[int, SudokuTally]:
-    """A tally for every number of steps, of the batches that are this process's; a study sees the first puzzles."""
+    A study sees the first puzzles.
+    """
     tally = TASKS[puzzles.task].tally
     assert tally is not None, "a task scored by votes has no such sets"
-    tallies, asked, what = (
-        {step: tally() for step in steps},
-        questions_of(puzzles),
-        f"evaluating {puzzles.name}",
-    )
-    num = study.num if study else 0
+    own, asked, what = {step: tally() for step in steps}, questions_of(puzzles), f"evaluating {puzzles.name}"
+    num, reason = study.num if study else 0, ""
     studied = predictor.batches(asked._replace(num=num), {*steps, *study.steps} if study else steps, what)
-    for found in chain(studied, predictor.batches(asked, steps, what, first=num)):
-        if study is not None and found.start < num:
-            study.look_at(found)
-        if found.step not in tallies:
-            continue
-        tallies[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
-        if gallery is not None:
-            gallery.add(
-                puzzles.name, puzzles.side, found, lambda number: f"{puzzles.name} puzzle {number + 1}"
-            )
-    return tallies
-
-
-def entry_of(tallies: Mapping[int, SudokuTally]) -> dict[str, Any]:
-    """The entry of a scored set in a metric file."""
+    try:
+        for found in chain(studied, predictor.batches(asked, steps, what, first=num)):
+            if study is not None and found.start < num:
+                study.look_at(found)
+            if found.step not in own:
+                continue
+            own[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
+            if gallery is not None:
+                gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
+    except CannotExtrapolate as error:
+        reason = str(error)
+    of_all: list[tuple[dict[int, SudokuTally], str]] = predictor.processes.collect((own, reason))
+    if reason := next((reason for _, reason in of_all if reason), ""):
+        return {"status": "cannot_extrapolate", "reason": reason}
+    tallies = {step: added_up([part[step] for part, _ in of_all]) for step in steps}
     first = next(iter(tallies.values()))
     return {
         "status": "scored",

@@ -62,7 +62,7 @@ class ComputeStudy:
         _, shares = how_sure(found.logits[places], self.puzzles.num_symbols)
         for place, of_puzzle in zip(places, shares, strict=True):
             puzzle = Search(found.start + place, questions[place], steps=found.step, attempts=1)
-            puzzle.branch(0.0, puzzle.question, of_puzzle, self.task.blank)
+            puzzle.branch(of_puzzle, self.task.blank)
             self.unsolved.append(puzzle)
 
     def points(self, predictor: Predictor) -> dict[str, list[Point]]:

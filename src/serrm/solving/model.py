@@ -5,7 +5,7 @@ object, and it is a `LoadedModel`, as the stages evaluate them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,11 +21,12 @@ from serrm.inference.predict import predict
 from serrm.puzzles.files import questions_of
 from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import Answer
-from serrm.solving.card import CARD, model_card
 from serrm.solving.solve import SolveOptions, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.device import choose_device
+from serrm.training.settings import TrainCell
 
+CARD = "README.md"
 PACKAGED = Path(str(files("serrm") / "checkpoints"))
 SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
 
@@ -139,3 +140,48 @@ def _from_hub(name: str, options: dict[str, Any]) -> Path:
     from serrm.solving.hub import pull
 
     return pull(name, **options)
+
+
+def model_card(cell: TrainCell, config: Mapping[str, Any], name: str) -> str:
+    """Markdown with the header that the Hub reads."""
+    rows = "\n".join(f"| {what} | {said} |" for what, said in _facts(cell, config))
+    return f"""---
+library_name: serrm
+tags: [serrm, {cell.model.family}, {cell.task}, recurrent-reasoning]
+---
+# {name}
+
+A recurrent reasoning model that solves puzzles by applying one small network to its own answer, again and again.
+
+| | |
+|---|---|
+{rows}
+
+```python
+import serrm
+
+model = serrm.load("{name}")
+[answer] = model.solve(puzzle)
+print(answer.answer, answer.status)  # verified: it obeys the rules and keeps what was given
+```
+
+All settings are in `config.json`. `serrm evaluate` scores the model on your puzzles.
+"""
+
+
+def _facts(cell: TrainCell, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    training = config.get("training", {})
+    yield "task", f"{cell.task}, grids of side {config['side']}, {config['num_symbols']} symbols"
+    yield "model", f"{cell.variant}, of the family {cell.model.family}, width {cell.model.width}"
+    if "parameters" in config:
+        total = config.get("parameters_with_task_types", config["parameters"])
+        yield "parameters", f"{total:,}, task types included"
+    if training:
+        yield "trained on", f"{training['train_puzzles']:,} puzzles, data {config['data_hash'][:12]}"
+        yield "training", f"{training['steps']:,} steps of {cell.train.batch_size}, seed {cell.seed}"
+        yield "took", f"{training['seconds']:,} s on {training['device']}"
+        yield "final loss", str(training["final_loss"])
+    if "packages" in config:
+        yield "made with", ", ".join(f"{name} {version}" for name, version in config["packages"].items())
+    if "imported" in config:
+        yield "weights from", config["imported"]["file"]
