@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
+from serrm.devices import choose_device, supported
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, search
@@ -25,7 +26,6 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.scoring.intervals import wilson
-from serrm.training.device import choose_device, supported
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
 NUM_PARTS = 4

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from serrm.devices import repeat_arithmetic
 from serrm.models.formulations import FORMULATIONS, TABLE
-from serrm.training.device import repeat_arithmetic
 
 LENGTHS = (4, 9, 11, 16, 32, 64, 81, 85, 97, 256, 400, 900)
 HEADS, HEAD_DIM, ROWS = 4, 64, 85 * 11  # rows of a puzzle: positions with registers, times planes

@@ -18,13 +18,13 @@ import torch
 import torch.nn.functional as F
 import typer
 
+from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.kernels.accelerate import accelerate
 from serrm.models.formulations import DTYPES
 from serrm.models.operations import count_work
 from serrm.models.registry import build_model
 from serrm.models.settings import HrmSettings, ModelSettings, RandomHalting, SeRrmSettings, TrmSettings
-from serrm.training import device as machine
 from serrm.training.loop import Trainer
 from serrm.training.settings import TaskTypeSettings, TrainSettings
 

@@ -1,5 +1,6 @@
 """data/<profile>/runs → reports/<profile>/metrics/<run>.json: scores with intervals at every depth."""
 
+import sys
 from pathlib import Path
 
 import typer
@@ -14,12 +15,15 @@ def evaluate(
     from serrm.config import read_execution, read_params
     from serrm.files import write_json
     from serrm.inference.evaluate import evaluate_together
+    from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.tracking.runs import RunFiles, sync_or_warn
-    from serrm.training.processes import is_first_of_torchrun
 
     params = read_params(Path(PARAMS))
     layout, cell = Layout(params.profile), params.evaluate_settings(name)
-    what = (layout.runs / name, layout.arrays / cell.task, cell, read_execution(Path()))
+    execution = read_execution(Path())
+    if execution.processes > 1 and not under_torchrun():
+        sys.exit(run_by_torchrun(execution.processes, "stages"))
+    what = (layout.runs / name, layout.arrays / cell.task, cell, execution)
     if not is_first_of_torchrun():
         evaluate_together(*what)
         return

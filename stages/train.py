@@ -1,6 +1,7 @@
 """data/<profile>/arrays → data/<profile>/runs/<run>: a checkpoint and its training log; MLflow shows the loss live."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import typer
@@ -11,14 +12,17 @@ from serrm.layout import PARAMS, Layout
 def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml.")) -> None:
     """Train one run; interrupted, the same command goes on where it stopped."""
     from serrm.config import read_execution, read_params
+    from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.reporting.training_log import Record, write_training_log
     from serrm.tracking.runs import RunFiles, log_training
-    from serrm.training.processes import is_first_of_torchrun
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))
     layout, cell = Layout(params.profile), params.train_settings(name)
-    what = (cell, layout.arrays / cell.task, layout.runs / name, layout.scratch, read_execution(Path()))
+    execution = read_execution(Path())
+    if execution.processes > 1 and not under_torchrun():
+        sys.exit(run_by_torchrun(execution.processes, "stages"))
+    what = (cell, layout.arrays / cell.task, layout.runs / name, layout.scratch, execution)
     if not is_first_of_torchrun():
         train_run(*what)
         return

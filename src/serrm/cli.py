@@ -73,10 +73,10 @@ def evaluate(
     target: Path | None = typer.Option(None, "--json", dir_okay=False, help="Write the scores there."),
 ) -> None:
     """Score a checkpoint on any file of Sudoku puzzles, whatever the sizes of their grids."""
+    from serrm.devices import choose_device, keep_memory
     from serrm.display import console, remarks_on, scores_table
     from serrm.solving.model import folder_of
     from serrm.solving.score_file import score_file
-    from serrm.training.device import choose_device, keep_memory
 
     keep_memory()
     if target is not None:

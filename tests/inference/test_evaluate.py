@@ -1,6 +1,7 @@
 """Scores of a checkpoint: right for models whose answers are known, and the metric file's whole shape."""
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from serrm.inference.settings import EvaluateCell, EvaluateSettings
 from serrm.scoring.intervals import rates
 from serrm.training.settings import Execution
 from tests.oracle import make_oracle
+from tests.torchrun import torchrun
 
 pytestmark = pytest.mark.numeric
 
@@ -132,14 +134,30 @@ def test_evaluation_repeats_itself_even_with_dropout(checkpoint: Path, arrays: P
     assert results[0]["learning_curve"] == []
 
 
-def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path) -> None:
+PROGRAM = """
+import os, pickle, sys
+from pathlib import Path
+from serrm.inference.evaluate import evaluate_together
+from serrm.inference.settings import EvaluateCell
+from serrm.training.settings import Execution
+
+checkpoint, arrays, cell, result = sys.argv[1:]
+cell = EvaluateCell.model_validate_json(cell)
+found = evaluate_together(Path(checkpoint), Path(arrays), cell, Execution(device="cpu", threads=2))
+if os.environ["RANK"] == "0":
+    Path(result).write_bytes(pickle.dumps(found))
+"""
+
+
+def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_path: Path) -> None:
     effort = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
     cell = make_cell_of(evaluate=settings(steps=(1, 2, 16), effort=effort, equivariance_pairs=2, examples=3))
-    (one, seen), (two, shared) = (
-        evaluate_together(checkpoint, arrays, cell, Execution(device="cpu", threads=2, processes=num))
-        for num in (1, 2)
-    )
-    torch.set_num_threads(1)
+    one, seen = evaluate_together(checkpoint, arrays, cell, Execution(device="cpu", threads=1))
+    program, result = tmp_path / "program.py", tmp_path / "result"
+    program.write_text(PROGRAM)
+    done = torchrun(2, str(program), str(checkpoint), str(arrays), cell.model_dump_json(), str(result))
+    assert done.returncode == 0, done.stderr
+    two, shared = pickle.loads(result.read_bytes())
     assert one == two
     assert {"adaptive", "breadth", "equivariance"} <= one.keys() and one["learning_curve"]
     # Batches of two: the second process has seen the third puzzle.

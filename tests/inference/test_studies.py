@@ -18,10 +18,10 @@ from serrm.inference.settings import EffortSettings
 from serrm.inference.studies import ComputeStudy, equivariance
 from serrm.inference.tasks import TASKS
 from serrm.models.registry import build_model
+from serrm.processes import Processes
 from serrm.puzzles.sudoku.generate import generate_puzzles
 from serrm.puzzles.sudoku.grid import box_for_side
 from serrm.scoring.intervals import wilson
-from serrm.training.processes import Processes
 from serrm.training.settings import TrainCell
 from tests.oracle import make_oracle
 

@@ -45,5 +45,5 @@ def test_compiled_networks_run_where_no_kernels_do(model: RecurrentModel) -> Non
     accelerate(model, compiles=True)
     assert runs_compiled(model, torch.float32)
     assert runs_compiled(model, torch.bfloat16) != has_kernels()
-    accelerate(model, is_native=False)
+    accelerate(model, is_native=False, compiles=True)
     assert runs_compiled(model, torch.bfloat16)

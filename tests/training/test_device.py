@@ -3,14 +3,13 @@
 import logging
 import platform
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 import torch
 
-from serrm.training import device as devices
-from serrm.training.device import choose_device, keep_memory, prepare_device, supported, supported_settings
-from serrm.training.settings import Execution, TrainCell
+from serrm import devices as devices
+from serrm.devices import choose_device, keep_memory, prepare_device, supported
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -56,9 +55,9 @@ def test_an_unknown_device_is_refused_in_one_line(name: str) -> None:
 @pytest.mark.usefixtures("threads")
 def test_threads_are_set_where_given() -> None:
     before = torch.get_num_threads()
-    assert prepare_device(Execution(device="cpu")) == CPU
+    assert prepare_device("cpu") == CPU
     assert torch.get_num_threads() == before
-    prepare_device(Execution(device="cpu", threads=before + 1))
+    prepare_device("cpu", before + 1)
     assert torch.get_num_threads() == before + 1
 
 
@@ -87,7 +86,6 @@ def test_a_freed_tensor_leaves_its_pages_to_the_next() -> None:
 def test_what_the_machine_cannot_do_falls_back_with_a_warning(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    make_cell: Callable[..., TrainCell],
     has_bfloat16: bool,
     has_compiler: bool,
     expected: tuple[str, bool],
@@ -96,7 +94,3 @@ def test_what_the_machine_cannot_do_falls_back_with_a_warning(
     with caplog.at_level(logging.WARNING):
         assert supported("bfloat16", True, CPU) == expected
     assert len(caplog.records) == (expected == ("float32", False))
-    settings = make_cell(train={"precision": "bfloat16", "compile": True}).train
-    got = supported_settings(settings, CPU)
-    assert (got.precision, got.compile) == expected
-    assert got.model_copy(update={"precision": "bfloat16", "compile": True}) == settings

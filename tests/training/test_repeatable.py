@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from serrm.training.device import repeat_arithmetic
+from serrm.devices import repeat_arithmetic
 from serrm.training.interrupt import Interrupted
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart

@@ -103,9 +103,9 @@ def solve(
 
     if not (questions := read_arguments(arguments, _standard_input)):
         raise ValueError("no puzzle in the input")
+    from serrm.devices import keep_memory
     from serrm.solving import solve as solving
     from serrm.solving.model import folder_of, load
-    from serrm.training.device import keep_memory
 
     keep_memory()
     options = solving.SolveOptions(

@@ -1,13 +1,13 @@
 """Scoring a checkpoint: every test set of its task at several depths, its snapshots, and what else is measured."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from serrm.arrays.arc_stream import open_arc_evaluation
+from serrm.devices import prepare_device, supported
 from serrm.inference.load import LoadedModel, load_model, load_snapshot
 from serrm.inference.predict import Predictor, Questions
 from serrm.inference.sets import (
@@ -25,9 +25,7 @@ from serrm.inference.settings import EvaluateCell
 from serrm.inference.studies import equivariance
 from serrm.inference.tasks import TASKS
 from serrm.models.formulations import DTYPES
-from serrm.training.device import prepare_device, supported
-from serrm.training.launch import run_in_processes
-from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
+from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.training.settings import Execution
 
 Scores = dict[str, Any]
@@ -117,22 +115,13 @@ def _facts(loaded: LoadedModel, source: str) -> Scores:
 def evaluate_together(
     checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution
 ) -> tuple[Scores, Gallery]:
-    """`evaluate` by the processes of the execution section: the scores, and what one may look at.
+    """`evaluate` as the execution section has it, together with the other processes under torchrun.
 
-    The fault of dropout at evaluation draws its masks in the order of one process, which then works alone.
+    Returns the scores, and what one may look at. The fault of dropout at evaluation draws its masks in the order of
+    one process: each then does all the work.
     """
-    part = partial(_evaluate_here, checkpoint, arrays, cell, execution)
-    if execution.processes == 1 or under_torchrun() or cell.fidelity.dropout_at_evaluation:
-        return part()
-    found: tuple[Scores, Gallery] = run_in_processes(part, execution.processes)
-    return found
-
-
-def _evaluate_here(
-    checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution, *_: object
-) -> tuple[Scores, Gallery]:
     with joined_by_torchrun(execution.device) as processes:
-        device = prepare_device(execution, processes)
+        device = prepare_device(execution.device, execution.threads, processes)
         gallery = Gallery(cell.task, cell.evaluate.examples)
         shared = ALONE if cell.fidelity.dropout_at_evaluation else processes
         scores = evaluate(checkpoint, arrays, cell, device, gallery, shared, is_native=execution.native)

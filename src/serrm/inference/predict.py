@@ -13,8 +13,8 @@ from serrm.arrays.stream import Examples
 from serrm.inference.load import LoadedModel
 from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
+from serrm.processes import ALONE, Processes
 from serrm.progress import watch
-from serrm.training.processes import ALONE, Processes
 
 
 class Questions(NamedTuple):

@@ -30,12 +30,12 @@ from serrm.inference.tasks import TASKS
 from serrm.manifest import new_directory
 from serrm.models.halting import HALT
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.processes import Processes
 from serrm.puzzles.tasks import alphabet
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally
 from serrm.scoring.metrics import SudokuTally, added_up
 from serrm.scoring.submission import submission
-from serrm.training.processes import Processes
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 Answers = dict[int, ArcTally]  # by number of supervision steps

@@ -19,12 +19,12 @@ from serrm.inference.predict import Predicted, Predictor, Questions, TaskVectors
 from serrm.inference.search import Limits, Search, how_sure, search
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
 from serrm.inference.tasks import TASKS
+from serrm.processes import ALONE
 from serrm.progress import watch
 from serrm.puzzles.arc.canvas import PADDING, decoded_sizes
 from serrm.puzzles.tasks import alphabet
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.intervals import rates
-from serrm.training.processes import ALONE
 
 Point = dict[str, str | int | float]
 

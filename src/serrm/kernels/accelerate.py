@@ -29,15 +29,11 @@ OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
 class FastNetwork:
     """What takes the place of a network's `forward`."""
 
-    def __init__(self, network: Network) -> None:
-        self.network, self.is_native, self.compiles = network, True, False
-        self.plain: Apply = MethodType(Network.forward, network)
+    def __init__(self, network: Network, is_native: bool, compiles: bool) -> None:
+        self.network, self.is_native, self.compiles = network, is_native, compiles
+        plain = MethodType(Network.forward, network)
+        self.plain: Apply = _compiled(plain) if compiles else plain
         self.native: NativeNetwork | None = None
-
-    def compile(self) -> None:
-        """Compile the network at its next call; once is enough."""
-        if not self.compiles:
-            self.plain, self.compiles = _compiled(self.plain), True
 
     def runs_native(self, like: Tensor) -> bool:
         """Whether native kernels run the network on states such as `like`; packs no weights to find out."""
@@ -52,20 +48,16 @@ class FastNetwork:
         return (self.native or self.plain)(x, injection, rotation)
 
 
-def accelerate(model: RecurrentModel, *, is_native: bool | None = None, compiles: bool = False) -> None:
-    """Let the networks of a model go the fastest way, in place; None leaves what was said before.
+def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool = False) -> None:
+    """Let the networks of a model go the fastest way, in place.
 
-    `is_native`, at first so: by kernels of our own where they fit; `compiles`: by torch.compile where they do not.
+    `is_native`: by kernels of our own where they fit; `compiles`: by torch.compile where they do not.
     """
     if not _ways(model):
         model.register_forward_pre_hook(_begin_step)
-        for network in model.networks.values():
-            assert isinstance(network, Network)
-            network.forward = FastNetwork(network)  # type: ignore[method-assign]
-    for way in _ways(model):
-        way.is_native = way.is_native if is_native is None else is_native
-        if compiles:
-            way.compile()
+    for network in model.networks.values():
+        assert isinstance(network, Network)
+        network.forward = FastNetwork(network, is_native, compiles)  # type: ignore[method-assign]
 
 
 def runs_native(model: RecurrentModel, dtype: torch.dtype) -> bool:

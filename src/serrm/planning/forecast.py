@@ -132,16 +132,20 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     if tflops is not None:
         return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
     from serrm.arrays.stream import random_stream
+    from serrm.devices import prepare_device, supported
     from serrm.kernels.accelerate import accelerate
     from serrm.training.begin import build_cell_model
-    from serrm.training.device import prepare_device, supported_settings
     from serrm.training.estimate import seconds_of_step
     from serrm.training.loop import Trainer
 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
-    cell, device = params.train_settings(longest), prepare_device(execution)
-    side, settings = count_puzzles(params, cell.task).side, supported_settings(cell.train, device)
-    settings = settings.model_copy(update={"batch_size": min(settings.batch_size, MOST_AT_ONCE)})
+    cell, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
+    side, (precision, _) = (
+        count_puzzles(params, cell.task).side,
+        supported(cell.train.precision, cell.train.compile, device),
+    )
+    here = {"precision": precision, "batch_size": min(cell.train.batch_size, MOST_AT_ONCE)}
+    settings = cell.train.model_copy(update=here)
     stream = random_stream(side, alphabet(cell.task, side).num_symbols)
     model = build_cell_model(cell, stream).to(device).train()
     accelerate(model, is_native=execution.native)  # not compiled, which would take longer than the trial

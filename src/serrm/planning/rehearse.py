@@ -55,7 +55,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
 
     For a CPU it is in float32, as a CPU compiles nothing else.
     """
-    from serrm.training.device import choose_device
+    from serrm.devices import choose_device
 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
     small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu})

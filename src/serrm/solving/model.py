@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from serrm.devices import choose_device
 from serrm.files import write_whole
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import predict
@@ -23,7 +24,6 @@ from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import Answer
 from serrm.solving.solve import SolveOptions, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
-from serrm.training.device import choose_device
 from serrm.training.settings import TrainCell
 
 CARD = "README.md"

@@ -12,6 +12,7 @@ import torch
 
 from serrm.arrays.puzzles import PuzzleArrays
 from serrm.datasets.sets import check_answers
+from serrm.devices import supported
 from serrm.inference.load import load_model
 from serrm.inference.predict import Predictor, refusal
 from serrm.inference.sets import score_set
@@ -21,7 +22,6 @@ from serrm.puzzles.raw import Numbered
 from serrm.puzzles.sudoku.solve import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import BLANK
-from serrm.training.device import supported
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles at once
 

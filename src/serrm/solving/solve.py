@@ -20,6 +20,7 @@ import torch
 from jaxtyping import UInt8
 
 from serrm.arrays.arc import draw_variants
+from serrm.devices import supported
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import refusal, rows_at_once
 from serrm.inference.search import Limits, Search, search
@@ -40,7 +41,6 @@ from serrm.puzzles.sudoku.text import SYMBOLS, format_grid
 from serrm.puzzles.tasks import alphabet
 from serrm.scoring.metrics import BLANK
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
-from serrm.training.device import supported
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
 PATIENCE = 4  # steps for which a prediction has to stay the same where there is no rule

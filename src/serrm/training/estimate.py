@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import torch
 
+from serrm.devices import seconds_of
 from serrm.kernels.accelerate import runs_compiled, runs_native
 from serrm.models.settings import ModelSettings
 from serrm.models.sizes import Manner, Share, training_bytes
 from serrm.progress import duration
-from serrm.training.device import seconds_of
 from serrm.training.loop import Trainer
 from serrm.training.slots import Piece, to_device
 

@@ -17,9 +17,9 @@ from serrm.arrays.stream import Stream
 from serrm.models.formulations import DTYPES
 from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.recurrence import RecurrentModel
+from serrm.processes import ALONE, Processes
 from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import OPTIMIZERS, learning_rate, trained, update_rows
-from serrm.training.processes import ALONE, Processes
 from serrm.training.progress import Record, Tally
 from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device

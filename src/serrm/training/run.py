@@ -9,26 +9,24 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from serrm.arrays.stream import read_ahead
 from serrm.arrays.training_data import training_hash
+from serrm.devices import peak_memory, prepare_device, supported
 from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate
 from serrm.models.operations import count_work
 from serrm.models.recurrence import num_parameters
+from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import progress_bar
 from serrm.training import checkpoint as ckpt
 from serrm.training.begin import build_cell_model, first_weights, open_cell_stream
-from serrm.training.device import peak_memory, prepare_device, supported_settings
 from serrm.training.divergence import check_loss, check_trainer
 from serrm.training.estimate import estimate
 from serrm.training.interrupt import Interrupted, StopRequests
-from serrm.training.launch import run_in_processes
 from serrm.training.loop import Trainer
-from serrm.training.processes import ALONE, Processes, joined_by_torchrun, under_torchrun
 from serrm.training.progress import Manner, Progress, Record
 from serrm.training.settings import Execution, TrainCell
 from serrm.training.snapshots import SNAPSHOTS, snapshot_steps, write_snapshot
@@ -48,36 +46,19 @@ def train(
 ) -> dict[str, Any]:
     """Train `cell` on `arrays` and leave the checkpoint in `target`; returns its config.json.
 
-    Its last checkpoint stays in `scratch`, so that a call after it takes no step. Raises Interrupted after
-    `execution.max_seconds`, SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged (a ValueError) if the loss
-    explodes.
+    Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
+    so that a call after it takes no step. Raises Interrupted, in the first process, after `execution.max_seconds`,
+    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged (a ValueError) if the loss explodes.
     """
-    part = partial(_train_part, cell, arrays, target, scratch, execution, time.monotonic())
-    if execution.processes == 1 or under_torchrun():
-        return part(on_record)
-    Processes(num=execution.processes).own(cell.train.batch_size)
-    config: dict[str, Any] = run_in_processes(part, execution.processes, on_record)
-    return config
-
-
-def _train_part(
-    cell: TrainCell,
-    arrays: Path,
-    target: Path,
-    scratch: Path,
-    execution: Execution,
-    began: float,
-    on_record: Callable[[Record], None],
-) -> dict[str, Any]:
-    """This process's part of the training; the first one writes and tells records."""
-    folder = scratch / cell.digest()
+    began, folder = time.monotonic(), scratch / cell.digest()
     with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
         run = TrainingRun(cell, arrays, folder, execution, processes)
-        if not run.train(on_record, requests, began):
+        is_done = run.train(on_record, requests, began)
+        step, last = run.trainer.step, run.folder / f"step_{run.trainer.step:09d}"
+        if processes.is_first and not is_done:
             raise Interrupted(
-                f"stopped at step {run.trainer.step} of {run.trainer.num_steps}; resume with the same command"
+                f"stopped at step {step} of {run.trainer.num_steps}; resume with the same command"
             )
-        last = run.folder / f"step_{run.trainer.step:09d}"
         if processes.is_first:
             ckpt.write_result(target, last, run.folder / SNAPSHOTS)
         return ckpt.read_config(last)
@@ -90,7 +71,7 @@ class TrainingRun:
         self, cell: TrainCell, arrays: Path, folder: Path, execution: Execution, processes: Processes = ALONE
     ) -> None:
         self.cell, self.folder, self.execution, self.processes = cell, folder, execution, processes
-        self.device = prepare_device(execution, processes)
+        self.device = prepare_device(execution.device, execution.threads, processes)
         self.manner = Manner(str(self.device), processes.num, execution.micro_batch, execution.native)
         self.data_hash = training_hash(arrays)
         stream = read_ahead(open_cell_stream(cell, arrays), cell.train.batch_size)
@@ -100,8 +81,9 @@ class TrainingRun:
         model = build_cell_model(cell, stream).to(self.device)
         found = self._newest()
         self.initial_sha256 = first_weights(model, cell.train.init_from, found)
-        settings = supported_settings(cell.train, self.device)
-        accelerate(model, is_native=execution.native, compiles=settings.compile)
+        precision, compiles = supported(cell.train.precision, cell.train.compile, self.device)
+        settings = cell.train.model_copy(update={"precision": precision, "compile": compiles})
+        accelerate(model, is_native=execution.native, compiles=compiles)
         self.trainer = Trainer(
             model, stream, settings, cell.seed, cell.fidelity, processes, execution.micro_batch
         )

@@ -12,8 +12,7 @@ from functools import partial
 import torch
 
 from serrm.kernels.cpu.build import find_compiler, has_avx512, has_avx512_bf16
-from serrm.training.processes import ALONE, Processes
-from serrm.training.settings import Execution, TrainSettings
+from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
@@ -36,15 +35,12 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def prepare_device(execution: Execution, processes: Processes = ALONE) -> torch.device:
-    """The device of the execution section for this process, its share of the CPU threads set, its memory kept."""
+def prepare_device(name: str, threads: int | None = None, processes: Processes = ALONE) -> torch.device:
+    """Return the device of that name for this process, with its share of the CPU threads set and its memory kept."""
     keep_memory()
-    threads = execution.threads
-    if threads is None and processes.num_here > 1 and "OMP_NUM_THREADS" not in os.environ:
-        threads = torch.get_num_threads()
     if threads is not None:
         torch.set_num_threads(max(1, threads // processes.num_here))
-    device = choose_device(execution.device)
+    device = choose_device(name)
     repeat_arithmetic(device)
     return device if processes.num_here == 1 else own_device(device, processes)
 
@@ -107,12 +103,6 @@ def supported(precision: str, compiles: bool, device: torch.device) -> tuple[str
         log.warning("no C++ compiler (g++ or clang++) found: using float32, without compiling")
         return "float32", False
     return precision, compiles
-
-
-def supported_settings(settings: TrainSettings, device: torch.device) -> TrainSettings:
-    """The settings with precision and compiling as this machine supports them."""
-    precision, compiles = supported(settings.precision, settings.compile, device)
-    return settings.model_copy(update={"precision": precision, "compile": compiles})
 
 
 def seconds_of(

@@ -6,6 +6,8 @@ starts no torch.distributed. Tensors of the host go by gloo, those of a GPU by n
 
 import logging
 import os
+import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+log = logging.getLogger(__name__)
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 # For a process that is slow to compile or to read; a dead one is noticed at once.
 PATIENCE = timedelta(hours=2)
@@ -138,3 +141,31 @@ def _as_lost_process() -> Iterator[None]:
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise LostProcess(f"a process of this work has ended, and so do the others ({reason})") from error
+
+
+def run_by_torchrun(num: int, module: str) -> int:
+    """Run the command of this process, `python -m MODULE …`, in `num` processes of this machine; returns its exit code.
+
+    A signal is passed on to all of them, and each may finish its step and write a checkpoint. A process that dies ends
+    the others.
+    """
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import main
+
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "3600")
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, torch.get_num_threads() // num)))
+    # The processes themselves say in a line what is wrong; no tables and tracebacks of it.
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL + 1)
+    try:
+        main(["--standalone", "--nproc-per-node", str(num), "-m", module, *sys.argv[1:]])
+    except SignalException:
+        return os.EX_TEMPFAIL
+    except ChildFailedError as error:
+        for rank, failure in error.failures.items():
+            if failure.exitcode < 0 and failure.exitcode != -signal.SIGTERM:
+                name = signal.Signals(-failure.exitcode).name
+                log.error("process %d of %d was killed by %s, so the others were ended", rank, num, name)
+                return 1
+        return int(error.get_first_failure()[1].exitcode)
+    return 0
