@@ -23,8 +23,8 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.tasks import TASKS, solves_sudoku
 from serrm.models.formulations import DTYPES
 from serrm.models.recurrence import RecurrentModel
-from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku import box_for_side
+from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.scoring.intervals import wilson
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
-from serrm.puzzles.sudoku.grid import box_for_side, is_solution
-from serrm.puzzles.sudoku.solve import solve
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.sudoku import box_for_side, is_solution, parse_grid
+from serrm.puzzles.sudoku_solver import solve
 
 STEP = 100.0  # added to the state every step: initial states, within ±3, do not change the count
 

@@ -10,18 +10,18 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc_stream import ArcPairs
 from serrm.manifest import Origin, file_names, write_manifest
-from serrm.puzzles.arc.grid import ArcPuzzle
-from serrm.puzzles.maze.data import iterate_mazes
-from serrm.puzzles.maze.parse import MazePuzzle
-from serrm.puzzles.sudoku import cpsat
-from serrm.puzzles.sudoku.grid import Box
+from serrm.puzzles import sudoku_solver
+from serrm.puzzles.arc import ArcPuzzle
+from serrm.puzzles.maze import MazePuzzle
+from serrm.puzzles.maze_data import iterate_mazes
+from serrm.puzzles.sudoku import Box
 
 Raw = dict[str, Any]  # of the JSON of a published puzzle
 
 
 def count_solutions(grid: UInt8[np.ndarray, " I"], box: Box, limit: int = 2) -> int:
     """Solutions of a Sudoku according to CP-SAT, or `limit` if there are at least as many."""
-    return sum(1 for _ in islice(cpsat.iterate_solutions(grid, box), limit))
+    return sum(1 for _ in islice(sudoku_solver.iterate_solutions(grid, box), limit))
 
 
 def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[MazePuzzle]:

@@ -22,7 +22,7 @@ from serrm.inference.sets import Gallery, votes
 from serrm.inference.settings import EvaluateCell
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.puzzles.arc.grid import ArcPuzzle, Pair, named_pairs
+from serrm.puzzles.arc import ArcPuzzle, Pair, named_pairs
 from serrm.scoring.arc import CONFIDENCE_UNIT, ArcTally
 from serrm.training.loop import Trainer
 from serrm.training.run import train

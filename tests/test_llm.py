@@ -11,9 +11,8 @@ import pytest
 
 from serrm.cli import main
 from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
-from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.parse import Puzzle, write_csv
+from serrm.puzzles.sudoku import Puzzle, box_for_side, write_csv
+from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.scoring.metrics import SudokuTally
 from tests.chat_server import ChatServer, serving
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from serrm.puzzles.sudoku.data import FOLDER_EXTREME, FOLDER_EXTREME_1K
+from serrm.puzzles.sudoku_data import FOLDER_EXTREME, FOLDER_EXTREME_1K
 
 CELLS_16X16 = 256
 Tree = Mapping[str, Any]

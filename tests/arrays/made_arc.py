@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, schema
-from serrm.puzzles.arc.grid import Grid
+from serrm.puzzles.arc import Grid
 
 # Collection, demonstrations and test pairs of the puzzles.
 PUZZLES = [

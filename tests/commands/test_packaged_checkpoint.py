@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from serrm.cli import main
-from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.sudoku import box_for_side, format_grid
+from serrm.puzzles.sudoku_data import generate_puzzles
 
 FOLDER = files("serrm") / "checkpoints" / "sudoku"
 

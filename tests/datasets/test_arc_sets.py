@@ -13,8 +13,8 @@ from jaxtyping import UInt8
 
 from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
 from serrm.datasets.arc_audit import canonical_forms
-from serrm.puzzles.arc.data import VERSIONS, ArcSubsetSettings, PackagedArc, Version, read_raw
-from serrm.puzzles.arc.grid import ArcPuzzle, Grid, Pair, PairName, named_pairs
+from serrm.puzzles.arc import ArcPuzzle, Grid, Pair, PairName, named_pairs
+from serrm.puzzles.arc_data import VERSIONS, ArcSubsetSettings, PackagedArc, Version, read_raw
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 from serrm.reporting.settings import PAPER_EXAMPLES
 from serrm.sources.download import fetch

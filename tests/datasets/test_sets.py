@@ -15,15 +15,11 @@ from jaxtyping import UInt8
 from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
 from serrm.manifest import data_hash
+from serrm.puzzles import maze as maze_parse
+from serrm.puzzles import sudoku_data
 from serrm.puzzles.dihedral import cell_order
-from serrm.puzzles.maze import parse as maze_parse
-from serrm.puzzles.maze.grid import PATH, parse_maze
-from serrm.puzzles.maze.parse import MazePuzzle
-from serrm.puzzles.maze.paths import shortest_path
-from serrm.puzzles.sudoku import data as sudoku_data
-from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
-from serrm.puzzles.sudoku.parse import Puzzle, write_csv
-from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.maze import PATH, MazePuzzle, parse_maze, shortest_path
+from serrm.puzzles.sudoku import Puzzle, are_solutions, box_for_side, format_grid, write_csv
 from serrm.puzzles.tasks import TASKS
 from tests.references import generate_mazes, seal
 

@@ -28,9 +28,9 @@ from serrm.drawing.panels import (
 )
 from serrm.drawing.svg import grid_svg, picture_svg, write_picture
 from serrm.drawing.terminal import Drawing
-from serrm.puzzles.arc.canvas import decode, encode
-from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.arc import decode, encode
+from serrm.puzzles.maze import parse_maze
+from serrm.puzzles.sudoku import parse_grid
 from serrm.puzzles.tasks import alphabet
 
 GOLDEN = Path(__file__).parent / "golden"

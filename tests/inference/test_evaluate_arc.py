@@ -23,7 +23,7 @@ from serrm.inference.studies import equivariance
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.processes import Processes
-from serrm.puzzles.arc.grid import ArcPuzzle, Collection, Pair, named_pairs
+from serrm.puzzles.arc import ArcPuzzle, Collection, Pair, named_pairs
 from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")

@@ -9,8 +9,8 @@ from serrm.drawing import panels as drawing
 from serrm.inference.tasks import TASKS, solves_sudoku
 from serrm.planning.forecast import PUBLISHED
 from serrm.puzzles import tasks
-from serrm.puzzles.sudoku.generate import random_solution
-from serrm.puzzles.sudoku.grid import box_for_side, is_solution
+from serrm.puzzles.sudoku import box_for_side, is_solution
+from serrm.puzzles.sudoku_data import random_solution
 from serrm.solving.solve import SUBJECTS
 
 

@@ -17,8 +17,8 @@ from serrm.inference.settings import GUESS_STEPS
 from serrm.inference.tasks import TASKS, TaskEvaluation, solves_sudoku
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku import box_for_side
+from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.training.settings import TrainCell
 from tests.conftest import TRM
 from tests.oracle import make_oracle

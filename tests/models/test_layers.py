@@ -27,7 +27,7 @@ from serrm.models.layers import (
     rotation_table,
     truncated_normal,
 )
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku import box_for_side
 from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.puzzles.maze import data
-from serrm.puzzles.maze.data import canonical, iterate_mazes, tree_cells
-from serrm.puzzles.maze.flood import flooded, pack, unpack
-from serrm.puzzles.maze.paths import has_unique_shortest_path, is_shortest_path, num_steps
+from serrm.puzzles import maze_data as data
+from serrm.puzzles.maze import flooded, has_unique_shortest_path, is_shortest_path, num_steps, pack, unpack
+from serrm.puzzles.maze_data import canonical, iterate_mazes, tree_cells
 from tests.references import generate_mazes
 
 

@@ -12,16 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
-from serrm.puzzles.arc.data import VERSIONS, PackagedArc, read_raw
-from serrm.puzzles.arc.grid import named_pairs
+from serrm.puzzles.arc import named_pairs
+from serrm.puzzles.arc_data import VERSIONS, PackagedArc, read_raw
 from serrm.puzzles.files import read_sudokus
-from serrm.puzzles.maze.data import PUBLISHED
-from serrm.puzzles.maze.parse import read_csv, write_csv
-from serrm.puzzles.maze.paths import are_shortest_paths, num_steps, shortest_path
+from serrm.puzzles.maze import are_shortest_paths, num_steps, read_csv, shortest_path, write_csv
+from serrm.puzzles.maze_data import PUBLISHED
 from serrm.puzzles.raw import Mirror, SubsetSettings
-from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings
-from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
-from serrm.puzzles.sudoku.solve import solve
+from serrm.puzzles.sudoku import are_solutions, box_for_side
+from serrm.puzzles.sudoku_data import MirrorSudoku, SudokuSubsetSettings
+from serrm.puzzles.sudoku_solver import solve
 from serrm.sources.download import fetch
 from tests.references import count_solutions
 

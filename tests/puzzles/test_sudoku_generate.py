@@ -5,16 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.puzzles.sudoku import cpsat
-from serrm.puzzles.sudoku.generate import (
+from serrm.puzzles import sudoku_solver
+from serrm.puzzles.sudoku import Box, Puzzle, are_solutions, is_solution
+from serrm.puzzles.sudoku_data import (
     all_solutions_4x4,
     generate_puzzles,
     iterate_puzzles,
     random_solution,
     remove_clues,
 )
-from serrm.puzzles.sudoku.grid import Box, are_solutions, is_solution
-from serrm.puzzles.sudoku.parse import Puzzle
 from tests.references import count_solutions
 
 
@@ -43,7 +42,7 @@ def test_running_out_of_puzzles_is_an_error() -> None:
 def assert_only_solution(puzzle: Puzzle, box: Box) -> None:
     """CP-SAT finds the answer and nothing else."""
     assert puzzle.answer is not None
-    first = next(cpsat.iterate_solutions(puzzle.question, box))
+    first = next(sudoku_solver.iterate_solutions(puzzle.question, box))
     assert np.array_equal(first, puzzle.answer)
     assert count_solutions(puzzle.question, box) == 1
 

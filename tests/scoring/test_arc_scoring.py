@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from serrm.puzzles.arc.grid import Grid
+from serrm.puzzles.arc import Grid
 from serrm.scoring.arc import KS, ArcTally
 from serrm.scoring.intervals import wilson
 from serrm.scoring.submission import submission

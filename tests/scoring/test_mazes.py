@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.puzzles.maze.grid import SPACE, parse_maze
-from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path
+from serrm.puzzles.maze import SPACE, is_shortest_path, is_valid_path, parse_maze
 from serrm.scoring.intervals import wilson
 from serrm.scoring.metrics import MazeTally
 from tests.references import generate_mazes

@@ -15,9 +15,8 @@ from torch import Tensor
 
 import serrm
 from serrm.inference.load import LoadedModel, load_model
-from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side, is_solution
-from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.sudoku import box_for_side, format_grid, is_solution
+from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.solving.answers import Status
 
 CPU = torch.device("cpu")

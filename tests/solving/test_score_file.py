@@ -15,10 +15,8 @@ from serrm.cli import main
 from serrm.inference.load import load_model
 from serrm.inference.predict import Predictor
 from serrm.inference.sets import score_set
-from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.parse import Puzzle, write_csv
-from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.sudoku import Puzzle, box_for_side, format_grid, write_csv
+from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.solving.score_file import score_file
 
 CPU = torch.device("cpu")

@@ -13,14 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.inference.load import LoadedModel
-from serrm.puzzles.arc.canvas import decode
+from serrm.puzzles.arc import decode
 from serrm.puzzles.files import Question, questions_of, read_text
-from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.maze.paths import is_shortest_path
-from serrm.puzzles.sudoku.generate import generate_puzzles
-from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.solve import solve as solve_exactly
-from serrm.puzzles.sudoku.text import format_grid, parse_grid
+from serrm.puzzles.maze import is_shortest_path, parse_maze
+from serrm.puzzles.sudoku import box_for_side, format_grid, parse_grid
+from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.sudoku_solver import solve as solve_exactly
 from serrm.solving.answers import Answer, Status, summary
 from serrm.solving.solve import SolveOptions, solve
 from tests.oracle import is_right, make_oracle

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from serrm.manifest import check_manifest, data_hash
-from serrm.puzzles.arc.data import VERSIONS, read_raw
+from serrm.puzzles.arc_data import VERSIONS, read_raw
 from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import RETRIES, download_all, fetch

@@ -20,8 +20,7 @@ import numpy as np
 from jaxtyping import Int, Int64, UInt8
 
 from serrm.arrays.puzzles import read_metadata
-from serrm.puzzles.arc.colours import IDENTITY
-from serrm.puzzles.arc.grid import NUM_COLOURS, SCORED
+from serrm.puzzles.arc import IDENTITY, NUM_COLOURS, SCORED
 from serrm.puzzles.dihedral import NUM_TRANSFORMS
 from serrm.randomness import Purpose, keyed_rng
 

@@ -16,9 +16,17 @@ from jaxtyping import Bool, Float64, Int, Int64, UInt8
 from serrm.arrays.arc import ArcArrays, open_arc_arrays, scored_set, used_variants
 from serrm.arrays.puzzles import TRAIN
 from serrm.arrays.stream import Examples, Stream, across_epochs
-from serrm.puzzles.arc.canvas import END_OF_GRID, FIRST_COLOUR, NUM_SYMBOLS, PADDING, decode, decoded_sizes
-from serrm.puzzles.arc.colours import inverse, recoloured
-from serrm.puzzles.arc.grid import Grid
+from serrm.puzzles.arc import (
+    END_OF_GRID,
+    FIRST_COLOUR,
+    NUM_SYMBOLS,
+    PADDING,
+    Grid,
+    decode,
+    decoded_sizes,
+    recoloured,
+)
+from serrm.puzzles.arc import inverse_colours as inverse
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 from serrm.puzzles.dihedral import inverse as inverse_transform
 from serrm.randomness import Purpose, keyed_rng

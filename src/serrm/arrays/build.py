@@ -13,8 +13,7 @@ from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
 from serrm.files import existing, write_json
 from serrm.manifest import data_hash, new_directory
-from serrm.puzzles.arc.canvas import NUM_SYMBOLS, encode
-from serrm.puzzles.arc.grid import SCORED
+from serrm.puzzles.arc import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.tasks import TASKS, GridTask, grid_task
 
 Row = dict[str, Any]  # of the Parquet file

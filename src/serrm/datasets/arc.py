@@ -19,8 +19,8 @@ import numpy as np
 from serrm.datasets.arc_audit import Forms, audit_overlap, audit_pairs, canonical_forms, count_puzzles
 from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory
-from serrm.puzzles.arc.data import VERSIONS, ArcSubsetSettings, Version, read_raw
-from serrm.puzzles.arc.grid import SCORED, ArcPuzzle, NamedPairs, Pair, PairName, named_pairs
+from serrm.puzzles.arc import SCORED, ArcPuzzle, NamedPairs, Pair, PairName, named_pairs
+from serrm.puzzles.arc_data import VERSIONS, ArcSubsetSettings, Version, read_raw
 from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)

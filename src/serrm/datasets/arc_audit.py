@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serrm.puzzles.arc.grid import COLLECTIONS, Grid, NamedPairs, Pair, PairName
+from serrm.puzzles.arc import COLLECTIONS, Grid, NamedPairs, Pair, PairName
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
 
 Entries = dict[str, Any]  # of audit.json

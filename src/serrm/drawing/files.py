@@ -16,15 +16,12 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from serrm.drawing.panels import BLANK, Item, Puzzle, Scene, as_tokens
 from serrm.files import read_parsed
-from serrm.puzzles.arc.canvas import encode
-from serrm.puzzles.arc.grid import MAX_SIDE, Grid
-from serrm.puzzles.arc.read import Rows
+from serrm.puzzles.arc import MAX_SIDE, Grid, Rows, encode
 from serrm.puzzles.files import MAZE, Question, read_file
-from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.solve import solve
-from serrm.puzzles.sudoku.text import parse_grid
-from serrm.puzzles.tables import open_text
+from serrm.puzzles.maze import parse_maze
+from serrm.puzzles.raw import open_text
+from serrm.puzzles.sudoku import box_for_side, parse_grid
+from serrm.puzzles.sudoku_solver import solve
 
 EXAMPLES: Final = "examples.json"
 Token = Annotated[int, Field(strict=True, ge=0, le=255)]

@@ -11,11 +11,10 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.puzzles.arc.canvas import FIRST_COLOUR, decode
-from serrm.puzzles.maze import grid as maze
-from serrm.puzzles.maze.paths import is_shortest_path, is_valid_path
-from serrm.puzzles.sudoku.grid import box_for_side, is_solution
-from serrm.puzzles.sudoku.text import SYMBOLS
+from serrm.puzzles import maze
+from serrm.puzzles.arc import FIRST_COLOUR, decode
+from serrm.puzzles.maze import is_shortest_path, is_valid_path
+from serrm.puzzles.sudoku import SYMBOLS, box_for_side, is_solution
 from serrm.puzzles.tasks import alphabet
 
 Tokens = UInt8[np.ndarray, " I"]

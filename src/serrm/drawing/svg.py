@@ -15,7 +15,7 @@ import numpy as np
 
 from serrm.drawing.panels import CHANGED, FAINT_INK, INK, LINE, PAPER, Cell, Panel, Scene, cell_of
 from serrm.files import write_whole
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku import box_for_side
 
 Length = int | float
 

@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.text import Text
 
 from serrm.drawing.panels import Panel, cell_of
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku import box_for_side
 
 GAP = 4
 BOLD, DIM = Style(bold=True), Style(dim=True)

@@ -21,7 +21,7 @@ from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
 from serrm.inference.tasks import TASKS
 from serrm.processes import ALONE
 from serrm.progress import watch
-from serrm.puzzles.arc.canvas import PADDING, decoded_sizes
+from serrm.puzzles.arc import PADDING, decoded_sizes
 from serrm.puzzles.tasks import alphabet
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.intervals import rates

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.puzzles.maze.paths import are_valid_paths
-from serrm.puzzles.sudoku.grid import are_solutions, box_for_side
+from serrm.puzzles.maze import are_valid_paths
+from serrm.puzzles.sudoku import are_solutions, box_for_side
 from serrm.scoring.metrics import BLANK, MazeTally, SudokuTally
 
 # (questions, predictions), as tokens → which predictions are right, by a rule of the task.

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from serrm.models.formulations import Heads, formulation
-from serrm.puzzles.sudoku.grid import box_for_side
+from serrm.puzzles.sudoku import box_for_side
 
 ROPE_THETA = 10_000.0
 # RoPE2D with boxes: radians a row or column (1, 0.4, …) and a box (1.2, 0.4, …; no two of five boxes look alike).

@@ -16,7 +16,7 @@ from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, EvaluateCell
 from serrm.models.operations import Work, count_work
 from serrm.models.settings import SeRrmSettings
 from serrm.progress import duration
-from serrm.puzzles.sudoku.data import FOLDER_EXTREME_1K, NUM_HELD_OUT
+from serrm.puzzles.sudoku_data import FOLDER_EXTREME_1K, NUM_HELD_OUT
 from serrm.puzzles.tasks import alphabet
 from serrm.training.settings import Execution, TrainCell
 

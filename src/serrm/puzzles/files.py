@@ -20,14 +20,10 @@ from jaxtyping import UInt8
 from pydantic import ValidationError
 
 from serrm.files import read_parsed
-from serrm.puzzles.arc.grid import Grid, Pair
-from serrm.puzzles.arc.read import SOLUTIONS, RawPuzzle
-from serrm.puzzles.maze.grid import CHARACTERS, parse_maze
-from serrm.puzzles.maze.parse import MazePuzzle
-from serrm.puzzles.sudoku.grid import box_for_side
-from serrm.puzzles.sudoku.parse import Puzzle
-from serrm.puzzles.sudoku.text import SYMBOLS, parse_grid
-from serrm.puzzles.tables import open_text, shorten
+from serrm.puzzles.arc import SOLUTIONS, Grid, Pair, RawPuzzle
+from serrm.puzzles.maze import CHARACTERS, MazePuzzle, parse_maze
+from serrm.puzzles.raw import open_text, shorten
+from serrm.puzzles.sudoku import SYMBOLS, Puzzle, box_for_side, parse_grid
 
 SUDOKU, MAZE, ARC = "sudoku", "maze", "arc"
 # What tables, and objects of JSON, call a question and its answer.

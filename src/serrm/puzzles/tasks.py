@@ -13,17 +13,11 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.manifest import Origin
-from serrm.puzzles import dihedral
-from serrm.puzzles.arc import data as arc_data
-from serrm.puzzles.arc.canvas import NUM_SYMBOLS
-from serrm.puzzles.maze import data as maze_data
-from serrm.puzzles.maze.grid import format_maze
-from serrm.puzzles.maze.paths import are_shortest_paths
+from serrm.puzzles import arc_data, dihedral, maze_data, sudoku_data
+from serrm.puzzles.arc import NUM_SYMBOLS
+from serrm.puzzles.maze import are_shortest_paths, format_maze
 from serrm.puzzles.raw import Column, Published, RawSet, SubsetSettings
-from serrm.puzzles.sudoku import data as sudoku_data
-from serrm.puzzles.sudoku.grid import are_answers
-from serrm.puzzles.sudoku.symmetry import apply_symmetries, draw_symmetry
-from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.sudoku import apply_symmetries, are_answers, draw_symmetry, format_grid
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]

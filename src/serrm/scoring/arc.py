@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from serrm.puzzles.arc.grid import Grid
+from serrm.puzzles.arc import Grid
 from serrm.scoring.intervals import wilson
 
 KS = (1, 2, 5, 10, 100, 1000)

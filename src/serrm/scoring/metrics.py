@@ -15,8 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Integer
 
-from serrm.puzzles.maze.grid import SPACE
-from serrm.puzzles.maze.paths import are_shortest_paths, are_valid_paths
+from serrm.puzzles.maze import SPACE, are_shortest_paths, are_valid_paths
 from serrm.scoring.intervals import rates
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from serrm.puzzles.arc.grid import Grid
+from serrm.puzzles.arc import Grid
 from serrm.scoring.arc import ArcTally
 
 # Stands for a missing or empty prediction: a grid without cells is no attempt. It is no answer of any published puzzle.

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.files import ARC, MAZE, SUDOKU
-from serrm.puzzles.maze.grid import parse_maze
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.maze import parse_maze
+from serrm.puzzles.sudoku import parse_grid
 
 # By the kind of the question: the text of an answer → its cells.
 READERS: dict[str, Callable[[str], UInt8[np.ndarray, "..."]]] = {

@@ -19,7 +19,7 @@ from serrm.inference.sets import score_set
 from serrm.models.formulations import DTYPES
 from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.raw import Numbered
-from serrm.puzzles.sudoku.solve import answered
+from serrm.puzzles.sudoku_solver import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import BLANK
 

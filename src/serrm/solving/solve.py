@@ -27,17 +27,15 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.tasks import TASKS
 from serrm.models.formulations import DTYPES
 from serrm.models.settings import SeRrmSettings
-from serrm.puzzles.arc.canvas import decode, encode
-from serrm.puzzles.arc.colours import inverse, recoloured
+from serrm.puzzles import sudoku_solver
+from serrm.puzzles.arc import decode, encode, recoloured
+from serrm.puzzles.arc import inverse_colours as inverse
 from serrm.puzzles.dihedral import inverse as inverse_transform
 from serrm.puzzles.dihedral import transformed
 from serrm.puzzles.files import ARC, MAZE, SUDOKU, Question
-from serrm.puzzles.maze.grid import SPACE, WALL, format_maze
-from serrm.puzzles.maze.paths import shortest_path
-from serrm.puzzles.sudoku import cpsat
-from serrm.puzzles.sudoku.bitboard import places_from_values, propagate, tables
-from serrm.puzzles.sudoku.grid import box_for_side, is_consistent
-from serrm.puzzles.sudoku.text import SYMBOLS, format_grid
+from serrm.puzzles.maze import SPACE, WALL, format_maze, shortest_path
+from serrm.puzzles.sudoku import SYMBOLS, box_for_side, format_grid, is_consistent
+from serrm.puzzles.sudoku_solver import places_from_values, propagate, tables
 from serrm.puzzles.tasks import alphabet
 from serrm.scoring.metrics import BLANK
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
@@ -238,7 +236,7 @@ class Sudoku(Subject):
         assert found.answer is not None and found.certainty is not None
         is_hint = (values == 0) & (found.certainty >= CONFIDENT) & (found.answer > BLANK)
         hints = {cell: int(found.answer[cell]) - BLANK for cell in np.flatnonzero(is_hint).tolist()}
-        solutions = list(islice(cpsat.iterate_solutions(values, box_for_side(self.side), hints), 2))
+        solutions = list(islice(sudoku_solver.iterate_solutions(values, box_for_side(self.side), hints), 2))
         if not solutions:
             return Verdict(Status.CONTRADICTORY, by=CP_SAT, remark="it has no solution")
         which = "the only solution" if len(solutions) == 1 else "one of several"

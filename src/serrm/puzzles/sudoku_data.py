@@ -1,18 +1,22 @@
 """Where Sudokus come from, published or made here; which are trained on, scored, and kept for choosing settings.
 
-The 16×16 puzzles, of which none were published, are made here whatever the source. Paper: section "Sudoku", data;
-appendix, data sets.
+A puzzle made here is a random solution from which clues are taken in random order for as long as the solution stays
+the only one; everything is decided by a seed. The 16×16 puzzles, of which none were published, are made here whatever
+the source. Paper: section "Sudoku", data; appendix, data sets.
 """
 
+import itertools
 import json
 import logging
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import numpy as np
+from jaxtyping import UInt8
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
 from serrm.manifest import Origin, only_folder
@@ -26,14 +30,30 @@ from serrm.puzzles.raw import (
     RawSet,
     Scored,
     SubsetSettings,
+    distinct,
     github_archive,
     hugging_face,
 )
-from serrm.puzzles.sudoku.generate import check_clues, iterate_puzzles
-from serrm.puzzles.sudoku.grid import Box
-from serrm.puzzles.sudoku.parse import Puzzle, read_csv, read_json, read_tsv, write_csv
-from serrm.puzzles.sudoku.solve import answered
-from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.sudoku import (
+    Box,
+    Puzzle,
+    apply_parameters,
+    draw_symmetries,
+    format_grid,
+    read_csv,
+    read_json,
+    read_tsv,
+    write_csv,
+)
+from serrm.puzzles.sudoku_solver import (
+    SearchBudgetError,
+    Tables,
+    answered,
+    places_from_values,
+    search,
+    tables,
+    values_from_places,
+)
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -53,6 +73,17 @@ NUM_PUBLISHED_25X25 = 100  # of which 42 have a solution
 NUM_4X4, CLUES_4X4 = 288, (7, 7)
 
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
+MAX_ATTEMPTS = 100
+"""Orders of removal to try on one solution, and puzzles met again in a row, before giving up."""
+MAX_POSITIONS = 100
+"""Positions to search for a second solution before a clue is kept."""
+
+
+def check_clues(box: Box, clues: tuple[int, int]) -> tuple[int, int]:
+    """The range itself. ValueError if it is empty or outside the grid."""
+    if not 1 <= clues[0] <= clues[1] <= box.num_cells:
+        raise ValueError(f"clues {clues[0]} to {clues[1]} are no range within 1 to {box.num_cells}")
+    return clues
 
 
 class Made16x16(Settings):
@@ -221,12 +252,11 @@ def read_solvable(files: list[Path]) -> Iterator[Numbered]:
     """
     num_dropped = 0
     for number, path in enumerate(files):
-        for puzzle in read_json(path):
-            found = answered(puzzle)
-            if found is None:
-                num_dropped += 1
-            else:
-                yield number, found
+        found = answered(read_json(path))
+        if found is None:
+            num_dropped += 1
+        else:
+            yield number, found
     logger.info("%d of %d puzzles without a solution dropped", num_dropped, len(files))
 
 
@@ -234,3 +264,108 @@ COLUMNS = {
     "num_clues": Column("int16", False, lambda puzzle: int((puzzle.question > 0).sum())),
     "rating": Column("int32", True, lambda puzzle: puzzle.rating),
 }
+
+
+# Made here.
+
+
+def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
+    """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
+    board = tables(box)
+    while True:
+        found = search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
+        try:
+            solution = values_from_places(next(found), box.num_cells)
+        except SearchBudgetError:
+            continue
+        image: UInt8[np.ndarray, " I"] = apply_parameters(solution[None], draw_symmetries(box, 1, rng), box)[
+            0
+        ]
+        return image
+
+
+def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
+    """Every full 4×4 grid, in a fixed order."""
+    box = Box(2, 2)
+    found = search([tables(box).all_cells] * box.side, tables(box))
+    return np.stack([values_from_places(places, box.num_cells) for places in found])
+
+
+def remove_clues(
+    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
+) -> UInt8[np.ndarray, " I"]:
+    """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
+    board = tables(box)
+    values = solution.tolist()
+    num_left = len(values)
+    for cell in rng.permutation(len(values)).tolist():
+        if num_left <= num_clues:
+            break
+        if _is_implied(values, cell, board):
+            values[cell] = 0
+            num_left -= 1
+    return np.array(values, dtype=np.uint8)
+
+
+def iterate_puzzles(
+    box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> Iterator[Puzzle]:
+    """Puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
+
+    Where the grid at hand does not go as low as the number drawn, it is larger, but in the range. Their solutions
+    differ too, except that 4×4 goes through all 288 in random order, again and again. ValueError when no new puzzle is
+    found.
+    """
+    puzzles = (
+        _generate_from(solution, box, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
+        for solution in _draw_solutions(box, rng)
+    )
+    part = attrgetter("question" if box == Box(2, 2) else "answer")
+    kind = f"puzzles with {clues[0]} to {clues[1]} clues"
+    return distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
+
+
+def generate_puzzles(
+    box: Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> list[Puzzle]:
+    """The first `num` puzzles of `iterate_puzzles`."""
+    return list(itertools.islice(iterate_puzzles(box, rng, clues), num))
+
+
+def _is_implied(values: list[int], cell: int, board: Tables) -> bool:
+    """Whether the other clues imply the one in `cell`, in a puzzle with one solution. Restores `values`."""
+    digit = values[cell]
+    values[cell] = 0
+    places = places_from_values(values, board)
+    values[cell] = digit
+    places[digit - 1] &= ~(1 << cell)
+    try:
+        return next(search(places, board, max_positions=MAX_POSITIONS), None) is None
+    except SearchBudgetError:
+        return False
+
+
+def _generate_from(
+    solution: UInt8[np.ndarray, " I"],
+    box: Box,
+    rng: np.random.Generator,
+    num_clues: int,
+    max_clues: int,
+) -> Puzzle:
+    """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
+    for _ in range(MAX_ATTEMPTS):
+        question = remove_clues(solution, box, rng, num_clues)
+        if np.count_nonzero(question) <= max_clues:
+            return Puzzle(question, solution, box.side, "generated")
+    raise ValueError(
+        f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
+    )
+
+
+def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """Full grids without end."""
+    while True:
+        if box == Box(2, 2):
+            yield from rng.permutation(all_solutions_4x4())
+        else:
+            yield random_solution(box, rng)

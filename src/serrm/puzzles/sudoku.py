@@ -1,0 +1,313 @@
+"""Sudoku: box shapes, units and rules; a grid as text; the symmetries; the published files.
+
+A grid is a flat uint8 array of I = n² values in row-major order, 0 for a blank and 1…n for the digits. As text it has a
+character a cell: `.` or `0` for a blank, 1…9 and then A…Z for the digits from 10 on. The files are CSV with the columns
+source, question, answer, rating (Sudoku-Extreme), tab-separated Puzzle and Solution (4×4), and JSON (25×25); those of
+users are read by `puzzles.files`. Reading is lazy; a malformed row is a ValueError that names file, line and value.
+
+The symmetries are the paper's augmentations (section "Sudoku", data): digit permutation, permutation of bands, of rows
+within a band, of stacks, of columns within a stack, and transposition where boxes are square. One is a row of P = 3n+1
+parameters: n row and n column sources, a transposition flag, n new digits. Output cell (i, j) takes input cell
+(rows[i], columns[j]), of the transposed input where the flag is set.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, Int64, UInt8
+
+from serrm.files import existing
+from serrm.puzzles.raw import (
+    CSV_COLUMNS,
+    located,
+    parse_rating,
+    read_table,
+    shorten,
+    write_table,
+)
+from serrm.randomness import Purpose, keyed_rng
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of `rows` × `cols` cells; the grid has side rows·cols, `cols` bands and `rows` stacks."""
+
+    rows: int
+    cols: int
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for shapes whose values would not fit uint8 bit sets of 62 digits."""
+        if self.rows < 1 or self.cols < 1 or not 2 <= self.side <= 62:
+            raise ValueError(f"no Sudoku has boxes of {self.rows}x{self.cols} cells")
+
+    @property
+    def side(self) -> int:
+        """n, the number of digits and the length of a row."""
+        return self.rows * self.cols
+
+    @property
+    def num_cells(self) -> int:
+        """I, the number of cells: n²."""
+        return self.side**2
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.cols}"
+
+
+def box_for_side(n: int) -> Box:
+    """The box shape of an n×n grid: the squarest with no more rows than columns, so that 9 gives 3×3, 6 gives 2×3.
+
+    ValueError where n has no such shape, as primes.
+    """
+    rows = max((d for d in range(2, math.isqrt(max(n, 0)) + 1) if n % d == 0), default=None)
+    if rows is None:
+        raise ValueError(f"no box shape for a grid of side {n}")
+    return Box(rows, n // rows)
+
+
+@lru_cache
+def unit_indices(box: Box) -> Int[np.ndarray, "U n"]:
+    """The cells of the U = 3n units: rows, then columns, then boxes, each ascending. Read-only."""
+    n = box.side
+    cells = np.arange(box.num_cells).reshape(n, n)
+    # axes: band, row in band, stack, column in stack
+    boxes = cells.reshape(box.cols, box.rows, box.rows, box.cols).transpose(0, 2, 1, 3)
+    units = np.concatenate([cells, cells.T, boxes.reshape(n, n)])
+    units.flags.writeable = False
+    return units
+
+
+def are_consistent(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray, " N"]:
+    """Whether no digit stands twice in a unit. Values above n are no digits and make a grid inconsistent."""
+    if grids.shape[1] != box.num_cells:
+        raise ValueError(f"a grid with boxes of {box} has {box.num_cells} cells, not {grids.shape[1]}")
+    bits = _digit_bits(box.side)[grids][:, unit_indices(box)]
+    # A sum of powers of two equals their union exactly when no power occurs twice.
+    has_distinct: Bool[np.ndarray, "N U"] = bits.sum(axis=-1) == np.bitwise_or.reduce(bits, axis=-1)
+    has_digits: Bool[np.ndarray, " N"] = np.all(grids <= box.side, axis=-1)
+    return np.asarray(np.all(has_distinct, axis=-1) & has_digits)
+
+
+def are_solutions(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray, " N"]:
+    """Whether every unit holds every digit once. Memory grows with N: 30 kB a 25×25 grid."""
+    return np.asarray(are_consistent(grids, box) & np.all(grids > 0, axis=-1))
+
+
+def are_answers(
+    questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
+) -> Bool[np.ndarray, " N"]:
+    """Which answers are solutions that keep the digits of their questions."""
+    keeps_digits = np.all((questions == 0) | (questions == answers), axis=1)
+    return np.asarray(keeps_digits & are_solutions(answers, box_for_side(math.isqrt(questions.shape[1]))))
+
+
+def is_consistent(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
+    """Whether no digit stands twice in a unit; blanks are allowed."""
+    return bool(are_consistent(grid[None], box)[0])
+
+
+def is_solution(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
+    """Whether every unit holds every digit once."""
+    return bool(are_solutions(grid[None], box)[0])
+
+
+@lru_cache
+def _digit_bits(n: int) -> Int64[np.ndarray, " 256"]:
+    """Bit v-1 for the digit v; nothing for blanks and for values that are no digit."""
+    bits = np.zeros(256, dtype=np.int64)
+    bits[1 : n + 1] = 1 << np.arange(n, dtype=np.int64)
+    return bits
+
+
+# Text.
+
+SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""How the values 0…35 are written."""
+
+# 255, no digit of any grid, for every character that is none.
+_VALUE_OF_BYTE = bytes(0 if c == "0" else SYMBOLS.find(c) % 256 for c in map(chr, range(256)))
+
+
+def parse_grid(text: str) -> UInt8[np.ndarray, " I"]:
+    """The values 0…n of a grid of I = n² characters.
+
+    ValueError with the offending part: a character that is no digit, a digit above n, or a number of
+    characters that makes no grid.
+    """
+    values = np.frombuffer(
+        bytearray(text.encode("latin-1", "replace").translate(_VALUE_OF_BYTE)), dtype=np.uint8
+    )
+    side = math.isqrt(len(values))
+    if side**2 != len(values):
+        raise ValueError(f"{len(values)} characters make no square grid: {shorten(text)}")
+    box_for_side(side)
+    too_large = np.flatnonzero(values > side)
+    if len(too_large):
+        position = int(too_large[0])
+        raise ValueError(f"{text[position]!r} at position {position + 1} is no digit of a {side}x{side} grid")
+    return values
+
+
+def format_grid(grid: UInt8[np.ndarray, " I"]) -> str:
+    """The I characters of a grid, `.` for a blank. ValueError for values that have no character."""
+    if grid.size and grid.max() >= len(SYMBOLS):
+        raise ValueError(f"no character for the digit {grid.max()}; the largest is {len(SYMBOLS) - 1}")
+    return "".join(SYMBOLS[value] for value in grid.tolist())
+
+
+# Symmetries.
+
+
+def draw_symmetries(box: Box, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
+    """The parameters of `num` independent uniform symmetries."""
+    return symmetries_from_uniforms(rng.random((num, num_uniforms(box))), box)
+
+
+def num_uniforms(box: Box) -> int:
+    """How many uniform numbers decide one symmetry: one a digit, row, column, band, stack, and the flag."""
+    return 3 * box.side + box.cols + box.rows + 1
+
+
+def symmetries_from_uniforms(uniforms: Float64[np.ndarray, "N Q"], box: Box) -> UInt8[np.ndarray, "N P"]:
+    """The symmetries that N rows of Q = `num_uniforms(box)` numbers in [0, 1) decide, for keyed randomness.
+
+    Every permutation is the sort order of its share of the numbers, so row r depends on row r alone.
+    """
+    n = box.side
+    cuts = np.cumsum([n, n, n, box.cols, box.rows])
+    digits, rows, cols, bands, stacks, flag = np.split(uniforms, cuts, axis=1)
+    transposed = (flag < 0.5) & (box.rows == box.cols)
+    parts = [_line_order(rows, bands), _line_order(cols, stacks), transposed, np.argsort(digits, axis=1) + 1]
+    return np.concatenate(parts, axis=1).astype(np.uint8)
+
+
+def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " P"]:
+    """The parameters of an augmentation of a puzzle, a pure function of its address; 0 is the puzzle itself."""
+    if augmentation == 0:
+        lines = np.arange(side, dtype=np.uint8)
+        return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
+    box = box_for_side(side)
+    uniforms = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, augmentation).random((1, num_uniforms(box)))
+    row: UInt8[np.ndarray, " P"] = symmetries_from_uniforms(uniforms, box)[0]
+    return row
+
+
+def apply_symmetries(
+    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N P"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Tokens of Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
+    return apply_parameters(tokens - 1, rows, box_for_side(side)) + 1
+
+
+def apply_parameters(
+    grids: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], box: Box
+) -> UInt8[np.ndarray, "N I"]:
+    """Transform grid k by symmetry k, all at once."""
+    moved = np.take_along_axis(grids, _source_cells(parameters, box), axis=1)
+    return np.take_along_axis(_new_digits(parameters, box), moved.astype(np.intp), axis=1)
+
+
+def _new_digits(parameters: UInt8[np.ndarray, "N P"], box: Box) -> UInt8[np.ndarray, "N V"]:
+    """What becomes of the values 0…n; a blank stays one."""
+    return np.pad(parameters[:, 2 * box.side + 1 :], ((0, 0), (1, 0)))
+
+
+def _source_cells(parameters: UInt8[np.ndarray, "N P"], box: Box) -> Int[np.ndarray, "N I"]:
+    """For every output cell the input cell it takes its value from."""
+    n = box.side
+    rows = parameters[:, :n, None].astype(np.intp)
+    cols = parameters[:, None, n : 2 * n].astype(np.intp)
+    is_transposed = parameters[:, 2 * n, None, None] != 0
+    sources = np.where(is_transposed, cols * n + rows, rows * n + cols)
+    return sources.reshape(len(parameters), n * n)
+
+
+def _line_order(
+    line_keys: Float64[np.ndarray, "N n"], group_keys: Float64[np.ndarray, "N G"]
+) -> Int[np.ndarray, "N n"]:
+    """Orders of the n lines that keep the G groups (bands or stacks) together."""
+    num, num_groups = group_keys.shape
+    within = np.argsort(line_keys.reshape(num, num_groups, -1), axis=2)
+    size = within.shape[2]
+    starts = size * np.argsort(group_keys, axis=1)
+    order: Int[np.ndarray, "N n"] = (starts[:, :, None] + within).reshape(num, num_groups * size)
+    return order
+
+
+# Files.
+
+TSV_COLUMNS = ["Puzzle", "Solution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Puzzle:
+    """One puzzle of I = side² cells with values 0…side, 0 = blank.
+
+    The answer, where one is known, has no blanks and keeps the question's digits; `source` says where the
+    puzzle is from, `rating` how hard its publisher finds it.
+    """
+
+    question: UInt8[np.ndarray, " I"]
+    answer: UInt8[np.ndarray, " I"] | None
+    side: int
+    source: str = ""
+    rating: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless the question fills the grid and the answer completes the question."""
+        if len(self.question) != self.side**2:
+            raise ValueError(f"{len(self.question)} cells are no {self.side}x{self.side} grid")
+        if self.answer is None:
+            return
+        wrong = np.flatnonzero((self.answer == 0) | ((self.question != 0) & (self.question != self.answer)))
+        if len(wrong):
+            given, answered = self.question[wrong[0]], self.answer[wrong[0]]
+            raise ValueError(f"cell {wrong[0] + 1} is {given} in the question but {answered} in the answer")
+
+
+def read_csv(path: Path | str) -> Iterator[Puzzle]:
+    """Puzzles of a CSV file source,question,answer,rating; an empty answer or rating is None."""
+
+    def build(source: str, question: str, answer: str, rating: str) -> Puzzle:
+        return _build_puzzle(question, answer or None, source, parse_rating(rating))
+
+    return read_table(path, CSV_COLUMNS, ",", build)
+
+
+def read_tsv(path: Path | str) -> Iterator[Puzzle]:
+    """Puzzles of a tab-separated file with the header Puzzle, Solution; their source is the file's name."""
+    return read_table(path, TSV_COLUMNS, "\t", partial(_build_puzzle, source=Path(path).stem))
+
+
+def read_json(path: Path) -> Puzzle:
+    """The puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty"."""
+    with located(path, 1):
+        record = json.loads(existing(path).read_text(encoding="utf-8"))
+        question = np.array(record["grid"], dtype=np.uint8)
+        return Puzzle(question.reshape(-1), None, len(question), record.get("difficulty", ""))
+
+
+def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:
+    """Write puzzles of any side up to 35 as source,question,answer,rating. The file appears once whole."""
+    write_table(path, CSV_COLUMNS, map(_to_row, puzzles))
+
+
+def _to_row(puzzle: Puzzle) -> list[str | int | None]:
+    answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
+    return [puzzle.source, format_grid(puzzle.question), answer, puzzle.rating]
+
+
+def _build_puzzle(question: str, answer: str | None, source: str, rating: int | None = None) -> Puzzle:
+    """A puzzle from the text of its grids."""
+    cells = parse_grid(question)
+    answer_cells = None if answer is None else parse_grid(answer)
+    if answer is not None and len(answer) != len(question):
+        raise ValueError(
+            f"a question of {len(question)} cells with an answer of {len(answer)}: {shorten(answer)}"
+        )
+    return Puzzle(cells, answer_cells, math.isqrt(len(cells)), source, rating)

@@ -1,0 +1,169 @@
+"""ARC grids: symmetries are undone by their inverses, canvases are read as drawn, images have one canonical form."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jaxtyping import UInt8
+
+from serrm.datasets.arc_audit import canonical_form
+from serrm.puzzles.arc import (
+    END_OF_GRID,
+    FIRST_COLOUR,
+    NUM_COLOURS,
+    PADDING,
+    Grid,
+    decode,
+    encode,
+    inverse_colours,
+    recoloured,
+)
+from serrm.puzzles.dihedral import NUM_TRANSFORMS, cell_order, inverse, transformed
+
+sides = st.integers(1, 6)
+permutations = st.permutations(range(10)).map(lambda colours: np.array(colours, dtype=np.uint8))
+seeds = st.integers(0, 2**32)
+transforms = st.integers(0, NUM_TRANSFORMS - 1)
+SIDE = 6
+
+
+@given(sides, sides, transforms)
+def test_every_transform_is_undone_by_its_inverse(num_rows: int, num_columns: int, transform: int) -> None:
+    grid = np.arange(num_rows * num_columns).reshape(num_rows, num_columns)
+    image = transformed(grid, transform)
+    assert np.array_equal(transformed(image, inverse(transform)), grid)
+
+
+@given(sides, sides, transforms)
+def test_the_order_of_cells_is_the_transform(num_rows: int, num_columns: int, transform: int) -> None:
+    grid = np.random.default_rng(0).integers(0, 10, (num_rows, num_columns))
+    image = transformed(grid, transform)
+    order = cell_order(num_rows, num_columns, transform)
+    assert np.array_equal(grid.reshape(-1)[order].reshape(image.shape), image)
+
+
+def test_the_images_of_an_uneven_grid_are_eight() -> None:
+    grid = np.arange(9).reshape(3, 3)
+    assert len({transformed(grid, k).tobytes() for k in range(NUM_TRANSFORMS)}) == NUM_TRANSFORMS
+    assert np.array_equal(transformed(grid, 0), grid)
+
+
+@given(permutations, st.integers(0, 2**32))
+def test_every_permutation_is_undone_by_its_inverse(
+    permutation: np.ndarray[tuple[int], np.dtype[np.uint8]], seed: int
+) -> None:
+    grid = np.random.default_rng(seed).integers(0, 10, (4, 7), dtype=np.uint8)
+    image = recoloured(grid, permutation)
+    assert np.array_equal(recoloured(image, inverse_colours(permutation)), grid)
+    assert all(image[cell] == permutation[grid[cell]] for cell in np.ndindex(*grid.shape))
+    assert np.array_equal(inverse_colours(inverse_colours(permutation)), permutation)
+
+
+# The canvas.
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> Grid:
+    rows, columns, seed = draw(st.integers(1, SIDE)), draw(st.integers(1, SIDE)), draw(st.integers(0, 2**32))
+    return np.random.default_rng(seed).integers(0, NUM_COLOURS, (rows, columns), dtype=np.uint8)
+
+
+@given(grids(), st.data())
+def test_the_border_is_below_and_beside_and_all_else_is_padding(grid: Grid, data: st.DataObject) -> None:
+    num_rows, num_columns = grid.shape
+    top = data.draw(st.integers(0, SIDE - num_rows))
+    left = data.draw(st.integers(0, SIDE - num_columns))
+    canvas = encode(grid, SIDE, (top, left)).reshape(SIDE, SIDE)
+    for row in range(SIDE):
+        for column in range(SIDE):
+            r, c = row - top, column - left
+            if 0 <= r < num_rows and 0 <= c < num_columns:
+                expected = FIRST_COLOUR + grid[r, c]
+            elif (r == num_rows and 0 <= c < num_columns) or (c == num_columns and 0 <= r < num_rows):
+                expected = END_OF_GRID
+            else:
+                expected = PADDING
+            assert canvas[row, column] == expected
+
+
+@pytest.mark.parametrize("offset", [(0, 1), (3, 0), (-1, 0), (0, -1)])
+def test_a_grid_that_does_not_fit_is_refused(offset: tuple[int, int]) -> None:
+    grid = np.zeros((SIDE - 2, SIDE), dtype=np.uint8)
+    with pytest.raises(
+        ValueError, match=rf"4 x 6 at \({offset[0]}, {offset[1]}\) is not within a canvas of 6"
+    ):
+        encode(grid, SIDE, offset)
+
+
+def largest_rectangle(tokens: UInt8[np.ndarray, " I"], side: int) -> tuple[int, int]:
+    """Slow and obvious: of all rectangles at the corner with colours only the largest, of these the flattest."""
+    canvas = tokens.reshape(side, side)
+    best = (0, 0)
+    for rows in range(1, side + 1):
+        for columns in range(1, side + 1):
+            part = canvas[:rows, :columns]
+            if part.min() >= 2 and part.max() <= 11 and rows * columns > best[0] * best[1]:
+                best = (rows, columns)
+    return best
+
+
+@given(st.integers(0, 2**32), st.floats(0, 0.4), st.integers(1, SIDE))
+def test_any_tokens_are_read_as_the_largest_rectangle_of_colours(seed: int, share: float, side: int) -> None:
+    rng = np.random.default_rng(seed)
+    tokens = rng.integers(2, 12, side * side, dtype=np.uint8)
+    wrong = rng.random(side * side) < share
+    tokens[wrong] = rng.choice(np.array([0, 1, 12, 255], dtype=np.uint8), int(wrong.sum()))
+    rows, columns = largest_rectangle(tokens, side)
+    grid = decode(tokens, side)
+    assert grid.shape == (rows, columns)
+    assert np.array_equal(grid + 2, tokens.reshape(side, side)[:rows, :columns])
+
+
+# Canonical forms.
+
+
+def make_grid(rng: np.random.Generator, most: int, num_colours: int) -> Grid:
+    shape = (int(rng.integers(1, most + 1)), int(rng.integers(1, most + 1)))
+    return rng.integers(0, num_colours, shape, dtype=np.uint8)
+
+
+def image(grid: Grid, transform: int, permutation: UInt8[np.ndarray, "10"]) -> Grid:
+    return recoloured(np.ascontiguousarray(transformed(grid, transform)), permutation)
+
+
+@given(seeds, transforms, permutations)
+def test_every_image_of_a_pair_has_its_form(
+    seed: int, transform: int, permutation: UInt8[np.ndarray, "10"]
+) -> None:
+    rng = np.random.default_rng(seed)
+    pair = [make_grid(rng, 5, 10), make_grid(rng, 5, 10)]
+    images = [image(grid, transform, permutation) for grid in pair]
+    assert canonical_form(images) == canonical_form(pair)
+
+
+def are_images(first: list[Grid], second: list[Grid]) -> bool:
+    """Slow and obvious: some transform and some one-to-one renaming of colours makes the one of the other."""
+    for transform in range(NUM_TRANSFORMS):
+        turned = [transformed(grid, transform) for grid in first]
+        if [grid.shape for grid in turned] == [grid.shape for grid in second]:
+            cells = zip(
+                (int(colour) for grid in turned for colour in grid.flat),
+                (int(colour) for grid in second for colour in grid.flat),
+                strict=True,
+            )
+            renamings = set(cells)
+            if len({old for old, _ in renamings}) == len(renamings) == len({new for _, new in renamings}):
+                return True
+    return False
+
+
+@given(seeds)
+def test_two_pairs_have_one_form_only_if_they_are_images(seed: int) -> None:
+    # Grids so small that many of them are images of each other.
+    rng = np.random.default_rng(seed)
+    pairs = [[make_grid(rng, 2, 3), make_grid(rng, 2, 2)] for _ in range(5)]
+    forms = [canonical_form(pair) for pair in pairs]
+    for one, other in combinations(range(len(pairs)), 2):
+        assert (forms[one] == forms[other]) == are_images(pairs[one], pairs[other])

@@ -1,0 +1,181 @@
+"""Sudoku: the rules against a slow, obvious reference; text, files and symmetries there and back."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serrm.puzzles.sudoku import (
+    Box,
+    Puzzle,
+    apply_parameters,
+    are_answers,
+    are_solutions,
+    box_for_side,
+    draw_symmetries,
+    format_grid,
+    is_consistent,
+    is_solution,
+    parse_grid,
+    read_csv,
+    read_json,
+    read_tsv,
+    write_csv,
+)
+from serrm.puzzles.sudoku_data import random_solution
+
+BOXES = [Box(2, 2), Box(2, 3), Box(3, 2), Box(3, 3), Box(4, 4), Box(5, 5)]
+seeds = st.integers(0, 2**32)
+
+
+def is_consistent_slowly(grid: np.ndarray, box: Box) -> bool:
+    """Compare every pair of cells."""
+    n = box.side
+    places = [(i // n, i % n, i // n // box.rows, i % n // box.cols, int(grid[i])) for i in range(n * n)]
+    for a, (row, col, band, stack, value) in enumerate(places):
+        for other_row, other_col, other_band, other_stack, other_value in places[:a]:
+            is_peer = row == other_row or col == other_col or (band, stack) == (other_band, other_stack)
+            if value == other_value != 0 and is_peer:
+                return False
+    return True
+
+
+@pytest.mark.parametrize(("n", "box"), [(4, (2, 2)), (6, (2, 3)), (9, (3, 3)), (16, (4, 4)), (25, (5, 5))])
+def test_default_box_shapes(n: int, box: tuple[int, int]) -> None:
+    assert box_for_side(n) == Box(*box)
+
+
+@given(
+    box=st.sampled_from(BOXES[:4]), num_blanks=st.integers(0, 60), num_changes=st.integers(0, 3), seed=seeds
+)
+def test_consistency_agrees_with_comparing_all_pairs(
+    box: Box, num_blanks: int, num_changes: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    grid = random_solution(box, rng)
+    grid[rng.permutation(box.num_cells)[:num_blanks]] = 0
+    grid[rng.permutation(box.num_cells)[:num_changes]] = rng.integers(1, box.side + 1)
+    assert is_consistent(grid, box) == is_consistent_slowly(grid, box)
+    assert is_solution(grid, box) == (is_consistent_slowly(grid, box) and bool(grid.all()))
+
+
+def test_an_answer_is_a_solution_that_keeps_the_clues() -> None:
+    solution = random_solution(Box(2, 2), np.random.default_rng(0))
+    question = np.where(np.arange(16) % 3, solution, 0).astype(np.uint8)
+    swapped = (solution % 4 + 1).astype(np.uint8)  # another solution
+    padded = np.where(np.arange(16) == 0, 255, solution).astype(np.uint8)
+    answers = np.stack([solution, swapped, question, padded])
+    assert are_answers(np.tile(question, (4, 1)), answers).tolist() == [True, False, False, False]
+
+
+# Text and files.
+
+
+@given(side=st.sampled_from([4, 6, 9, 16, 25, 35]), seed=seeds)
+def test_a_grid_is_read_as_written(side: int, seed: int) -> None:
+    grid = np.random.default_rng(seed).integers(0, side + 1, side * side, dtype=np.uint8)
+    text = format_grid(grid)
+    assert len(text) == side * side
+    assert np.array_equal(parse_grid(text), grid)
+    assert np.array_equal(parse_grid(text.replace(".", "0")), grid)
+
+
+@given(box=st.sampled_from([Box(2, 2), Box(3, 3), Box(5, 5)]), num=st.integers(0, 3), seed=seeds)
+def test_a_table_is_read_as_written(
+    tmp_path_factory: pytest.TempPathFactory, box: Box, num: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    puzzles = []
+    for index in range(num):
+        answer = rng.integers(1, box.side + 1, box.num_cells, dtype=np.uint8)
+        question = np.where(rng.random(box.num_cells) < 0.5, answer, 0).astype(np.uint8)
+        source, rating = (f'a "{index}", b', None) if index % 2 else ("plain", index)
+        puzzles.append(Puzzle(question, answer if index else None, box.side, source, rating))
+    path = tmp_path_factory.mktemp("written") / "a.csv"
+    write_csv(path, iter(puzzles))
+    for puzzle, copy in zip(puzzles, read_csv(path), strict=True):
+        assert (puzzle.side, puzzle.source, puzzle.rating) == (copy.side, copy.source, copy.rating)
+        assert np.array_equal(puzzle.question, copy.question)
+        answers = [None if p.answer is None else p.answer.tolist() for p in (puzzle, copy)]
+        assert answers[0] == answers[1]
+
+
+def test_the_other_published_formats(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("Puzzle\tSolution\n1030001200400001\t1234341221434321\n")
+    (puzzle,) = read_tsv(tmp_path / "a.tsv")
+    assert (format_grid(puzzle.question), puzzle.source) == ("1.3...12..4....1", "a")
+    (tmp_path / "a.json").write_text(json.dumps({"difficulty": "Easy", "grid": [[0, 2, 0, 4]] * 4}))
+    puzzle = read_json(tmp_path / "a.json")
+    assert (format_grid(puzzle.question), puzzle.source, puzzle.answer) == (".2.4" * 4, "Easy", None)
+
+
+HEADER = "source,question,answer,rating\n"
+QUESTION, ANSWER = "1.3...1.2...4..1", "1234341221434321"
+GOOD = f"one,{QUESTION},{ANSWER},7\n"
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "line"),
+    [
+        *((parse_grid, text, None) for text in ("123", "." * 25, "." * 15 + "5", "é" + "." * 15, "")),
+        (read_csv, "a,b\n", 1),
+        (read_csv, f"{HEADER}{GOOD}one,{QUESTION}\n", 3),
+        (read_csv, f"{HEADER}one,{QUESTION},{'.' * 81},7\n", 2),
+        (read_csv, f"{HEADER}one,{QUESTION},2{ANSWER[1:]},7\n", 2),
+        (read_csv, f"{HEADER}one,{QUESTION},{QUESTION},7\n", 2),
+        (read_csv, f"{HEADER}one,{QUESTION},{ANSWER},hard\n", 2),
+        (read_csv, f"{HEADER}{GOOD}one,\x00{QUESTION[1:]},{ANSWER},7\n", 3),
+        (read_csv, f'{HEADER}"one"x,{QUESTION},{ANSWER},7\n', 2),
+        (read_tsv, f"Puzzle,Solution\n{QUESTION}\n", 1),
+        (read_json, "{", 1),
+    ],
+)
+def test_what_is_no_puzzle_is_refused_in_one_line_with_its_place(
+    tmp_path: Path, read: Callable[..., object], content: str, line: int | None
+) -> None:
+    path = tmp_path / "bad"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=None if line is None else f"^{path}:{line}: ") as error:
+        list(read(content if line is None else path))  # type: ignore[call-overload]
+    assert "\n" not in str(error.value)
+
+
+# Symmetries.
+
+
+@pytest.mark.parametrize("box", BOXES, ids=str)
+def test_solutions_stay_solutions(box: Box) -> None:
+    rng = np.random.default_rng(5)
+    solutions = np.tile(random_solution(box, rng), (50, 1))
+    moved = apply_parameters(solutions, draw_symmetries(box, 50, rng), box)
+    assert are_solutions(moved, box).all()
+    assert len(np.unique(moved, axis=0)) > 1
+
+
+@given(box=st.sampled_from(BOXES), seed=seeds)
+def test_a_symmetry_is_undone_by_its_inverse(box: Box, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grids = rng.integers(0, box.side + 1, size=(3, box.num_cells), dtype=np.uint8)
+    row = draw_symmetries(box, 1, rng)
+    # Where each cell comes from, and what becomes of each digit, seen on grids of their numbers.
+    # Bit k of the number of the cell that each cell takes its digit from, as a grid of blanks and ones.
+    kept = np.concatenate([row[0, : 2 * box.side + 1], np.arange(1, box.side + 1)]).astype(np.uint8)
+    bits = (np.arange(box.num_cells) >> np.arange(10)[:, None] & 1).astype(np.uint8)
+    sources = 2 ** np.arange(10) @ apply_parameters(bits, np.tile(kept, (10, 1)), box)
+    digits = np.concatenate([[0], row[0, 2 * box.side + 1 :]])
+    images = apply_parameters(grids, np.tile(row, (3, 1)), box)
+    assert np.array_equal(np.argsort(digits)[images][:, np.argsort(sources)], grids)
+
+
+def test_every_symmetry_of_4x4_is_drawn_about_equally_often_and_only_square_boxes_are_transposed() -> None:
+    parameters = draw_symmetries(Box(2, 2), 20_000, np.random.default_rng(0))
+    rows, cols, flags, digits = np.split(parameters, [4, 8, 9], axis=1)
+    for part, num in ((rows, 8), (cols, 8), (flags, 2), (digits, 24)):
+        _, counts = np.unique(part, axis=0, return_counts=True)
+        assert len(counts) == num
+        assert np.abs(counts - 20_000 / num).max() < 5 * np.sqrt(20_000 / num)
+    assert not draw_symmetries(Box(2, 3), 100, np.random.default_rng(0))[:, 12].any()
