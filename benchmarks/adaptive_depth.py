@@ -21,7 +21,7 @@ from serrm.inference.load import load_model
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.tasks import TASKS, solves_sudoku
-from serrm.models.formulations import DTYPES
+from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku import box_for_side
 from serrm.puzzles.sudoku_data import generate_puzzles

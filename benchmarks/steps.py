@@ -21,7 +21,7 @@ import typer
 from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.kernels.accelerate import accelerate
-from serrm.models.formulations import DTYPES
+from serrm.models.layers import DTYPES
 from serrm.models.operations import count_work
 from serrm.models.registry import build_model
 from serrm.models.settings import HrmSettings, ModelSettings, RandomHalting, SeRrmSettings, TrmSettings

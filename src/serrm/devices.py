@@ -67,6 +67,7 @@ def repeat_arithmetic(device: torch.device) -> None:
     torch.use_deterministic_algorithms(True)  # the backward pass of fused attention, rows written by index
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # which would cost a pass over all memory
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.enable_cudnn_sdp(False)  # fused attention whose sums have no fixed order
 
 
 def own_device(device: torch.device, processes: Processes) -> torch.device:

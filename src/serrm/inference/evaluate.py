@@ -24,7 +24,7 @@ from serrm.inference.sets import (
 from serrm.inference.settings import EvaluateCell
 from serrm.inference.studies import equivariance
 from serrm.inference.tasks import TASKS
-from serrm.models.formulations import DTYPES
+from serrm.models.layers import DTYPES
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.training.settings import Execution
 

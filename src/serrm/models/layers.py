@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from serrm.models.formulations import Heads, formulation
 from serrm.puzzles.sudoku import box_for_side
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROPE_THETA = 10_000.0
 # RoPE2D with boxes: radians a row or column (1, 0.4, …) and a box (1.2, 0.4, …; no two of five boxes look alike).
 CELL_RATIO, BOX_FREQUENCY, BOX_RATIO = 2.5, 1.2, 3.0
@@ -24,6 +24,7 @@ NORM_EPS = 1e-5
 TRUNCATED_STD = 0.8796256610342398
 
 Features = Float[Tensor, "... D"]
+Heads = Float[Tensor, "N H S d"]
 Angles = Float[Tensor, "S half"]
 Rotation = tuple[Angles, Angles]  # their cosines and sines
 Rng = torch.Generator | None  # None: PyTorch's own, for weights that something else will replace
@@ -90,8 +91,8 @@ class Attention(nn.Module):
         if rotation is not None:
             query, key = (in_pairs(weight, self.head_dim) for weight in (query, key))
         heads = self._heads(x, query, rotation), self._heads(x, key, rotation), self._heads(x, value, None)
-        mix = formulation(x.device.type, x.dtype, x.shape[self.axis])
-        mixed = mix(*heads, self.dropout if self.training else 0.0)
+        dropout = self.dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(*heads, dropout_p=dropout)
         return linear(mixed.transpose(1, 2).reshape(*x.shape[:-1], -1), self.out)
 
     def _heads(self, x: Features, weight: Float[Tensor, "Hd D"], rotation: Rotation | None) -> Heads:

@@ -16,7 +16,7 @@ from serrm.devices import supported
 from serrm.inference.load import load_model
 from serrm.inference.predict import Predictor, refusal
 from serrm.inference.sets import score_set
-from serrm.models.formulations import DTYPES
+from serrm.models.layers import DTYPES
 from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.raw import Numbered
 from serrm.puzzles.sudoku_solver import answered

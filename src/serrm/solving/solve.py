@@ -25,7 +25,7 @@ from serrm.inference.load import LoadedModel
 from serrm.inference.predict import refusal, rows_at_once
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.tasks import TASKS
-from serrm.models.formulations import DTYPES
+from serrm.models.layers import DTYPES
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles import sudoku_solver
 from serrm.puzzles.arc import decode, encode, recoloured

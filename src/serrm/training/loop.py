@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
-from serrm.models.formulations import DTYPES
 from serrm.models.halting import halting_loss, halts, looks_at_answers
+from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes
 from serrm.training.loss import solved, stablemax_cross_entropy
