@@ -21,8 +21,8 @@ import typer
 from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.kernels.accelerate import accelerate
+from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
-from serrm.models.operations import count_work
 from serrm.models.registry import build_model
 from serrm.models.settings import HrmSettings, ModelSettings, RandomHalting, SeRrmSettings, TrmSettings
 from serrm.training.loop import Trainer
@@ -142,8 +142,8 @@ def measure(case: Case, kind: str, setup: Setup, has_plain: bool = True) -> tupl
 
 def flops_of(case: Case, kind: str) -> int:
     """The FLOPs of a step on all its puzzles."""
-    work = count_work(case.settings, case.side**2, case.num_symbols)
-    return case.batch_size * (work.training(TRAIN.halting) if kind == "training" else work.evaluation)
+    halting = TRAIN.halting if kind == "training" else None
+    return case.batch_size * flops(case.settings, case.side**2, case.num_symbols, halting)
 
 
 def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = None) -> Any:

@@ -12,7 +12,7 @@ from serrm.models.sizes import Manner, kept_bytes, num_state_numbers, num_task_n
 from serrm.training.estimate import sample_of
 from serrm.training.loop import Trainer
 from tests.drawn import seeded
-from tests.models.test_operations import MODELS, NUM_SYMBOLS, SIDE, recipe
+from tests.models.test_flops import MODELS, NUM_SYMBOLS, SIDE, recipe
 
 DROPOUT = {
     f"{name}_dropout": MODELS[name].model_copy(update={"attention_dropout": 0.2})

@@ -1,10 +1,14 @@
 """The made profile (`made/`): a few runs with known numbers, settings and examples, in copies to be changed."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
+from serrm.models.flops import flops
+from serrm.models.settings import ModelSettings
 from serrm.reporting.paper import load_paper
 from serrm.reporting.results import load_results
 from serrm.reporting.settings import CellSettings, differences
@@ -30,7 +34,15 @@ def made_settings():
     here, paper = (
         {tuple(key.split("/")): value for key, value in stored[side].items()} for side in ("here", "paper")
     )
-    return CellSettings(here, paper, {key: differences(here[key], paper[key]) for key in here})
+    return CellSettings(
+        here, paper, {key: differences(here[key], paper[key]) for key in here}, step_flops(here)
+    )
+
+
+def step_flops(here):
+    """Of the models that settings hold."""
+    model = TypeAdapter(ModelSettings)
+    return {key: partial(flops, model.validate_python(each["model"])) for key, each in here.items()}
 
 
 def write_metrics(files, folder):

@@ -20,7 +20,7 @@ from serrm.reporting.headline import BEGIN, END, in_terminal, replace_table
 from serrm.reporting.results import load_results
 from serrm.reporting.settings import CellSettings, differences
 from serrm.reporting.tables import Report, build_tables, notes, recipes, to_csv, to_latex, to_markdown
-from tests.reporting.conftest import GOLDEN, MADE, write_report
+from tests.reporting.conftest import GOLDEN, MADE, step_flops, write_report
 
 ROOT = Path(__file__).parents[2]
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def committed(profile):
         )
     found = {key: differences(here[key], paper[key]) for key in here}
     results = load_results(params.cells(), ROOT / "reports" / profile / "metrics")
-    return Report(profile, results, CellSettings(here, paper, found))
+    return Report(profile, results, CellSettings(here, paper, found, step_flops(here)))
 
 
 def skip_if_run_since(profile):

@@ -25,7 +25,7 @@ MOST: dict[str, set[str]] = {
     "build_arrays": set(),
     "train": {"torch", "mlflow"},
     "evaluate": {"torch", "mlflow"},
-    "tabulate": {"matplotlib", "jinja2", "pandas", "pyarrow"},
+    "tabulate": {"torch", "matplotlib", "jinja2", "pandas", "pyarrow"},
 }
 # MLflow loads pandas, scipy and more: a stand-in for it, so that what is left is ours.
 PROGRAM = """

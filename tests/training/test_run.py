@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from serrm.manifest import file_names
-from serrm.models.operations import count_work
+from serrm.models.flops import flops
 from serrm.training import checkpoint as ckpt
 from serrm.training.divergence import Diverged
 from serrm.training.interrupt import Interrupted, StopRequests
@@ -117,8 +117,7 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert config["cell"] == cell.model_dump(mode="json")
     assert done["steps"] == 6 and done["samples"] >= 4 and done["final_loss"] > 0
     assert (config["num_symbols"], config["side"]) == (6, 4)
-    a_puzzle = count_work(cell.model, num_positions=16, num_symbols=6).training(cell.train.halting)
-    assert done["operations"] == 6 * 4 * a_puzzle
+    assert done["operations"] == 6 * 4 * flops(cell.model, 16, 6, cell.train.halting)
 
 
 def test_changed_data_are_refused_by_name(

@@ -1,7 +1,7 @@
 """How large a model is, by closed formulas from its settings: learned numbers, states, the memory of a training.
 
-Without torch, as `operations` is, which counts by the same sublayers. What is kept for the backward pass differs with
-the way a network is computed and with PyTorch's version: those formulas are for planning.
+Without torch. What is kept for the backward pass differs with the way a network is computed and with PyTorch's version:
+those formulas are for planning.
 """
 
 from dataclasses import dataclass
@@ -43,11 +43,6 @@ class AttentionSize:
         """Of queries, keys, values and output."""
         return 4 * self.width * self.heads * self.head_dim
 
-    @property
-    def operations(self) -> int:
-        """Of the products with weights, and of the scores and their use."""
-        return self.rows * (2 * self.num_weights + 4 * self.heads * self.length * self.head_dim)
-
     def kept_bytes(self, manner: Manner) -> int:
         """Queries, keys, values, what the heads gave; on short axes PyTorch's scores too, and what dropout leaves."""
         scores = 0 if manner.is_native or self.length >= LONG else self.heads * self.length * self.rows
@@ -67,11 +62,6 @@ class GatedSize:
     def num_weights(self) -> int:
         """Of gates, ups and the way down."""
         return 3 * self.width * self.inner
-
-    @property
-    def operations(self) -> int:
-        """Of the products with weights."""
-        return 2 * self.rows * self.num_weights
 
     def kept_bytes(self, manner: Manner) -> int:
         """Gates and ups; PyTorch also keeps silu(gate) and the product."""

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from serrm.config import Params
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, EvaluateCell
-from serrm.models.operations import Work, count_work
-from serrm.models.settings import SeRrmSettings
+from serrm.models.flops import flops
+from serrm.models.settings import HaltingSettings, SeRrmSettings
 from serrm.progress import duration
 from serrm.puzzles.sudoku_data import FOLDER_EXTREME_1K, NUM_HELD_OUT
 from serrm.puzzles.tasks import alphabet
@@ -82,7 +82,7 @@ def stages_of(params: Params) -> Stages:
     for name, run in params.runs.items():
         cell, counts = params.train_settings(name), count_puzzles(params, run.task)
         examples = cell.train.num_steps(counts.num_train) * cell.train.batch_size
-        training = examples * _work(cell, counts.side).training(cell.train.halting)
+        training = examples * _step(cell, counts.side, cell.train.halting)
         after = [f"build_arrays@{run.task}", f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"]
         stages[f"train@{name}"] = Stage(after, training)
         evaluation = evaluation_flops(cell, params.evaluate_settings(name), counts)
@@ -99,18 +99,18 @@ def evaluation_flops(cell: TrainCell, scoring: EvaluateCell, counts: Counts) -> 
         passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
     is_tied = isinstance(cell.model, SeRrmSettings) and cell.model.symbols == "tied"  # and takes larger grids
     sizes = {side: of_side for side, of_side in counts.tests.items() if is_tied or side <= counts.side}
-    of_sets = sum(number * _work(cell, side).evaluation for side, number in sizes.items())
+    of_sets = sum(number * _step(cell, side) for side, number in sizes.items())
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
     if search is not None:  # which begins with the first attempts that are scored
         further = max(0, *(most - max(settings.steps) for most in (*search.max_steps, search.attempt_steps)))
         guessing = (max(search.guesses, default=1) - 1) * GUESS_STEPS
         steps += (further + guessing) * min(search.num_puzzles, num)
-    return passes * max(settings.steps) * of_sets + steps * _work(cell, counts.side).evaluation
+    return passes * max(settings.steps) * of_sets + steps * _step(cell, counts.side)
 
 
-def _work(cell: TrainCell, side: int) -> Work:
-    return count_work(cell.model, side**2, alphabet(cell.task, side).num_symbols)
+def _step(cell: TrainCell, side: int, halting: HaltingSettings | None = None) -> int:
+    return flops(cell.model, side**2, alphabet(cell.task, side).num_symbols, halting)
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
@@ -150,7 +150,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     model = build_cell_model(cell, stream).to(device).train()
     accelerate(model, is_native=execution.native)  # not compiled, which would take longer than the trial
     seconds = seconds_of_step(Trainer(model, stream, settings, cell.seed, micro_batch=execution.micro_batch))
-    rate = settings.batch_size * _work(cell, side).training(settings.halting) / seconds
+    rate = settings.batch_size * _step(cell, side, settings.halting) / seconds
     return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {settings.precision}"
 
 

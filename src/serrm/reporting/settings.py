@@ -30,12 +30,14 @@ SCHEDULES: Final = {"constant": "Warmup + Constant-LR", "cosine": "Warmup + Cosi
 class CellSettings:
     """Settings of a profile's runs and of the paper's runs of the same tasks and families, as far as it has them.
 
-    `deviations` are what is to be said of where a run differs from the paper's.
+    `deviations` are what is to be said of where a run differs from the paper's; `flops` gives those of a supervision
+    step on a puzzle of so many positions and symbols.
     """
 
     here: Mapping[Key, Settings] = field(default_factory=dict)
     at_paper_scale: Mapping[Key, Settings] = field(default_factory=dict)
     deviations: Mapping[Key, Sequence[str]] = field(default_factory=dict)
+    flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
 
 
 def differences(ours: Settings, paper: Settings) -> list[str]:

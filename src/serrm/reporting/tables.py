@@ -5,16 +5,13 @@ is needed to read any of them stands once, in notes.md, and where runs differ fr
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
-from pydantic import TypeAdapter
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.models.operations import count_work
-from serrm.models.settings import ModelSettings
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.names import DASH, duration, metrics_of, model_name, percent, set_name, task_name
 from serrm.reporting.paper import (
@@ -354,20 +351,14 @@ def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Ef
     for (task, model), (run, *_) in report.results.items():
         for way, efforts in (("first verified answer", run.adaptive), ("guesses", run.guesses)):
             if efforts:
-                flops = _flops(run, report.settings.here[task, model]["model"])
+                side = int(run.trained_set.split("x")[0])
+                flops = report.settings.flops[task, model](side**2, alphabet(task, side).num_symbols)
                 points[model_name(model), way] = [(flops * effort.mean_steps, effort) for effort in efforts]
                 best[model_name(model)] = max(
                     best.get(model_name(model), 0.0), *(each.fsr for each in efforts)
                 )
     most = sorted(best, key=lambda model: best[model])[-MOST:]
     return {key: each for key, each in points.items() if key[0] in most}
-
-
-def _flops(run: Evaluation, settings: Mapping[str, Any]) -> int:
-    """FLOPs of a supervision step on a puzzle of the set trained on."""
-    side = int(run.trained_set.split("x")[0])
-    model: ModelSettings = TypeAdapter(ModelSettings).validate_python(settings)
-    return count_work(model, side**2, alphabet(run.task, side).num_symbols).evaluation
 
 
 def compute(report: Report) -> pd.DataFrame:

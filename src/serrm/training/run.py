@@ -17,7 +17,7 @@ from serrm.arrays.training_data import training_hash
 from serrm.devices import peak_memory, prepare_device, supported
 from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate
-from serrm.models.operations import count_work
+from serrm.models.flops import flops
 from serrm.models.recurrence import num_parameters
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import progress_bar
@@ -76,8 +76,8 @@ class TrainingRun:
         self.data_hash = training_hash(arrays)
         stream = read_ahead(open_cell_stream(cell, arrays), cell.train.batch_size)
         self.num_puzzles = stream.num_examples
-        work = count_work(cell.model, stream.side**2, stream.num_symbols)
-        self.operations_of_step = cell.train.batch_size * work.training(cell.train.halting)
+        of_a_puzzle = flops(cell.model, stream.side**2, stream.num_symbols, cell.train.halting)
+        self.operations_of_step = cell.train.batch_size * of_a_puzzle
         model = build_cell_model(cell, stream).to(self.device)
         found = self._newest()
         self.initial_sha256 = first_weights(model, cell.train.init_from, found)

@@ -1,4 +1,4 @@
-"""The closed formulas count what PyTorch counts of real steps, and give the known figures of the paper's models."""
+"""FLOPs without numbers are those of real steps, and the known figures of the paper's models."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import torch
 from benchmarks.steps import HRM, SE_RRM, SMALL_SE_RRM, TRM
 from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
-from serrm.models.operations import count_work
+from serrm.models.flops import flops
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings, QLearning, RandomHalting
 from serrm.training.loop import Trainer
@@ -53,26 +53,25 @@ def recipe(**changes: Any) -> TrainSettings:
 
 
 @pytest.mark.parametrize(("model", "rule"), CASES)
-def test_a_training_step_does_what_the_formulas_say(model: str, rule: str) -> None:
+def test_a_training_step_does_what_is_counted(model: str, rule: str) -> None:
     rng = seeded(0)
     built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2)
     built.task_types = None  # the update of their table is no product of the network
     settings = recipe(batch_size=BATCH, steps=2, halting=HALTING[rule])
     trainer = Trainer(built, random_stream(SIDE, NUM_SYMBOLS), settings, seed=0)
-    expected = count_work(MODELS[model], SIDE**2, NUM_SYMBOLS).training(HALTING[rule])
+    expected = flops(MODELS[model], SIDE**2, NUM_SYMBOLS, HALTING[rule])
     assert counted(lambda: trainer.run(lambda record: None, lambda: False)) == 2 * BATCH * expected
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_prediction_does_what_the_formulas_say(model: str) -> None:
+def test_a_prediction_does_what_is_counted(model: str) -> None:
     rng = seeded(0)
     built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2).eval()
     tokens = torch.randint(1, NUM_SYMBOLS, (BATCH, SIDE**2), generator=rng)
-    expected = count_work(MODELS[model], SIDE**2, NUM_SYMBOLS).evaluation
+    expected = flops(MODELS[model], SIDE**2, NUM_SYMBOLS)
     assert counted(lambda: list(predict(built, tokens, NUM_SYMBOLS, (1, 3)))) == 3 * BATCH * expected
 
 
 def test_the_papers_se_rrm_needs_what_is_known() -> None:
-    work = count_work(SE_RRM, 81, 11)
-    assert work.evaluation / 1e9 == pytest.approx(69.3, abs=0.05)
-    assert work.training(RANDOM) / 1e9 == pytest.approx(115.5, abs=0.05)
+    assert flops(SE_RRM, 81, 11) / 1e9 == pytest.approx(69.3, abs=0.05)
+    assert flops(SE_RRM, 81, 11, RANDOM) / 1e9 == pytest.approx(115.5, abs=0.05)
