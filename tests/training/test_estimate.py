@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from serrm.models.sizes import PROCESS_BYTES
 from serrm.training import checkpoint as ckpt
 from serrm.training import estimate as needs
 from serrm.training.run import TrainingRun
@@ -44,7 +43,7 @@ def test_memory_grows_with_the_puzzles_and_falls_with_pieces(
 
     def needed(**execution: Any) -> int:
         trainer = TrainingRun(cell, arrays, tmp_path, Execution(device="cpu", **execution)).trainer
-        return needs.memory_of(trainer, cell.model) - PROCESS_BYTES
+        return needs.memory_of(trainer) - needs.PROCESS_BYTES
 
     whole = needed()
     assert needed(micro_batch=64) < 0.5 * whole

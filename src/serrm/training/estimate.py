@@ -1,25 +1,25 @@
-"""What a training will need, told before its first step: memory by closed formulas, time by a short trial.
+"""What a training will need, told before its first step: memory and time, by a short trial.
 
 The trial works on examples of its own and leaves gradients only, which are dropped: the numbers of the training are
 the same with and without it. It compiles what will be compiled. A training that cannot fit is refused here.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import torch
+from torch import Tensor
 
 from serrm.devices import seconds_of
-from serrm.kernels.accelerate import runs_compiled, runs_native
-from serrm.models.settings import ModelSettings
-from serrm.models.sizes import Manner, Share, training_bytes
+from serrm.kernels.accelerate import runs_compiled
 from serrm.progress import duration
 from serrm.training.loop import Trainer
 from serrm.training.slots import Piece, to_device
 
+PROCESS_BYTES = 600 * 2**20  # what a process with PyTorch holds before it has a model
 TRIAL_SECONDS = 0.5  # on a CPU, one pass of the trial takes about so long at most
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 ADVICE = "lower execution.micro_batch or train.batch_size"
@@ -38,32 +38,50 @@ class Estimate:
         return f"needs about {a_step}: {duration(num_steps * self.seconds)} for {num_steps:,} steps"
 
 
-def estimate(trainer: Trainer, settings: ModelSettings) -> Estimate:
-    """What the training of a model with these settings needs. ValueError if the machine or the GPU has too little.
+def estimate(trainer: Trainer) -> Estimate:
+    """What a training needs. ValueError if the machine or the GPU has too little.
 
     All processes have to ask for it together.
     """
     device, processes = trainer.model.initial.device, trainer.processes
-    memory = memory_of(trainer, settings) * (processes.num_here if device.type == "cpu" else 1)
     total = total_memory(device)
-    # What a GPU's kernels keep differs with the compiler: there only the trial can tell.
-    if device.type == "cpu" and memory > total:
-        raise ValueError(f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}: {ADVICE}")
     try:
         with _without_traces(trainer):
+            memory = memory_of(trainer) * (processes.num_here if device.type == "cpu" else 1)
+            # What a GPU's kernels keep differs with the compiler: there only the trial can tell.
+            if device.type == "cpu" and memory > total:
+                needed = f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}"
+                raise ValueError(f"{needed}: {ADVICE}")
             seconds = seconds_of_step(trainer)
     except torch.cuda.OutOfMemoryError as error:
         raise ValueError(f"does not fit into the {gigabytes(total)} of {device}: {ADVICE}") from error
     return Estimate(memory, max(processes.collect(seconds)))
 
 
-def memory_of(trainer: Trainer, settings: ModelSettings) -> int:
-    """Bytes of one process."""
-    model, slots = trainer.model, trainer.slots
-    dtype, table = slots.state[0].dtype, model.task_types
-    share = Share(len(slots.tokens), _at_once(trainer), 0 if table is None else len(table))
-    manner = Manner(dtype.itemsize, runs_native(model, dtype))
-    return training_bytes(settings, trainer.stream.side**2, trainer.num_symbols, manner, share)
+def memory_of(trainer: Trainer) -> int:
+    """Bytes of one process: weights, average, gradients, two moments, task types, states, and what puzzles keep."""
+    model = trainer.model
+    learned = sum(weight.nbytes for weight in model.parameters())
+    states = sum(part.nbytes for part in trainer.slots.state)
+    table = 0 if model.task_types is None else model.task_types.nbytes
+    a_puzzle = kept_bytes(trainer, 2) - kept_bytes(trainer, 1)
+    return PROCESS_BYTES + 5 * learned + table + states + _at_once(trainer) * a_puzzle
+
+
+def kept_bytes(trainer: Trainer, num: int) -> int:
+    """Bytes that a supervision step of `num` puzzles keeps for its backward pass, uncompiled."""
+    sizes: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        sizes[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    is_compiled = runs_compiled(trainer.model, trainer.slots.state[0].dtype)
+    eager = torch.compiler.set_stance("force_eager") if is_compiled else nullcontext()
+    with eager, torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        trainer.work_on(sample_of(trainer, num))
+    return sum(sizes.values())
 
 
 def total_memory(device: torch.device) -> int:

@@ -174,7 +174,7 @@ class TrainingRun:
     def _log_needs(self) -> None:
         """Log what the training will need, or refuse it."""
         if num_steps := self.trainer.num_steps - self.trainer.step:
-            needs = estimate(self.trainer, self.cell.model)
+            needs = estimate(self.trainer)
             log.info("%s %s", self.cell.name, needs.words(num_steps))
 
     def _save(self) -> None:
