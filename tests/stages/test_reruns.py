@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 # In place of the stages: leaves the outputs that dvc.yaml names, filled with what the stage is given to use.
@@ -155,7 +156,7 @@ EDITS: dict[str, tuple[str, Any, set[str]]] = {
     "a fault switched on": ("fidelity/identity_twice", True, ALL),
 }
 CODE: dict[str, set[str]] = {
-    "sources/fetch.py": of("download augment build_arrays", "sudoku", "maze"),
+    "sources/download.py": of("download", "sudoku", "maze"),
     "arrays/build.py": of("build_arrays", "sudoku", "maze") | of("train evaluate", *RUNS),
     "training/loop.py": of("train evaluate", *RUNS),
     "models/layers.py": of("train evaluate", *RUNS),
