@@ -1,5 +1,6 @@
 """A training copied to another machine, taken further there by `python -m serrm.training`, and copied back."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,12 @@ def go_on(away: Path, *options: str) -> subprocess.CompletedProcess[str]:
     places = map(str, (settings, away / "arrays", away / "run"))
     command = [sys.executable, "-m", "serrm.training", *places, "--device", "cpu", *options]
     return subprocess.run(
-        [*command, "--scratch", str(away / "scratch")], capture_output=True, text=True, check=False
+        [*command, "--scratch", str(away / "scratch")],
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1"},  # as the tests themselves: sums depend on the number of threads
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -14,6 +14,7 @@ def work(what: str) -> int:
         if what == "stops":
             received: list[int] = []
             signal.signal(signal.SIGTERM, lambda *_: received.append(1))
+            processes.agree(True)  # both can take it from here on
             if processes.is_first:
                 os.kill(os.getppid(), signal.SIGTERM)  # of the agent, which passes it on to all
             while not processes.agree(bool(received))[0]:
