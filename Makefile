@@ -8,6 +8,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := .venv/.tools
+# Programs that DVC, MLflow and tests start by name are those of the environment.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .PHONY: setup repro test test-slow test-plain check regress regress-update faults ui clean
 
@@ -29,20 +31,22 @@ $(TOOLS): $(READY)
 repro: $(READY)
 	$(if $(PROFILE),$(BIN)/serrm use $(PROFILE))
 	$(BIN)/serrm forecast
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
+	$(BIN)/dvc repro
 	$(BIN)/serrm headline
 
 test: $(TOOLS)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: $(TOOLS)
-	$(BIN)/python -m pytest -n 2 -m 'slow and not gpu'
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not gpu'
 
 # The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's own of that width; then native kernels
-# without tile registers.
+# without tile registers. PyTorch refuses the name of an instruction set that the machine's kind does not have.
+ifeq ($(shell uname -m),x86_64)
+AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2
+endif
 test-plain: $(TOOLS)
-	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
-		$(BIN)/python -m pytest -n 2 -m 'numeric and not slow and not gpu' --no-native
+	$(AVX2) $(BIN)/python -m pytest -n 2 --dist loadfile -m 'numeric and not slow and not gpu' --no-native
 	$(BIN)/python -m pytest --no-tiles tests/kernels
 
 check: $(TOOLS)

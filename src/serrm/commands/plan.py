@@ -57,11 +57,11 @@ def rehearse(
         if not is_kept:
             shutil.rmtree(folder, ignore_errors=True)
     width = max(len(of) for of, _ in results)
-    typer.echo(f"{'run':{width}}  {'stage':12}  {'here':>6}  {'the real run':18}  result")
+    typer.echo(f"{'run':{width}}  {'stage':12}  {'here':>6}  {'the real run':24}  result")
     for (of, stage), (failure, seconds) in results.items():
         flops = stages[name].flops if (name := f"{stage}@{of}") in stages else 0
         needs = f"{with_prefix(flops)}FLOP, {duration(flops / rate)}" if flops else ""
-        typer.echo(f"{of:{width}}  {stage:12}  {seconds:4.0f} s  {needs:18}  {failure or 'ok'}")
+        typer.echo(f"{of:{width}}  {stage:12}  {seconds:4.0f} s  {needs:24}  {failure or 'ok'}")
     num_failed = sum(bool(failure) for failure, _ in results.values())
     kept = f", kept in {folder}" if is_kept else ""
     typer.echo(f"{len(results)} stages, {num_failed} failed or not run{kept}")

@@ -48,7 +48,7 @@ class Counts(NamedTuple):
 
 def count_puzzles(params: Params, task: str) -> Counts:
     """What the settings of a task come to."""
-    source = params.download_settings(task).model_dump()["source"]
+    source = params.download_settings(task).source.model_dump()
     subset = params.augment_settings(task).model_dump()
     is_1k, has_votes = source.get("folder_9x9") == FOLDER_EXTREME_1K, "canvas" in subset
     own = PUBLISHED[task] | (EXTREME_1K if is_1k else {}) | source
