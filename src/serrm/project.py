@@ -55,11 +55,12 @@ def profile_file(root: Path, name: str, option: str) -> Path:
 
 def current_commit(root: Path) -> tuple[str, bool]:
     """The commit that is checked out, and whether what decides a result differs from it; "" outside of a repository."""
-    commit = _git(root, "rev-parse", "HEAD")
-    return commit, bool(commit and _git(root, "status", "--porcelain", "--", *WATCHED))
+    commit = git(root, "rev-parse", "HEAD")
+    return commit, bool(commit and git(root, "status", "--porcelain", "--", *WATCHED))
 
 
-def _git(root: Path, *arguments: str) -> str:
+def git(root: Path, *arguments: str) -> str:
+    """The output of a git command in a project, stripped; "" where it fails or there is no git."""
     command = ["git", "--no-optional-locks", *arguments]  # takes no lock that a kill could leave
     try:
         return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()

@@ -1,13 +1,12 @@
 """`serrm use`: another profile in the place of params.yaml."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import typer
 
 from serrm.layout import PARAMS, PROFILES
-from serrm.project import find_root, profile_file
+from serrm.project import find_root, git, profile_file
 
 
 def use(
@@ -36,12 +35,7 @@ def is_kept_elsewhere(root: Path, params: Path) -> bool:
     content = params.read_bytes()
     if any(path.read_bytes() == content for path in (root / PROFILES).glob("*.yaml")):
         return True
-    blob = _git(root, "hash-object", PARAMS)
+    blob = git(root, "hash-object", PARAMS)
     return bool(
-        blob and _git(root, "log", "--all", "-1", "--format=%h", f"--find-object={blob}", "--", PARAMS)
+        blob and git(root, "log", "--all", "-1", "--format=%h", f"--find-object={blob}", "--", PARAMS)
     )
-
-
-def _git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else ""
