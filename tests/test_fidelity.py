@@ -95,7 +95,7 @@ def test_small_updates_are_lost_in_bfloat16_embeddings(
     recipe = {"steps": 20, "learning_rate": 1e-5, "warmup_steps": 0, "weight_decay": 0.0, "ema": 0.9}
     trainer = make_trainer(model=SHALLOW, train=recipe, fidelity={"bfloat16_embeddings": is_on})
     start = embeddings(trainer).bfloat16().float() if is_on else embeddings(trainer)
-    trainer.run(lambda record: None, lambda: False)
+    list(trainer.steps())
     is_usual = start.abs() > 0.1
     has_moved = (embeddings(trainer) != start)[is_usual].float().mean()
     assert has_moved == 0 if is_on else has_moved > 0.6  # the vector of the pad symbol is never looked at

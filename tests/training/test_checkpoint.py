@@ -54,24 +54,10 @@ def test_a_failed_write_of_the_result_leaves_none(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"step_1", "snapshots"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"data_hash": "cd"}, "data_hash: 'ab', now 'cd'"),
-        ({"cell": {"seed": 1, "train": {"steps": 5, "betas": [0.9, 0.95]}}}, "cell.seed: 0, now 1"),
-        (
-            {"cell": {"seed": 0, "train": {"steps": 5, "betas": [0.9, 0.99]}}},
-            r"cell.train.betas: \[0.9, 0.95\]",
-        ),
-        ({"cell": {"seed": 0, "train": {"steps": 5}}}, r"cell.train.betas: \[0.9, 0.95\], now None"),
-    ],
-)
-def test_another_configuration_is_refused_by_the_name_of_the_field(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
+def test_another_entry_is_refused_by_its_name(tmp_path: Path) -> None:
     target = write(tmp_path / "step_1")
-    with pytest.raises(ValueError, match=f"step_1: made with another {message}"):
-        ckpt.read_training_state(target, {**CONFIG, **changes}, CPU)
+    with pytest.raises(ValueError, match="step_1: made with another data_hash: 'ab', now 'cd'"):
+        ckpt.read_training_state(target, {**CONFIG, "data_hash": "cd"}, CPU)
 
 
 def test_a_state_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_eight_puzzles_are_learned_by_heart(
         "task_types": {"learning_rate": 0.01, "weight_decay": 0.1},
     }
     trainer = make_trainer(seed=1, model=model, train=recipe, arrays=AS_THEY_ARE)
-    trainer.run(lambda record: None, lambda: False)
+    list(trainer.steps())
     trainer.model.load_state_dict(trainer.averaged_weights())
     questions, answers, _ = trainer.stream.gather(0, trainer.stream.num_examples)
     assert torch.equal(
@@ -98,11 +98,11 @@ def test_training_moves_the_rows_of_the_batch(
         return gather(start, num)._replace(task_types=np.array([2, 0, 2, 2])[:num])
 
     trainer.stream = replace(trainer.stream, gather=gather_of_some_types)
-    trainer.run(lambda record: None, lambda: trainer.step == 1)
+    next(trainer.steps())
     moved = table.abs()
     torch.testing.assert_close(moved[[0, 2]], torch.full((2, 32), 0.01))
     assert not moved[[1, 3]].any()
-    trainer.run(lambda record: None, lambda: False)
+    list(trainer.steps())
     assert (table[[0, 2]].abs() <= 0.03 + 1e-6).all() and not table[[1, 3]].any()
     assert not any(parameter is table for parameter in trainer.parameters)
     assert torch.equal(trainer.averaged_weights()["task_types"], table), "the table is outside the average"

@@ -1,6 +1,7 @@
 """The loop learns, repeats itself exactly, and refills one slot without touching the others."""
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -17,10 +18,7 @@ MakeTrainer = Callable[..., Trainer]
 
 def run(trainer: Trainer, num_steps: int | None = None) -> list[Record]:
     """Train to the end, or for some steps; the records."""
-    records: list[Record] = []
-    last = trainer.num_steps if num_steps is None else trainer.step + num_steps
-    trainer.run(records.append, lambda: trainer.step >= last)
-    return records
+    return [record for record in islice(trainer.steps(), num_steps) if record is not None]
 
 
 def parameters(trainer: Trainer) -> dict[str, Tensor]:

@@ -18,10 +18,9 @@ from safetensors.torch import load_file
 from serrm.manifest import file_names
 from serrm.models.flops import flops
 from serrm.training import checkpoint as ckpt
-from serrm.training.divergence import Diverged
 from serrm.training.interrupt import Interrupted, StopRequests
 from serrm.training.loop import Record
-from serrm.training.run import TrainingRun
+from serrm.training.run import Diverged, TrainingRun
 from serrm.training.settings import Execution, TrainCell
 from tests.training.running import (
     ONE_STEP,

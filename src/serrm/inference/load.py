@@ -12,9 +12,8 @@ from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.settings import parse
-from serrm.training.checkpoint import check, read_config, read_weights
+from serrm.training.checkpoint import SNAPSHOTS, check, read_config, read_weights
 from serrm.training.settings import TrainCell
-from serrm.training.snapshots import SNAPSHOTS
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from serrm.files import write_whole
 from serrm.manifest import file_names, hash_file, new_directory
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,9 @@ MODEL = "model.safetensors"
 STATE = "training_state.pt"
 CONFIG = "config.json"
 SUMS = "SHA256SUMS"  # as sha256sum writes and checks them
+SNAPSHOTS = (
+    "snapshots"  # averaged weights along the way, in a checkpoint and beside those of an unfinished training
+)
 PACKAGES = ("torch", "numpy", "serrm")
 SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # what decides the numbers
 
@@ -59,6 +63,13 @@ def write_result(target: Path, last: Path, snapshots: Path) -> None:
         shutil.copytree(last, folder, dirs_exist_ok=True)
         shutil.copytree(snapshots, folder / snapshots.name, ignore=shutil.ignore_patterns("*.partial"))
         write_sums(folder)
+
+
+def write_snapshot(folder: Path, weights: Mapping[str, Tensor], step: int, samples: int, loss: float) -> None:
+    """Write averaged weights for the learning curve, with the examples drawn so far and the last record's loss."""
+    facts = {"step": str(step), "samples": str(samples), "loss": str(loss)}
+    content = save({name: value.contiguous() for name, value in weights.items()}, metadata=facts)
+    write_whole(folder / f"step_{step:09d}.safetensors", content)
 
 
 def copy_for_prediction(checkpoint: Path, target: Path) -> None:
@@ -118,28 +129,13 @@ def _found(checkpoint: Path, name: str) -> Path:
 def read_training_state(
     checkpoint: Path, expected: Mapping[str, Any], device: torch.device
 ) -> dict[str, Any]:
-    """The training state, if the checkpoint belongs to the `expected` configuration and data.
-
-    Raises ValueError naming the first field that differs.
-    """
+    """The training state, if config.json has the `expected` entries. ValueError naming the first that differs."""
     found = read_config(checkpoint)
-    for field in ("cell", "data_hash"):
-        difference = first_difference(found[field], expected[field], field)
-        if difference:
-            raise ValueError(f"{checkpoint}: made with another {difference}")
+    for key, value in expected.items():
+        if found[key] != value:
+            raise ValueError(f"{checkpoint}: made with another {key}: {found[key]!r}, now {value!r}")
     state: dict[str, Any] = torch.load(checkpoint / STATE, map_location=device, weights_only=True)
     return state
-
-
-def first_difference(found: object, expected: object, name: str) -> str | None:
-    """ "a.b: 1, now 2" for the first leaf in which two plain values differ, None if they are equal."""
-    if isinstance(found, Mapping) and isinstance(expected, Mapping):
-        for key in sorted(found.keys() | expected.keys()):
-            difference = first_difference(found.get(key), expected.get(key), f"{name}.{key}")
-            if difference:
-                return difference
-        return None
-    return None if found == expected else f"{name}: {found!r}, now {expected!r}"
 
 
 def latest(folder: Path) -> Path | None:
@@ -153,18 +149,16 @@ def latest_sound(folder: Path) -> Path | None:
     None if there is no checkpoint at all; ValueError if all there are are damaged.
     """
     found = sorted(folder.glob("step_*"), reverse=True)
-    wrong: dict[Path, str] = {}
-    for path in found:
-        damaged = damage(path)
-        if damaged is None:
-            for other, why in wrong.items():
-                log.warning("%s is damaged: %s; going on from %s", other, why, path.name)
-                shutil.rmtree(other)
-            return path
-        wrong[path] = damaged
-    if found:
-        raise ValueError(f"{found[0]} is damaged: {wrong[found[0]]}; remove {folder} to begin anew")
-    return None
+    wrong = {path: damage(path) for path in found}
+    sound = next((path for path in found if wrong[path] is None), None)
+    if sound is None:
+        if found:
+            raise ValueError(f"{found[0]} is damaged: {wrong[found[0]]}; remove {folder} to begin anew")
+        return None
+    for path in found[: found.index(sound)]:
+        log.warning("%s is damaged: %s; going on from %s", path, wrong[path], sound.name)
+        shutil.rmtree(path)
+    return sound
 
 
 def prune(folder: Path, num: int) -> None:

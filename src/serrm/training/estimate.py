@@ -1,15 +1,13 @@
-"""What a training will need, told before its first step: memory and time, by a short trial.
+"""What a training will need, logged before its first step: memory and time, by a short trial.
 
 The trial works on examples of its own and leaves gradients only, which are dropped: the numbers of the training are
 the same with and without it. It compiles what will be compiled. A training that cannot fit is refused here.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+import os
+from contextlib import nullcontext
 from pathlib import Path
 
-import psutil
 import torch
 from torch import Tensor
 
@@ -25,41 +23,28 @@ CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 ADVICE = "lower execution.micro_batch or train.batch_size"
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Of all processes on this machine, or of one GPU: bytes at the most, and seconds a step without its update."""
+def estimate(trainer: Trainer, num_steps: int) -> str:
+    """Memory and time of so many steps in words. ValueError if the machine or the GPU has too little memory.
 
-    memory: int
-    seconds: float
-
-    def words(self, num_steps: int) -> str:
-        """The line of the log, for so many steps to go."""
-        a_step = f"{gigabytes(self.memory)} and {self.seconds:.2g} s a step"
-        return f"needs about {a_step}: {duration(num_steps * self.seconds)} for {num_steps:,} steps"
-
-
-def estimate(trainer: Trainer) -> Estimate:
-    """What a training needs. ValueError if the machine or the GPU has too little.
-
-    All processes have to ask for it together.
+    The memory is that of all processes on this machine, or of one GPU.
     """
-    device, processes = trainer.model.initial.device, trainer.processes
+    device = trainer.model.initial.device
     total = total_memory(device)
     try:
-        with _without_traces(trainer):
-            memory = memory_of(trainer) * (processes.num_here if device.type == "cpu" else 1)
-            # What a GPU's kernels keep differs with the compiler: there only the trial can tell.
-            if device.type == "cpu" and memory > total:
-                needed = f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}"
-                raise ValueError(f"{needed}: {ADVICE}")
-            seconds = seconds_of_step(trainer)
+        memory = memory_of(trainer) * (trainer.processes.num_here if device.type == "cpu" else 1)
+        # What a GPU's kernels keep differs with the compiler: there only the trial can show it.
+        if device.type == "cpu" and memory > total:
+            needed = f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}"
+            raise ValueError(f"{needed}: {ADVICE}")
+        seconds = seconds_of_step(trainer)
     except torch.cuda.OutOfMemoryError as error:
         raise ValueError(f"does not fit into the {gigabytes(total)} of {device}: {ADVICE}") from error
-    return Estimate(memory, max(processes.collect(seconds)))
+    whole = duration(num_steps * seconds)
+    return f"{gigabytes(memory)} and {seconds:.2g} s a step: {whole} for {num_steps:,} steps"
 
 
 def memory_of(trainer: Trainer) -> int:
-    """Bytes of one process: weights, average, gradients, two moments, task types, states, and what puzzles keep."""
+    """Bytes of one process: weights, EMA, gradients, two moments, task types, states, and what puzzles keep."""
     model = trainer.model
     learned = sum(weight.nbytes for weight in model.parameters())
     states = sum(part.nbytes for part in trainer.slots.state)
@@ -80,7 +65,7 @@ def kept_bytes(trainer: Trainer, num: int) -> int:
     is_compiled = runs_compiled(trainer.model, trainer.slots.state[0].dtype)
     eager = torch.compiler.set_stance("force_eager") if is_compiled else nullcontext()
     with eager, torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        trainer.work_on(sample_of(trainer, num))
+        _try_out(trainer, sample_of(trainer, num))
     return sum(sizes.values())
 
 
@@ -88,7 +73,7 @@ def total_memory(device: torch.device) -> int:
     """Bytes of the GPU, or of the machine as far as this process may use them."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[1]
-    found = [psutil.virtual_memory().total]
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for name in CGROUP_LIMITS:
         text = Path(name).read_text().strip() if Path(name).is_file() else ""
         found += [int(text)] if text.isdigit() else []
@@ -96,18 +81,27 @@ def total_memory(device: torch.device) -> int:
 
 
 def seconds_of_step(trainer: Trainer) -> float:
-    """Seconds of the forward and backward passes of a step, on a CPU found out with as few puzzles as do."""
+    """Seconds of the forward and backward passes of a step, on a CPU measured with as few puzzles as do."""
     model, num = trainer.model, _at_once(trainer)
     device = model.initial.device
 
     def timed(sample: Piece) -> float:
-        return seconds_of(lambda: trainer.work_on(sample), device)
+        return seconds_of(lambda: _try_out(trainer, sample), device)
 
     if device.type == "cpu" and not runs_compiled(model, trainer.slots.state[0].dtype):
         num = max(1, min(num, int(TRIAL_SECONDS / timed(sample_of(trainer, 1)))))
     sample = sample_of(trainer, num)
-    trainer.work_on(sample)
+    _try_out(trainer, sample)
     return timed(sample) / num * len(trainer.slots.tokens)
+
+
+def _try_out(trainer: Trainer, sample: Piece) -> None:
+    """Take a forward and backward pass as in training, and forget its gradients."""
+    trainer.model.train()
+    try:
+        trainer.work_on(sample)
+    finally:
+        trainer.optimizer.zero_grad()
 
 
 def _at_once(trainer: Trainer) -> int:
@@ -124,18 +118,6 @@ def sample_of(trainer: Trainer, num: int) -> Piece:
     )
     state = model.initial_state(num, tokens.shape[1], trainer.num_symbols, slots.state[0].dtype)
     return Piece(0, tokens, targets, task_types, state, torch.ones(num).long())
-
-
-@contextmanager
-def _without_traces(trainer: Trainer) -> Iterator[None]:
-    """Training mode inside; the gradients and the generator's state are afterwards what they were before."""
-    trainer.model.train()
-    on_gpu = [trainer.model.initial.device] if trainer.model.initial.device.type == "cuda" else []
-    with torch.random.fork_rng(on_gpu):
-        try:
-            yield
-        finally:
-            trainer.optimizer.zero_grad()
 
 
 def gigabytes(num_bytes: int) -> str:

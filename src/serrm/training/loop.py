@@ -1,11 +1,11 @@
 """The training loop: one optimiser step is one supervision step of all slots (paper, section 2.1).
 
-Nothing here prints, logs or reads files; what happens is handed to `on_record`, and `Trainer.state_dict` is
-all there is to resume from, bit for bit. The slots may be spread over processes and go through the model in pieces:
-neither changes numbers beyond rounding, but for the masks of dropout.
+Nothing here prints, logs or reads files, and `Trainer.state_dict` is all there is to resume from, bit for bit. The
+slots may be spread over processes and go through the model in pieces: neither changes numbers beyond rounding, but for
+the masks of dropout.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,27 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes
 from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import OPTIMIZERS, learning_rate, trained, update_rows
-from serrm.training.progress import Record, Tally
 from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
+Record = dict[str, int | float]  # a line of the training log
 EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
+
+
+@dataclass
+class Tally:
+    """Sums since the last record, on the device, so that no step waits for them; every process has those of all."""
+
+    loss: Tensor
+    num_halted: Tensor
+    num_solved: Tensor
+    num_steps: int = 0
+
+    @classmethod
+    def zero(cls, device: torch.device) -> "Tally":
+        """Nothing counted yet."""
+        loss, num_halted, num_solved = torch.zeros(3, device=device).unbind()
+        return cls(loss, num_halted, num_solved)
 
 
 @dataclass
@@ -44,45 +60,44 @@ class Trainer:
     micro_batch: int | None = None
 
     def __post_init__(self) -> None:
-        stream, device = self.stream, self.model.initial.device
-        self.num_steps = self.settings.num_steps(stream.num_examples)
+        stream, settings = self.stream, self.settings
+        if settings.halting.kind == "q_learning" and not hasattr(self.model.readout, "halt_weight"):
+            raise ValueError("halting: q_learning needs a model with a Q head, SE-RRM has none; use random")
+        if self.model.task_types is not None and settings.task_types is None:
+            raise ValueError(
+                "task_types: the model learns task types, give their learning_rate and weight_decay"
+            )
+        self.num_steps = settings.num_steps(stream.num_examples)
         self.step = 0
         self.num_symbols = stream.num_symbols
         self.parameters: list[Tensor] = trained(self.model)
         self.average = [p.detach().clone() for p in self.parameters]
-        build = OPTIMIZERS[self.settings.optimizer]
-        self.optimizer = build(self.model, self.settings.betas, self.settings.weight_decay)
+        build = OPTIMIZERS[settings.optimizer]
+        self.optimizer = build(self.model, settings.betas, settings.weight_decay)
+        own, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
         self.slots: Slots = empty_slots(
-            self.settings.batch_size,
-            self.model,
-            stream.side**2,
-            self.num_symbols,
-            DTYPES[self.settings.precision],
-            self.processes.own(self.settings.batch_size),
+            settings.batch_size, self.model, stream.side**2, self.num_symbols, dtype, own
         )
-        self.tally = Tally.zero(device)
-        self._check_parts()
+        self.tally = Tally.zero(self.model.initial.device)
 
-    def _check_parts(self) -> None:
-        """ValueError if the model lacks what the settings need, or the reverse."""
-        if self.settings.halting.kind == "q_learning" and not hasattr(self.model.readout, "halt_weight"):
-            raise ValueError("halting: q_learning needs a model with a Q head, SE-RRM has none; use random")
-        if self.model.task_types is not None and self.settings.task_types is None:
-            raise ValueError(
-                "task_types: the model learns task types, give their learning_rate and weight_decay"
-            )
-
-    def run(self, on_record: Callable[[Record], None], should_stop: Callable[[], bool]) -> bool:
-        """Train to the last step; False if `should_stop` said so before (checked after every step)."""
+    def steps(self) -> Iterator[Record | None]:
+        """Train to the last step; after every step its record, None where none is due."""
         self.model.train()
         while self.step < self.num_steps:
             rate = self._take_step()
-            if self.step % self.settings.log_every == 0 or self.step == self.num_steps:
-                on_record(self.tally.record(self.step, self.slots.position, rate))
-                self.tally = Tally.zero(self.model.initial.device)
-            if should_stop():
-                return self.step == self.num_steps
-        return True
+            is_due = self.step % self.settings.log_every == 0 or self.step == self.num_steps
+            yield self._record(rate) if is_due else None
+
+    def _record(self, rate: float) -> Record:
+        """Means since the last record: loss a puzzle, share of halted slots whose puzzle was solved."""
+        tally, self.tally = self.tally, Tally.zero(self.model.initial.device)
+        return {
+            "step": self.step,
+            "samples": self.slots.position,
+            "loss": float(tally.loss) / max(1, tally.num_steps),
+            "train_fsr": float(tally.num_solved) / max(1.0, float(tally.num_halted)),
+            "learning_rate": rate,
+        }
 
     def _take_step(self) -> float:
         slots = self.slots

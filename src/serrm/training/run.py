@@ -1,39 +1,45 @@
 """One training from arrays to a finished checkpoint, interruptible at any moment and resumed exactly.
 
-Unfinished work lives in a scratch folder named after the resolved settings, outside everything DVC manages: the
+Unfinished work lies in a scratch folder named after the resolved settings, outside everything DVC manages: the
 same command resumes, a changed parameter starts afresh. The folder holds the settings too, so that it can be copied to
 another machine and back; who started the training removes it once the result is in place.
 """
 
 import logging
+import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from serrm.arrays.stream import read_ahead
-from serrm.arrays.training_data import training_hash
+import torch
+
+from serrm.arrays.stream import Stream, read_ahead
+from serrm.arrays.training_data import open_stream, training_hash
 from serrm.devices import peak_memory, prepare_device, supported
 from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate
+from serrm.manifest import hash_file
 from serrm.models.flops import flops
-from serrm.models.recurrence import num_parameters
+from serrm.models.recurrence import RecurrentModel, num_parameters
+from serrm.models.registry import build_model
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import progress_bar
 from serrm.training import checkpoint as ckpt
-from serrm.training.begin import build_cell_model, first_weights, open_cell_stream
-from serrm.training.divergence import check_loss, check_trainer
 from serrm.training.estimate import estimate
 from serrm.training.interrupt import Interrupted, StopRequests
-from serrm.training.loop import Trainer
-from serrm.training.progress import Manner, Progress, Record
+from serrm.training.loop import Record, Trainer
 from serrm.training.settings import Execution, TrainCell
-from serrm.training.snapshots import SNAPSHOTS, snapshot_steps, write_snapshot
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
 NUM_KEPT = 2  # checkpoints of an unfinished training: should the newest be damaged, there is the one before
+FAR = 10.0  # times the loss of guessing, log K: no training comes back from there
+HARDWARE = ("device", "processes", "micro_batch", "native")  # change rounding, and the masks of dropout
+
+
+class Diverged(ValueError):
+    """Going on cannot save the training; the last good checkpoint is kept."""
 
 
 def train(
@@ -48,102 +54,100 @@ def train(
 
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
     so that a call after it takes no step. Raises Interrupted, in the first process, after `execution.max_seconds`,
-    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged (a ValueError) if the loss explodes.
+    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged if the loss explodes.
     """
-    began, folder = time.monotonic(), scratch / cell.digest()
+    end = time.monotonic() + (execution.max_seconds or math.inf)
     with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
-        run = TrainingRun(cell, arrays, folder, execution, processes)
-        is_done = run.train(on_record, requests, began)
-        step, last = run.trainer.step, run.folder / f"step_{run.trainer.step:09d}"
-        if processes.is_first and not is_done:
-            raise Interrupted(
-                f"stopped at step {step} of {run.trainer.num_steps}; resume with the same command"
-            )
+        run = TrainingRun(cell, arrays, scratch / cell.digest(), execution, processes)
+        run.train(on_record, requests, end)
+        step, num_steps, last = run.trainer.step, run.trainer.num_steps, run.checkpoint
         if processes.is_first:
-            ckpt.write_result(target, last, run.folder / SNAPSHOTS)
+            if step < num_steps:
+                raise Interrupted(f"stopped at step {step} of {num_steps}; resume with the same command")
+            ckpt.write_result(target, last, run.folder / ckpt.SNAPSHOTS)
         return ckpt.read_config(last)
 
 
 class TrainingRun:
-    """A trainer, its scratch folder and its clock."""
+    """A trainer with its records so far, resumed from its scratch folder and saved there."""
 
     def __init__(
         self, cell: TrainCell, arrays: Path, folder: Path, execution: Execution, processes: Processes = ALONE
     ) -> None:
         self.cell, self.folder, self.execution, self.processes = cell, folder, execution, processes
+        self.records: list[Record] = []
+        self.seconds = 0.0  # of training, over all interruptions
         self.device = prepare_device(execution.device, execution.threads, processes)
-        self.manner = Manner(str(self.device), processes.num, execution.micro_batch, execution.native)
         self.data_hash = training_hash(arrays)
-        stream = read_ahead(open_cell_stream(cell, arrays), cell.train.batch_size)
-        self.num_puzzles = stream.num_examples
+        stream = read_ahead(open_training_stream(cell, arrays), cell.train.batch_size)
         of_a_puzzle = flops(cell.model, stream.side**2, stream.num_symbols, cell.train.halting)
-        self.operations_of_step = cell.train.batch_size * of_a_puzzle
+        self.flops_of_step = cell.train.batch_size * of_a_puzzle
         model = build_cell_model(cell, stream).to(self.device)
-        found = self._newest()
-        self.initial_sha256 = first_weights(model, cell.train.init_from, found)
+        found = self._newest_checkpoint()
+        self.initial_sha256 = None  # of the weights that a fine-tuning began with
+        if cell.train.init_from is not None:
+            begun = None if found is None else ckpt.read_config(found)["initial_sha256"]
+            self.initial_sha256 = begun or load_initial(model, Path(cell.train.init_from))
         precision, compiles = supported(cell.train.precision, cell.train.compile, self.device)
-        settings = cell.train.model_copy(update={"precision": precision, "compile": compiles})
         accelerate(model, is_native=execution.native, compiles=compiles)
+        settings = cell.train.model_copy(update={"precision": precision, "compile": compiles})
         self.trainer = Trainer(
             model, stream, settings, cell.seed, cell.fidelity, processes, execution.micro_batch
         )
-        self.progress = Progress()
         if found is not None:
             self._resume(found)
 
-    def train(self, on_record: Callable[[Record], None], requests: StopRequests, began: float) -> bool:
-        """Train until done, a stop request or the end of the time budget; always leaves a checkpoint.
+    @property
+    def checkpoint(self) -> Path:
+        """Where the checkpoint of the present step is written."""
+        return self.folder / f"step_{self.trainer.step:09d}"
 
-        The budget counts from `began`, on the clock of time.monotonic: estimate and compiling are in it.
+    def train(self, on_record: Callable[[Record], None], requests: StopRequests, end: float) -> None:
+        """Train until done, a stop request or the time `end` of time.monotonic(); always leaves a checkpoint.
+
+        `on_record` gets the records of earlier calls too.
         """
+        trainer, is_first = self.trainer, self.processes.is_first
+        for earlier in self.records:
+            on_record(earlier)
         self._log_needs()
-        start, before = time.monotonic(), self.progress.seconds
-        saved, writing = start, 0.0
-        at_steps, budget = snapshot_steps(self.trainer), self.execution.max_seconds
-        num_steps, is_quiet = self.trainer.num_steps, not self.processes.is_first
-        bar = progress_bar(self.cell.name, num_steps, unit="step", done=self.trainer.step, is_quiet=is_quiet)
-        for record in self.progress.records:
-            on_record(record)
-
-        def note(record: Record) -> None:
-            check_loss(record["loss"], self.trainer.num_symbols, self.trainer.step, ckpt.latest(self.folder))
-            self.progress.records.append(record)
-            bar.set_postfix_str(self.progress.words(self.cell.train.batch_size), refresh=False)
-            on_record(record)
-
-        def should_stop() -> bool:
-            nonlocal saved, writing
-            now = time.monotonic()
-            self.progress.seconds = before + now - start
-            bar.update()
-            if self.trainer.step in at_steps and self.processes.is_first:
-                write_snapshot(self.folder / SNAPSHOTS, self.trainer, self.progress.records[-1]["loss"])
-            is_over = budget is not None and now - began + writing >= budget
-            is_due, is_over = self.processes.agree(
-                now - saved >= self.execution.checkpoint_seconds, is_over or requests.received is not None
-            )
-            if is_due:
-                self._save()
-                saved, writing = time.monotonic(), time.monotonic() - now
-            return is_over
-
+        before, start = self.seconds, time.monotonic()
+        saved, writing = start, 0.0  # when the last checkpoint was complete, and how long it took
+        steps_of_snapshots = snapshot_steps(trainer)
+        bar = progress_bar(
+            self.cell.name, trainer.num_steps, unit="step", done=trainer.step, is_quiet=not is_first
+        )
         with bar:
-            is_done = self.trainer.run(note, should_stop)
+            for record in trainer.steps():
+                self.seconds = before + time.monotonic() - start
+                if record is not None:
+                    self._check_loss(record["loss"])
+                    self.records.append(record)
+                    on_record(record)
+                    bar.set_postfix_str(self._words(), refresh=False)
+                bar.update()
+                if is_first and trainer.step in steps_of_snapshots:
+                    self._write_snapshot()
+                now = time.monotonic()
+                is_due, is_over = self.processes.agree(
+                    now - saved >= self.execution.checkpoint_seconds,
+                    now + writing >= end or requests.received is not None,
+                )
+                if is_due:
+                    self._save()
+                    saved, writing = time.monotonic(), time.monotonic() - now
+                if is_over:
+                    break
         self._save()
-        return is_done
-
-    def expected(self) -> dict[str, Any]:
-        """What a checkpoint must have been made with, so that this training can go on from it."""
-        return {"cell": self.cell.model_dump(mode="json"), "data_hash": self.data_hash}
 
     def config(self) -> dict[str, Any]:
         """config.json: the resolved settings, what they were applied to, and what came out.
 
-        All processes have to ask for it together.
+        All processes have to call it together.
         """
-        trainer, last = self.trainer, self.progress.records[-1:]
+        trainer = self.trainer
         return {
-            **self.expected(),
+            **self._identity(),
             "code_hash": ckpt.code_hash(),
             "initial_sha256": self.initial_sha256,
             "packages": ckpt.package_versions(),
@@ -155,56 +159,142 @@ class TrainingRun:
             "training": {
                 "steps": trainer.step,
                 "samples": trainer.slots.position,
-                "train_puzzles": self.num_puzzles,
-                "seconds": round(self.progress.seconds, 1),
-                "puzzle_steps_per_second": round(
-                    trainer.step * self.cell.train.batch_size / max(self.progress.seconds, 1e-9), 1
-                ),
-                "operations": trainer.step * self.operations_of_step,
-                "final_loss": last[0]["loss"] if last else None,
-                **asdict(self.manner),
+                "train_puzzles": trainer.stream.num_examples,
+                "seconds": round(self.seconds, 1),
+                "puzzle_steps_per_second": round(self._speed(), 1),
+                "operations": trainer.step * self.flops_of_step,
+                "final_loss": self.records[-1]["loss"] if self.records else None,
+                **self._hardware(),
                 "peak_memory_bytes": sum(self.processes.collect(peak_memory(self.device))),
             },
         }
 
-    def state(self) -> dict[str, Any]:
-        """The trainer's state with the progress so far. All processes have to ask for it together."""
-        return {**self.trainer.state_dict(), "progress": asdict(self.progress)}
+    def _identity(self) -> dict[str, Any]:
+        """The entries of config.json in which a checkpoint must agree for this training to go on from it."""
+        return {"cell": self.cell.model_dump(mode="json"), "data_hash": self.data_hash}
+
+    def _hardware(self) -> dict[str, Any]:
+        execution = self.execution
+        values = (str(self.device), self.processes.num, execution.micro_batch, execution.native)
+        return dict(zip(HARDWARE, values, strict=True))
+
+    def _speed(self) -> float:
+        """Puzzle-steps a second."""
+        return self.trainer.step * self.cell.train.batch_size / max(self.seconds, 1e-9)
+
+    def _words(self) -> str:
+        """The end of the progress line."""
+        last = self.records[-1]
+        return f"loss {last['loss']:.4g}, {last['train_fsr']:.1%} solved, {self._speed():.3g} puzzles/s"
 
     def _log_needs(self) -> None:
         """Log what the training will need, or refuse it."""
         if num_steps := self.trainer.num_steps - self.trainer.step:
-            needs = estimate(self.trainer)
-            log.info("%s %s", self.cell.name, needs.words(num_steps))
+            log.info("%s needs about %s", self.cell.name, estimate(self.trainer, num_steps))
+
+    def _write_snapshot(self) -> None:
+        trainer, loss = self.trainer, float(self.records[-1]["loss"])
+        samples, weights = trainer.slots.position, trainer.averaged_weights()
+        ckpt.write_snapshot(self.folder / ckpt.SNAPSHOTS, weights, trainer.step, samples, loss)
 
     def _save(self) -> None:
-        """Write a checkpoint if it would be a good one, and wait for one another until it is written."""
-        check_trainer(self.trainer, ckpt.latest(self.folder))
-        state, config = self.state(), self.config()
+        """Write a checkpoint if it would be a good one; all processes wait until it is there."""
+        tally = self.trainer.tally
+        if tally.num_steps:
+            self._check_loss(float(tally.loss) / tally.num_steps)
+        if not self.trainer.is_sound():
+            raise self._diverged("weights or states are not finite")
+        state = self.trainer.state_dict() | {"progress": {"records": self.records, "seconds": self.seconds}}
+        config = self.config()
         if self.processes.is_first:
-            target = self.folder / f"step_{self.trainer.step:09d}"
-            if not target.exists():
-                ckpt.write_checkpoint(target, self.trainer.averaged_weights(), state, config)
+            if not self.checkpoint.exists():
+                ckpt.write_checkpoint(self.checkpoint, self.trainer.averaged_weights(), state, config)
             ckpt.prune(self.folder, NUM_KEPT)
         self.processes.agree(True)  # an empty message would not be waited for
 
-    def _newest(self) -> Path | None:
-        """The checkpoint to go on from, on all processes the first one's."""
+    def _check_loss(self, loss: float) -> None:
+        """Raise Diverged if a mean loss a puzzle is no number, or far above that of guessing."""
+        guessing = math.log(self.trainer.num_symbols)
+        if not loss <= FAR * guessing:
+            raise self._diverged(f"the loss is {loss:.4g}, that of guessing would be {guessing:.3g},")
+
+    def _diverged(self, why: str) -> Diverged:
+        good = ckpt.latest(self.folder)
+        kept = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
+        step = self.trainer.step
+        return Diverged(f"{why} at step {step}; training stopped (lower train.learning_rate?), {kept}")
+
+    def _newest_checkpoint(self) -> Path | None:
+        """The checkpoint to go on from, on all processes the one that the first finds; makes the scratch folder."""
         found = None
         if self.processes.is_first:
-            (self.folder / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
+            (self.folder / ckpt.SNAPSHOTS).mkdir(parents=True, exist_ok=True)
             write_whole(self.folder / SETTINGS, self.cell.model_dump_json(indent=2) + "\n")
             found = ckpt.latest_sound(self.folder)
         newest: Path | None = self.processes.collect(found)[0]
         return newest
 
     def _resume(self, found: Path) -> None:
-        state = ckpt.read_training_state(found, self.expected(), self.device)
-        self.progress = Progress(**state.pop("progress"))
+        state = ckpt.read_training_state(found, self._identity(), self.device)
+        progress = state.pop("progress")
+        self.records, self.seconds = progress["records"], progress["seconds"]
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
-        before = Manner.of(ckpt.read_config(found)["training"])
-        if self.processes.is_first and (
-            change := before.change_to(self.manner, self.cell.model.attention_dropout)
-        ):
-            log.warning(change)
+        before, now = ckpt.read_config(found)["training"], self._hardware()
+        changed = [key for key in HARDWARE if before[key] != now[key]]
+        if changed and self.processes.is_first:
+            masks = " and in the masks of dropout" if self.cell.model.attention_dropout else ""
+            log.warning(
+                "begun with %s, resuming with %s: the numbers will differ in rounding%s, nothing else",
+                _listed(before, changed),
+                _listed(now, changed),
+                masks,
+            )
+
+
+def _listed(values: Mapping[str, Any], keys: list[str]) -> str:
+    """ "processes 2, micro_batch 8"."""
+    return ", ".join(f"{key} {values[key]}" for key in keys)
+
+
+def snapshot_steps(trainer: Trainer) -> set[int]:
+    """Evenly spaced steps at which the training log has a record, the last one among them."""
+    last, every, num = trainer.num_steps, trainer.settings.log_every, trainer.settings.snapshots
+    return {min(last, -(-last * part // (num * every)) * every) for part in range(1, num + 1)}
+
+
+def open_training_stream(cell: TrainCell, arrays: Path) -> Stream:
+    """The training examples. ValueError if the arrays are not what the settings need."""
+    used, has_identity_twice = cell.arrays, cell.fidelity.identity_twice
+    return open_stream(
+        arrays,
+        used.num_augmentations,
+        used.seed,
+        has_identity_twice=has_identity_twice,
+        hints=cell.train.hints,
+    )
+
+
+def build_cell_model(cell: TrainCell, stream: Stream) -> RecurrentModel:
+    """The model with weights drawn from the seed, on the host."""
+    return build_model(
+        cell.model,
+        stream.num_symbols,
+        torch.Generator().manual_seed(cell.seed),
+        num_positions=stream.side**2,
+        num_task_types=stream.num_task_types,
+    )
+
+
+def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
+    """Give `model` the averaged weights of a checkpoint, and nothing else of it; returns the sha256 of their file.
+
+    Before a trainer is made, so that its average begins with them too. ValueError if there is no checkpoint, or naming
+    a weight that is missing, unknown or of another shape. (Fine-tuning; no part of the paper.)
+    """
+    ckpt.check(checkpoint)
+    try:
+        model.load_state_dict(ckpt.read_weights(checkpoint))
+    except RuntimeError as error:
+        raise ValueError(f"train.init_from: {checkpoint}: {str(error).splitlines()[1].strip()}") from error
+    return hash_file(checkpoint / ckpt.MODEL)
