@@ -11,6 +11,7 @@ import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -20,39 +21,30 @@ import typer
 
 from serrm import devices as machine
 from serrm.arrays.stream import random_stream
+from serrm.config import read_params
 from serrm.kernels.accelerate import accelerate
 from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
 from serrm.models.registry import build_model
-from serrm.models.settings import HrmSettings, ModelSettings, RandomHalting, SeRrmSettings, TrmSettings
+from serrm.models.settings import ModelSettings, RandomHalting
 from serrm.training.loop import Trainer
-from serrm.training.settings import TaskTypeSettings, TrainSettings
 
-SE_RRM = SeRrmSettings(
-    family="se_rrm", width=256, layers=2, h_cycles=3, l_cycles=6, heads=4, head_dim=64, symbol_heads=2,
-    symbol_head_dim=64, expansion=4.0, positions="rope2d", registers=4, symbols="tied", planes="all",
-    task_types="none", attention_dropout=0.0,
-)  # fmt: skip
-TRM = TrmSettings(
-    family="trm", width=512, layers=2, h_cycles=3, l_cycles=6, heads=8, expansion=4.0, positions="rope", prefix=16,
-    mixer="attention", attention_dropout=0.0,
-)  # fmt: skip
-HRM = HrmSettings(
-    family="hrm", width=512, layers=4, h_cycles=2, l_cycles=2, heads=8, expansion=4.0, positions="rope", prefix=1,
-    attention_dropout=0.0,
-)  # fmt: skip
+# The paper's models for Sudoku; the small ones are changes of them.
+PAPER = read_params(Path(__file__).parents[1] / "profiles" / "paper.yaml")
+WITH_DROPOUT, TRM, HRM = (
+    PAPER.train_settings(f"sudoku-{name}-s0").model for name in ("se_rrm", "trm", "hrm")
+)
+SE_RRM = WITH_DROPOUT.model_copy(update={"attention_dropout": 0.0})
 SMALL_SE_RRM = SE_RRM.model_copy(
     update={
         "width": 64, "layers": 1, "h_cycles": 2, "l_cycles": 4, "heads": 2, "head_dim": 32, "symbol_head_dim": 32,
         "registers": 0,
     }
 )  # fmt: skip
-TRAIN = TrainSettings(
-    batch_size=1, steps=10**9, max_supervision_steps=16, learning_rate=1e-4, warmup_steps=2000, weight_decay=1.0,
-    halting=RandomHalting(kind="random", probability=0.05), schedule="constant", betas=(0.9, 0.95), ema=0.999,
-    task_types=TaskTypeSettings(learning_rate=1e-2, weight_decay=0.1), precision="float32", compile=False,
-    snapshots=0, log_every=10**9,
-)  # fmt: skip
+HALTING = RandomHalting(kind="random", probability=0.05)  # of all models
+TRAIN = PAPER.train_settings("sudoku-trm-s0").train.model_copy(
+    update={"epochs": None, "steps": 10**9, "log_every": 10**9, "halting": HALTING}
+)
 # Rows, width and columns of the product whose rate is the measure: on a CPU the rows of 8 Sudokus with 4 registers and
 # 11 planes and SwiGLU's first weight, on a GPU one large enough to fill it.
 PRODUCT = {"cpu": (7480, 256, 1536), "cuda": (8192, 8192, 8192)}
@@ -79,7 +71,7 @@ class Case(NamedTuple):
 
 CASES = (
     Case("SE-RRM, paper", SE_RRM, 8),
-    Case("SE-RRM, paper, dropout 0.2", SE_RRM.model_copy(update={"attention_dropout": 0.2}), 8),
+    Case("SE-RRM, paper, dropout 0.2", WITH_DROPOUT, 8),
     Case("SE-RRM, small", SMALL_SE_RRM, 32),
     Case("TRM, paper", TRM, 32),
     Case("TRM, small", TRM.model_copy(update={"width": 128, "heads": 4}), 64),
@@ -99,7 +91,7 @@ def step_of(
     if kind == "training":
         changes = {"batch_size": case.batch_size, "precision": precision, "compile": not is_plain}
         trainer = Trainer(model, stream, TRAIN.model_copy(update=changes), seed=0)
-        return partial(trainer.run, lambda record: None, lambda: True)
+        return partial(next, trainer.steps())
     tokens = torch.from_numpy(stream.gather(0, case.batch_size).questions).long().to(device)
     state = model.initial_state(case.batch_size, num_positions, case.num_symbols, DTYPES[precision])
     task_vectors = model.task_vectors(torch.zeros(case.batch_size, dtype=torch.long, device=device))
@@ -142,7 +134,7 @@ def measure(case: Case, kind: str, setup: Setup, has_plain: bool = True) -> tupl
 
 def flops_of(case: Case, kind: str) -> int:
     """The FLOPs of a step on all its puzzles."""
-    halting = TRAIN.halting if kind == "training" else None
+    halting = HALTING if kind == "training" else None
     return case.batch_size * flops(case.settings, case.side**2, case.num_symbols, halting)
 
 
