@@ -1,93 +1,100 @@
-"""The scores that one looks at first: tables 1 and 3 on the terminal, and in one table of a page such as README."""
+"""A profile's main scores as one small table: on the terminal, in the report, and in a page such as README."""
 
-from collections.abc import Iterator, Sequence
-from statistics import fmean
+from collections.abc import Mapping
 from typing import Final
 
 import pandas as pd
 
 from serrm.files import between_markers
-from serrm.reporting.names import DASH, duration, metrics_of, model_name, task_name
+from serrm.inference.settings import HEADLINE_STEPS
+from serrm.reporting.names import DASH, metrics_of, model_name, set_name, task_name
 from serrm.reporting.paper import PaperRow, load_paper
-from serrm.reporting.results import Results, all_runs
-from serrm.reporting.tables import (
-    LEGEND,
-    SIDE_BY_SIDE,
-    Report,
-    by_set,
-    notes,
-    paper_cells,
-    puzzles,
-    unmarked,
-    variants,
-)
+from serrm.reporting.results import Evaluation, Results, score
+from serrm.reporting.settings import Key
+from serrm.reporting.tables import blanks, by_set, paper_cells, unmarked
 
-NUMBERS: Final = ("1", "3")
+PAPERS: Final = ("hrm", "trm", "se_rrm")
+LEAST: Final = 40  # puzzles of a line; a set of fewer stands in the other tables alone
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
 
 
-def headline(results: Results, models: Sequence[str]) -> pd.DataFrame:
-    """A line a test set that was scored, with what each of some models solves of it beside the paper's number."""
-    cells = []
-    for number in NUMBERS:
+def headline(results: Results, init: Mapping[Key, str]) -> tuple[pd.DataFrame, list[str]]:
+    """A line a test set with the scores of HRM, TRM, SE-RRM, the best other run, and the paper's SE-RRM; and its notes.
+
+    `init` gives the run whose weights a run begins with, by name. Sets of fewer than 40 puzzles are left out and named
+    in a note, unless all are so small.
+    """
+    models = [*(model for model in PAPERS if any(model in key for key in results)), *best_other(results)]
+    cells, lines = [], []
+    for number in ("1", "3"):
         printed = load_paper().score_tables[number]
         known = {row.variant: row for row in printed.rows}
         rows = [known.get(model, PaperRow(name=model, variant=model, cells={})) for model in models]
         cells += paper_cells(printed.model_copy(update={"rows": rows}), results)
-    lines = []
     for group in by_set(cell for cell in cells if cell.column.metric == metrics_of(cell.column.task)[0]):
-        if any(cell.runs and cell.of_set in cell.runs[0].sets for cell in group):
-            line = {"": puzzles(group)}
-            for cell in group:
-                line |= {
-                    model_name(cell.variant): cell.ours,
-                    f"{model_name(cell.variant)}, paper": cell.paper,
-                }
-            lines.append(line)
+        if scored := [cell for cell in group if cell.score]:
+            column, num = group[0].column, max(cell.score.num_puzzles for cell in scored if cell.score)
+            name, of_paper = (_name(column.task, each) for each in (scored[0].of_set, column.set))
+            ours = {model_name(cell.variant): cell.ours.rstrip(" ↑↓") for cell in group}
+            paper = [("SE-RRM, paper", cell.paper) for cell in group if cell.variant == PAPERS[-1]]
+            their = f"{of_paper}, {column.blanks + ' blanks, ' if column.blanks else ''}n {column.num:,}"
+            lines.append(
+                (num, {"Test puzzles": f"{name}, {blanks(scored)}n {num:,}"} | ours | dict(paper), their)
+            )
+    least = LEAST if any(num >= LEAST for num, _, _ in lines) else 0
+    kept = [line for num, line, _ in lines if num >= least]
+    by_two = (
+        " (ARC-AGI: by one of two answers)" if any("ARC" in line["Test puzzles"] for line in kept) else ""
+    )
+    notes = [
+        f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
+        "steps.",
+        f"The paper's puzzles: {'; '.join(their for num, _, their in lines if num >= least)}.",
+    ]
+    if small := [line["Test puzzles"] for num, line, _ in lines if num < least]:
+        notes.append(f"Fewer than {least} puzzles, so only in the other tables: {'; '.join(small)}.")
     (task, _), *_ = results
-    trained = {model_name(model): results[task, model] for model in models if (task, model) in results}
-    sizes = {name: f"{runs[0].model_info.parameters:,}" for name, runs in trained.items()}
-    times = {name: duration(fmean(run.training.seconds for run in runs)) for name, runs in trained.items()}
-    words = f"({task_name(task)})"
-    frame = pd.DataFrame(
-        [*lines, {"": f"parameters {words}", **sizes}, {"": f"trained for {words}", **times}]
-    )
-    frame = unmarked(frame.fillna(""))
-    return frame.loc[:, [not set(frame[name]) <= {"", DASH} for name in frame.columns]]
+    runs = {model_name(model): results[task, model][0] for model in models if (task, model) in results}
+    sizes = {name: f"{run.model_info.parameters:,}" for name, run in runs.items()}
+    costs = {name: f"{total_flops(run, results, init):.1e}".replace("e+", "e") for name, run in runs.items()}
+    kept += [
+        {"Test puzzles": f"{task_name(task)}: parameters"} | sizes,
+        {"Test puzzles": f"{task_name(task)}: training FLOPs"} | costs,
+    ]
+    return unmarked(pd.DataFrame(kept).fillna(DASH)), notes
 
 
-def headlines(results: Results) -> list[pd.DataFrame]:
-    """The headline of the paper's models, and that of our own."""
-    known = [row.variant for row in load_paper().score_tables["1"].rows]
-    models = list(dict.fromkeys(model for _, model in results))
-    parts = [model for model in models if model in known], [model for model in models if model not in known]
-    return [headline(results, part) for part in parts if part]
+def _name(task: str, of_set: str) -> str:
+    return f"{task_name(task)} {set_name(of_set)}" if of_set[:1].isdigit() else task_name(task)
 
 
-def in_terminal(report: Report) -> Iterator[str]:
-    """Tables 1 and 3 as far as something of them was run, the paper's models apart, and how to read them."""
-    cells = {number: paper_cells(load_paper().score_tables[number], report.results) for number in NUMBERS}
-    frames = [SIDE_BY_SIDE[number](each) for number, each in cells.items() if any(cell.runs for cell in each)]
-    for frame in (*frames, variants(report)):
-        if len(frame):
-            yield unmarked(frame).to_markdown(index=False, tablefmt="simple", disable_numparse=True) + "\n"
-    yield from notes(report.results)
+def best_other(results: Results) -> list[str]:
+    """The run with the highest score of those that are no model of the paper's table 1, on the first task; or none."""
+    (task, _), *_ = results
+    others = [model for of, model in results if of == task and model_name(model) == model]
+    scores = {
+        model: each.value for model in others if (each := score(results[task, model], metrics_of(task)[0]))
+    }
+    return sorted(scores, key=lambda model: scores[model])[-1:]
 
 
-def replace_table(page: str, report: Report, target: str) -> str:
-    """A page with a profile's scores between its two markers; `target` is the page's name in the project.
+def total_flops(run: Evaluation, results: Results, init: Mapping[Key, str]) -> int:
+    """FLOPs of a training and of those whose weights it begins with, as far as they are runs of the profile."""
+    total, names = 0, {each.name: each for seeds in results.values() for each in seeds}
+    name: str | None = run.name
+    while name in names:
+        total += names[name].training.operations or 0
+        name = init.get((names[name].task, names[name].model))
+    return total
 
-    ValueError if the markers are not there once, in their order.
-    """
-    results, profile = report.results, report.profile
-    frames = headlines(results)
-    tables = [frame.to_markdown(index=False, tablefmt="github", disable_numparse=True) for frame in frames]
-    data = " ".join(dict.fromkeys(f"{task_name(run.task)}: {run.data.source}." for run in all_runs(results)))
-    caption = (
-        "Puzzles solved exactly (on ARC-AGI, by one of two answers), in percent of n with 95% intervals, after 16 "
-        f"supervision steps. {' '.join(LEGEND[1:])} Our puzzles: {data} Profile `{profile}`, written by "
-        f"`serrm headline --profile {profile} --write {target}`."
-    )
-    begin, end = BEGIN.format(profile), END.format(profile)
-    return between_markers(page, begin, end, "\n\n".join([*tables, caption]))
+
+def as_text(results: Results, init: Mapping[Key, str], style: str) -> str:
+    """The table and its notes, as `tabulate` writes tables in a style: `github` for Markdown, `simple`."""
+    frame, notes = headline(results, init)
+    return "\n\n".join([frame.to_markdown(index=False, tablefmt=style, disable_numparse=True), *notes])
+
+
+def replace_table(page: str, profile: str, text: str) -> str:
+    """A page with a profile's scores between its two markers. ValueError if they are not there once, in their order."""
+    return between_markers(page, BEGIN.format(profile), END.format(profile), text)

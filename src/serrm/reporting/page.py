@@ -17,7 +17,7 @@ from serrm.drawing.files import EXAMPLES, Example, load_examples
 from serrm.drawing.panels import as_tokens
 from serrm.drawing.svg import grid_svg
 from serrm.reporting.claims import tally
-from serrm.reporting.headline import headlines
+from serrm.reporting.headline import headline
 from serrm.reporting.names import duration, metrics_of, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Results, all_runs
 from serrm.reporting.tables import Report, Table, notes, recipes
@@ -44,12 +44,14 @@ def render_page(
         lstrip_blocks=True,
     )
     runs, named = all_runs(report.results), {table.name: table for table in tables}
+    frame, headline_notes = headline(report.results, report.settings.init)
     images = {name: b64encode(svg.encode()).decode() for name, svg in figures.items()}
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
         total_time=duration(sum(run.training.seconds for run in runs)),
-        headlines=headlines(report.results),
+        headline=frame,
+        headline_notes=headline_notes,
         tables=named,
         tally=tally(named["claims"].frame),
         figures=images,

@@ -39,6 +39,12 @@ class CellSettings:
     deviations: Mapping[Key, Sequence[str]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
 
+    @property
+    def init(self) -> dict[Key, str]:
+        """The name of the run whose weights a run begins with, where it begins with any."""
+        starts = {key: settings["train"]["init_from"] for key, settings in self.here.items()}
+        return {key: start.rpartition("/")[2] for key, start in starts.items() if start}
+
 
 def differences(ours: Settings, paper: Settings) -> list[str]:
     """Where a run's settings differ from the paper's, such as "halting probability 0.2 (paper: 0.05)"."""

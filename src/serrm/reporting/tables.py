@@ -236,12 +236,17 @@ def puzzles(cells: Sequence[Cell]) -> str:
     if column.set[:1].isdigit():
         words += f" {', '.join(map(set_name, sorted(sizes)))}"
         words += f" (paper: {set_name(column.set)})" if sizes != {column.set} else ""
-    parts = [run.scored[cell.of_set] for cell in scored for run in cell.runs]
-    blanks = dict.fromkeys(f"{part.num_blank / part.num_puzzles:.0f}" for part in parts if part.num_blank)
-    if column.task == "sudoku" and blanks:
-        words += f", {' or '.join(blanks)} blanks" + (f" (paper: {column.blanks})" if column.blanks else "")
-    ours = _counts(cell.score.num_puzzles for cell in scored if cell.score)
-    return f"{words}, n {ours} (paper: {_counts(cell.printed.num or column.num for cell in cells)})"
+    words += f", {ours}" if (ours := blanks(scored).removesuffix(", ")) else ""
+    words += f" (paper: {column.blanks})" if ours and column.blanks else ""
+    num = _counts(cell.score.num_puzzles for cell in scored if cell.score)
+    return f"{words}, n {num} (paper: {_counts(cell.printed.num or column.num for cell in cells)})"
+
+
+def blanks(scored: Sequence[Cell]) -> str:
+    """The mean number of blanks in a Sudoku that cells share, such as "43 blanks, "; else nothing."""
+    parts = [run.scored[cell.of_set] for cell in scored for run in cell.runs if cell.column.task == "sudoku"]
+    means = dict.fromkeys(f"{part.num_blank / part.num_puzzles:.0f}" for part in parts if part.num_blank)
+    return f"{' or '.join(means)} blanks, " if means else ""
 
 
 def _counts(numbers: Iterable[int]) -> str:
