@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.config import Params, read_params
+from serrm.models.hrm_trm import TokenSequence
 from serrm.models.recurrence import Network, RecurrentModel, num_parameters
 from serrm.models.registry import build_model
-from serrm.models.sequence import TokenSequence
 from serrm.models.settings import HrmSettings, TrmSettings
 from tests import conftest
 from tests.drawn import draw_tokens, seeded

@@ -60,12 +60,6 @@ def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool 
         network.forward = FastNetwork(network, is_native, compiles)  # type: ignore[method-assign]
 
 
-def runs_native(model: RecurrentModel, dtype: torch.dtype) -> bool:
-    """Whether native kernels do the work on states of this dtype."""
-    like = model.initial.to(dtype)
-    return bool(_ways(model)) and all(way.runs_native(like) for way in _ways(model))
-
-
 def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
     """Whether compiled networks do the work on states of this dtype; native kernels come before them."""
     like = model.initial.to(dtype)

@@ -5,12 +5,11 @@ from typing import Any
 
 import torch
 
-from serrm.models.hrm import build_hrm
+from serrm.models.hrm_trm import build_hrm, build_trm
 from serrm.models.layers import Rng
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.se_rrm import build_se_rrm, initial_task_types
 from serrm.models.settings import ModelSettings
-from serrm.models.trm import build_trm
 
 # Each takes (settings, num_symbols, num_positions, generator).
 FAMILIES: dict[str, Callable[[Any, int, int, Rng], RecurrentModel]] = {

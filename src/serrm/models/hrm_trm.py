@@ -1,7 +1,9 @@
-"""What HRM and TRM share: a token a position, a prefix that holds the task type, and two states z_L and z_H.
+"""HRM and TRM, the paper's baselines: a token a position, a prefix that holds the task type, two states z_L and z_H.
 
-The input embedding is E^H of the paper (section 2.1); the readout maps z_H to logits and, from its first
-prefix position, to the two halting logits.
+The input embedding is E^H of the paper (section 2.1); the readout maps z_H to logits and, from its first prefix
+position, to the two halting logits. HRM has a network for each state, and gradient only through the last application
+of each. TRM has one network for both, gradient through a whole H cycle, a longer prefix, and optionally an MLP over
+positions in place of attention.
 """
 
 import math
@@ -22,8 +24,21 @@ from serrm.models.layers import (
     rotation_table,
     truncated_normal,
 )
-from serrm.models.recurrence import CannotExtrapolate, InputEmbedding, Network, Residual, TaskVectors, Tokens
-from serrm.models.settings import SequenceSettings
+from serrm.models.recurrence import (
+    Z_H,
+    Z_L,
+    CannotExtrapolate,
+    InputEmbedding,
+    Network,
+    RecurrentModel,
+    Residual,
+    Schedule,
+    TaskVectors,
+    Tokens,
+    Update,
+    two_state_schedule,
+)
+from serrm.models.settings import HrmSettings, SequenceSettings, TrmSettings
 
 HALT_BIAS = -5.0
 
@@ -132,4 +147,42 @@ def sequence_network(
             [over_positions(settings, generator), Residual(SwiGLU(width, settings.gates(width), generator))]
             for _ in range(settings.layers)
         ]
+    )
+
+
+def build_hrm(
+    settings: HrmSettings, num_symbols: int, num_positions: int, generator: Rng = None
+) -> RecurrentModel:
+    """An HRM for an alphabet of `num_symbols`, pad included; any number of positions."""
+    low = Update("low", target=Z_L, others=(Z_H,))
+    high = Update("high", target=Z_H, others=(Z_L,), has_embedding=False)
+    cycle = (low,) * settings.l_cycles + (high,)
+    return RecurrentModel(
+        embedding=TokenSequence(settings, num_symbols, generator),
+        networks={name: sequence_network(settings, generator) for name in ("low", "high")},
+        schedule=Schedule(cycle * settings.h_cycles, num_with_gradient=2),
+        readout=SequenceReadout(settings, num_symbols, generator),
+        width=settings.width,
+        generator=generator,
+    )
+
+
+def build_trm(
+    settings: TrmSettings, num_symbols: int, num_positions: int, generator: Rng = None
+) -> RecurrentModel:
+    """A TRM for an alphabet of `num_symbols` (pad included); the MLP form takes grids of `num_positions` only."""
+    places = settings.prefix + num_positions
+    only = num_positions if settings.mixer == "mlp" else None
+
+    def mlp(settings: SequenceSettings, generator: Rng) -> nn.Module:
+        return OverPlaces(Residual(SwiGLU(places, settings.gates(places), generator)))
+
+    mixer = {"attention": attention_over_positions, "mlp": mlp}[settings.mixer]
+    return RecurrentModel(
+        embedding=TokenSequence(settings, num_symbols, generator, only),
+        networks={"block": sequence_network(settings, generator, mixer)},
+        schedule=two_state_schedule(settings.h_cycles, settings.l_cycles),
+        readout=SequenceReadout(settings, num_symbols, generator),
+        width=settings.width,
+        generator=generator,
     )
