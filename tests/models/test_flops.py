@@ -9,6 +9,7 @@ from benchmarks.steps import HRM, SE_RRM, SMALL_SE_RRM, TRM
 from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
 from serrm.models.flops import flops
+from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings, QLearning, RandomHalting
 from serrm.training.loop import Trainer
@@ -75,3 +76,30 @@ def test_a_prediction_does_what_is_counted(model: str) -> None:
 def test_the_papers_se_rrm_needs_what_is_known() -> None:
     assert flops(SE_RRM, 81, 11) / 1e9 == pytest.approx(69.3, abs=0.05)
     assert flops(SE_RRM, 81, 11, RANDOM) / 1e9 == pytest.approx(115.5, abs=0.05)
+
+
+ARC, MAZE = {"l_cycles": 4, "registers": 0}, {"l_cycles": 4, "registers": 0, "symbols": "untied"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "num_symbols", "expected"),
+    [
+        (SE_RRM, 11, 1_970_176),
+        (SE_RRM.model_copy(update=ARC), 12, 1_967_104),
+        (SE_RRM.model_copy(update=MAZE), 6, 1_976_832),
+        (HRM, 11, 27_275_266),
+        (HRM, 12, 27_276_290),
+        (HRM, 6, 27_270_146),
+        (TRM, 11, 6_828_034),
+        (TRM, 12, 6_829_058),
+        (TRM, 6, 6_822_914),
+    ],
+)  # Sudoku, ARC-AGI, mazes
+def test_the_papers_models_have_the_published_size(
+    settings: ModelSettings, num_symbols: int, expected: int
+) -> None:
+    with torch.device("meta"):
+        model = build_model(settings, num_symbols, num_task_types=1001)
+    assert num_parameters(model) == expected
+    table = 0 if model.task_types is None else 1001 * settings.width
+    assert num_parameters(model, has_task_types=True) == expected + table

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 import torch
 from pydantic import TypeAdapter
-from torch import Tensor, nn
+from torch import Tensor
 
-from serrm.models.layers import rms_norm
-from serrm.models.recurrence import CannotExtrapolate, Network, RecurrentModel, Residual
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
 from tests import conftest
@@ -128,13 +127,3 @@ def test_puzzles_of_a_batch_do_not_touch_each_other() -> None:
     for puzzle in range(3):
         alone = model(model.initial_state(1, 16, 6), tokens[puzzle : puzzle + 1]).logits
         torch.testing.assert_close(alone[0], whole[puzzle], rtol=0, atol=1e-5)
-
-
-def test_a_network_applies_its_residual_sublayers_in_order() -> None:
-    double, negate = nn.Module(), nn.Module()
-    double.forward = lambda x, rotation: 2 * x
-    negate.forward = lambda x: -3 * x
-    network = Network([[Residual(double), Residual(negate)]])
-    x, injection = torch.randn(2, 1, 4, generator=torch.Generator().manual_seed(0))
-    first = rms_norm(3 * (x + injection))
-    torch.testing.assert_close(network(x, injection, None), rms_norm(-2 * first))
