@@ -25,7 +25,7 @@ from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku import box_for_side
 from serrm.puzzles.sudoku_data import generate_puzzles
-from serrm.scoring.intervals import wilson
+from serrm.scoring.metrics import wilson
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
 NUM_PARTS = 4

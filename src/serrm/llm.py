@@ -25,8 +25,7 @@ from serrm.puzzles.sudoku import Puzzle, box_for_side
 from serrm.puzzles.sudoku_solver import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring.intervals import rates
-from serrm.scoring.metrics import SudokuTally
+from serrm.scoring.metrics import SudokuTally, rates
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Predicted, Predictor, rows_at_once
 from serrm.inference.sets import Gallery, score_set
 from serrm.inference.settings import EvaluateCell, EvaluateSettings
-from serrm.scoring.intervals import rates
+from serrm.scoring.metrics import rates
 from serrm.training.settings import Execution
 from tests.oracle import make_oracle
 from tests.torchrun import torchrun

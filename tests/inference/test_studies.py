@@ -21,7 +21,7 @@ from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.sudoku import box_for_side
 from serrm.puzzles.sudoku_data import generate_puzzles
-from serrm.scoring.intervals import wilson
+from serrm.scoring.metrics import wilson
 from serrm.training.settings import TrainCell
 from tests.oracle import make_oracle
 

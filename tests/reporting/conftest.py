@@ -14,7 +14,7 @@ from serrm.reporting.results import load_results
 from serrm.reporting.settings import CellSettings, differences
 from serrm.reporting.tables import Report
 from serrm.reporting.tabulate import Places, tabulate
-from serrm.scoring.intervals import wilson
+from serrm.scoring.metrics import wilson
 
 HERE = Path(__file__).parent
 MADE, GOLDEN = HERE / "made", HERE / "golden"

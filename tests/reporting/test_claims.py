@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from serrm.reporting.claims import CHECKS, FAILS, HOLDS, LEVEL, UNTESTED, claims_table, tally
 from serrm.reporting.paper import load_paper
-from serrm.scoring.intervals import wilson
+from serrm.scoring.metrics import wilson
 from tests.reporting.conftest import paper_files, set_rate
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy.stats import binomtest
 
 from serrm.reporting.paper import PaperCell, load_paper
-from serrm.scoring.intervals import wilson
+from serrm.scoring.metrics import wilson
 
 PAPER = load_paper()
 

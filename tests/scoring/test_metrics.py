@@ -1,62 +1,139 @@
-"""FSR and GPA: on hand-made cases, and as counts that do not depend on the batches."""
+"""Scores of one answer a puzzle, as slow references have them and whatever the batches; Wilson intervals as scipy's."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.stats import binomtest
 
-from serrm.scoring.metrics import SudokuTally
+from serrm.puzzles.maze import is_shortest_path, is_valid_path, parse_maze
+from serrm.scoring.metrics import MazeTally, SudokuTally, wilson
+from tests.references import generate_mazes
 
-# Two 2×2 toy puzzles, as tokens: 1 is blank, 2 and 3 are digits.
-INPUTS = np.array([[1, 2, 1, 3], [1, 1, 2, 3]], dtype=np.uint8)
-TARGETS = np.array([[2, 2, 3, 3], [3, 2, 2, 3]], dtype=np.uint8)
-
-
-def counts(inputs, predictions, targets):
-    tally = SudokuTally()
-    tally.add(inputs, predictions, targets)
-    return tally.num_solved, tally.num_right, tally.num_blank
-
-
-tokens = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))
-
-
-def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy():
-    predictions = TARGETS.copy()
-    predictions[0, 1] = 3
-    assert counts(INPUTS, predictions, TARGETS) == (1, 4, 4)
+TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell
+MAZES = generate_mazes(6, 12, np.random.default_rng(0), 6)
+# Two shortest paths, along either side; the first is the label. A detour, and the label with a gap.
+QUESTION = "S    " + " # # " + " # # " + " #   " + "    G"
+LABEL = "S    " + "o# # " + "o# # " + "o#   " + "ooooG"
+OTHER = "Soooo" + " # #o" + " # #o" + " #  o" + "    G"
+BROKEN = "S    " + "o# # " + "o# # " + "o#   " + "oo oG"
+DETOUR_QUESTION = "S #  " + "   G " + "     " + "     " + "     "
+DETOUR_LABEL = "S #  " + "oooG " + "     " + "     " + "     "
+DETOUR = "S #  " + "o  G " + "o  o " + "oooo " + "     "
 
 
-@given(tokens, tokens, tokens)
-def test_all_metrics_agree_with_a_slow_reference(inputs, predictions, targets):
+def tally_of(tally: Any, *batches: tuple[np.ndarray, ...]) -> Any:
+    for batch in batches:
+        tally.add(*batch)
+    return tally
+
+
+@given(TOKENS, TOKENS, TOKENS, st.integers(0, 12))
+def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, predictions, targets, cut):
+    parts = [
+        tuple(each[part] for each in (inputs, predictions, targets))
+        for part in (slice(cut), slice(cut, None))
+    ]
+    tally = tally_of(SudokuTally(), *parts)
     rows = list(zip(inputs.tolist(), predictions.tolist(), targets.tolist(), strict=True))
-    num_solved = sum(guess == truth for _, guess, truth in rows)
     blanks = [(g, t) for row in rows for given_, g, t in zip(*row, strict=True) if given_ == 1]
-    expected = num_solved, sum(g == t for g, t in blanks), len(blanks)
-    assert counts(inputs, predictions, targets) == expected
+    num_solved, num_right = sum(g == t for _, g, t in rows), sum(g == t for g, t in blanks)
+    assert (tally.num_solved, tally.num_right, tally.num_blank) == (num_solved, num_right, len(blanks))
+    if blanks:
+        of_a_symbol = [sum(t == each for _, t in blanks) / len(blanks) for each in range(1, 5)]
+        assert tally.scores()["gpa_guess"] == max(of_a_symbol)
 
 
-@given(tokens, tokens, tokens, st.integers(0, 12))
-def test_the_tally_does_not_depend_on_the_batches(inputs, predictions, targets, cut):
-    whole, parts = SudokuTally(), SudokuTally()
-    whole.add(inputs, predictions, targets)
-    parts.add(inputs[:cut], predictions[:cut], targets[:cut])
-    parts.add(inputs[cut:], predictions[cut:], targets[cut:])
-    assert whole == parts
+def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy() -> None:
+    tally = tally_of(SudokuTally(), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]])))
+    assert (tally.num_solved, tally.num_right, tally.num_blank) == (0, 1, 1)
 
 
-@given(tokens, tokens, st.integers(1, 9))
-def test_whoever_writes_one_symbol_everywhere_is_right_as_often_as_the_guess_says(inputs, targets, symbol):
-    if not (inputs == 1).any():
-        return
-    tally = SudokuTally()
-    tally.add(inputs, np.full_like(targets, symbol), targets)
+@pytest.mark.parametrize(
+    ("question", "answer", "label", "verdict"),
+    [
+        # Which puzzles are solved, valid and shortest, and how many spaces are right.
+        (QUESTION, LABEL, LABEL, (1, 1, 1, 18)),
+        (QUESTION, OTHER, LABEL, (0, 1, 1, 18 - 14)),  # seven spaces are on each path
+        (QUESTION, BROKEN, LABEL, (0, 0, 0, 17)),
+        (DETOUR_QUESTION, DETOUR, DETOUR_LABEL, (0, 1, 0, 22 - 8)),
+    ],
+)
+def test_what_is_a_path_is_told_from_what_is_the_label(
+    question: str, answer: str, label: str, verdict: tuple[int, ...]
+) -> None:
+    tally = tally_of(MazeTally(), tuple(parse_maze(text)[None] for text in (question, answer, label)))
+    assert (tally.num_solved, tally.num_valid, tally.num_shortest, tally.num_right) == verdict
+
+
+@given(st.integers(0, 2**32), st.integers(0, len(MAZES)))
+def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, cut: int) -> None:
+    rng = np.random.default_rng(seed)
+    inputs, targets = (np.stack([getattr(maze, kind) for maze in MAZES]) for kind in ("question", "answer"))
+    # Half the mazes get a random cell wrong; those with a marked space may still be a path by chance.
+    predictions = targets.astype(np.int64)
+    spoiled = np.flatnonzero(rng.random(len(MAZES)) < 0.5)
+    predictions[spoiled, rng.integers(36, size=len(spoiled))] = rng.integers(1, 6, size=len(spoiled))
+    batches = ((inputs[p], predictions[p], targets[p]) for p in (slice(cut), slice(cut, None)))
+    tally, pairs = (
+        tally_of(MazeTally(), *batches),
+        list(zip(inputs, predictions.astype(np.uint8), strict=True)),
+    )
+    expected = {
+        "fsr": (predictions == targets).all(1).sum(),
+        "valid": sum(is_valid_path(*pair) for pair in pairs),
+        "valid_shortest": sum(is_shortest_path(*pair) for pair in pairs),
+    }
     scores = tally.scores()
-    best = max((targets[inputs == 1] == each).mean() for each in range(256))
-    assert scores["gpa"] <= scores["gpa_guess"] == best
+    for name, num in expected.items():
+        assert scores[name] == num / len(MAZES)
+        assert (scores[f"{name}_lo"], scores[f"{name}_hi"]) == wilson(int(num), len(MAZES))
 
 
-def test_nothing_to_score_is_said():
+def test_nothing_to_score_is_said() -> None:
     with pytest.raises(ValueError, match="no blank cell to score in 0 puzzles"):
         SudokuTally().scores()
+
+
+@given(st.data(), st.integers(1, 500_000), st.floats(0.5, 0.999))
+def test_intervals_agree_with_scipy_on_whole_successes(data: st.DataObject, num: int, level: float) -> None:
+    successes = data.draw(st.integers(0, num))
+    theirs = binomtest(successes, num).proportion_ci(confidence_level=level, method="wilson")
+    assert wilson(successes, num, level) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("successes", "num", "low", "high"),
+    [
+        (0, 288, 0, 1.32),
+        (0, 216, 0, 1.75),
+        (0, 42, 0, 8.38),
+        (13, 60, 13.12, 33.62),
+        (274, 288, 92.01, 97.08),
+    ],
+)
+def test_intervals_agree_with_the_paper_where_it_is_plain_wilson(
+    successes: int, num: int, low: float, high: float
+) -> None:
+    assert tuple(round(100 * end, 2) for end in wilson(successes, num)) == (low, high)
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1))
+def test_fractional_successes_lie_inside_and_mirror(num: int, rate: float) -> None:
+    assert (wilson(0, num)[0], wilson(num, num)[1]) == (0.0, 1.0)
+    low, high = wilson(rate * num, num)
+    # rate * num / num may differ from rate by a unit in the last place.
+    assert 0 <= low <= rate * num / num <= high <= 1
+    assert wilson(num - rate * num, num) == pytest.approx((1 - high, 1 - low), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("successes", "num", "level", "named"),
+    [(0, 0, 0.95, "not 0"), (3, 2, 0.95, "not 3"), (1, 2, 95.0, "not 95.0")],
+)
+def test_what_has_no_interval_is_refused(successes: int, num: int, level: float, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        wilson(successes, num, level)

@@ -33,9 +33,8 @@ from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.processes import Processes
 from serrm.puzzles.tasks import alphabet
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring.arc import ArcTally
+from serrm.scoring.arc import ArcTally, submission
 from serrm.scoring.metrics import SudokuTally, added_up
-from serrm.scoring.submission import submission
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 Answers = dict[int, ArcTally]  # by number of supervision steps

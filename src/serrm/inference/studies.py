@@ -24,7 +24,7 @@ from serrm.progress import watch
 from serrm.puzzles.arc import PADDING, decoded_sizes
 from serrm.puzzles.tasks import alphabet
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring.intervals import rates
+from serrm.scoring.metrics import rates
 
 Point = dict[str, str | int | float]
 

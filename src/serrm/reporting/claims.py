@@ -19,7 +19,7 @@ from serrm.reporting.names import METRIC_NAMES, metrics_of, model_name, set_name
 from serrm.reporting.paper import load_paper
 from serrm.reporting.results import Score, score
 from serrm.reporting.tables import ARC, Report, Table
-from serrm.scoring.intervals import wilson
+from serrm.scoring.metrics import wilson
 
 Verdict = Literal["holds here", "not separated here", "does not hold here", "not tested here"]
 HOLDS: Final[Verdict] = "holds here"

@@ -13,13 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from serrm.puzzles.arc import Grid
-from serrm.scoring.intervals import wilson
+from serrm.scoring.metrics import wilson
 
 KS = (1, 2, 5, 10, 100, 1000)
 # Confidences are added up as whole numbers of this part, so that the order they come in does not matter.
 CONFIDENCE_UNIT = 2.0**-64
+# Stands for a missing or empty prediction: a grid without cells is no attempt. It is no answer of any published puzzle.
+PLACEHOLDER = np.zeros((2, 2), dtype=np.uint8)
 
 Key = tuple[int, int, bytes]  # rows, columns and cells of a grid
+Submission = dict[str, list[dict[str, list[list[int]]]]]
 
 
 class Pool(NamedTuple):
@@ -106,3 +109,20 @@ def key_grid(key: Key) -> Grid:
 def _ranked(pools: Mapping[Key, Pool]) -> list[Key]:
     # Where votes are equal, sums of confidences are in the order of their means.
     return sorted(pools, key=lambda key: (-pools[key].num_votes, -pools[key].confidence, key))
+
+
+def submission(tally: ArcTally) -> Submission:
+    """Kaggle's submission.json: the two best grids for every test input, placeholders where there are none.
+
+    Format: https://www.kaggle.com/competitions/arc-prize-2025/overview/evaluation.
+    """
+    return {
+        puzzle: [_attempts(tally.ranking(puzzle, test)) for test in range(len(answers))]
+        for puzzle, answers in tally.answers.items()
+    }
+
+
+def _attempts(ranking: Sequence[Grid]) -> dict[str, list[list[int]]]:
+    grids = [grid if grid.size else PLACEHOLDER for grid in ranking]
+    first, second, *_ = (*grids, PLACEHOLDER, PLACEHOLDER)
+    return {"attempt_1": first.tolist(), "attempt_2": second.tolist()}
