@@ -20,11 +20,11 @@ from serrm.devices import choose_device, supported
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.tasks import TASKS, solves_sudoku
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
-from serrm.puzzles.sudoku import box_for_side
+from serrm.puzzles.sudoku import box_for_side, solves
 from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
@@ -52,7 +52,7 @@ def fixed(
         batch = questions[start : start + size]
         tokens = torch.from_numpy(batch.astype(np.int64)).to(model.initial.device)
         ((_, output),) = predict(model, tokens, SYMBOLS, (depth,), dtype)
-        num_solved += int(solves_sudoku(batch, symbols_of(output.logits)).sum())
+        num_solved += int(solves(batch, symbols_of(output.logits)).sum())
     return num_solved, depth * len(questions)
 
 

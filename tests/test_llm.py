@@ -13,7 +13,7 @@ from serrm.cli import main
 from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
 from serrm.puzzles.sudoku import Puzzle, box_for_side, write_csv
 from serrm.puzzles.sudoku_data import generate_puzzles
-from serrm.scoring.metrics import SudokuTally
+from serrm.scoring.metrics import Tally
 from tests.chat_server import ChatServer, serving
 
 
@@ -119,7 +119,7 @@ def test_a_server_that_refuses_everything_is_not_asked_on(
 
 
 def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> None:
-    tally, replies = SudokuTally(), []
+    tally, replies = Tally(1), []
     for number, puzzle in enumerate(puzzles[:8]):
         grid = answer_of(puzzle).copy()
         if number % 2:

@@ -1,4 +1,4 @@
-"""A task of one's own, Latin squares, from its raw file to a row of a table: entries, no file of the package."""
+"""A task of one's own, Latin squares, from its raw file to a row of a table: one record, no file of the package."""
 
 import json
 from dataclasses import dataclass
@@ -11,28 +11,20 @@ import torch
 import yaml
 from jaxtyping import Bool, UInt8
 
-from serrm import describe
 from serrm.arrays.build import build
 from serrm.arrays.training_data import open_stream
 from serrm.config import Params
 from serrm.datasets.sets import write_sets
-from serrm.datasets.settings import AUGMENT
-from serrm.drawing import panels
-from serrm.drawing.panels import DrawnTask
-from serrm.inference import tasks as inference_tasks
 from serrm.inference.evaluate import evaluate
 from serrm.inference.sets import Gallery
-from serrm.inference.tasks import TaskEvaluation
 from serrm.manifest import Origin
 from serrm.puzzles.raw import RawSet
 from serrm.puzzles.tasks import TASKS, Alphabet, GridTask
 from serrm.randomness import Purpose, keyed_rng
 from serrm.reporting.settings import CellSettings
 from serrm.reporting.tabulate import Places, tabulate
-from serrm.scoring.metrics import SudokuTally
 from serrm.settings import Settings, parse
 from serrm.sources.download import fetch
-from serrm.sources.settings import DOWNLOAD, Download
 from serrm.training.run import train
 from serrm.training.settings import Execution
 
@@ -110,6 +102,10 @@ LATIN = GridTask(
     source=LatinSource,
     subset=LatinSubset,
     make=make_squares,
+    in_words=lambda source, augment: f"{source['num']} Latin squares",
+    blank=1,
+    look="digits",
+    judge=judge,
     raw_sets=latin_sets,
     are_answers=are_latin,
     format=str,
@@ -122,17 +118,7 @@ LATIN = GridTask(
 
 @pytest.fixture
 def latin(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The record, which the settings of stages are made of when they are imported, and what other packages hold."""
-    entries: list[tuple[dict[str, Any], Any]] = [
-        (TASKS, LATIN),
-        (DOWNLOAD, Download[LATIN.source]),
-        (AUGMENT, LATIN.subset),
-        (describe.SOURCES, lambda source, augment: f"{source['num']} Latin squares"),
-        (inference_tasks.TASKS, TaskEvaluation(SudokuTally)),
-        (panels.TASKS, DrawnTask("digits", judge, asked_for=1)),
-    ]
-    for registry, entry in entries:
-        monkeypatch.setitem(registry, "latin", entry)
+    monkeypatch.setitem(TASKS, "latin", LATIN)
     return "latin"
 
 

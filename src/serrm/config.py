@@ -12,12 +12,11 @@ import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
 from serrm.arrays.settings import ArraySettings
-from serrm.datasets.settings import AUGMENT
-from serrm.describe import SOURCES
 from serrm.inference.settings import EvaluateCell, ScoringFidelity
 from serrm.layout import EXECUTION
+from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings, T, parse
-from serrm.sources.settings import DOWNLOAD
+from serrm.sources.settings import download_kind
 from serrm.training.settings import Execution, Fidelity, TrainCell
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
@@ -65,7 +64,7 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
-        _known("tasks", self.tasks, DOWNLOAD, "a task")
+        _known("tasks", self.tasks, TASKS, "a task")
         _known("recipes", self.recipes, self.tasks, "an entry of tasks")
         for task, recipes in self.recipes.items():
             _known(f"recipes.{task}", recipes, self.models, "an entry of models")
@@ -94,11 +93,11 @@ class Params(Settings):
 
     def download_settings(self, task: str) -> Any:  # Download of the task's source
         """Where a task's raw files come from."""
-        return self._data(DOWNLOAD[task], task, "download")
+        return self._data(download_kind(task), task, "download")
 
     def augment_settings(self, task: str) -> Settings:
         """Which of the raw puzzles are used."""
-        return self._data(AUGMENT[task], task, "augment")
+        return self._data(TASKS[task].subset, task, "augment")
 
     def array_settings(self, task: str) -> ArraySettings:
         """How a task's training set is augmented."""
@@ -126,7 +125,7 @@ class Params(Settings):
             "seed": run.seed,
             "evaluate": task.evaluate,
             "fidelity": self._compose(run, name)[1],
-            "source": SOURCES[run.task](task.download["source"], task.augment),
+            "source": TASKS[run.task].in_words(task.download["source"], task.augment),
         }
         return parse(EvaluateCell, values, lambda keys: ".".join(["tasks", run.task, *keys]))
 

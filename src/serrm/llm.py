@@ -21,11 +21,11 @@ from openai import APIError, AsyncOpenAI
 from serrm.datasets.sets import check_answers
 from serrm.progress import progress_bar
 from serrm.puzzles.files import read_sudokus
-from serrm.puzzles.sudoku import Puzzle, box_for_side
+from serrm.puzzles.sudoku import BLANK, Puzzle, box_for_side
 from serrm.puzzles.sudoku_solver import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring.metrics import SudokuTally, rates
+from serrm.scoring.metrics import Tally, rates
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
 
 def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str, Any]:
     """FSR over the puzzles with a response, GPA over those with a grid, with 95% intervals, and the replies."""
-    tally, grids = SudokuTally(), list[UInt8[np.ndarray, " I"] | None]()
+    tally, grids = Tally(BLANK), list[UInt8[np.ndarray, " I"] | None]()
     for puzzle, reply in zip(puzzles, replies, strict=True):
         grids.append(None if reply is None else find_grid(reply, puzzle.side))
         if grids[-1] is not None and puzzle.answer is not None:

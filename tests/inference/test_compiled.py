@@ -1,6 +1,7 @@
 """Compiled evaluation: one variant a network and size of grid whatever is asked, and the answers of the plain form."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import filled_up, predict, refusal
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import EvaluateCell
-from serrm.inference.tasks import TaskEvaluation
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
+from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
 from tests.compiling import DEVICES, apart, num_variants, traced_only
@@ -118,7 +119,7 @@ def variants_of_batches(device: str) -> dict[str, int]:
                 for side in (4, 3):
                     answered(each, 5, side, 6, 2)
                     puzzles = map(Search, range(5), draw_tokens(5, side, 6).byte().numpy())
-                    assert len(list(search(each, puzzles, 6, TaskEvaluation(), Limits(3), 2))) == 5
+                    assert len(list(search(each, puzzles, 6, TASKS["arc_agi_1"], Limits(3), 2))) == 5
             model.load_state_dict(other.state_dict())
             answered(model, 5, 4, 6, 2)
             found[family], before = num_variants() - before, num_variants()
@@ -195,7 +196,7 @@ def test_a_batch_that_empties_keeps_its_shape(family: str, monkeypatch: pytest.M
     tokens = draw_tokens(7, 4, 6).numpy().astype(np.uint8)
 
     def answers() -> dict[int, tuple[int, list[int]]]:
-        task = TaskEvaluation(verify=lambda questions, predictions: questions.sum(1) % 2 == 0)
+        task = replace(TASKS["arc_agi_1"], verify=lambda questions, predictions: questions.sum(1) % 2 == 0)
         found = search(model, map(Search, range(7), tokens), 6, task, Limits(4), 3)
         return {each.key: (each.steps, each.history[-1].tolist()) for each in found}
 

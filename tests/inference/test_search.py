@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from torch import Tensor
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import LEAST, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
-from serrm.inference.tasks import TASKS, TaskEvaluation, solves_sudoku
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.puzzles.sudoku import box_for_side
+from serrm.puzzles.sudoku import box_for_side, solves
 from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.tasks import TASKS, Task
 from serrm.training.settings import TrainCell
 from tests.conftest import TRM
 from tests.oracle import make_oracle
@@ -26,6 +27,7 @@ from tests.oracle import make_oracle
 pytestmark = pytest.mark.numeric
 
 NUM, SYMBOLS, BLANK = 7, 6, 1
+NO_RULE = TASKS["arc_agi_1"]
 MODELS: dict[str, dict[str, Any]] = {
     "se_rrm": {"task_types": "factored", "layers": 1, "h_cycles": 1},
     "trm": {**TRM, "attention_dropout": 0.0},
@@ -55,7 +57,7 @@ def questions() -> Tokens:
 
 
 def reference(
-    model: RecurrentModel, question: Tokens, task_type: int, task: TaskEvaluation, limits: Limits
+    model: RecurrentModel, question: Tokens, task_type: int, task: Task, limits: Limits
 ) -> tuple[bool, int, int, list[int]]:
     """Verified or not, steps, attempts and answer of one puzzle, all by itself."""
     waiting: list[tuple[float, int, Tokens]] = [(0.0, 0, question)]
@@ -80,7 +82,7 @@ def reference(
             if limits.patience and len(last) > limits.patience and all(each == last[0] for each in last):
                 break
         answer = answer or predictions[-1]
-        if task.blank is None or not (asked == task.blank).any():
+        if task.guessed is None or not (asked == task.guessed).any():
             continue
         weights = torch.where(output.logits[0] >= 0, output.logits[0] + 1, 1 / (1 - output.logits[0]))
         shares = (weights / weights.sum(-1, keepdim=True)).numpy()
@@ -120,7 +122,7 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
     def verify(questions: Tokens, predictions: Tokens) -> Tokens:
         return np.asarray((predictions * np.arange(16)).sum(1) % (one_in or 1) == 1)
 
-    task, limits = TaskEvaluation(verify=verify, blank=BLANK), Limits(max_steps, guesses, patience)
+    task, limits = replace(NO_RULE, verify=verify, guessed=BLANK), Limits(max_steps, guesses, patience)
     puzzles = [Search(n, question, n % 3) for n, question in enumerate(questions)]
     found = {each.key: each for each in search(model, puzzles, SYMBOLS, task, limits, batch_size)}
     assert sorted(found) == list(range(NUM))
@@ -159,7 +161,7 @@ def test_guesses_solve_what_a_model_knows_with_more_clues(
         for each in search(model, map(Search, range(NUM), questions), SYMBOLS, SUDOKU, limits, 4):
             assert each.answer is not None and each.steps <= limits.budget
             assert each.is_verified == bool(guesses) == (each.attempts > 1)
-            assert each.is_verified == solves_sudoku(each.question[None], each.answer[None])[0]
+            assert each.is_verified == solves(each.question[None], each.answer[None])[0]
 
 
 def test_a_batch_stays_full_and_is_read_no_further(
@@ -180,7 +182,7 @@ def test_a_batch_stays_full_and_is_read_no_further(
             num_read += 1
             yield Search(number, np.array([2 + number % 3, *[1] * 15], dtype=np.uint8))
 
-    task, steps = TaskEvaluation(verify=lambda _, predictions: ~(predictions == 2).all(axis=1)), {}
+    task, steps = replace(NO_RULE, verify=lambda _, predictions: ~(predictions == 2).all(axis=1)), {}
     for found in search(model, puzzles(), SYMBOLS, task, Limits(9), batch_size):
         steps[found.key] = found.steps
         assert num_read <= len(steps) + batch_size

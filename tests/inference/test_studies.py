@@ -16,11 +16,11 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.sets import of_trained_size, score_set
 from serrm.inference.settings import EffortSettings
 from serrm.inference.studies import ComputeStudy, equivariance
-from serrm.inference.tasks import TASKS
 from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.sudoku import box_for_side
 from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
 from serrm.training.settings import TrainCell
 from tests.oracle import make_oracle

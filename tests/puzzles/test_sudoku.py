@@ -13,7 +13,6 @@ from serrm.puzzles.sudoku import (
     Box,
     Puzzle,
     apply_parameters,
-    are_answers,
     are_solutions,
     box_for_side,
     draw_symmetries,
@@ -24,6 +23,7 @@ from serrm.puzzles.sudoku import (
     read_csv,
     read_json,
     read_tsv,
+    solves,
     write_csv,
 )
 from serrm.puzzles.sudoku_data import random_solution
@@ -63,13 +63,19 @@ def test_consistency_agrees_with_comparing_all_pairs(
     assert is_solution(grid, box) == (is_consistent_slowly(grid, box) and bool(grid.all()))
 
 
-def test_an_answer_is_a_solution_that_keeps_the_clues() -> None:
-    solution = random_solution(Box(2, 2), np.random.default_rng(0))
-    question = np.where(np.arange(16) % 3, solution, 0).astype(np.uint8)
-    swapped = (solution % 4 + 1).astype(np.uint8)  # another solution
-    padded = np.where(np.arange(16) == 0, 255, solution).astype(np.uint8)
-    answers = np.stack([solution, swapped, question, padded])
-    assert are_answers(np.tile(question, (4, 1)), answers).tolist() == [True, False, False, False]
+@given(seeds, st.sampled_from([4, 6]), st.integers(0, 35), st.integers(0, 8))
+def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell: int, value: int) -> None:
+    """As tokens: 0 is padding, 1 a blank."""
+    rng, box = np.random.default_rng(seed), box_for_side(side)
+    answer = random_solution(box, rng) + np.uint8(1)
+    question = np.where(rng.random(side**2) < 0.5, answer, np.uint8(1))
+    changed, other = answer.copy(), random_solution(box, rng) + np.uint8(1)
+    changed[cell % side**2] = value
+    found = solves(np.stack([question] * 3), np.stack([answer, changed, other])).tolist()
+    keeps = [bool(((question == 1) | (question == each)).all()) for each in (answer, changed, other)]
+    right = [each.min() > 1 and is_solution(each - np.uint8(1), box) for each in (answer, changed, other)]
+    assert found == [a and b for a, b in zip(keeps, right, strict=True)]
+    assert found[0]
 
 
 # Text and files.

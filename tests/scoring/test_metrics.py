@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
-from serrm.puzzles.maze import is_shortest_path, is_valid_path, parse_maze
-from serrm.scoring.metrics import MazeTally, SudokuTally, wilson
+from serrm.puzzles.maze import SPACE, is_shortest_path, is_valid_path, parse_maze
+from serrm.puzzles.tasks import grid_task
+from serrm.scoring.metrics import Tally, wilson
 from tests.references import generate_mazes
 
 TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell
@@ -37,7 +38,7 @@ def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, 
         tuple(each[part] for each in (inputs, predictions, targets))
         for part in (slice(cut), slice(cut, None))
     ]
-    tally = tally_of(SudokuTally(), *parts)
+    tally = tally_of(Tally(1), *parts)
     rows = list(zip(inputs.tolist(), predictions.tolist(), targets.tolist(), strict=True))
     blanks = [(g, t) for row in rows for given_, g, t in zip(*row, strict=True) if given_ == 1]
     num_solved, num_right = sum(g == t for _, g, t in rows), sum(g == t for g, t in blanks)
@@ -48,7 +49,7 @@ def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, 
 
 
 def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy() -> None:
-    tally = tally_of(SudokuTally(), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]])))
+    tally = tally_of(Tally(1), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]])))
     assert (tally.num_solved, tally.num_right, tally.num_blank) == (0, 1, 1)
 
 
@@ -65,8 +66,12 @@ def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy() -> None:
 def test_what_is_a_path_is_told_from_what_is_the_label(
     question: str, answer: str, label: str, verdict: tuple[int, ...]
 ) -> None:
-    tally = tally_of(MazeTally(), tuple(parse_maze(text)[None] for text in (question, answer, label)))
-    assert (tally.num_solved, tally.num_valid, tally.num_shortest, tally.num_right) == verdict
+    tally = tally_of(
+        Tally(SPACE, grid_task("maze").rules),
+        tuple(parse_maze(text)[None] for text in (question, answer, label)),
+    )
+    obeying = [tally.num_obeying[name] for name in ("valid", "valid_shortest")]
+    assert (tally.num_solved, *obeying, tally.num_right) == verdict
 
 
 @given(st.integers(0, 2**32), st.integers(0, len(MAZES)))
@@ -79,7 +84,7 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
     predictions[spoiled, rng.integers(36, size=len(spoiled))] = rng.integers(1, 6, size=len(spoiled))
     batches = ((inputs[p], predictions[p], targets[p]) for p in (slice(cut), slice(cut, None)))
     tally, pairs = (
-        tally_of(MazeTally(), *batches),
+        tally_of(Tally(SPACE, grid_task("maze").rules), *batches),
         list(zip(inputs, predictions.astype(np.uint8), strict=True)),
     )
     expected = {
@@ -95,7 +100,7 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
 
 def test_nothing_to_score_is_said() -> None:
     with pytest.raises(ValueError, match="no blank cell to score in 0 puzzles"):
-        SudokuTally().scores()
+        Tally(1).scores()
 
 
 @given(st.data(), st.integers(1, 500_000), st.floats(0.5, 0.999))

@@ -19,8 +19,9 @@ from serrm.puzzles.maze import is_shortest_path, parse_maze
 from serrm.puzzles.sudoku import box_for_side, format_grid, parse_grid
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.puzzles.sudoku_solver import solve as solve_exactly
+from serrm.puzzles.tasks import TASKS
 from serrm.solving.answers import Answer, Status, summary
-from serrm.solving.solve import SolveOptions, solve
+from serrm.solving.solve import SUBJECTS, SolveOptions, solve
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions
 
@@ -232,3 +233,7 @@ def test_the_summary_counts() -> None:
     counts = Counter({Status.UNSUPPORTED: 1, Status.VERIFIED: 2})
     assert summary(counts, 7, 1.25) == "3 puzzles: 2 verified, 1 unsupported; 7 steps, 1.2 s"
     assert summary(Counter({Status.VERIFIED: 1}), 1, 0.0).startswith("1 puzzle: 1 verified; ")
+
+
+def test_every_task_is_solved() -> None:
+    assert SUBJECTS.keys() == TASKS.keys()

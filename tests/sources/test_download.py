@@ -14,7 +14,7 @@ from serrm.puzzles.arc_data import VERSIONS, read_raw
 from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import RETRIES, download_all, fetch
-from serrm.sources.settings import DOWNLOAD
+from serrm.sources.settings import download_kind
 from tests.sources.site import CONTENT, Site, make_archive
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
@@ -23,7 +23,7 @@ MORE: dict[str, dict[str, Any]] = {"sudoku": {"num_16x16": 0, "clues_16x16": (15
 
 
 def source_of(task: str, **values: Any) -> Any:
-    return DOWNLOAD[task].model_validate({"source": {**values, **MORE.get(task, {})}, "seed": 0}).source
+    return download_kind(task).model_validate({"source": {**values, **MORE.get(task, {})}, "seed": 0}).source
 
 
 def contents(raw: Path) -> dict[str, bytes]:

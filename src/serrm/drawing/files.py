@@ -14,13 +14,13 @@ from typing import Annotated, Any, Final, TypeVar
 import numpy as np
 from pydantic import BaseModel, Field, TypeAdapter
 
-from serrm.drawing.panels import BLANK, Item, Puzzle, Scene, as_tokens
+from serrm.drawing.panels import Item, Puzzle, Scene, as_tokens
 from serrm.files import read_parsed
 from serrm.puzzles.arc import MAX_SIDE, Grid, Rows, encode
 from serrm.puzzles.files import MAZE, Question, read_file
 from serrm.puzzles.maze import parse_maze
 from serrm.puzzles.raw import open_text
-from serrm.puzzles.sudoku import box_for_side, parse_grid
+from serrm.puzzles.sudoku import BLANK, box_for_side, parse_grid
 from serrm.puzzles.sudoku_solver import solve
 
 EXAMPLES: Final = "examples.json"

@@ -6,24 +6,21 @@ each cell and compare nothing. Remarks are counted on one grid; scores are the b
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.puzzles import maze
 from serrm.puzzles.arc import FIRST_COLOUR, decode
-from serrm.puzzles.maze import is_shortest_path, is_valid_path
-from serrm.puzzles.sudoku import SYMBOLS, box_for_side, is_solution
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.sudoku import BLANK, SYMBOLS
+from serrm.puzzles.tasks import TASKS, Look
 
 Tokens = UInt8[np.ndarray, " I"]
 Cells = UInt8[
     np.ndarray, "_ _"
 ]  # R × C; the axes have no names, for the panels of one picture differ in size
 Mask = Bool[np.ndarray, "_ _"]
-Look = Literal["digits", "maze", "colours"]
-BLANK: Final = 1  # of a Sudoku, whose token 0 is padding and v + 1 the digit v
 
 # The official colours of ARC-AGI, and for marks those of Okabe and Ito, which all kinds of colour vision tell apart.
 ARC_COLOURS: Final = (
@@ -113,56 +110,6 @@ CELLS: Final[dict[str, Callable[[int, bool, bool], Cell]]] = {
 }
 
 
-class DrawnTask(NamedTuple):
-    """A task in pictures and in the terminal."""
-
-    look: Look
-    # (side, prediction, question, answer) → how good a prediction is, such as "7 of 51 blanks wrong".
-    judge: Callable[[int, Tokens, Tokens, Tokens | None], str]
-    asked_for: int | None = None  # the token that a question leaves to be found; None: no cell of it is given
-
-
-def _judge_sudoku(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
-    is_blank = question == BLANK
-    if answer is None:
-        values = np.maximum(prediction, BLANK) - np.uint8(BLANK)
-        keeps = np.array_equal(prediction[~is_blank], question[~is_blank])
-        return "a solution" if keeps and is_solution(values, box_for_side(side)) else "no solution"
-    is_wrong = prediction != answer
-    if not is_wrong.any():
-        return "solved"
-    blanks = f"{np.count_nonzero(is_wrong & is_blank)} of {np.count_nonzero(is_blank)} blanks wrong"
-    return f"{blanks}, and clues" if is_wrong[~is_blank].any() else blanks
-
-
-def _judge_maze(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
-    """A maze may have many shortest paths, so one that is not the answer's is said to be as short."""
-    if answer is not None and np.array_equal(prediction, answer):
-        return "exactly the answer"
-    if is_shortest_path(question, prediction):
-        return "a shortest path" if answer is None else "another shortest path"
-    return "a path, not a shortest one" if is_valid_path(question, prediction) else "no path"
-
-
-def _judge_arc(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
-    ours = decode(prediction, side)
-    right = ours if answer is None else decode(answer, side)
-    if ours.shape != right.shape:
-        return f"{ours.shape[0]}×{ours.shape[1]}, not {right.shape[0]}×{right.shape[1]}"
-    num_wrong = np.count_nonzero(ours != right)
-    return f"{num_wrong} of {right.size} cells wrong" if num_wrong else "" if answer is None else "right"
-
-
-ARC: Final = DrawnTask("colours", _judge_arc)
-# By task. A task of one's own is one entry more.
-TASKS: Final = {
-    "sudoku": DrawnTask("digits", _judge_sudoku, BLANK),
-    "maze": DrawnTask("maze", _judge_maze, maze.SPACE),
-    "arc_agi_1": ARC,
-    "arc_agi_2": ARC,
-}
-
-
 @dataclass(frozen=True, eq=False)
 class Puzzle:
     """A question of a task and its answer, if known, as I = side² tokens each, of which panels are made.
@@ -187,11 +134,11 @@ class Puzzle:
 
     def answer_panel(self, answer: Tokens, caption: str = "answer") -> Panel:
         """An answer that is not judged; what the question gives is told from what it asks for."""
-        look, _, asked_for = TASKS[self.task]
+        task = TASKS[self.task]
         cells = self._visible(answer)
         nothing = np.zeros(cells.shape, dtype=bool)
-        is_given = nothing if asked_for is None else self.question.reshape(cells.shape) != asked_for
-        return Panel(look, caption, cells, is_given, nothing, nothing)
+        is_given = nothing if task.blank is None else self.question.reshape(cells.shape) != task.blank
+        return Panel(task.look, caption, cells, is_given, nothing, nothing)
 
     def prediction_panel(
         self, prediction: Tokens, caption: str = "prediction", before: Tokens | None = None
@@ -230,7 +177,7 @@ class Puzzle:
             raise ValueError(f"task {self.task!r} is none of {', '.join(TASKS)}")
         if len(tokens) != self.side**2:
             raise ValueError(f"{len(tokens)} tokens are no {self.side}×{self.side} grid")
-        if tokens.max() >= (num := alphabet(self.task, self.side).num_symbols):
+        if tokens.max() >= (num := TASKS[self.task].alphabet(self.side).num_symbols):
             raise ValueError(f"token {tokens.max()} is none of the {num} of {self.task}")
 
 

@@ -23,9 +23,9 @@ from serrm.inference.sets import (
 )
 from serrm.inference.settings import EvaluateCell
 from serrm.inference.studies import equivariance
-from serrm.inference.tasks import TASKS
 from serrm.models.layers import DTYPES
 from serrm.processes import ALONE, Processes, joined_by_torchrun
+from serrm.puzzles.tasks import TASKS, GridTask
 from serrm.training.settings import Execution
 
 Scores = dict[str, Any]
@@ -52,7 +52,7 @@ def evaluate(
     loaded = load_model(checkpoint, device, has_dropout=has_dropout, is_native=is_native, compiles=compiles)
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
     predictor = Predictor(loaded, settings.batch_size, DTYPES[precision], processes)
-    score = score_votes if TASKS[cell.task].tally is None else score_sets
+    score = score_votes if not isinstance(TASKS[cell.task], GridTask) else score_sets
     scores = {**_facts(loaded, cell.source), **score(predictor, arrays, cell, gallery)}
     gallery.share(processes)
     asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
@@ -66,7 +66,7 @@ def symmetric_questions(loaded: LoadedModel, arrays: Path) -> tuple[str, Questio
     task = TASKS[loaded.cell.task]
     if not task.is_symmetric:
         return None
-    if task.tally is None:
+    if not isinstance(task, GridTask):
         inputs = open_arc_evaluation(arrays, num_variants=1)
         return inputs.set_name, Questions(inputs.side, inputs.num_symbols, inputs.num_examples, inputs.gather)
     puzzles = of_trained_size(loaded, arrays)
@@ -78,7 +78,7 @@ def learning_curve(predictor: Predictor, arrays: Path, cell: EvaluateCell) -> It
     num, step = cell.evaluate.curve_puzzles, cell.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
         facts = load_snapshot(predictor.loaded.model, path)
-        if TASKS[cell.task].tally is None:
+        if not isinstance(TASKS[cell.task], GridTask):
             own = vote(predictor, arc_questions(predictor, arrays, num), (step,), cell)
             scores = pooled(predictor.processes.collect(own))[step].scores()
         elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:

@@ -22,8 +22,8 @@ from torch import Tensor
 
 from serrm.inference.predict import supervision_step, symbols_of
 from serrm.inference.settings import GUESS_STEPS
-from serrm.inference.tasks import TaskEvaluation
 from serrm.models.recurrence import RecurrentModel, State
+from serrm.puzzles.tasks import Task
 from serrm.training.loss import stablemax
 
 LEAST = 0.05  # a symbol less likely than this, or than half of an even share, is not guessed
@@ -136,7 +136,7 @@ def search(
     model: RecurrentModel,
     puzzles: Iterable[Search],
     num_symbols: int,
-    task: TaskEvaluation,
+    task: Task,
     limits: Limits,
     batch_size: int,
     dtype: torch.dtype = torch.float32,
@@ -175,7 +175,7 @@ def search(
         going, state = [at_work[place] for place in stays], tuple(part[stays] for part in state)
         for place, certainty, shares in zip(ends, *how_sure(logits[ends], num_symbols), strict=True):
             puzzle = at_work[place]
-            puzzle.end(certainty, shares, task.blank)
+            puzzle.end(certainty, shares, task.guessed)
             if puzzle.begin(limits):
                 begun.append(puzzle)
             else:

@@ -26,15 +26,14 @@ from serrm.inference.load import LoadedModel, load_snapshot
 from serrm.inference.predict import Predicted, Predictor, Questions, confidences
 from serrm.inference.settings import EvaluateCell, TaskType
 from serrm.inference.studies import ComputeStudy
-from serrm.inference.tasks import TASKS
 from serrm.manifest import new_directory
 from serrm.models.halting import HALT
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.processes import Processes
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.tasks import TASKS, alphabet, grid_task
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.arc import ArcTally, submission
-from serrm.scoring.metrics import SudokuTally, added_up
+from serrm.scoring.metrics import Tally, added_up
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 Answers = dict[int, ArcTally]  # by number of supervision steps
@@ -117,9 +116,10 @@ def score_set(
 
     A study sees the first puzzles.
     """
-    tally = TASKS[puzzles.task].tally
-    assert tally is not None, "a task scored by votes has no such sets"
-    own, asked, what = {step: tally() for step in steps}, questions_of(puzzles), f"evaluating {puzzles.name}"
+    task = grid_task(puzzles.task)
+    assert task.blank is not None
+    own = {step: Tally(task.blank, task.rules) for step in steps}
+    asked, what = questions_of(puzzles), f"evaluating {puzzles.name}"
     num, reason = study.num if study else 0, ""
     studied = predictor.batches(asked._replace(num=num), {*steps, *study.steps} if study else steps, what)
     try:
@@ -133,7 +133,7 @@ def score_set(
                 gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
     except CannotExtrapolate as error:
         reason = str(error)
-    of_all: list[tuple[dict[int, SudokuTally], str]] = predictor.processes.collect((own, reason))
+    of_all: list[tuple[dict[int, Tally], str]] = predictor.processes.collect((own, reason))
     if reason := next((reason for _, reason in of_all if reason), ""):
         return {"status": "cannot_extrapolate", "reason": reason}
     tallies = {step: added_up([part[step] for part, _ in of_all]) for step in steps}

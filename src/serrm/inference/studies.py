@@ -18,11 +18,10 @@ from serrm.arrays.stream import Examples
 from serrm.inference.predict import Predicted, Predictor, Questions, TaskVectors
 from serrm.inference.search import Limits, Search, how_sure, search
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
-from serrm.inference.tasks import TASKS
 from serrm.processes import ALONE
 from serrm.progress import watch
 from serrm.puzzles.arc import PADDING, decoded_sizes
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.tasks import TASKS, GridTask, alphabet
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring.metrics import rates
 
@@ -38,7 +37,7 @@ class ComputeStudy:
     def __init__(self, settings: EffortSettings, puzzles: PuzzleArrays) -> None:
         self.settings, self.puzzles = settings, puzzles.first(settings.num_puzzles)
         self.task, self.num = TASKS[puzzles.task], len(self.puzzles)
-        self.guesses = () if self.task.blank is None else settings.guesses
+        self.guesses = () if self.task.guessed is None else settings.guesses
         # By number of the puzzle: the step of the first verified answer, and whether that is the label.
         self.verified: dict[int, tuple[int, bool]] = {}
         self.unsolved: list[Search] = []  # by one attempt
@@ -56,13 +55,13 @@ class ComputeStudy:
         for place in np.flatnonzero(self.task.verify(questions, found.tokens)).tolist():
             is_right = np.array_equal(found.tokens[place], answers[place])
             self.verified.setdefault(found.start + place, (found.step, is_right))
-        if self.task.blank is None or not self.guesses or found.step != self.settings.attempt_steps:
+        if self.task.guessed is None or not self.guesses or found.step != self.settings.attempt_steps:
             return
         places = [place for place in range(len(questions)) if found.start + place not in self.verified]
         _, shares = how_sure(found.logits[places], self.puzzles.num_symbols)
         for place, of_puzzle in zip(places, shares, strict=True):
             puzzle = Search(found.start + place, questions[place], steps=found.step, attempts=1)
-            puzzle.branch(of_puzzle, self.task.blank)
+            puzzle.branch(of_puzzle, self.task.guessed)
             self.unsolved.append(puzzle)
 
     def points(self, predictor: Predictor) -> dict[str, list[Point]]:
@@ -155,7 +154,7 @@ def _predicted(
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
     found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)
     tokens = np.concatenate([part.tokens for part in found])
-    if TASKS[predictor.loaded.cell.task].tally is not None:
+    if isinstance(TASKS[predictor.loaded.cell.task], GridTask):
         return tokens
     rows, columns = decoded_sizes(tokens, asked.side).T[..., None]
     row, column = np.divmod(np.arange(asked.side**2), asked.side)

@@ -9,7 +9,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from serrm.config import Params
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, EvaluateCell
@@ -17,7 +17,7 @@ from serrm.models.flops import flops
 from serrm.models.settings import HaltingSettings, SeRrmSettings
 from serrm.progress import duration
 from serrm.puzzles.sudoku_data import FOLDER_EXTREME_1K, NUM_HELD_OUT
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import Execution, TrainCell
 
 DATA_STAGES = ("download", "augment", "build_arrays")
@@ -26,14 +26,6 @@ COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 MOST_AT_ONCE = 32  # puzzles in the trial
 
 
-# What is published of a task, by the names of its settings; besides, on average a puzzle, examples to train on and test
-# inputs. A task of one's own is one entry more.
-PUBLISHED: dict[str, dict[str, Any]] = {
-    "sudoku": {"side": 9, "num_train": 3_831_994, "num_test": 422_786, "num_4x4": 288, "num_25x25": 42},
-    "maze": {"side": 30, "num_train": 1_000, "num_test": 1_000},
-    "arc_agi_1": {"num_train": 560, "num_test": 400, "examples": 3988 / 960, "test_inputs": 419 / 400},
-    "arc_agi_2": {"num_train": 1160, "num_test": 120, "examples": 5573 / 1280, "test_inputs": 172 / 120},
-}
 EXTREME_1K = {"num_train": 1_000, "num_test": 9_488}
 
 
@@ -51,7 +43,7 @@ def count_puzzles(params: Params, task: str) -> Counts:
     source = params.download_settings(task).source.model_dump()
     subset = params.augment_settings(task).model_dump()
     is_1k, has_votes = source.get("folder_9x9") == FOLDER_EXTREME_1K, "canvas" in subset
-    own = PUBLISHED[task] | (EXTREME_1K if is_1k else {}) | source
+    own = dict(TASKS[task].counts) | (EXTREME_1K if is_1k else {}) | source
     sizes = subset.get("num_test_sizes", {})
     if subset.get("scored") == "held_out":
         own, sizes = {**own, "num_test": NUM_HELD_OUT}, {}

@@ -128,6 +128,21 @@ def decoded_sizes(tokens: UInt8[np.ndarray, "N I"], side: int) -> Int[np.ndarray
     return np.stack([np.where(columns > 0, last_rows + 1, 0), columns], axis=1)
 
 
+def judge(
+    side: int,
+    prediction: UInt8[np.ndarray, " I"],
+    question: UInt8[np.ndarray, " I"],
+    answer: UInt8[np.ndarray, " I"] | None,
+) -> str:
+    """How good a prediction is, read off the canvas."""
+    ours = decode(prediction, side)
+    right = ours if answer is None else decode(answer, side)
+    if ours.shape != right.shape:
+        return f"{ours.shape[0]}×{ours.shape[1]}, not {right.shape[0]}×{right.shape[1]}"
+    num_wrong = np.count_nonzero(ours != right)
+    return f"{num_wrong} of {right.size} cells wrong" if num_wrong else "" if answer is None else "right"
+
+
 # Colours.
 
 IDENTITY: Final = np.arange(NUM_COLOURS, dtype=np.uint8)

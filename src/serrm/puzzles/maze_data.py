@@ -6,7 +6,7 @@ an even side the last row and column are walls. A maze is kept if two of its cel
 pair becomes start and goal. (The mazes of the paper, section "Maze", have many shortest paths.)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -188,3 +188,11 @@ def _draw_ends(
         return None
     place = rng.choice(len(starts), p=num_goals / num_goals.sum())
     return int(starts[place]), int(rng.choice(np.flatnonzero(unpack(goals_of[place], side))))
+
+
+def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    if source["kind"] != "generated":
+        return "Maze-Hard from a local mirror" if source["kind"] == "mirror" else "Maze-Hard"
+    side, cells = source["side"], source["min_path"]
+    return f"generated {side}×{side} mazes whose walls leave a tree, with at least {cells} cells on the shortest path"

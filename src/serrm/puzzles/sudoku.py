@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64, UInt8
@@ -31,6 +32,8 @@ from serrm.puzzles.raw import (
     write_table,
 )
 from serrm.randomness import Purpose, keyed_rng
+
+BLANK: Final = 1  # the token of a blank cell; token 0 is padding, v + 1 the digit v
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,13 @@ def are_answers(
     return np.asarray(keeps_digits & are_solutions(answers, box_for_side(math.isqrt(questions.shape[1]))))
 
 
+def solves(
+    questions: UInt8[np.ndarray, "N I"], predictions: UInt8[np.ndarray, "N I"]
+) -> Bool[np.ndarray, " N"]:
+    """The same of tokens. Padding, token 0, wraps round to 255, which is no digit."""
+    return are_answers(questions - np.uint8(BLANK), predictions - np.uint8(BLANK))
+
+
 def is_consistent(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
     """Whether no digit stands twice in a unit; blanks are allowed."""
     return bool(are_consistent(grid[None], box)[0])
@@ -122,6 +132,25 @@ def _digit_bits(n: int) -> Int64[np.ndarray, " 256"]:
     bits = np.zeros(256, dtype=np.int64)
     bits[1 : n + 1] = 1 << np.arange(n, dtype=np.int64)
     return bits
+
+
+def judge(
+    side: int,
+    prediction: UInt8[np.ndarray, " I"],
+    question: UInt8[np.ndarray, " I"],
+    answer: UInt8[np.ndarray, " I"] | None,
+) -> str:
+    """How good a prediction is, in a few words; all are tokens."""
+    is_blank = question == BLANK
+    if answer is None:
+        values = np.maximum(prediction, BLANK) - np.uint8(BLANK)
+        keeps = np.array_equal(prediction[~is_blank], question[~is_blank])
+        return "a solution" if keeps and is_solution(values, box_for_side(side)) else "no solution"
+    is_wrong = prediction != answer
+    if not is_wrong.any():
+        return "solved"
+    blanks = f"{np.count_nonzero(is_wrong & is_blank)} of {np.count_nonzero(is_blank)} blanks wrong"
+    return f"{blanks}, and clues" if is_wrong[~is_blank].any() else blanks
 
 
 # Text.

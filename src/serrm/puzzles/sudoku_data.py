@@ -8,12 +8,12 @@ the source. Paper: section "Sudoku", data; appendix, data sets.
 import itertools
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import UInt8
@@ -369,3 +369,28 @@ def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.nda
             yield from rng.permutation(all_solutions_4x4())
         else:
             yield random_solution(box, rng)
+
+
+def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    is_mirror = source["kind"] == "mirror"
+    if source["kind"] == "generated":
+        least, most = source["clues"]
+        words = f"generated 9×9 puzzles with {least} to {most} clues and one solution"
+    else:
+        words = "Sudoku-Extreme and the published 4×4 and 25×25 puzzles" + (
+            " from a local mirror" if is_mirror else ""
+        )
+    if augment.get("scored") == "held_out":
+        return f"{words}; scored on 9×9 puzzles held out to choose settings on"
+    if is_mirror and source.get("folder_9x9", FOLDER_EXTREME_1K) != FOLDER_EXTREME:
+        words += (
+            "; its 9×9 test puzzles are not at hand: those scored are a substitute, other public puzzles with the "
+            "training puzzles' distribution of ratings"
+        )
+    if source["num_16x16"]:
+        least, most = (256 - clues for clues in reversed(source["clues_16x16"]))
+        words += (
+            f"; 16×16 made here, {least} to {most} blanks and one solution (paper: 161 to 167 on average)"
+        )
+    return words

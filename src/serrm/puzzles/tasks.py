@@ -7,21 +7,22 @@ padding in every task; see the paper's section on symbol-equivariant embeddings 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.manifest import Origin
-from serrm.puzzles import arc_data, dihedral, maze_data, sudoku_data
-from serrm.puzzles.arc import NUM_SYMBOLS
-from serrm.puzzles.maze import are_shortest_paths, format_maze
+from serrm.puzzles import arc, arc_data, dihedral, maze, maze_data, sudoku, sudoku_data
 from serrm.puzzles.raw import Column, Published, RawSet, SubsetSettings
-from serrm.puzzles.sudoku import apply_symmetries, are_answers, draw_symmetry, format_grid
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
+Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]  # (questions, answers) → which answers obey it
+Look = Literal[
+    "digits", "maze", "colours"
+]  # in boxes; walls and a path between them; cells read off a canvas
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,28 @@ class Alphabet:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What every task has."""
+    """What every task has. Grids are tokens unless it is said otherwise."""
 
     alphabet: Callable[[int], Alphabet]  # of grids of a side
-    source: Any  # the kinds of its source, as settings of the download stage
+    # Where puzzles come from. `source` are the kinds of the download stage's setting of that name, `make` is
+    # (source, directory, seed) → the origins of the files made here, `mirrored` is source → names of files to copy,
+    # and `in_words` describes (source, augment), as a params file has them.
+    source: Any
     subset: type[Settings]  # settings of the augment stage
-    # (source, directory, seed) → the origins of the files that are made here.
     make: Callable[[Any, Path, int], dict[str, Origin]]
     published: Iterable[Published] = ()  # what the source `hub` downloads
-    mirrored: Callable[[Any], list[str]] = (
-        lambda source: []
-    )  # the names of the files that the source `mirror` copies
+    mirrored: Callable[[Any], list[str]] = lambda source: []
+    in_words: Callable[[Mapping[str, Any], Mapping[str, Any]], str]
+    # What is published, by the names of its settings; on average a puzzle, examples to train on and test inputs.
+    counts: Mapping[str, int | float] = field(default_factory=dict)
+    # Answers.
+    verify: Rule | None = None  # right, which it tells without knowing the answer
+    blank: int | None = None  # the token of the cells that a question leaves to be found
+    guessed: int | None = None  # the token of cells in whose place the tokens above it may be guessed
+    is_symmetric: bool = False  # its usual symbols may be exchanged for one another
+    # Pictures: `judge` is (side, prediction, question, answer) → a remark, such as "7 of 51 blanks wrong".
+    look: Look
+    judge: Callable[[int, Grid, Grid, Grid | None], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,22 +73,23 @@ class GridTask(Task):
 
     # (raw directory, settings of the subset) → the training set, then the test sets.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
-    # By the rules: (questions, answers), as cells of a set.
-    are_answers: Callable[[Grids, Grids], Bool[np.ndarray, " N"]]
-    format: Callable[[Grid], str]
+    are_answers: Rule  # as cells of a set
+    format: Callable[[Grid], str]  # of the cells of a set
     offset: int  # added to a cell of a set to make it a token
+    columns: Mapping[str, Column] = field(default_factory=dict)  # of a set
+    # (training questions, test questions, side) → what audit.json says of them.
+    audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
     most_augmentations: int | None  # of a puzzle; None: any number
     # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.
     draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
     apply: Callable[[Grids, UInt8[np.ndarray, "N P"], int], Grids]  # (tokens, a row each, side)
-    columns: Mapping[str, Column] = field(default_factory=dict)
-    # (training questions, test questions, side) → what audit.json says of them.
-    audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
+    # What is counted of predictions besides those that are the answer, by the name of the score.
+    rules: Mapping[str, Rule] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArcTask(Task):
-    """An ARC-AGI: puzzles are pairs of coloured grids."""
+    """An ARC-AGI: puzzles are pairs of coloured grids, and variants of a question vote on its answer."""
 
     version: arc_data.Version
 
@@ -89,14 +102,22 @@ TASKS: dict[str, Task] = {
         make=sudoku_data.make,
         published=sudoku_data.PUBLISHED,
         mirrored=sudoku_data.mirrored,
+        in_words=sudoku_data.in_words,
+        counts={"side": 9, "num_train": 3_831_994, "num_test": 422_786, "num_4x4": 288, "num_25x25": 42},
+        verify=sudoku.solves,
+        blank=sudoku.BLANK,
+        guessed=sudoku.BLANK,
+        is_symmetric=True,
+        look="digits",
+        judge=sudoku.judge,
         raw_sets=sudoku_data.raw_sets,
-        are_answers=are_answers,
-        format=format_grid,
-        offset=1,
-        most_augmentations=None,
-        draw=draw_symmetry,
-        apply=apply_symmetries,
+        are_answers=sudoku.are_answers,
+        format=sudoku.format_grid,
+        offset=sudoku.BLANK,
         columns=sudoku_data.COLUMNS,
+        most_augmentations=None,
+        draw=sudoku.draw_symmetry,
+        apply=sudoku.apply_symmetries,
     ),
     "maze": GridTask(
         alphabet=lambda side: Alphabet(6),  # 1 wall, 2 space, 3 start, 4 goal, 5 path
@@ -105,24 +126,37 @@ TASKS: dict[str, Task] = {
         make=maze_data.make,
         published=maze_data.PUBLISHED,
         mirrored=maze_data.mirrored,
+        in_words=maze_data.in_words,
+        counts={"side": 30, "num_train": 1_000, "num_test": 1_000},
+        verify=maze.are_valid_paths,
+        blank=maze.SPACE,
+        look="maze",
+        judge=maze.judge,
         raw_sets=maze_data.raw_sets,
-        are_answers=are_shortest_paths,
-        format=format_maze,
+        are_answers=maze.are_shortest_paths,
+        format=maze.format_maze,
         offset=0,
+        columns=maze_data.COLUMNS,
+        audit=maze_data.audit,
         most_augmentations=dihedral.NUM_TRANSFORMS - 1,
         draw=dihedral.draw_transform,
         apply=dihedral.apply_transforms,
-        columns=maze_data.COLUMNS,
-        audit=maze_data.audit,
+        # No maze of Maze-Hard has a unique shortest path: exact match also tests the tie-breaking of the labels.
+        rules={"valid": maze.are_valid_paths, "valid_shortest": maze.are_shortest_paths},
     ),
     **{
         f"arc_agi_{version}": ArcTask(
-            alphabet=lambda side: Alphabet(NUM_SYMBOLS),  # 1 end of grid, 2…11 the colours 0…9
+            alphabet=lambda side: Alphabet(arc.NUM_SYMBOLS),  # 1 end of grid, 2…11 the colours 0…9
             source=arc_data.ArcSource,
             subset=arc_data.ArcSubsetSettings,
             make=arc_data.copy_packaged,
             published=arc_data.PUBLISHED,
             mirrored=arc_data.mirrored,
+            in_words=arc_data.in_words,
+            counts=arc_data.COUNTS[version],
+            is_symmetric=True,
+            look="colours",
+            judge=arc.judge,
             version=version,
         )
         for version in arc_data.VERSIONS

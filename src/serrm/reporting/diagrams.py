@@ -3,9 +3,10 @@
 import textwrap
 from typing import Final
 
-from serrm.drawing.panels import TASKS, Panel, Puzzle, as_tokens, sudoku_symbol
+from serrm.drawing.panels import Panel, Puzzle, as_tokens, sudoku_symbol
 from serrm.drawing.svg import arrow, document, grid_svg, rectangle, text
 from serrm.puzzles.arc import FIRST_COLOUR
+from serrm.puzzles.tasks import TASKS
 from serrm.reporting.names import model_name, task_name
 from serrm.reporting.results import PermutedPuzzle
 from serrm.reporting.settings import Settings, halting, positions

@@ -1,26 +1,21 @@
-"""Scores of one answer a puzzle with their intervals: solved, right cells, and of mazes whether the path is valid.
+"""Scores of one answer a puzzle with their intervals: solved, right cells, and answers that obey a rule of the task.
 
-Evaluation adds one batch after another to a tally, one for each number of supervision steps. No maze of Maze-Hard has a
-unique shortest path, so exact match also tests the tie-breaking of the labels; the rates of valid paths do not. (The
-paper's sections "Sudoku" and "Maze".)
+Evaluation adds one batch after another to a tally, one for each number of supervision steps. (The paper's sections
+"Sudoku" and "Maze".)
 """
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from statistics import NormalDist
-from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Integer
 
-from serrm.puzzles.maze import SPACE, are_shortest_paths, are_valid_paths
-
-T = TypeVar("T")
-BLANK = 1  # the token of a blank cell of a Sudoku; tokens 2 and up are the digits 1 and up
+from serrm.puzzles.tasks import Rule
 
 
 def wilson(successes: float | int, num: int, level: float = 0.95) -> tuple[float, float]:
@@ -58,26 +53,18 @@ def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
     return found
 
 
-def added_up(tallies: Sequence[T]) -> T:
-    """One tally of what several have counted; their fields are counts alone."""
-    kind: Any = type(tallies[0])
-    total: T = kind(
-        **{name: reduce(add, [vars(tally)[name] for tally in tallies]) for name in vars(tallies[0])}
-    )
-    return total
-
-
 @dataclass
-class SudokuTally:
+class Tally:
     """Counts over the batches seen so far; constant memory whatever the number of puzzles."""
 
-    blank: ClassVar[int] = BLANK
-
+    blank: int  # the token of the cells that a question leaves to be found
+    rules: Mapping[str, Rule] = field(default_factory=dict)
     num_puzzles: int = 0
     num_solved: int = 0
     num_blank: int = 0
     num_right: int = 0
     answers: Counter[int] = field(default_factory=Counter)  # of the blank cells
+    num_obeying: Counter[str] = field(default_factory=Counter)  # answers, by rule
 
     def add(
         self,
@@ -92,9 +79,11 @@ class SudokuTally:
         self.num_blank += int(np.sum(is_blank))
         self.num_right += int(np.sum(is_blank & (predictions == targets)))
         self.answers += Counter(targets[is_blank].tolist())
+        for name, rule in self.rules.items():
+            self.num_obeying[name] += int(np.sum(rule(inputs.astype(np.uint8), predictions.astype(np.uint8))))
 
     def scores(self) -> dict[str, float]:
-        """FSR over puzzles and GPA over blank cells, as fractions, with their 95% Wilson intervals.
+        """FSR and the rates of rules over puzzles, GPA over blank cells, as fractions, with 95% Wilson intervals.
 
         `gpa_guess` is the GPA of whoever writes one and the same symbol, the best, into every blank cell.
 
@@ -104,33 +93,14 @@ class SudokuTally:
         if self.num_blank == 0:
             raise ValueError(f"no blank cell to score in {self.num_puzzles} puzzles")
         counts = {"fsr": (self.num_solved, self.num_puzzles), "gpa": (self.num_right, self.num_blank)}
+        counts |= {name: (self.num_obeying[name], self.num_puzzles) for name in self.rules}
         return {**rates(counts), "gpa_guess": max(self.answers.values(), default=0) / self.num_blank}
 
 
-@dataclass
-class MazeTally(SudokuTally):
-    """The same of mazes, whose blank cells are the spaces, and how many paths are valid."""
+COUNTS = ("num_puzzles", "num_solved", "num_blank", "num_right", "answers", "num_obeying")
 
-    blank: ClassVar[int] = SPACE
 
-    num_valid: int = 0
-    num_shortest: int = 0
-
-    def add(
-        self,
-        inputs: Integer[np.ndarray, "N I"],
-        predictions: Integer[np.ndarray, "N I"],
-        targets: Integer[np.ndarray, "N I"],
-    ) -> None:
-        """Count a batch of N mazes, all as tokens. ValueError if an input is no maze."""
-        super().add(inputs, predictions, targets)
-        questions, answers = inputs.astype(np.uint8), predictions.astype(np.uint8)
-        is_valid = are_valid_paths(questions, answers)
-        self.num_valid += int(np.sum(is_valid))
-        self.num_shortest += int(np.sum(are_shortest_paths(questions[is_valid], answers[is_valid])))
-
-    def scores(self) -> dict[str, float]:
-        """Besides FSR and GPA `valid`, a path from start to goal and nothing else, and `valid_shortest`."""
-        scores, num = super().scores(), self.num_puzzles
-        paths = {"valid": (self.num_valid, num), "valid_shortest": (self.num_shortest, num)}
-        return {"gpa_guess": scores.pop("gpa_guess"), **scores, **rates(paths)}
+def added_up(tallies: Sequence[Tally]) -> Tally:
+    """One tally of what several have counted."""
+    sums = {name: reduce(add, [getattr(tally, name) for tally in tallies]) for name in COUNTS}
+    return replace(tallies[0], **sums)

@@ -19,9 +19,9 @@ from serrm.inference.sets import score_set
 from serrm.models.layers import DTYPES
 from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.raw import Numbered
+from serrm.puzzles.sudoku import BLANK
 from serrm.puzzles.sudoku_solver import answered
 from serrm.puzzles.tasks import grid_task
-from serrm.scoring.metrics import BLANK
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles at once
 

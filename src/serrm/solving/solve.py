@@ -24,7 +24,6 @@ from serrm.devices import supported
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import refusal, rows_at_once
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.tasks import TASKS
 from serrm.models.layers import DTYPES
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles import sudoku_solver
@@ -34,10 +33,9 @@ from serrm.puzzles.dihedral import inverse as inverse_transform
 from serrm.puzzles.dihedral import transformed
 from serrm.puzzles.files import ARC, MAZE, SUDOKU, Question
 from serrm.puzzles.maze import SPACE, WALL, format_maze, shortest_path
-from serrm.puzzles.sudoku import SYMBOLS, box_for_side, format_grid, is_consistent
+from serrm.puzzles.sudoku import BLANK, SYMBOLS, box_for_side, format_grid, is_consistent
 from serrm.puzzles.sudoku_solver import places_from_values, propagate, tables
-from serrm.puzzles.tasks import alphabet
-from serrm.scoring.metrics import BLANK
+from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
 
 BATCH_SIZES = {"cpu": 8, "cuda": 512}
@@ -79,7 +77,7 @@ def solve(loaded: LoadedModel, questions: Sequence[Question], options: SolveOpti
     Raises ValueError if the device has too little memory for the batch, or guesses are asked for where none can be.
     """
     task = loaded.cell.task
-    if options.guesses and TASKS[task].blank is None:
+    if options.guesses and TASKS[task].guessed is None:
         raise ValueError(f"guesses fill in the blanks of a Sudoku; the checkpoint is of {task}")
     groups: dict[int, list[int]] = {}  # the places of the questions, by size
     done: dict[int, Answer] = {}

@@ -1,4 +1,4 @@
-"""Where raw files come from, by task: settings of the `download` stage."""
+"""Source of a task's raw files: settings of the `download` stage."""
 
 from typing import Any, Generic, TypeVar
 
@@ -17,4 +17,7 @@ class Download(Settings, Generic[S]):
     seed: NonNegativeInt
 
 
-DOWNLOAD: dict[str, type[Download[Any]]] = {name: Download[task.source] for name, task in TASKS.items()}  # type: ignore[name-defined]
+def download_kind(task: str) -> Any:
+    """The settings of a task's `download` stage."""
+    generic: Any = Download
+    return generic[TASKS[task].source]
