@@ -16,7 +16,7 @@ def evaluate(
     from serrm.files import write_json
     from serrm.inference.evaluate import evaluate_together
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
-    from serrm.tracking.runs import RunFiles, sync_or_warn
+    from serrm.tracking.runs import sync_or_warn
 
     params = read_params(Path(PARAMS))
     layout, cell = Layout(params.profile), params.evaluate_settings(name)
@@ -29,8 +29,7 @@ def evaluate(
         return
     scores, gallery = evaluate_together(*what)
     gallery.write(layout.predictions / name)
-    files = RunFiles(Path.cwd(), params.profile, name)
-    files.metrics.parent.mkdir(parents=True, exist_ok=True)
+    layout.metrics.mkdir(parents=True, exist_ok=True)
     about = {"profile": params.profile, "task": cell.task, "model": cell.variant, "seed": cell.seed}
-    write_json(files.metrics, about | scores)
-    sync_or_warn(files)
+    write_json(layout.metrics / f"{name}.json", about | scores)
+    sync_or_warn(layout, name)

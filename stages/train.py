@@ -14,7 +14,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.config import read_execution, read_params
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.reporting.training_log import Record, write_training_log
-    from serrm.tracking.runs import RunFiles, log_training
+    from serrm.tracking.runs import log_training
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))
@@ -27,13 +27,12 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
         train_run(*what)
         return
     records: list[Record] = []
-    files = RunFiles(Path.cwd(), params.profile, name)
-    with log_training(files, cell.task, cell.digest()) as log_record:
+    with log_training(layout, cell) as log_record:
 
         def note(record: Record) -> None:
             records.append(record)
             log_record(record)
 
         train_run(*what, note)
-        write_training_log(files.training_log, records)
+        write_training_log(layout.reports / "training" / f"{name}.csv", records)
     shutil.rmtree(layout.scratch / cell.digest())

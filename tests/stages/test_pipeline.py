@@ -160,7 +160,7 @@ def test_a_time_budget_stops_and_the_same_command_goes_on(built: Project) -> Non
         assert "resume with the same command" in output and f"exited with {EXIT_RESUMABLE}" in output
         assert "Traceback" not in output
         assert not (Layout("ci", built.root).runs / OTHER).exists()
-    assert built.runs()[num_runs:] == [(OTHER, "KILLED")]
+    assert built.runs()[num_runs:] == [(OTHER, "FAILED")]
     built.write(params)
     assert built.repro() == stages("train evaluate", OTHER) | {"tabulate"}
     assert built.runs()[num_runs:] == [(OTHER, "FINISHED")]

@@ -18,9 +18,9 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from serrm.cli import main
+from serrm.layout import Layout
 from serrm.reporting.training_log import Record, write_training_log
-from serrm.tracking import runs
-from serrm.tracking.runs import RunFiles, create_database, log_training, sync_run
+from serrm.tracking.runs import StoreError, log_training, sync_run
 from serrm.tracking.server import tracking_uri
 from serrm.training.interrupt import Interrupted
 from serrm.training.settings import TrainCell
@@ -29,6 +29,7 @@ from tests.tracking.conftest import Server
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 NAME = "sudoku-tiny-s0"
+CellMaker = Callable[..., TrainCell]
 RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
 RECORDS: list[Record] = [{"step": step, "samples": 4 * step, "loss": 1 / step} for step in (2, 4, 6)]
 LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
@@ -42,34 +43,37 @@ EXAMPLE = {
 }
 
 
-class MadeRun(RunFiles):
+class MadeRun:
     """A finished run's files, written part by part as the stages do."""
 
     def __init__(self, root: Path, profile: str, cell: TrainCell, seconds: float = 1.5) -> None:
-        super().__init__(root, profile, NAME)
-        self.cell = cell
+        self.layout = Layout(profile, root)
+        self.cell = cell.model_copy(update={"task": "sudoku", "variant": "tiny"})
         self.training = {"steps": 6, "samples": 24, "seconds": seconds, "final_loss": 0.5, "device": "cpu"}
 
     def log(self) -> AbstractContextManager[Callable[[Record], None]]:
-        return log_training(self, "sudoku", self.cell.digest())
+        return log_training(self.layout, self.cell)
+
+    def sync(self) -> str:
+        return sync_run(self.layout, NAME)
 
     def train(self) -> None:
         """What the train stage leaves."""
         config = {
-            "cell": {**self.cell.model_dump(mode="json"), "task": "sudoku", "variant": "tiny"},
+            "cell": self.cell.model_dump(mode="json"),
             "data_hash": "d" * 64,
             "parameters": 1000,
             "parameters_with_task_types": 1016,
             "training": self.training | {"puzzle_steps_per_second": 16.0, "peak_memory_bytes": 10**8},
         }
-        write(self.checkpoint / "config.json", config)
-        write_training_log(self.training_log, RECORDS)
+        write(self.layout.runs / NAME / "config.json", config)
+        write_training_log(self.layout.reports / "training" / f"{NAME}.csv", RECORDS)
 
     def evaluate(self) -> None:
         """What the evaluate stage leaves."""
         deeper = RATES | {"fsr": 0.25}
         metrics = {
-            "profile": self.profile,
+            "profile": self.layout.profile,
             "task": "sudoku",
             "model": "tiny",
             "seed": 0,
@@ -82,8 +86,8 @@ class MadeRun(RunFiles):
             },
             "learning_curve": [{"step": 6, "samples": 24, "loss": 0.5, **RATES}],
         }
-        write(self.metrics, metrics)
-        write(self.examples, {"task": "sudoku", "examples": [EXAMPLE]})
+        write(self.layout.metrics / f"{NAME}.json", metrics)
+        write(self.layout.predictions / NAME / "examples.json", {"task": "sudoku", "examples": [EXAMPLE]})
 
 
 def write(path: Path, content: Any) -> None:
@@ -92,14 +96,14 @@ def write(path: Path, content: Any) -> None:
 
 
 @pytest.fixture
-def made(root: Path, request: pytest.FixtureRequest, make_cell: Callable[..., TrainCell]) -> MadeRun:
+def made(root: Path, request: pytest.FixtureRequest, make_cell: CellMaker) -> MadeRun:
     """A run of a profile of its own, of which no file is there."""
     return MadeRun(root, re.sub(r"\W", "-", request.node.name), make_cell())
 
 
-def stored(client: MlflowClient, files: RunFiles) -> list[Run]:
+def stored(client: MlflowClient, made: MadeRun) -> list[Run]:
     """The runs in a run's experiment, newest first."""
-    experiment = client.get_experiment_by_name(f"serrm/{files.profile}/sudoku")
+    experiment = client.get_experiment_by_name(f"serrm/{made.layout.profile}/sudoku")
     assert experiment is not None
     return list(client.search_runs([experiment.experiment_id]))
 
@@ -108,17 +112,16 @@ def history(client: MlflowClient, run: Run, name: str) -> list[tuple[int, float]
     return sorted((each.step, each.value) for each in client.get_metric_history(run.info.run_id, name))
 
 
-def content(client: MlflowClient, files: RunFiles) -> Any:
+def content(client: MlflowClient, made: MadeRun) -> Any:
     """All that MLflow holds of a profile's task."""
-    found = stored(client, files)
     return [
         (run.to_dictionary(), {name: history(client, run, name) for name in run.data.metrics})
-        for run in found
+        for run in stored(client, made)
     ]
 
 
-def check_everything(client: MlflowClient, files: RunFiles) -> None:
-    (run,) = stored(client, files)
+def check_everything(client: MlflowClient, made: MadeRun) -> None:
+    (run,) = stored(client, made)
     assert (run.info.run_name, run.info.status) == (NAME, "FINISHED")
     assert run.info.end_time - run.info.start_time == 1500, "the training's duration"
     assert run.data.params["model.family"] == "se_rrm" and run.data.params["train.batch_size"] == "4"
@@ -128,10 +131,8 @@ def check_everything(client: MlflowClient, files: RunFiles) -> None:
     assert run.data.metrics["model/parameters"] == 1000
     assert run.data.metrics["train/puzzle_steps_per_second"] == 16
     tags = {"task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "device": "cpu"}
-    assert run.data.tags.items() >= (tags | {"serrm.current": "true"}).items()
-    assert "fsr 25.00 (40.00–60.00)" in run.data.tags["mlflow.note.content"]
+    assert run.data.tags.items() >= tags.items()
     assert run.inputs is not None and len(run.inputs.dataset_inputs) == 1
-    assert run.outputs is not None and len(run.outputs.model_outputs) == 1
     artifacts = {each.path for each in client.list_artifacts(run.info.run_id)}
     assert artifacts == {f"{NAME}.json", "examples"}
     experiment = client.get_experiment(run.info.experiment_id)
@@ -152,17 +153,21 @@ def test_the_environment_wins_over_the_repository(monkeypatch: pytest.MonkeyPatc
 def test_twice_gives_the_same_store(made: MadeRun, client: MlflowClient) -> None:
     made.train()
     made.evaluate()
-    run_id, outcome = sync_run(made)
-    assert outcome == "new"
+    run_id = made.sync()
     check_everything(client, made)
     before = content(client, made)
-    assert sync_run(made) == (run_id, "unchanged") and content(client, made) == before
-    client.delete_tag(run_id, "serrm.synced")
-    assert sync_run(made) == (run_id, "updated") and content(client, made) == before
-    check_everything(client, made)
+    assert made.sync() == run_id and content(client, made) == before
 
 
-def test_live_metrics_then_files_give_each_metric_once(made: MadeRun, client: MlflowClient) -> None:
+def test_a_resumed_training_continues_its_run_and_its_files_add_each_metric_once(
+    made: MadeRun, client: MlflowClient
+) -> None:
+    with pytest.raises(Interrupted), made.log() as log:
+        log(RECORDS[0])
+        (run,) = stored(client, made)
+        assert run.info.status == "RUNNING" and run.data.metrics["train/loss"] == 1 / 2, "while it trains"
+        raise Interrupted("stopped")
+    assert [each.info.status for each in stored(client, made)] == ["FAILED"]
     with made.log() as log:
         for record in RECORDS:
             log(record)
@@ -170,101 +175,56 @@ def test_live_metrics_then_files_give_each_metric_once(made: MadeRun, client: Ml
     (run,) = stored(client, made)
     assert history(client, run, "train/loss") == LOSSES
     made.evaluate()
-    assert sync_run(made) == (run.info.run_id, "updated")
+    assert made.sync() == run.info.run_id
     check_everything(client, made)
 
 
-def test_a_resumed_training_goes_on_in_its_run(
-    made: MadeRun, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runs, "INTERVAL", 0)
-    with pytest.raises(Interrupted), made.log() as log:
-        log(RECORDS[0])
-        (run,) = stored(client, made)
-        assert run.info.status == "RUNNING" and run.data.metrics["train/loss"] == 1 / 2, "while it trains"
-        raise Interrupted("stopped")
-    assert [each.info.status for each in stored(client, made)] == ["KILLED"]
-    with made.log() as log:
-        for record in RECORDS:
-            log(record)
-        made.train()
+def test_a_repeated_training_is_another_run(made: MadeRun, client: MlflowClient) -> None:
     made.evaluate()
-    sync_run(made)
-    check_everything(client, made)
-
-
-def test_a_training_done_again_is_another_run(made: MadeRun, client: MlflowClient) -> None:
-    made.evaluate()
-    sync_run(made)
+    made.sync()
     made.training["seconds"] = 2.5
     with made.log():
         made.train()
-    newer, older = (run.data for run in stored(client, made))
-    assert (newer.tags["serrm.current"], older.tags["serrm.current"]) == ("true", "false")
-    assert "test/9x9/fsr" not in newer.metrics, "the metric file is of the one before"
+    newer, _ = stored(client, made)
+    assert "test/9x9/fsr" not in newer.data.metrics, "the metric file is of the one before"
     made.evaluate()
-    assert sync_run(made)[1] == "updated" and len(stored(client, made)) == 2
+    assert made.sync() == newer.info.run_id and len(stored(client, made)) == 2
 
 
 def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
     made: MadeRun, client: MlflowClient
 ) -> None:
     made.evaluate()
-    run_id, _ = sync_run(made)
+    run_id = made.sync()
     (run,) = stored(client, made)
     assert run.data.params == {} and run.data.metrics["train/seconds"] == 1.5
     made.train()
-    assert sync_run(made) == (run_id, "updated")
+    assert made.sync() == run_id
     check_everything(client, made)
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [(ValueError(), "FAILED"), (KeyboardInterrupt(), "KILLED"), (SystemExit(143), "KILLED")],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_run_ends_as_its_training_does(
-    made: MadeRun, client: MlflowClient, error: BaseException, status: str
-) -> None:
-    with pytest.raises(type(error)), made.log() as log:
-        log(RECORDS[0])
-        raise error
-    (run,) = stored(client, made)
-    assert run.info.status == status and run.data.metrics["train/loss"] == 1 / 2
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
-@pytest.mark.parametrize("comes_back", [False, True])
 def test_a_server_that_is_killed_during_a_training(
-    made: MadeRun,
-    server: Server,
-    comes_back: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    made: MadeRun, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    monkeypatch.setattr(runs, "INTERVAL", 0)
-    client = MlflowClient(server.address)
     with made.log() as log:
         log(RECORDS[0])
         server.kill()
         log(RECORDS[1])
-        if comes_back:
-            server.start()
+        server.start()
         log(RECORDS[2])
         made.train()
     (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
     assert "MLflow logging disabled; run `serrm track sync` later" in record.message
     assert "\n" not in record.message
-    if not comes_back:
-        server.start()
     made.evaluate()
-    assert sync_run(made)[1] == "updated"
-    check_everything(client, made)
+    made.sync()
+    check_everything(MlflowClient(server.address), made)
 
 
-def test_a_server_that_is_not_there(
+def test_a_server_that_does_not_answer(
     made: MadeRun,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -276,50 +236,41 @@ def test_a_server_that_is_not_there(
         log(RECORDS[0])
         made.train()
     assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
-    (made.root / "params.yaml").touch()
-    assert main(["track", "sync", "--profile", made.profile]) == 1
+    (made.layout.root / "params.yaml").touch()
+    assert main(["track", "sync", "--profile", made.layout.profile]) == 1
     error = capsys.readouterr().err
     assert "http://127.0.0.1:9" in error and error.count("\n") == 1
 
 
-def test_the_command_says_what_it_logged_and_what_is_missing(
-    made: MadeRun, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (made.root / "params.yaml").touch()
-    assert main(["track", "sync", "--profile", made.profile]) == 1
+def test_the_command_names_the_runs_and_the_store(made: MadeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    (made.layout.root / "params.yaml").touch()
+    assert main(["track", "sync", "--profile", made.layout.profile]) == 1
     assert "no results" in capsys.readouterr().err
     made.evaluate()
-    assert main(["track", "sync", "--profile", made.profile]) == 0
-    first, store = capsys.readouterr().out.splitlines()
-    assert first.startswith(f"{made.profile} {NAME}: new; without data/") and "mlflow.db" in store
+    assert main(["track", "sync", "--profile", made.layout.profile]) == 0
+    run, store = capsys.readouterr().out.splitlines()
+    assert run == f"{made.layout.profile} {NAME}" and "mlflow.db" in store
 
 
 def test_a_database_of_another_version_is_one_line(
     made: MadeRun, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made.evaluate()
-    sync_run(made)
+    made.sync()
     path = tmp_path / "later.db"
-    shutil.copy(made.root / "mlflow.db", path)
+    shutil.copy(made.layout.root / "mlflow.db", path)
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE alembic_version SET version_num = 'later'")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
-    with pytest.raises(ValueError, match=r"later\.db: Detected out-of-date database schema"):
-        sync_run(made)
-
-
-def test_a_database_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlflow.store.db.utils._upgrade_db", lambda _: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        create_database(tmp_path / "mlflow.db")
-    assert not (tmp_path / "mlflow.db").exists()
+    with pytest.raises(StoreError, match=r"^.*later\.db: .*$"):
+        made.sync()
 
 
 @pytest.mark.slow
 def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path) -> None:
     program = (
-        "from pathlib import Path; from serrm.tracking.runs import RunFiles, log_training\n"
-        "with log_training(RunFiles(Path.cwd(), 'ci', 'a'), 'sudoku', 'x'): raise SystemExit"
+        "from pathlib import Path; from serrm.tracking import runs\n"
+        "with runs.open_store(Path()) as client: runs.experiment_id(client, 'ci', 'sudoku')"
     )
     environment = {
         key: value for key, value in os.environ.items() if key not in ("MLFLOW_TRACKING_URI", "DVC_ROOT")
@@ -333,31 +284,28 @@ def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path) -> None:
     assert [(each.communicate(timeout=600)[1], each.returncode) for each in together] == [(b"", 0)] * 3
 
 
-def test_git_tags_say_the_commit_and_whether_the_code_differs(
-    root: Path, client: MlflowClient, tmp_path: Path, make_cell: Callable[..., TrainCell]
+def test_git_tags_give_the_commit_and_whether_the_code_differs(
+    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_cell: CellMaker
 ) -> None:
     def git(*arguments: str) -> str:
-        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        command = ["git", *identity, *arguments]
-        return subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
 
     def tags(profile: str) -> dict[str, str]:
-        files = MadeRun(tmp_path, profile, make_cell())
-        with pytest.raises(Interrupted), files.log():
+        made = MadeRun(tmp_path, profile, make_cell())
+        with pytest.raises(Interrupted), made.log():
             raise Interrupted
-        return dict(stored(client, files)[0].data.tags)
+        return dict(stored(client, made)[0].data.tags)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root / 'mlflow.db'}")
-        patch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-        assert "git.dirty" not in tags("outside")
-        git("init", "-q")
-        write(tmp_path / "src" / "a.py", 1)
-        git("add", "src")
-        git("commit", "-qm", "first")
-        clean = tags("clean")
-        assert (clean["mlflow.source.git.commit"], clean["git.dirty"]) == (git("rev-parse", "HEAD"), "false")
-        write(tmp_path / "src" / "a.py", 2)
-        assert tags("dirty")["git.dirty"] == "true"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root / 'mlflow.db'}")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert "mlflow.source.git.commit" not in tags("outside")
+    git("init", "-q")
+    write(tmp_path / "src" / "a.py", 1)
+    git("add", "src")
+    git("commit", "-qm", "first")
+    clean = tags("clean")
+    assert clean["mlflow.source.git.commit"] == git("rev-parse", "HEAD")
+    write(tmp_path / "src" / "a.py", 2)
+    assert (clean["mlflow.source.git.dirty"], tags("dirty")["mlflow.source.git.dirty"]) == ("false", "true")

@@ -1,58 +1,64 @@
-"""MLflow's registry: the model of a run under a name that others load and serve it by."""
+"""MLflow's model registry: a run's model under a name, by which others load and serve it.
+
+MLflow keeps this file beside the weights and runs it to load the model ("models from code"), so nothing is pickled.
+"""
 
 import warnings
 from importlib.metadata import requires
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import mlflow
-from mlflow.models import ModelSignature
-from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
+import pandas as pd
+from mlflow.models import infer_signature
+from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
-from serrm.tracking.runs import RunFiles, open_store, sync_run
-from serrm.training.checkpoint import check, copy_for_prediction
+import serrm
+from serrm.layout import Layout
+from serrm.solving.answers import values
 
-OPTIONS: Final = (
-    ("max_steps", "long", 128),
-    ("guesses", "long", 0),
-    ("is_exact", "boolean", False),
-)
-SIGNATURE: Final = ModelSignature(
-    Schema([ColSpec("string", "puzzle")]), params=ParamSchema([ParamSpec(*option) for option in OPTIONS])
-)
+OPTIONS: Final = {"max_steps": 128, "guesses": 0, "is_exact": False}
 
 
-def register(files: RunFiles, name: str) -> str:
-    """Make the finished training of a run the newest version of a registered model; returns the version's address.
+class Answers(PythonModel):
+    """A checkpoint as an MLflow model: a table with a column `puzzle`, as `serrm solve` takes them, gives answers."""
 
-    Its weights are copied into MLflow. ValueError if the run has no checkpoint or a damaged one, or MLflow refuses.
+    def load_context(self, context: PythonModelContext) -> None:
+        """Read the checkpoint that MLflow keeps beside this file."""
+        self.model = serrm.load(Path(context.artifacts["checkpoint"]))
+
+    def predict(
+        self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """A row for every answer, in order; a puzzle of several test inputs has several."""
+        answers = self.model.solve(model_input["puzzle"].tolist(), **(params or {}))
+        return pd.DataFrame([values(answer) for answer in answers])
+
+
+def register(layout: Layout, name: str, registered_name: str) -> str:
+    """Register the checkpoint of a run as the newest version of a model; returns its address, models:/NAME/VERSION.
+
+    MLflow copies the weights. ValueError if the run has no checkpoint or a damaged one, or MLflow refuses.
     """
-    check(files.checkpoint)
-    run_id, _ = sync_run(files)
-    with open_store(files.root) as client, TemporaryDirectory() as place, warnings.catch_warnings():
-        outputs = client.get_run(run_id).outputs
-        assert outputs is not None
-        warnings.simplefilter("ignore")  # of advice to give an example, which would be run
-        copy_for_prediction(files.checkpoint, Path(place) / "checkpoint")
+    from serrm.tracking.runs import open_store, sync_run
+    from serrm.training.checkpoint import check, copy_for_prediction
+
+    check(layout.runs / name)
+    run_id = sync_run(layout, name)
+    with open_store(layout.root), TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # advice to give an example, which MLflow would run
+        copy_for_prediction(layout.runs / name, Path(folder) / "checkpoint")
         model = mlflow.pyfunc.log_model(
-            name=files.name,
-            python_model=str(Path(__file__).with_name("served.py")),
-            artifacts={"checkpoint": str(Path(place) / "checkpoint")},
-            signature=SIGNATURE,
+            name=name,
+            python_model=__file__,
+            artifacts={"checkpoint": str(Path(folder) / "checkpoint")},
+            signature=infer_signature(pd.DataFrame({"puzzle": [""]}), params=OPTIONS),
             pip_requirements=[each for each in requires("serrm") or () if "extra ==" not in each],
-            model_id=outputs.model_outputs[0].model_id,
-            registered_model_name=name,
+            model_id=mlflow.initialize_logged_model(name, run_id).model_id,
+            registered_model_name=registered_name,
         )
-    return f"models:/{name}/{model.registered_model_version}"
+    return f"models:/{registered_name}/{model.registered_model_version}"
 
 
-def newest_version(root: Path, name: str) -> str:
-    """The address of a registered model's newest version. ValueError if there is none of that name."""
-    with open_store(root) as client:
-        versions = [int(each.version) for each in client.search_model_versions(f"name = '{name}'")]
-    if not versions:
-        raise ValueError(
-            f"no model is registered as {name!r}: `serrm track register RUN --name {name}` does it"
-        )
-    return f"models:/{name}/{max(versions)}"
+mlflow.models.set_model(Answers())

@@ -1,7 +1,6 @@
-"""The store that a project logs to, and the commands that serve its pages and its models; imports no mlflow itself.
+"""The project's MLflow store, and command lines that serve its UI and its models; does not import mlflow.
 
-MLflow's own defaults start four workers and a job queue, which takes half a minute and gigabytes; one worker without
-them shows the same pages.
+MLflow's default of four workers and a job queue takes half a minute to start, and gigabytes; one worker is enough.
 """
 
 import os
@@ -21,12 +20,12 @@ def tracking_uri(root: Path) -> str:
 
 
 def ui_command(store: str, host: str, port: int) -> list[str]:
-    """The command line of a lean MLflow server on a store.
+    """The command line of an MLflow server with one worker on a store.
 
     Raises ValueError if the store is a server itself, or a database that is not there, or the port is taken.
     """
     if store.startswith(("http://", "https://")):
-        raise ValueError(f"the runs are kept by {store}: open that address")
+        raise ValueError(f"the runs are on the server {store}: open that address")
     if store.startswith(SQLITE) and not Path(store.removeprefix(SQLITE)).is_file():
         raise ValueError(f"no runs yet: {store.removeprefix(SQLITE)} is missing, `make repro` writes it")
     check_port(host, port)
@@ -35,14 +34,14 @@ def ui_command(store: str, host: str, port: int) -> list[str]:
 
 
 def model_command(model: str, host: str, port: int) -> list[str]:
-    """The command line that serves a model of the registry, in this environment. ValueError if the port is taken."""
+    """The command line that serves a registered model from this environment. ValueError if the port is taken."""
     check_port(host, port)
     options = ["--model-uri", model, "--env-manager", "local", "--host", host, "--port", str(port)]
     return [sys.executable, "-m", "mlflow", "models", "serve", *options]
 
 
 def check_port(host: str, port: int) -> None:
-    """ValueError if nothing can be served there."""
+    """Raise ValueError if the port is taken or the host is not this machine."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -54,7 +53,7 @@ def check_port(host: str, port: int) -> None:
 
 
 def become(root: Path, command: list[str]) -> NoReturn:
-    """Become a server, so that signals reach it, in the folder of the project.
+    """Replace this process by a server in the folder of the project, so that signals reach it.
 
     MLflow starts uvicorn by its name, so the programs of this environment come first on PATH.
     """
