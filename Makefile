@@ -3,6 +3,7 @@
 # make test-plain: its numeric tests as on a CPU with AVX2 only, those of the kernels as on one without AMX.
 # make test-slow: what takes more than a few seconds.
 # make faults: the table of docs/reliability.md, anew.
+# make docs: docs/params.md from the settings classes.
 # make regress: what moved in the ci profile's numbers since regression/ci.json; make regress-update: run it, and expect them so.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,7 +12,7 @@ TOOLS := .venv/.tools
 # Programs that DVC, MLflow and tests start by name are those of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: setup repro test test-slow test-plain check regress regress-update faults ui clean
+.PHONY: setup repro test test-slow test-plain check regress regress-update faults docs ui clean
 
 setup: $(TOOLS)
 
@@ -64,6 +65,9 @@ regress-update: $(READY)
 
 faults: $(READY)
 	$(BIN)/python -m benchmarks.faults --write docs/reliability.md
+
+docs: $(READY)
+	$(BIN)/python docs/params_reference.py
 
 ui: $(READY)
 	$(BIN)/serrm ui

@@ -1,21 +1,29 @@
-"""What the documents say can be followed: links lead somewhere, commands exist, the model card's numbers are right."""
+"""Documents: links and commands resolve, pages keep their size, scores in tables stand in committed files."""
 
 import json
 import re
+import runpy
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from typer.main import get_command
 
 from serrm.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)")
+IMAGE = re.compile(r'<img src="([^"]+)"')
 COMMAND = re.compile(r"\bserrm ([a-z]+(?:-[a-z]+)*)\b")
 CALL = re.compile(r"^(?:\$ )?(?:\S*/)?serrm ([a-z-]+)(.*)$", re.MULTILINE)
+TARGET = re.compile(r"`make ([a-z-]+)|^make ([a-z-]+)", re.MULTILINE)
+SCORE = re.compile(r"\d+\.\d\d \(\d+\.\d\d[–-]\d+\.\d\d\)")
 
 
 def anchors(page: Path) -> set[str]:
@@ -25,7 +33,8 @@ def anchors(page: Path) -> set[str]:
 
 
 def broken(page: Path) -> Iterator[str]:
-    for path, anchor in LINK.findall(page.read_text()):
+    text = page.read_text()
+    for path, anchor in [*LINK.findall(text), *((path, "") for path in IMAGE.findall(text))]:
         target = (page.parent / path).resolve() if path else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
             yield f"{path}#{anchor}"
@@ -46,6 +55,47 @@ def test_commands_and_their_options_exist(page: Path) -> None:
             command = getattr(command, "commands", {}).get(word, command)
         known = {option for parameter in command.params for option in parameter.opts}
         assert set(re.findall(r"(?<=\s)--[a-z-]+", rest)) <= known, name
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert {a or b for a, b in TARGET.findall(text)} <= targets
+
+
+def test_readme_and_docs_stay_short() -> None:
+    text = README.read_text()
+    assert text.count("\n") <= 150 and len(text) <= 9_000
+    assert max(line.count("|") - 1 for line in text.splitlines() if line.startswith("|")) <= 6
+    assert all(path.stat().st_size <= 400_000 for path in (ROOT / "docs" / "images").iterdir())
+
+
+@cache
+def committed_text() -> str:
+    """All that tables and CSV files of reports and docs/experiments hold, with one kind of dash."""
+    paths = [
+        *(ROOT / "reports").glob("*/tables/*"),
+        *(ROOT / "docs" / "experiments").rglob("*.csv"),
+    ]
+    return "\n".join(path.read_text() for path in paths).replace("–", "-")
+
+
+def packaged_scores() -> set[str]:
+    """Scores in the provenance of the packaged checkpoint, as text."""
+    provenance = json.loads((files("serrm") / "checkpoints" / "sudoku" / "provenance.json").read_text())
+    return {
+        f"{100 * scores[metric]:.2f} ({100 * scores[f'{metric}_lo']:.2f}-{100 * scores[f'{metric}_hi']:.2f})"
+        for scores in provenance["scores"].values()
+        for metric in ("fsr", "gpa")
+    }
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "reproduction.md"])
+def test_scores_with_intervals_stand_in_committed_files(page: Path) -> None:
+    scores = {score.replace("–", "-") for score in SCORE.findall(page.read_text())}
+    missing = {score for score in scores if score not in committed_text()} - packaged_scores()
+    assert missing == set()
+
+
+def test_the_reference_of_params_is_up_to_date() -> None:
+    script: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "params_reference.py"))
+    assert (ROOT / "docs" / "params.md").read_text() == script["page"](), "run `make docs`"
 
 
 def test_the_model_card_has_the_numbers_of_the_provenance() -> None:
@@ -63,3 +113,8 @@ def test_the_model_card_has_the_numbers_of_the_provenance() -> None:
     assert f"sha256 {provenance['sha256'][:8]}…{provenance['sha256'][-4:]}" in card
     assert f"{config['parameters']:,} parameters" in card
     assert f"{config['training']['steps']:,} steps" in card
+
+
+def test_the_citation_file_is_yaml_with_what_it_needs() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation.keys() >= {"cff-version", "message", "title", "authors"}

@@ -1,0 +1,231 @@
+"""Write docs/params.md: every key of params.yaml and execution.yaml, with types and defaults from the settings classes.
+
+python docs/params_reference.py           # the same as `make docs`
+"""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from serrm import config
+from serrm.puzzles.tasks import TASKS
+
+PAGE = Path(__file__).with_name("params.md")
+HEAD = """# Reference of params.yaml
+
+Written by `make docs` from the settings classes; do not edit. params.yaml and the files in `profiles/` have this form.
+An unknown key or a wrong value is an error that names the key. Three levels are merged, and the later one wins:
+`models.<model>`, `recipes.<task>.<model>`, the `changes` of a run. Keys without a default are required.
+"""
+TEXTS = {
+    "profile": "names the folders `data/<profile>` and `reports/<profile>`",
+    "fidelity": "faults of the published code to repeat, below",
+    "models": "architectures by name, below",
+    "tasks": "puzzles and scoring by task, below: `sudoku`, `maze`, `arc_agi_1`, `arc_agi_2`",
+    "recipes": "training settings by task and model, below; its `model` and `arrays` change those for the task",
+    "runs": "training runs by name, below; a name is `<task>-<variant>-s<seed>`",
+    "family": "architecture",
+    "expansion": "SwiGLU's inner width is expansion · D · 2/3",
+    "swiglu_multiple": "SwiGLU's inner width is rounded up to a multiple of this",
+    "standard_length": "number of positions at which attention scores are not rescaled; an extension",
+    "states": "one state as in the paper, or z_H and z_L in TRM's schedule; an extension",
+    "width": "D, features of the state",
+    "layers": "L, layers of a block",
+    "h_cycles": "H cycles of a supervision step",
+    "l_cycles": "block applications of an H cycle",
+    "heads": "attention heads over positions",
+    "head_dim": "features of a head over positions",
+    "symbol_heads": "attention heads over symbols",
+    "symbol_head_dim": "features of a head over symbols",
+    "positions": "positional encoding ([values](models.md#settings-of-a-variant))",
+    "registers": "extra positions that are cut before the output",
+    "symbols": "symbol embeddings: shared (equivariant), or one a symbol",
+    "planes": "symbols in the state: all, or those that an answer can hold",
+    "model.task_types": "task-type embedding: none, the paper's D×K, or the published code's D + K",
+    "attention_dropout": "dropout of attention weights in training",
+    "prefix": "positions before the grid that hold the task type",
+    "mixer": "attention, or an MLP over positions, which ties the model to one grid size",
+    "batch_size": "B, puzzles trained at once",
+    "epochs": "training length in epochs; give this or `steps`",
+    "steps": "training length in optimiser steps; give this or `epochs`",
+    "max_supervision_steps": "a puzzle leaves the batch after so many supervision steps",
+    "halting": "when a puzzle leaves the batch before that",
+    "halting.kind": "random (SE-RRM) or learned (HRM, TRM)",
+    "halting.probability": "random: probability of halting after a supervision step",
+    "halting.probability_solved": "random: further probability for a solved puzzle; an extension",
+    "halting.exploration": "q_learning: how often a puzzle has to stay for a random number of steps",
+    "halting.bootstrap": "q_learning: also learn the value of continuing (HRM)",
+    "optimizer": "the paper's Adam-atan2, or Muon for the matrices of the network",
+    "learning_rate": "peak learning rate",
+    "schedule": "learning rate after warm-up",
+    "final_rate": "end of the cosine schedule, as a share of the peak",
+    "warmup_steps": "steps of linear warm-up",
+    "weight_decay": "decoupled weight decay",
+    "task_types": "sign-SGD of the task-type table; required where there is a table",
+    "task_types.learning_rate": "its learning rate",
+    "task_types.weight_decay": "its weight decay",
+    "betas": "momentum of Adam-atan2",
+    "ema": "decay of the EMA that is evaluated; 0: the raw weights",
+    "precision": "arithmetic; weights and optimiser are always float32",
+    "compile": "use torch.compile",
+    "snapshots": "EMA snapshots kept for the learning curve",
+    "log_every": "optimiser steps between records of the training log",
+    "hints": "show squares of the answer in the first examples; an extension",
+    "hints.most": "most squares shown, in the first example",
+    "hints.examples": "number of examples after which none are shown",
+    "init_from": "set by the `init` of a run",
+    "num_augmentations": "augmentations of a training puzzle, besides the puzzle itself",
+    "evaluate.steps": "supervision steps after which to score",
+    "evaluate.batch_size": "9×9 puzzles at once; fewer of larger grids",
+    "curve_puzzles": "puzzles for each point of the learning curve; 0: no curve",
+    "evaluate.precision": "arithmetic",
+    "examples": "predictions of each test set that are kept for pictures",
+    "evaluate.task_types": "ARC-AGI: task-type embeddings to score with",
+    "effort": "test-time compute: score against supervision steps and guesses",
+    "effort.num_puzzles": "puzzles of the size trained on",
+    "effort.max_steps": "one attempt of at most so many steps, up to a verified answer",
+    "effort.attempt_steps": "steps of the first attempt where guesses follow",
+    "effort.guesses": "numbers of attempts, all but the first with guesses (Sudoku)",
+    "equivariance_pairs": "puzzles compared with a copy whose symbols are permuted",
+    "num_train": "training puzzles; null: all",
+    "num_test": "test puzzles; null: all",
+    "source.num_train": "training puzzles to generate",
+    "source.num_test": "test puzzles to generate",
+    "num_test_sizes": "test puzzles by grid size; null: all",
+    "scored": "test puzzles, or validation puzzles for choosing settings",
+    "canvas": "side of the canvas; puzzles with a larger grid are left out",
+    "audit": "training pairs that are augmentations of a scored pair: drop, or list and keep",
+    "source.kind": "where the raw puzzles come from ([sources](data.md#sources))",
+    "num_16x16": "16×16 puzzles to generate",
+    "clues_16x16": "their least and most clues",
+    "num_25x25": "25×25 puzzles to generate",
+    "clues_25x25": "their least and most clues",
+    "clues": "least and most clues of a 9×9 puzzle",
+    "root": "folder with the publishers' file names",
+    "folder_9x9": "which folder of 9×9 puzzles below `root`",
+    "side": "side of a maze",
+    "min_path": "least squares on the path, start and goal included",
+    "task": "a key of `tasks`",
+    "model": "a key of `models`",
+    "seed": "random seed of the training",
+    "init": "`random`, or a checkpoint below `data/` to begin with",
+    "changes": "settings of this run alone, by dotted key: `model.…`, `train.…`, `arrays.…`, `fidelity.…`",
+    "dropout_at_evaluation": "attention dropout stays active when predicting",
+    "shifted_rope2d": "RoPE2D behind a prefix rotates every square as the one P places further on",
+    "bfloat16_embeddings": "embeddings and their EMA are rounded to bfloat16 at every update",
+    "identity_twice": "ARC-AGI: the untransformed puzzle is two variants and votes twice",
+    "aggregated_voting": "ARC-AGI: the votes of a run's snapshots are pooled with its own",
+    "ties_by_halting": "ARC-AGI: equal votes of HRM and TRM are ordered by the mean of σ(q_halt)",
+    "device": "`auto`, `cpu`, `cuda`, `cuda:1`, …",
+    "threads": "CPU threads of all processes together; null: all cores",
+    "processes": "processes that share a training or an evaluation ([scale](scale.md))",
+    "micro_batch": "most puzzles of a process in one forward pass; null: all",
+    "native": "use the C++ kernels where they fit ([performance](performance.md))",
+    "checkpoint_seconds": "time between checkpoints of a running training",
+    "max_seconds": "stop with a checkpoint and exit code 75 after this time; null: never",
+}
+
+
+def page() -> str:
+    """The text of docs/params.md."""
+    train, evaluate = config.TrainCell.model_fields, config.EvaluateCell.model_fields
+    lines = [HEAD.rstrip(), *section("Top level", [config.Params], depth=0)]
+    lines += section("Model: `models.<model>`", list(classes(train["model"].annotation)), "model", "family")
+    lines += section(
+        "Recipe: `models.<model>.train`, `recipes.<task>.<model>`", list(classes(train["train"].annotation))
+    )
+    lines += section("`tasks.<task>.arrays`", [config.ArraySettings])
+    lines += section("`tasks.<task>.evaluate`", list(classes(evaluate["evaluate"].annotation)), "evaluate")
+    for kind in dict.fromkeys(task.subset for task in TASKS.values()):
+        names = " and ".join(name for name, task in TASKS.items() if task.subset is kind)
+        lines += section(f"`augment` of {names}", [kind])
+    for source in dict.fromkeys(task.source for task in TASKS.values()):
+        names = " and ".join(name for name, task in TASKS.items() if task.source is source)
+        lines += section(f"`download.source` of {names}", list(classes(source)), "source", "kind")
+    lines += section("Run: `runs.<run>`", [config.RunSection])
+    lines += section("Faults of the published code: `fidelity`", [config.ScoringFidelity])
+    lines += section("How it is run: `execution.yaml`", [config.Execution])
+    return "\n".join(lines) + "\n"
+
+
+def section(
+    title: str, kinds: list[type[BaseModel]], prefix: str = "", tag: str = "", depth: int = 2
+) -> Iterator[str]:
+    """A heading and a table of the keys of classes; those that only some of them have name these by their `tag`."""
+    rows: dict[str, list[str]] = {}
+    for kind in kinds:
+        name = str(get_args(kind.model_fields[tag].annotation)[0]) if tag in kind.model_fields else ""
+        for line in table(kind, prefix, "", depth):
+            rows.setdefault(line, []).append(name)
+    yield from ("", f"## {title}", "", "| key | values | default | what it is |", "|---|---|---|---|")
+    for line, names in rows.items():
+        if tag and line.startswith(f"| `{tag}`"):
+            continue
+        of = f" ({', '.join(f'`{name}`' for name in names)} only)" if len(names) < len(kinds) else ""
+        yield line.removesuffix(" |") + of + " |"
+    if tag and len(kinds) > 1:
+        names = [str(get_args(kind.model_fields[tag].annotation)[0]) for kind in kinds]
+        text = TEXTS.get(f"{prefix}.{tag}", TEXTS.get(tag))
+        yield f"| `{tag}` | {', '.join(f'`{name}`' for name in names)} |  | {text} |"
+
+
+def table(kind: type[BaseModel], prefix: str, parent: str, depth: int) -> Iterator[str]:
+    """A line a field of a class, and those of the classes inside."""
+    for name, field in kind.model_fields.items():
+        key = f"{parent}{name}"
+        if name == "seed" and "task" not in kind.model_fields:
+            continue  # tasks.<task>.seed, added to every section
+        text = TEXTS.get(f"{prefix}.{key}", TEXTS.get(key))
+        if text is None:
+            raise ValueError(f"docs/params_reference.py: TEXTS has no text for {key} of {kind.__name__}")
+        default = field.get_default(call_default_factory=True)
+        shown = "" if default is PydanticUndefined else f"`{plain(default)}`"
+        yield f"| `{key}` | {values(field.annotation, field.metadata)} | {shown} | {text} |"
+        if depth:
+            for each in dict.fromkeys(classes(field.annotation)):
+                yield from table(each, prefix, f"{key}.", depth - 1)
+
+
+def classes(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The settings classes in an annotation."""
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from classes(part)
+
+
+def values(annotation: Any, metadata: Any = ()) -> str:
+    """The values that a field takes, in words."""
+    parts = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        text = ", ".join(f"`{part}`" for part in parts)
+    elif get_origin(annotation) is tuple:
+        text = f"list of {values(parts[0])}"
+    elif get_origin(annotation) is dict or list(classes(annotation)):
+        return "mapping"
+    elif hasattr(annotation, "__metadata__"):
+        text = values(parts[0], annotation.__metadata__)
+    elif parts:
+        text = ", ".join(values(part, metadata) for part in parts if part is not NoneType)
+        return text + ", null" * (NoneType in parts)
+    else:
+        text = {int: "integer", float: "number", bool: "true, false"}.get(annotation, "text")
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    pairs = [(sign, getattr(each, name, None)) for each in metadata for name, sign in signs.items()]
+    return " ".join([text, *(f"{sign} {bound:g}" for sign, bound in pairs if isinstance(bound, int | float))])
+
+
+def plain(value: Any) -> str:
+    """A default as YAML shows it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"[{', '.join(map(plain, value))}]" if isinstance(value, tuple) else str(value)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
