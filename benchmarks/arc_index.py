@@ -21,8 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from serrm.arrays.arc import INDEX
-from serrm.arrays.arc_stream import open_arc_evaluation, open_arc_examples
+from serrm.arrays.arc import INDEX, open_arc_evaluation, open_arc_examples
 from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.manifest import file_names

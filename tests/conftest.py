@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from serrm.arrays.build import build_arrays
-from serrm.arrays.puzzles import open_arrays
-from serrm.arrays.stream import GridExamples
+from serrm.arrays.stream import GridExamples, open_arrays
 from serrm.datasets.sets import set_file, write_set
 from serrm.inference.load import LoadedModel
 from serrm.models.registry import build_model

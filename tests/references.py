@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.arrays.arc_stream import ArcPairs
+from serrm.arrays.arc import ArcPairs
 from serrm.manifest import Origin, file_names, write_manifest
 from serrm.puzzles import sudoku_solver
 from serrm.puzzles.arc import ArcPuzzle
-from serrm.puzzles.maze import MazePuzzle
-from serrm.puzzles.maze_data import iterate_mazes
+from serrm.puzzles.maze import MazePuzzle, iterate_mazes
 from serrm.puzzles.sudoku import Box
 
 Raw = dict[str, Any]  # of the JSON of a published puzzle

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build import build_arc_arrays
 from serrm.config import read_params
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs

@@ -11,8 +11,8 @@ import torch
 import yaml
 from jaxtyping import Bool, UInt8
 
+from serrm.arrays import open_stream
 from serrm.arrays.build import build
-from serrm.arrays.training_data import open_stream
 from serrm.config import Params
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
-from serrm.arrays.settings import ArraySettings
 from serrm.inference.settings import EvaluateCell, ScoringFidelity
 from serrm.layout import EXECUTION
+from serrm.puzzles.raw import ArraySettings
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings, T, parse
-from serrm.sources.settings import download_kind
+from serrm.sources.download import download_kind
 from serrm.training.settings import Execution, Fidelity, TrainCell
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes

@@ -14,23 +14,19 @@ from serrm.arrays.arc import (
     NUM_DRAWABLE,
     NUM_PERMUTATIONS,
     ArcArrays,
+    ArcEvaluation,
+    ArcExamples,
     build_index,
     draw_variants,
     open_arc_arrays,
+    open_arc_evaluation,
+    open_arc_examples,
     permutations_of_ranks,
     scored_set,
 )
-from serrm.arrays.arc_stream import (
-    ArcEvaluation,
-    ArcExamples,
-    draw_images,
-    open_arc_evaluation,
-    open_arc_examples,
-)
-from serrm.arrays.puzzles import TRAIN
+from serrm.arrays.stream import TRAIN
 from serrm.manifest import data_hash
-from serrm.puzzles.arc import decode, encode, recoloured
-from serrm.puzzles.dihedral import transformed
+from serrm.puzzles.arc import decode, encode, recoloured, transformed
 from tests.arrays.made_arc import Row, grid_of, make_arrays, make_rows
 from tests.references import describe
 
@@ -181,25 +177,6 @@ def test_more_variants_than_there_are_are_refused(num: int) -> None:
 
 
 # Training examples.
-
-
-@given(
-    size=st.tuples(st.integers(1, SIDE), st.integers(1, SIDE)),
-    transform=st.integers(0, 7),
-    colours=st.permutations(range(10)),
-    data=st.data(),
-)
-def test_an_image_is_that_of_the_slow_reference(
-    size: tuple[int, int], transform: int, colours: list[int], data: st.DataObject
-) -> None:
-    grid = np.arange(1, 1 + size[0] * size[1], dtype=np.uint8).reshape(size) % np.uint8(10)
-    permutation = np.array(colours, dtype=np.uint8)
-    image = recoloured(transformed(grid, transform), permutation)
-    offset = tuple(data.draw(st.integers(0, SIDE - length)) for length in image.shape)
-    change = np.array([[transform, *colours]], dtype=np.uint8)
-    canvases = np.stack([np.full(SIDE**2, 3, dtype=np.uint8), encode(grid, SIDE)])
-    drawn = draw_images(canvases, np.array([1]), np.array([image.shape]), change, np.array([offset]))
-    assert np.array_equal(drawn[0], encode(image, SIDE, (offset[0], offset[1])))
 
 
 @given(seed=seeds, start=positions)

@@ -9,12 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.arrays.puzzles import TRAIN, PuzzleArrays, evaluation_sets, open_arrays
-from serrm.arrays.settings import HintSettings
-from serrm.arrays.stream import Examples, GridExamples, Stream, read_ahead
-from serrm.arrays.training_data import training_hash
+from serrm.arrays import training_hash
+from serrm.arrays.stream import (
+    TRAIN,
+    Examples,
+    GridExamples,
+    PuzzleArrays,
+    Stream,
+    evaluation_sets,
+    open_arrays,
+    read_ahead,
+)
 from serrm.datasets.sets import read_puzzle_set
 from serrm.manifest import data_hash
+from serrm.puzzles.raw import HintSettings
 from serrm.puzzles.tasks import GridTask, grid_task
 
 Maker = Callable[..., Path]

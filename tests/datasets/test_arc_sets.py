@@ -11,11 +11,21 @@ import pyarrow.parquet as pq
 import pytest
 from jaxtyping import UInt8
 
-from serrm.datasets.arc import AUDIT, PAIRS, draw_puzzles, schema, write_arc_sets
-from serrm.datasets.arc_audit import canonical_forms
-from serrm.puzzles.arc import ArcPuzzle, Grid, Pair, PairName, named_pairs
-from serrm.puzzles.arc_data import VERSIONS, ArcSubsetSettings, PackagedArc, Version, read_raw
-from serrm.puzzles.dihedral import NUM_TRANSFORMS, transformed
+from serrm.datasets.arc import AUDIT, PAIRS, canonical_forms, draw_puzzles, schema, write_arc_sets
+from serrm.puzzles.arc import (
+    NUM_TRANSFORMS,
+    VERSIONS,
+    ArcPuzzle,
+    ArcSubsetSettings,
+    Grid,
+    PackagedArc,
+    Pair,
+    PairName,
+    Version,
+    named_pairs,
+    read_raw,
+    transformed,
+)
 from serrm.reporting.settings import PAPER_EXAMPLES
 from serrm.sources.download import fetch
 from tests.references import seal

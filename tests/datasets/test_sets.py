@@ -17,8 +17,7 @@ from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
 from serrm.manifest import data_hash
 from serrm.puzzles import maze as maze_parse
 from serrm.puzzles import sudoku_data
-from serrm.puzzles.dihedral import cell_order
-from serrm.puzzles.maze import PATH, MazePuzzle, parse_maze, shortest_path
+from serrm.puzzles.maze import PATH, MazePuzzle, cell_order, parse_maze, shortest_path
 from serrm.puzzles.sudoku import Puzzle, are_solutions, box_for_side, format_grid, write_csv
 from serrm.puzzles.tasks import TASKS
 from tests.references import generate_mazes, seal
@@ -129,7 +128,7 @@ def test_every_set_holds_the_raw_puzzles_in_their_order_with_typed_facts(
 
 
 def image(maze: MazePuzzle, transform: int) -> MazePuzzle:
-    order = cell_order(SIDE, SIDE, transform)
+    order = cell_order(SIDE, transform)
     return MazePuzzle(maze.question[order], maze.answer[order], SIDE)
 
 

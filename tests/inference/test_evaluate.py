@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.arrays.puzzles import PuzzleArrays, open_arrays
-from serrm.arrays.stream import Examples
+from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
 from serrm.drawing.files import read_examples
 from serrm.inference.evaluate import evaluate, evaluate_together
 from serrm.inference.load import LoadedModel, load_model

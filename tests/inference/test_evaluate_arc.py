@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.arrays.puzzles import PuzzleArrays
+from serrm.arrays.stream import PuzzleArrays
 from serrm.inference.evaluate import symmetric_questions
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Predictor

@@ -18,22 +18,17 @@ from serrm.puzzles.maze import (
     SPACE,
     START,
     WALL,
-    cell_bit,
     check_questions,
-    flooded,
     format_maze,
     has_unique_shortest_path,
     is_shortest_path,
     is_valid_path,
     num_steps,
-    pack,
     parse_maze,
     read_csv,
     shortest_length,
     shortest_path,
     side_of,
-    unpack,
-    waves,
     write_csv,
 )
 from tests.references import generate_mazes
@@ -203,18 +198,3 @@ def test_the_label_is_the_first_of_the_shortest_ways(maze: Maze) -> None:
 def test_uniqueness_agrees_with_counting(maze: Maze) -> None:
     lengths = [len(way) for way in simple_ways(maze)]
     assert has_unique_shortest_path(maze) == (lengths.count(min(lengths, default=0)) == 1)
-
-
-@given(questions(max_side=8))
-def test_boards_hold_what_was_packed_and_floods_stay_in_the_grid(maze: Maze) -> None:
-    side = side_of(maze)
-    is_free = maze != WALL
-    board = pack(is_free, side)
-    assert np.array_equal(unpack(board, side), is_free)
-    start = int(np.argmax(maze == START))
-    assert np.flatnonzero(unpack(cell_bit(start, side), side)).tolist() == [start]
-    levels = list(waves(cell_bit(start, side), board, side))
-    reached = flooded(cell_bit(start, side), board, side)
-    # The waves are disjoint and cover what is reached; nothing leaves the free cells.
-    assert sum(levels) == reached == reached & board
-    assert sum(level.bit_count() for level in levels) == reached.bit_count()

@@ -5,9 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.puzzles import maze_data as data
-from serrm.puzzles.maze import flooded, has_unique_shortest_path, is_shortest_path, num_steps, pack, unpack
-from serrm.puzzles.maze_data import canonical, iterate_mazes, tree_cells
+from serrm.puzzles import maze as data
+from serrm.puzzles.maze import (
+    canonical,
+    has_unique_shortest_path,
+    is_shortest_path,
+    iterate_mazes,
+    num_steps,
+    pack,
+    tree_cells,
+    unpack,
+    waves,
+)
 from tests.references import generate_mazes
 
 
@@ -42,7 +51,7 @@ def test_start_and_goal_are_drawn_evenly_from_all_pairs_far_enough_apart() -> No
 def test_walls_leave_all_rooms_in_one_tree(side: int, seed: int) -> None:
     is_free = tree_cells(side, np.random.default_rng(seed))
     board = pack(is_free, side)
-    assert np.array_equal(unpack(flooded(board & -board, board, side), side), is_free)
+    assert np.array_equal(unpack(sum(waves(board & -board, board, side)), side), is_free)
     grid = is_free.reshape(side, side)
     assert grid[::2, ::2].all() and not grid[1::2, 1::2].any()
     num_links = (grid[1:] & grid[:-1]).sum() + (grid[:, 1:] & grid[:, :-1]).sum()

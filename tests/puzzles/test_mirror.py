@@ -12,11 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
-from serrm.puzzles.arc import named_pairs
-from serrm.puzzles.arc_data import VERSIONS, PackagedArc, read_raw
+from serrm.puzzles.arc import VERSIONS, PackagedArc, named_pairs, read_raw
 from serrm.puzzles.files import read_sudokus
-from serrm.puzzles.maze import are_shortest_paths, num_steps, read_csv, shortest_path, write_csv
-from serrm.puzzles.maze_data import PUBLISHED
+from serrm.puzzles.maze import PUBLISHED, are_shortest_paths, num_steps, read_csv, shortest_path, write_csv
 from serrm.puzzles.raw import Mirror, SubsetSettings
 from serrm.puzzles.sudoku import are_solutions, box_for_side
 from serrm.puzzles.sudoku_data import MirrorSudoku, SudokuSubsetSettings

@@ -157,7 +157,7 @@ def test_what_is_no_puzzle_is_refused_in_one_line_with_its_place(
 def test_solutions_stay_solutions(box: Box) -> None:
     rng = np.random.default_rng(5)
     solutions = np.tile(random_solution(box, rng), (50, 1))
-    moved = apply_parameters(solutions, draw_symmetries(box, 50, rng), box)
+    moved = apply_parameters(solutions, draw_symmetries(box, 50, rng), box.side)
     assert are_solutions(moved, box).all()
     assert len(np.unique(moved, axis=0)) > 1
 
@@ -171,9 +171,9 @@ def test_a_symmetry_is_undone_by_its_inverse(box: Box, seed: int) -> None:
     # Bit k of the number of the cell that each cell takes its digit from, as a grid of blanks and ones.
     kept = np.concatenate([row[0, : 2 * box.side + 1], np.arange(1, box.side + 1)]).astype(np.uint8)
     bits = (np.arange(box.num_cells) >> np.arange(10)[:, None] & 1).astype(np.uint8)
-    sources = 2 ** np.arange(10) @ apply_parameters(bits, np.tile(kept, (10, 1)), box)
+    sources = 2 ** np.arange(10) @ apply_parameters(bits, np.tile(kept, (10, 1)), box.side)
     digits = np.concatenate([[0], row[0, 2 * box.side + 1 :]])
-    images = apply_parameters(grids, np.tile(row, (3, 1)), box)
+    images = apply_parameters(grids, np.tile(row, (3, 1)), box.side)
     assert np.array_equal(np.argsort(digits)[images][:, np.argsort(sources)], grids)
 
 

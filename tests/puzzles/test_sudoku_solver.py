@@ -41,7 +41,7 @@ def test_grids_without_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     clash = np.zeros(81, dtype=np.uint8)
     clash[[0, 10]] = 7
     # A repeated clue is seen without a solver.
-    monkeypatch.setattr(sudoku_solver, "_add_choices", None)
+    monkeypatch.setattr(sudoku_solver, "unit_indices", None)
     assert solve(clash, Box(3, 3)) is None
 
 

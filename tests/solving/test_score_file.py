@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.arrays.puzzles import PuzzleArrays
+from serrm.arrays.stream import PuzzleArrays
 from serrm.cli import main
 from serrm.inference.load import load_model
 from serrm.inference.predict import Predictor

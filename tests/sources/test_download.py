@@ -10,11 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from serrm.manifest import check_manifest, data_hash
-from serrm.puzzles.arc_data import VERSIONS, read_raw
+from serrm.puzzles.arc import VERSIONS, read_raw
 from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
-from serrm.sources.download import RETRIES, download_all, fetch
-from serrm.sources.settings import download_kind
+from serrm.sources.download import RETRIES, download_all, download_kind, fetch
 from tests.sources.site import CONTENT, Site, make_archive
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")

@@ -8,8 +8,7 @@ import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.manifest import data_hash, hash_file
-from serrm.puzzles.maze import num_steps, read_csv
-from serrm.puzzles.maze_data import GeneratedMaze, canonical
+from serrm.puzzles.maze import GeneratedMaze, canonical, num_steps, read_csv
 from serrm.puzzles.raw import SubsetSettings
 from serrm.puzzles.sudoku import box_for_side
 from serrm.puzzles.sudoku_data import FILE_4X4, GeneratedSudoku, SudokuSubsetSettings

@@ -1,1 +1,49 @@
-"""Arrays on disk and what is read of them: tokens, the index of augmentations, the streams of examples."""
+"""Arrays on disk, and the streams of examples that training reads from them: of every task, by its name."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from serrm.arrays import arc, stream
+from serrm.manifest import hash_file
+from serrm.puzzles.raw import HintSettings
+from serrm.puzzles.tasks import TASKS, GridTask
+
+
+def open_stream(
+    arrays: Path,
+    num_augmentations: int,
+    seed: int,
+    *,
+    has_identity_twice: bool = False,
+    hints: HintSettings | None = None,
+) -> stream.Stream:
+    """Open the training examples of a folder of arrays, with that many augmentations of each puzzle.
+
+    `has_identity_twice` makes the ARC puzzle itself a variant more, a fault of the published code. ValueError for hints
+    on ARC-AGI, whose questions show no part of the answer's grid.
+    """
+    task = stream.read_metadata(arrays)["task"]
+    if isinstance(TASKS[task], GridTask):
+        puzzles = stream.open_arrays(arrays, stream.TRAIN)
+        return stream.GridExamples(puzzles, num_augmentations, seed, hints).stream()
+    if hints is not None:
+        raise ValueError(f"train.hints: questions of {task} have no cells of the answer to show")
+    num_variants = num_augmentations + 1
+    return arc.open_arc_examples(arrays, num_variants, seed, has_identity_twice=has_identity_twice).stream()
+
+
+def training_hash(arrays: Path) -> str:
+    """Hash everything that training reads of a folder of arrays: the training set's files and its metadata.
+
+    Other test sets, or none, do not change it, and neither does the ARC index, a function of seed, puzzle and number.
+    ValueError if there are no arrays.
+    """
+    metadata = stream.read_metadata(arrays)
+    # The hash of the source covers the other sets.
+    kept = {key: value for key, value in metadata.items() if key != "source_hash"}
+    kept["sets"] = {stream.TRAIN: metadata["sets"][stream.TRAIN]}
+    digest = hashlib.sha256((json.dumps(kept, indent=2, sort_keys=True) + "\n").encode())
+    for path in sorted((arrays / stream.TRAIN).glob("*.npy")):
+        digest.update(f"{hash_file(path)} {path.name}\n".encode())
+    return digest.hexdigest()

@@ -1,33 +1,39 @@
-"""ARC pairs on disk: tokens at the corner of a canvas, memory-mapped, with the index of variants (build_arrays).
+"""ARC pairs on disk: tokens at the corner of a canvas, memory-mapped, with the index of variants; streams of them.
 
     index.npy       uint8, puzzle × variant × (transform, permutation of the ten colours)
     metadata.json   task, side, names of the puzzles in the order of the index, counts, seed, hash of the source
     train/, evaluation/ (or held_out/)
         questions.npy, answers.npy              uint8 tokens "P I", the pairs of one puzzle side by side
         question_sizes.npy, answer_sizes.npy    uint8 "P 2", rows and columns
-        puzzles.npy, numbers.npy                int64 "P": the puzzle's place in the index, the pair's in its role
+        puzzles.npy, numbers.npy                int64 "P": the puzzle's row in the index, the pair's number in its role
 
 `train` are the demonstrations of all puzzles and the test pairs of those that are not scored; `evaluation` are the
-test pairs of the evaluation puzzles, `held_out` those of training puzzles that stand in for them. Paper: section
-"ARC-AGI", data.
+test pairs of the evaluation puzzles, `held_out` those of training puzzles that stand in for them. A variant is a
+puzzle's augmentation and a task type of its own.
+
+An epoch of training shuffles the puzzles, each in one random variant with all its pairs. A pair lies at a random place
+of the canvas that has room for question and answer (translation), but one of each puzzle, drawn anew every epoch, stays
+at the corner. Example number n is a pure function of (seed, n), so any number of processes may gather any parts of the
+stream. Paper: section "ARC-AGI", data.
 """
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int64, UInt8
+from jaxtyping import Float64, Int, Int64, UInt8
 
-from serrm.arrays.puzzles import read_metadata
-from serrm.puzzles.arc import IDENTITY, NUM_COLOURS, SCORED
-from serrm.puzzles.dihedral import NUM_TRANSFORMS
+from serrm.arrays.stream import TRAIN, Examples, Stream, across_epochs, read_metadata
+from serrm.puzzles import arc
 from serrm.randomness import Purpose, keyed_rng
 
 INDEX = "index.npy"
-NUM_MOVED = NUM_COLOURS - 1  # colour 0 stays
+NUM_MOVED = arc.NUM_COLOURS - 1  # colour 0 stays
 NUM_PERMUTATIONS = 362_880  # 9!
-NUM_DRAWABLE = NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
+NUM_DRAWABLE = arc.NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
 ARRAYS = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
 
 
@@ -51,11 +57,10 @@ class ArcArrays:
 
 def scored_set(arrays: Path) -> str:
     """The set of a folder of ARC arrays that is scored: "evaluation" or "held_out". ValueError if there is none."""
-    metadata = read_metadata(arrays)
-    found: list[str] = [name for name in metadata["sets"] if name in SCORED]
-    if not found:
-        raise ValueError(f"{arrays}: no ARC set to score here")
-    return found[0]
+    for name in read_metadata(arrays)["sets"]:
+        if name in arc.SCORED:
+            return str(name)
+    raise ValueError(f"{arrays}: no ARC set to score here")
 
 
 def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
@@ -68,8 +73,11 @@ def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
     return ArcArrays(metadata["side"], tuple(metadata["puzzles"]), index, **parts)
 
 
+# The index.
+
+
 def used_variants(num: int, has_identity_twice: bool = False) -> tuple[int, ...]:
-    """The first `num` variants of the index, and the identity once more where that published fault is asked for."""
+    """The first `num` variants of the index, and, as a published fault, the identity once more."""
     return (*range(num), *((0,) if has_identity_twice else ()))
 
 
@@ -81,28 +89,223 @@ def build_index(puzzles: tuple[str, ...], num_variants: int, seed: int) -> UInt8
 def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11"]:
     """The first `num` variants of a puzzle, all different: (transform, permutation of the ten colours).
 
-    0…7 are the eight transforms in the colours as they are, the others random with colour 0 in its place.
+    0…7 are the eight transforms with unchanged colours, the others random with colour 0 unchanged.
     Variant v is a function of (seed, name of the puzzle, v) alone. ValueError if there are not that many.
     """
-    num_random = max(0, num - NUM_TRANSFORMS)
-    if not 0 < num <= NUM_TRANSFORMS + NUM_DRAWABLE:
-        raise ValueError(f"{num} variants asked for, a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}")
+    num_random = max(0, num - arc.NUM_TRANSFORMS)
+    if not 0 < num <= arc.NUM_TRANSFORMS + NUM_DRAWABLE:
+        raise ValueError(f"{num} variants asked for, a puzzle has 1 to {arc.NUM_TRANSFORMS + NUM_DRAWABLE}")
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
     rng, codes = keyed_rng(seed, Purpose.VARIANT, address), dict[int, None]()  # in the order of drawing
     while len(codes) < num_random:
         codes |= dict.fromkeys(rng.integers(NUM_DRAWABLE, size=num_random).tolist())
-    ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), NUM_TRANSFORMS)
+    ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), arc.NUM_TRANSFORMS)
     # Rank 0, the identity, is in the first eight.
     drawn = np.column_stack([transforms, permutations_of_ranks(ranks + 1)])
-    plain = np.column_stack([np.arange(NUM_TRANSFORMS), np.tile(IDENTITY, (NUM_TRANSFORMS, 1))])
+    plain = np.column_stack([np.arange(arc.NUM_TRANSFORMS), np.tile(arc.IDENTITY, (arc.NUM_TRANSFORMS, 1))])
     return np.concatenate([plain, drawn])[:num].astype(np.uint8)
 
 
 def permutations_of_ranks(ranks: Int[np.ndarray, " V"]) -> UInt8[np.ndarray, "V 10"]:
-    """The permutations that keep colour 0, by their place 0…9!-1 in lexicographic order."""
+    """The permutations that keep colour 0, by their rank 0…9!-1 in lexicographic order."""
     moved = np.zeros((len(ranks), NUM_MOVED), dtype=np.uint8)
-    for place in reversed(range(NUM_MOVED)):
-        ranks, moved[:, place] = np.divmod(ranks, NUM_MOVED - place)
-        later = moved[:, place + 1 :]
-        later += later >= moved[:, place, None]
+    for column in reversed(range(NUM_MOVED)):
+        ranks, moved[:, column] = np.divmod(ranks, NUM_MOVED - column)
+        later = moved[:, column + 1 :]
+        later += later >= moved[:, column, None]
     return np.pad(moved + np.uint8(1), ((0, 0), (1, 0)))
+
+
+# Streams.
+
+
+class Drawn(NamedTuple):
+    """Random choices of examples: pair, slot of the variant, share of the free rows and columns before it."""
+
+    pairs: Int64[np.ndarray, " B"]
+    slots: Int64[np.ndarray, " B"]
+    shifts: Float64[np.ndarray, "B 2"]
+
+
+@dataclass(frozen=True, eq=False)
+class ArcPairs:
+    """The pairs of `arrays` in the given variants of the index, each of which is a task type of its puzzle.
+
+    Slot s stands for row `variants[s]` of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. Those of the published
+    code's fault are (0, …, 7, 0): the ninth is a task type of its own. In the model's table of task types a puzzle's
+    slots stand side by side.
+    """
+
+    arrays: ArcArrays
+    variants: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if there are no variants, or one that is not in the index."""
+        num_variants = self.arrays.index.shape[1]
+        wrong = [variant for variant in self.variants if not 0 <= variant < num_variants]
+        if wrong or not self.variants:
+            raise ValueError(f"variants {wrong} asked for, the index has 0 to {num_variants - 1}")
+
+    @property
+    def num_task_types(self) -> int:
+        """Puzzles times variants used."""
+        return len(self.arrays.puzzle_names) * len(self.variants)
+
+    @property
+    def num_symbols(self) -> int:
+        """K of the alphabet, padding included."""
+        return arc.NUM_SYMBOLS
+
+    @property
+    def side(self) -> int:
+        """Rows and columns of the canvas."""
+        return self.arrays.side
+
+    def gather_pairs(self, drawn: Drawn) -> Examples:
+        """Questions and answers of pairs in the variants of their slots, both of a pair at one place of the canvas."""
+        arrays, (pairs, slots, shifts) = self.arrays, drawn
+        tokens = np.empty((2, len(pairs), arrays.side**2), dtype=np.uint8)
+        for example, change in enumerate(self.changes(pairs, slots)):
+            pair, transform = pairs[example], int(change[0])
+            grids = [
+                arc.recoloured(arc.transformed(grid, transform), change[1:])
+                for grid in (
+                    _corner(arrays.questions[pair], arrays.question_sizes[pair], arrays.side),
+                    _corner(arrays.answers[pair], arrays.answer_sizes[pair], arrays.side),
+                )
+            ]
+            top, left = (
+                int(shift * (arrays.side - max(lengths) + 1))
+                for shift, *lengths in zip(shifts[example], *(grid.shape for grid in grids), strict=True)
+            )
+            for part, grid in zip(tokens, grids, strict=True):
+                part[example] = arc.encode(grid, arrays.side, (top, left))
+        return Examples(tokens[0], tokens[1], arrays.puzzles[pairs] * len(self.variants) + slots)
+
+    def changes(
+        self, pairs: Int64[np.ndarray, " B"], slots: Int64[np.ndarray, " B"]
+    ) -> UInt8[np.ndarray, "B 11"]:
+        """Transform and permutation of pairs in the variants of their slots."""
+        return np.asarray(self.arrays.index[self.arrays.puzzles[pairs], np.asarray(self.variants)[slots]])
+
+
+def _corner(
+    tokens: UInt8[np.ndarray, " I"], size: UInt8[np.ndarray, " 2"], side: int
+) -> UInt8[np.ndarray, "R C"]:
+    """The grid of that size at the corner of a canvas."""
+    return np.asarray(tokens.reshape(side, side)[: size[0], : size[1]] - np.uint8(arc.FIRST_COLOUR))
+
+
+@dataclass(frozen=True, eq=False)
+class ArcExamples(ArcPairs):
+    """Endless training examples from the pairs."""
+
+    seed: int
+
+    def stream(self) -> Stream:
+        """The examples as training takes them; an epoch is the pairs trained on, whatever the number of variants."""
+        names = self.arrays.puzzle_names
+        return Stream(self.side, self.num_symbols, len(self.arrays), self.gather, self.num_task_types, names)
+
+    def gather(self, start: int, num: int) -> Examples:
+        """The examples start … start+num-1 in their variants, at their places."""
+        return self.gather_pairs(self.examples(start, num))
+
+    def examples(self, start: int, num: int) -> Drawn:
+        """The random choices of the examples start … start+num-1."""
+        settings = self.seed, self._num_pairs, len(self.variants)
+        drawn = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
+        return Drawn(*drawn)
+
+    @cached_property
+    def _num_pairs(self) -> tuple[int, ...]:
+        return tuple(np.bincount(self.arrays.puzzles).tolist())
+
+
+def open_arc_examples(
+    arrays: Path, num_variants: int, seed: int, *, has_identity_twice: bool = False
+) -> ArcExamples:
+    """The training examples of a folder of ARC arrays in the first variants of its index."""
+    return ArcExamples(open_arc_arrays(arrays, TRAIN), used_variants(num_variants, has_identity_twice), seed)
+
+
+@lru_cache(maxsize=4)
+def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_slots: int) -> Drawn:
+    """An epoch of puzzles with so many pairs each, those of a puzzle side by side in the arrays and in the epoch."""
+    counts = np.array(num_pairs)
+    first = np.cumsum(counts) - counts
+    puzzles = np.repeat(np.arange(len(counts)), counts)
+    turns = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(len(counts))
+    slots = keyed_rng(seed, Purpose.MEMBER, epoch).integers(num_slots, size=len(counts))
+    rng = keyed_rng(seed, Purpose.PAIR, epoch)
+    pairs = np.lexsort((rng.random(len(puzzles)), turns[puzzles]))
+    shifts = keyed_rng(seed, Purpose.TRANSLATION, epoch).random((len(puzzles), 2))
+    chosen = first + rng.integers(np.maximum(counts, 1))
+    # One of each puzzle stays at the corner; the audit may leave a puzzle without pairs.
+    shifts[chosen[counts > 0]] = 0
+    return Drawn(pairs, slots[puzzles[pairs]], shifts[pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class ArcEvaluation(ArcPairs):
+    """The questions to a model that was trained on `variants`: every test input in each of them.
+
+    Question number n is test input n // num_votes in the variant of slot n % num_votes.
+    """
+
+    set_name: str = "evaluation"  # or held_out
+
+    @property
+    def num_votes(self) -> int:
+        """Variants of each test input; the identity counts twice with that fault."""
+        return len(self.variants)
+
+    @property
+    def num_examples(self) -> int:
+        """Number of questions: test inputs times votes."""
+        return len(self.arrays) * self.num_votes
+
+    def gather(self, start: int, num: int) -> Examples:
+        """The questions start … start+num-1 with their answers, as tokens at the corner, in their variants."""
+        return self.gather_pairs(Drawn(*self._pairs_and_slots(start, num), np.zeros((num, 2))))
+
+    def inputs(self, start: int, num: int) -> list[tuple[str, int]]:
+        """(name of the puzzle, number of the test input) of the questions start … start+num-1."""
+        pairs, _ = self._pairs_and_slots(start, num)
+        names = (self.arrays.puzzle_names[puzzle] for puzzle in self.arrays.puzzles[pairs])
+        return list(zip(names, self.arrays.numbers[pairs].tolist(), strict=True))
+
+    def undo(self, start: int, tokens: UInt8[np.ndarray, "B I"]) -> list[arc.Grid]:
+        """The grids of predictions for the questions from `start` on, without the variants of their questions."""
+        changes = self.changes(*self._pairs_and_slots(start, len(tokens)))
+        return [
+            arc.transformed(
+                arc.recoloured(arc.decode(canvas, self.side), arc.inverse_colours(change[1:])),
+                arc.inverse_transform(int(change[0])),
+            )
+            for canvas, change in zip(tokens, changes, strict=True)
+        ]
+
+    def answers(self) -> dict[str, list[arc.Grid]]:
+        """The answers to the test inputs of each puzzle, in the order of their numbers."""
+        answers: dict[str, list[arc.Grid]] = {}
+        parts = (self.arrays.puzzles, self.arrays.numbers, self.arrays.answers)
+        for puzzle, number, tokens in zip(*parts, strict=True):
+            grids = answers.setdefault(self.arrays.puzzle_names[puzzle], [])
+            assert number == len(grids), "the test inputs of a puzzle are all there"
+            grids.append(arc.decode(np.asarray(tokens), self.side))
+        return answers
+
+    def _pairs_and_slots(
+        self, start: int, num: int
+    ) -> tuple[Int64[np.ndarray, " B"], Int64[np.ndarray, " B"]]:
+        pairs, slots = np.divmod(np.arange(start, start + num), self.num_votes)
+        return pairs, slots
+
+
+def open_arc_evaluation(
+    arrays: Path, num_variants: int, *, has_identity_twice: bool = False
+) -> ArcEvaluation:
+    """The questions of a folder of ARC arrays to a model trained on the first variants of its index."""
+    variants, name = used_variants(num_variants, has_identity_twice), scored_set(arrays)
+    return ArcEvaluation(open_arc_arrays(arrays, name), variants, name)

@@ -1,4 +1,4 @@
-"""Puzzle sets → arrays on disk: the `build_arrays` stage, in the forms that `puzzles` and `arc` open."""
+"""The `build_arrays` stage: puzzle sets become arrays on disk, in the forms that `stream` and `arc` open."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from serrm.arrays.arc import INDEX, build_index
-from serrm.arrays.puzzles import METADATA, TRAIN
-from serrm.arrays.settings import ArraySettings
+from serrm.arrays.stream import METADATA, TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
 from serrm.files import existing, write_json
 from serrm.manifest import data_hash, new_directory
 from serrm.puzzles.arc import NUM_SYMBOLS, SCORED, encode
+from serrm.puzzles.raw import ArraySettings
 from serrm.puzzles.tasks import TASKS, GridTask, grid_task
 
 Row = dict[str, Any]  # of the Parquet file

@@ -1,22 +1,85 @@
-"""The stream of training examples: an epoch shuffles the puzzles and takes one random member of each.
+"""Arrays of tasks on square grids, and streams of training examples, of these and of other tasks.
 
-Example number n is a pure function of (seed, n), so a sampler's whole state is the number of examples drawn.
-Every task's stream is a `Stream`; the one made here is of tasks on square grids.
+The arrays are token grids as memory-mapped uint8 `.npy`, one question and one answer a puzzle, with one metadata.json
+(stage build_arrays). An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example
+number n is a pure function of (seed, n), so a sampler's whole state is the number of examples drawn.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Int64, Shaped, UInt8
 
-from serrm.arrays.puzzles import PuzzleArrays
-from serrm.arrays.settings import HintSettings
-from serrm.puzzles.tasks import grid_task
+from serrm.puzzles.raw import HintSettings
+from serrm.puzzles.tasks import alphabet, grid_task
 from serrm.randomness import Purpose, keyed_rng
+
+METADATA = "metadata.json"
+TRAIN = "train"
+HELD_OUT = "held_out"  # puzzles to choose settings on, of the size trained on
+
+
+@dataclass(frozen=True)
+class PuzzleArrays:
+    """One set of puzzles as tokens: questions and answers `N I`."""
+
+    name: str
+    side: int
+    questions: UInt8[np.ndarray, "N I"]
+    answers: UInt8[np.ndarray, "N I"]
+    task: str = "sudoku"
+
+    @property
+    def num_symbols(self) -> int:
+        """K of the alphabet, padding included."""
+        return alphabet(self.task, self.side).num_symbols
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def first(self, num: int) -> "PuzzleArrays":
+        """The first `num` puzzles."""
+        return replace(self, questions=self.questions[:num], answers=self.answers[:num])
+
+
+def read_metadata(arrays: Path) -> dict[str, Any]:
+    """Read the metadata of a folder of arrays. ValueError if it is not one."""
+    if not (arrays / METADATA).is_file():
+        raise ValueError(f"{arrays}: no arrays here ({METADATA} is missing)")
+    metadata: dict[str, Any] = json.loads((arrays / METADATA).read_text())
+    return metadata
+
+
+def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
+    """Memory-map one set ("train", "9x9", …). ValueError naming the sets there are if it is not among them."""
+    metadata = read_metadata(arrays)
+    if name not in metadata["sets"]:
+        raise ValueError(f"{arrays}: no set {name!r}, there are {sorted(metadata['sets'])}")
+    questions, answers = (
+        np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ("questions", "answers")
+    )
+    return PuzzleArrays(name, metadata["sets"][name]["side"], questions, answers, metadata["task"])
+
+
+def evaluation_sets(arrays: Path) -> list[str]:
+    """Names of the evaluation sets of a folder, smallest grid first."""
+    sets = read_metadata(arrays)["sets"]
+    return sorted((name for name in sets if name != TRAIN), key=lambda name: int(sets[name]["side"]))
+
+
+def trained_size(arrays: Path, side: int) -> str | None:
+    """The evaluation set of the size trained on: puzzles held out, or by its size. None where there is neither."""
+    names = evaluation_sets(arrays)
+    return next((name for name in (HELD_OUT, f"{side}x{side}") if name in names), None)
+
+
+# Streams.
 
 
 class Examples(NamedTuple):
@@ -42,7 +105,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class GridExamples:
-    """Endless training examples from a set of puzzles with `num_augmentations` symmetric images each."""
+    """Endless training examples from a set of puzzles with `num_augmentations` augmentations each."""
 
     arrays: PuzzleArrays
     num_augmentations: int
@@ -50,6 +113,7 @@ class GridExamples:
     hints: HintSettings | None = None
 
     def __post_init__(self) -> None:
+        """Raise ValueError for more augmentations than the task has."""
         most = grid_task(self.arrays.task).most_augmentations
         if most is not None and self.num_augmentations > most:
             raise ValueError(f"{self.num_augmentations} augmentations asked for, {most} are there")
@@ -59,36 +123,30 @@ class GridExamples:
         return Stream(self.arrays.side, self.arrays.num_symbols, len(self.arrays), self.gather)
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
-        """(puzzle, member) of the examples start … start+num-1."""
+        """(puzzle, augmentation) of the examples start … start+num-1."""
         settings = self.seed, len(self.arrays), self.num_augmentations
-        puzzles, members = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
-        return puzzles, members
+        puzzles, numbers = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
+        return puzzles, numbers
 
     def gather(self, start: int, num: int) -> Examples:
         """Tokens and targets of the examples start … start+num-1, augmented and with their hints."""
-        puzzles, members = self.examples(start, num)
+        puzzles, numbers = self.examples(start, num)
         questions, answers = self.arrays.questions[puzzles], self.arrays.answers[puzzles]
         if self.num_augmentations > 0:
-            rows = self.image_rows(puzzles, members)
+            task, side = grid_task(self.arrays.task), self.arrays.side
+            pairs = zip(puzzles.tolist(), numbers.tolist(), strict=True)
+            rows = np.stack([task.draw(self.seed, *pair, side) for pair in pairs])
             both = np.concatenate([questions, answers]), np.concatenate([rows, rows])
-            questions, answers = np.split(grid_task(self.arrays.task).apply(*both, self.arrays.side), 2)
+            questions, answers = np.split(task.apply(*both, side), 2)
         if self.hints is not None:
             questions = with_hints(questions, answers, self.hints, self.seed, start)
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
-
-    def image_rows(
-        self, puzzles: Int[np.ndarray, " B"], members: Int[np.ndarray, " B"]
-    ) -> UInt8[np.ndarray, "B P"]:
-        """The rows of (puzzle, member) pairs."""
-        pairs = zip(puzzles.tolist(), members.tolist(), strict=True)
-        draw = grid_task(self.arrays.task).draw
-        return np.stack([draw(self.seed, *pair, self.arrays.side) for pair in pairs])
 
 
 def across_epochs(
     epoch: Callable[[int], Sequence[Shaped[np.ndarray, "N *_"]]], num_examples: int, start: int, num: int
 ) -> list[Shaped[np.ndarray, "B *_"]]:
-    """The entries start … start+num-1 of what is drawn for epochs 0, 1, 2, … of that many examples each."""
+    """Join the entries start … start+num-1 of arrays drawn for epochs 0, 1, 2, … of that many examples each."""
     epochs, places = np.divmod(np.arange(start, start + num), num_examples)
     parts = [[part[places[epochs == each]] for part in epoch(each)] for each in np.unique(epochs).tolist()]
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
@@ -99,18 +157,8 @@ def _epoch(
     epoch: int, seed: int, num_puzzles: int, num_augmentations: int
 ) -> tuple[Int[np.ndarray, " N"], Int[np.ndarray, " N"]]:
     order = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(num_puzzles)
-    members = keyed_rng(seed, Purpose.MEMBER, epoch).integers(0, num_augmentations + 1, num_puzzles)
-    return order, members
-
-
-def random_stream(side: int, num_symbols: int) -> Stream:
-    """Endless random tokens, the same at every call: they cost what puzzles cost."""
-
-    def gather(start: int, num: int) -> Examples:
-        tokens = np.random.default_rng(start).integers(1, num_symbols, (2, num, side**2), dtype=np.uint8)
-        return Examples(tokens[0], tokens[1], np.zeros(num, dtype=np.int64))
-
-    return Stream(side, num_symbols, 1000, gather)
+    numbers = keyed_rng(seed, Purpose.MEMBER, epoch).integers(0, num_augmentations + 1, num_puzzles)
+    return order, numbers
 
 
 def with_hints(
@@ -120,21 +168,29 @@ def with_hints(
     seed: int,
     start: int,
 ) -> UInt8[np.ndarray, "B I"]:
-    """The questions of the examples start, start + 1, … with their hints; as many as all numbers up to the most are
-    equally likely.
-    """
+    """Show hints in the questions of the examples start, start + 1, …, their number uniform up to the most."""
     shown = questions.copy()
-    for place, example in enumerate(range(start, min(start + len(questions), hints.examples))):
+    for index, example in enumerate(range(start, min(start + len(questions), hints.examples))):
         rng = keyed_rng(seed, Purpose.HINTS, example)
         most = round(hints.most * (1 - example / hints.examples))
-        open_cells = rng.permutation(np.flatnonzero(questions[place] != answers[place]))
+        open_cells = rng.permutation(np.flatnonzero(questions[index] != answers[index]))
         cells = open_cells[: rng.integers(most + 1)]
-        shown[place, cells] = answers[place, cells]
+        shown[index, cells] = answers[index, cells]
     return shown
 
 
+def random_stream(side: int, num_symbols: int) -> Stream:
+    """Endless random tokens, the same at every call: they cost as much as puzzles."""
+
+    def gather(start: int, num: int) -> Examples:
+        tokens = np.random.default_rng(start).integers(1, num_symbols, (2, num, side**2), dtype=np.uint8)
+        return Examples(tokens[0], tokens[1], np.zeros(num, dtype=np.int64))
+
+    return Stream(side, num_symbols, 1000, gather)
+
+
 def read_ahead(stream: Stream, num: int) -> Stream:
-    """The same stream, gathered in blocks of `num` examples: that after the last one asked for is on its way."""
+    """The same stream, gathered in blocks of `num` examples by a thread, one block ahead of the caller."""
     pool = ThreadPoolExecutor(1, "read-ahead")
     blocks: dict[int, Future[Examples]] = {}
 
@@ -146,7 +202,7 @@ def read_ahead(stream: Stream, num: int) -> Stream:
             if number not in blocks:
                 blocks[number] = pool.submit(stream.gather, number * num, num)
         whole = zip(*(blocks[number].result() for number in range(first, last + 1)), strict=True)
-        place = slice(start - first * num, start - first * num + num_asked)
-        return Examples(*(np.concatenate(parts)[place] for parts in whole))
+        window = slice(start - first * num, start - first * num + num_asked)
+        return Examples(*(np.concatenate(parts)[window] for parts in whole))
 
     return replace(stream, gather=gather)

@@ -1,26 +1,31 @@
-"""Raw ARC files become one audited set: every pair of the chosen puzzles as a row of Parquet.
+"""The `augment` stage of ARC-AGI: every pair of the chosen puzzles as a row of Parquet, and the leakage audit.
 
-This is the work of the `augment` stage for ARC: puzzles that fit the canvas, a seeded subset of them, and for
-each pair whether it is trained on. Those are the demonstrations of all puzzles and the test pairs of training
-and concept puzzles, unless the audit finds one to be an image of a pair that is scored. (Transforms and colour
-permutations are applied when a batch is gathered.) Settings are chosen on training puzzles held out: they are
-scored in place of the evaluation puzzles, of which then nothing is used. Paper: section "ARC-AGI", data.
+Puzzles that fit the canvas, a seeded subset of them, and for each pair whether it is trained on. Those are the
+demonstrations of all puzzles and the test pairs of training and concept puzzles, unless the audit finds one to be
+equivalent to a pair that is scored. (Augmentations are applied when a batch is gathered.) Settings are chosen on
+training puzzles held out: they are scored in place of the evaluation puzzles, of which then nothing is used.
+
+Two pairs are equivalent if one of the 8 dihedral transforms and one of the 10! permutations of colours, the same for
+question and answer, make the one of the other. Equivalent pairs have one canonical form, so comparing the forms of the
+tests with those of the trained pairs covers all augmentations at once. All 10! and not only the 9! that keep the
+background, which the augmentations are: a symbol-equivariant model that has seen a pair has seen all its recolourings,
+and what differs up to more symmetries differs up to fewer. Translation moves a grid on its canvas and does not change
+it. A trained pair is dropped even where it is a demonstration of the very puzzle: 7 puzzles of ARC-AGI-1 have a test
+pair that is equivalent to a demonstration. Paper: section "ARC-AGI", data; the audit is ours.
 """
 
 import logging
-from collections.abc import Collection as Contained
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from serrm.datasets.arc_audit import Forms, audit_overlap, audit_pairs, canonical_forms, count_puzzles
 from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory
-from serrm.puzzles.arc import SCORED, ArcPuzzle, NamedPairs, Pair, PairName, named_pairs
-from serrm.puzzles.arc_data import VERSIONS, ArcSubsetSettings, Version, read_raw
+from serrm.puzzles import arc
+from serrm.puzzles.arc import ArcPuzzle, Grid, NamedPairs, PairName
 from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
@@ -29,8 +34,12 @@ PARTS = ("question", "answer")
 PAIRS = "pairs.parquet"
 AUDIT = "audit.json"
 
+Forms = dict[PairName, bytes]
+Match = tuple[PairName, PairName]  # a pair to be scored, and a trained one of the same canonical form
+Entries = dict[str, Any]  # of audit.json
 
-def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version: Version) -> None:
+
+def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, version: arc.Version) -> None:
     """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
 
     `raw` is what the `download` stage wrote, with ConceptARC if it is there. The seed decides both draws; a larger
@@ -38,13 +47,13 @@ def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version
     malformed, or there are fewer puzzles than asked for; nothing is left behind.
     """
     check_manifest(raw)
-    published = {number: read_raw(raw, number) for number in VERSIONS}
-    forms = {number: canonical_forms(named_pairs(puzzles)) for number, puzzles in published.items()}
+    published = {number: arc.read_raw(raw, number) for number in arc.VERSIONS}
+    forms = {number: canonical_forms(arc.named_pairs(puzzles)) for number, puzzles in published.items()}
     fitting = [puzzle for puzzle in published[version] if largest_side(puzzle) <= settings.canvas]
     used = fitting
     if settings.scored == "held_out":
         used = hold_out(fitting, settings, close_to_evaluation(forms.values()))
-    pairs = named_pairs(draw_puzzles(used, settings))
+    pairs = arc.named_pairs(draw_puzzles(used, settings))
     held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
     all_forms = forms[version] | canonical_forms(held_out)
     trained, findings = audit_pairs(pairs, all_forms, drops=settings.audit == "drop")
@@ -53,7 +62,7 @@ def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version
         "canvas": settings.canvas,
         "seed": settings.seed,
         "num_published": count_puzzles(forms[version]),
-        "num_fitting": count_puzzles(named_pairs(fitting)),
+        "num_fitting": count_puzzles(arc.named_pairs(fitting)),
         **findings,
         **audit_overlap(forms[1], forms[2]),
     }
@@ -67,63 +76,60 @@ def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version
 def largest_side(puzzle: ArcPuzzle) -> int:
     """Rows or columns, whichever are more, of the puzzle's largest grid."""
     pairs = puzzle.demonstrations + puzzle.tests
-    largest: int = max(max(grid.shape) for pair in pairs for grid in (pair.question, pair.answer))
-    return largest
+    return max(int(side) for pair in pairs for side in pair.question.shape + pair.answer.shape)
 
 
-def draw_puzzles(puzzles: Sequence[ArcPuzzle], settings: ArcSubsetSettings) -> list[ArcPuzzle]:
+def draw_puzzles(puzzles: Sequence[ArcPuzzle], settings: arc.ArcSubsetSettings) -> list[ArcPuzzle]:
     """Random subsets of the training and concept puzzles and of those to score, in their order."""
-    train = [puzzle for puzzle in puzzles if puzzle.collection not in SCORED]
-    test = [puzzle for puzzle in puzzles if puzzle.collection in SCORED]
+    train = [puzzle for puzzle in puzzles if puzzle.collection not in arc.SCORED]
+    test = [puzzle for puzzle in puzzles if puzzle.collection in arc.SCORED]
     drawn = {
-        *_draw(
-            train, settings.num_train, keyed_rng(settings.seed, Purpose.SUBSET, 0), "training and concept"
-        ),
-        *_draw(test, settings.num_test, keyed_rng(settings.seed, Purpose.SUBSET, 1), "evaluation"),
+        *_draw(train, settings.num_train, settings.seed, 0, "training and concept"),
+        *_draw(test, settings.num_test, settings.seed, 1, "evaluation"),
     }
     return [puzzle for puzzle in puzzles if puzzle in drawn]
 
 
 def hold_out(
-    puzzles: Sequence[ArcPuzzle], settings: ArcSubsetSettings, barred: Contained[str]
+    puzzles: Sequence[ArcPuzzle], settings: arc.ArcSubsetSettings, barred: Collection[str]
 ) -> list[ArcPuzzle]:
     """The puzzles without the evaluation ones, with `num_test` of the training puzzles as held out; in their order.
 
-    Those with a name in `barred` are not held out. ValueError if there are not that many.
+    Puzzles named in `barred` are not held out. ValueError if there are not that many.
     """
     free = [puzzle for puzzle in puzzles if puzzle.collection == "training" and puzzle.name not in barred]
-    rng = keyed_rng(settings.seed, Purpose.SUBSET, 2)
-    drawn = {puzzle.name for puzzle in _draw(free, settings.num_test, rng, "held-out training")}
+    drawn = {*_draw(free, settings.num_test, settings.seed, 2, "held-out training")}
     return [
-        replace(puzzle, collection="held_out") if puzzle.name in drawn else puzzle
+        replace(puzzle, collection="held_out") if puzzle in drawn else puzzle
         for puzzle in puzzles
         if puzzle.collection != "evaluation"
     ]
 
 
 def close_to_evaluation(forms: Iterable[Forms]) -> set[str]:
-    """Puzzles that have a pair or its image, or the name, of an evaluation puzzle of any of these sets.
+    """Names of puzzles with a pair equivalent to one of an evaluation puzzle in any of these sets, and of the latter.
 
-    Most evaluation puzzles of ARC-AGI-1 are training puzzles of ARC-AGI-2: whoever chooses on those has chosen on
-    what is scored.
+    Most evaluation puzzles of ARC-AGI-1 are training puzzles of ARC-AGI-2: settings chosen on those would be chosen on
+    scored puzzles.
     """
-    named = [(name, form) for of_set in forms for name, form in of_set.items()]
+    named = [(name, form) for forms_of_set in forms for name, form in forms_of_set.items()]
     evaluated = {form for name, form in named if name.collection == "evaluation"}
     return {name.puzzle for name, form in named if form in evaluated}
 
 
 def _draw(
-    puzzles: Sequence[ArcPuzzle], num: int | None, rng: np.random.Generator, what: str
+    puzzles: Sequence[ArcPuzzle], num: int | None, seed: int, stream: int, kind: str
 ) -> Sequence[ArcPuzzle]:
     if num is None:
         return puzzles
     if num > len(puzzles):
-        raise ValueError(f"{num} {what} puzzles asked for, {len(puzzles)} there")
-    return [puzzles[place] for place in rng.permutation(len(puzzles))[:num]]
+        raise ValueError(f"{num} {kind} puzzles asked for, {len(puzzles)} there")
+    order = keyed_rng(seed, Purpose.SUBSET, stream).permutation(len(puzzles))
+    return [puzzles[index] for index in order[:num]]
 
 
 def schema() -> Any:
-    """pyarrow's description of the columns.
+    """Columns of `pairs.parquet`, a pyarrow schema.
 
     `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row.
     """
@@ -135,17 +141,147 @@ def schema() -> Any:
     return pa.schema([*names, *facts, *sizes, *((part, pa.binary()) for part in PARTS)])
 
 
-def write_pairs(path: Path, pairs: NamedPairs, trained: Contained[PairName]) -> None:
+def write_pairs(path: Path, pairs: NamedPairs, trained: Collection[PairName]) -> None:
     """Write one row a pair, in the order given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def row(name: PairName, pair: Pair) -> dict[str, Any]:
-        facts = name._asdict() | {"is_trained": name in trained}
+    rows = []
+    for name, pair in pairs.items():
+        row = name._asdict() | {"is_trained": name in trained}
         for part, grid in zip(PARTS, (pair.question, pair.answer), strict=True):
             num_rows, num_columns = grid.shape
-            facts |= {f"{part}_rows": num_rows, f"{part}_cols": num_columns, part: grid.tobytes()}
-        return facts
-
-    rows = [row(name, pair) for name, pair in pairs.items()]
+            row |= {f"{part}_rows": num_rows, f"{part}_cols": num_columns, part: grid.tobytes()}
+        rows.append(row)
     pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)
+
+
+# The audit.
+
+
+def canonical_form(grids: Sequence[Grid]) -> bytes:
+    """Equal for two sequences of grids exactly if one transform and recolouring makes the one of the other.
+
+    Each of the 8 transforms is recoloured in the order of first appearance over all its grids, row by row, which
+    is the same for all 10! recolourings of it; the form is the least of the 8.
+    """
+    return min(_relabelled([arc.transformed(grid, k) for grid in grids]) for k in range(arc.NUM_TRANSFORMS))
+
+
+def _relabelled(grids: Sequence[Grid]) -> bytes:
+    """Sizes and cells of the grids with colours numbered as they appear."""
+    cells = b"".join(grid.tobytes() for grid in grids)
+    table = bytearray(256)
+    for label, colour in enumerate(sorted(set(cells), key=cells.find)):
+        table[colour] = label
+    return bytes(side for grid in grids for side in grid.shape) + cells.translate(table)
+
+
+def canonical_forms(pairs: NamedPairs, parts: Sequence[str] = PARTS) -> Forms:
+    """The canonical form of every pair: of question and answer, or of the question alone."""
+    return {name: canonical_form([getattr(pair, part) for part in parts]) for name, pair in pairs.items()}
+
+
+def find_matches(tests: Forms, trained: Forms) -> list[Match]:
+    """Every test with every trained pair that is equivalent to it, in the order of the tests."""
+    names: dict[bytes, list[PairName]] = defaultdict(list)
+    for name, form in trained.items():
+        names[form].append(name)
+    return [(test, name) for test, form in tests.items() for name in names.get(form, [])]
+
+
+def audit_pairs(pairs: NamedPairs, forms: Forms, *, drops: bool = True) -> tuple[set[PairName], Entries]:
+    """The pairs to train on, and the findings.
+
+    Those are all but the pairs to be scored and their equivalents. Pairs that only have a question in common with
+    one to be scored stay, and are listed.
+
+    Args:
+        forms: the canonical forms of these pairs and maybe of others.
+        drops: whether the equivalents are kept from training, or reported only.
+    """
+    tests, others = split_scored({name: forms[name] for name in pairs})
+    leaks = find_matches(tests, others)
+    dropped = {leak for _, leak in leaks if drops}
+    trained = {name: form for name, form in others.items() if name not in dropped}
+    assert not drops or not find_matches(tests, trained), "an equivalent of a pair to be scored is trained on"
+    asked, known = split_scored(canonical_forms(pairs, ["question"]))
+    equal_questions = find_matches(asked, {name: known[name] for name in trained})
+    return set(trained), {
+        "num_puzzles": count_puzzles(pairs),
+        "num_test_pairs": len(tests),
+        "num_trained_pairs": len(trained),
+        "num_dropped_pairs": len(dropped),
+        # One entry for each test pair and trained pair that are equivalent.
+        "leaks": [_describe(match, pairs, PARTS) for match in leaks],
+        "puzzles_without_trained_pairs": sorted(puzzles_of(pairs) - puzzles_of(trained)),
+        "equal_questions": [_describe(match, pairs, ["question"]) for match in equal_questions],
+    }
+
+
+def _describe(match: Match, pairs: NamedPairs, parts: Sequence[str]) -> Entries:
+    """The two pairs, and whether they agree without a transform or recolouring."""
+    test, trained = match
+    is_identical = all(
+        getattr(pairs[test], part).tolist() == getattr(pairs[trained], part).tolist() for part in parts
+    )
+    return {"test": test._asdict(), "trained": trained._asdict(), "is_identical": is_identical}
+
+
+def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
+    """Pairs that the two ARC-AGIs have in common, by collection, but for ConceptARC, which is in both.
+
+    A shared pair is one of the first collection with an equivalent in the second; `num_puzzles_first` and
+    `num_puzzles_second` count the puzzles of either that have one. The last two entries are the pairs of one ARC-AGI
+    that are scored and, as they are or as equivalents, trained on for the other: a model trained for the one must not
+    be scored on them.
+    """
+    overlaps = []
+    for (one, forms), (other, others) in product(_by_collection(arc_agi_1), _by_collection(arc_agi_2)):
+        shared = {*forms.values()} & {*others.values()}
+        pairs, equivalents = (
+            [name for name, form in each.items() if form in shared] for each in (forms, others)
+        )
+        overlaps.append(
+            {
+                "arc_agi_1": one,
+                "arc_agi_2": other,
+                "num_equal_names": len(puzzles_of(forms) & puzzles_of(others)),
+                "num_shared_pairs": len(pairs),
+                "num_puzzles_first": len(puzzles_of(pairs)),
+                "num_puzzles_second": len(puzzles_of(equivalents)),
+            }
+        )
+    (tests_1, trained_1), (tests_2, trained_2) = split_scored(arc_agi_1), split_scored(arc_agi_2)
+    return {
+        "overlaps": overlaps,
+        "num_arc_agi_1_tests_trained_for_arc_agi_2": len(dict(find_matches(tests_1, trained_2))),
+        "num_arc_agi_2_tests_trained_for_arc_agi_1": len(dict(find_matches(tests_2, trained_1))),
+    }
+
+
+def _by_collection(forms: Forms) -> list[tuple[str, Forms]]:
+    names = dict.fromkeys(name.collection for name in forms if name.collection != "concept")
+    return [(each, {name: form for name, form in forms.items() if name.collection == each}) for each in names]
+
+
+def split_scored(forms: Forms) -> tuple[Forms, Forms]:
+    """The pairs to be scored, and the others."""
+    tests = {name: form for name, form in forms.items() if name.is_evaluated}
+    return tests, {name: form for name, form in forms.items() if not name.is_evaluated}
+
+
+def puzzles_of(names: Iterable[PairName]) -> set[str]:
+    """Names of the puzzles that pairs belong to."""
+    return {name.puzzle for name in names}
+
+
+def count_puzzles(pairs: Iterable[PairName]) -> dict[str, int]:
+    """Puzzles of each collection that the pairs belong to; none of ConceptARC where it is not packaged.
+
+    Those held out are counted where there are any.
+    """
+    counts = Counter(collection for _, collection in {(name.puzzle, name.collection) for name in pairs})
+    return {
+        collection: counts[collection] for collection in dict.fromkeys([*arc.COLLECTIONS, *sorted(counts)])
+    }

@@ -1,8 +1,8 @@
 """The `augment` stage: puzzle sets as Parquet, of tasks on square grids one typed file a set, one row a puzzle.
 
-A seeded subset of each raw file, every answer checked by the rules, no test
-puzzle among the training puzzles. (Augmentations are drawn when a batch is gathered.) Files are streamed; memory holds
-one row group and the drawn subset. Paper: sections "Sudoku" and "Maze", data.
+A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training puzzle.
+(Augmentations are drawn when a batch is gathered.) Files are streamed; memory holds one row group and the drawn subset.
+Paper: sections "Sudoku" and "Maze", data.
 """
 
 import heapq
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.datasets.arc import write_arc_sets
+from serrm.datasets.arc import AUDIT, PARTS, write_arc_sets
 from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory
 from serrm.progress import watch
@@ -26,8 +26,6 @@ from serrm.randomness import Purpose, keyed_rng
 logger = logging.getLogger(__name__)
 
 TRAIN = "train"
-AUDIT = "audit.json"
-PARTS = ("question", "answer")
 # Rows of a row group; the rule check of a Sudoku needs some 6 kB a 9×9 row.
 ROW_GROUP = 4096
 
@@ -36,7 +34,7 @@ Grids = UInt8[np.ndarray, "N I"]
 
 
 def set_file(name: str) -> str:
-    """The file name of a set: "train", "held_out", or the test set of a size such as 9x9."""
+    """File name of a set: "train", "held_out", or the test set of a size such as 9x9."""
     return f"{TRAIN}.parquet" if name == TRAIN else f"test_{name}.parquet"
 
 
@@ -50,7 +48,7 @@ def write_sets(raw: Path, target: Path, task: str, settings: Any) -> None:
 
 
 def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) -> None:
-    """Write the training set and the test sets of a raw directory, and what an audit says of them, to `target`.
+    """Write the training set and the test sets of a raw directory, and an audit of them, to `target`.
 
     A subset depends on the seed and on its raw file alone.
 
@@ -61,14 +59,14 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
     check_manifest(raw)
     with new_directory(target) as directory:
         sets = record.raw_sets(raw, settings)
-        trained: set[int] = set()
-        for name, of_set in sets.items():
-            puzzles = (row for row in of_set.puzzles if not (of_set.is_rest and row[0] in trained))
-            rng = keyed_rng(settings.seed, Purpose.SUBSET, of_set.stream)
-            drawn = draw(watch(puzzles, f"{name} puzzles"), of_set.num, rng, name)
-            numbers = write_set(directory / set_file(name), drawn, of_set.side, name, record)
-            trained = numbers if name == TRAIN else trained
-            logger.info("%s: %d puzzles", set_file(name), len(numbers))
+        numbers: dict[str, set[int]] = {}
+        for name, raw_set in sets.items():
+            barred = numbers[TRAIN] if raw_set.is_rest else set()
+            puzzles = (row for row in raw_set.puzzles if row[0] not in barred)
+            rng = keyed_rng(settings.seed, Purpose.SUBSET, raw_set.stream)
+            drawn = draw(watch(puzzles, f"{name} puzzles"), raw_set.num, rng, name)
+            numbers[name] = write_set(directory / set_file(name), drawn, raw_set.side, name, record)
+            logger.info("%s: %d puzzles", set_file(name), len(numbers[name]))
         first_test = next(name for name in sets if name != TRAIN)
         train, test = (read_puzzle_set(directory / set_file(name))[0] for name in (TRAIN, first_test))
         _refuse_leaks(train, test, first_test, record)
@@ -103,15 +101,16 @@ def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, rec
     import pyarrow.parquet as pq
 
     first = {"id": pa.int32(), "side": pa.uint8()} | dict.fromkeys(PARTS, pa.binary(side * side))
-    own = [
-        pa.field(key, pa.type_for_alias(each.kind), each.is_nullable) for key, each in record.columns.items()
-    ]
     fields = [pa.field(key, kind, nullable=False) for key, kind in first.items()]
+    own = [
+        pa.field(key, pa.type_for_alias(column.kind), column.is_nullable)
+        for key, column in record.columns.items()
+    ]
     schema = pa.schema([*fields, *own, pa.field("source", pa.string(), nullable=False)])
 
     def row(number: int, puzzle: Any) -> dict[str, Any]:
         grids = {part: getattr(puzzle, part).tobytes() for part in PARTS}
-        facts = {key: each.value(puzzle) for key, each in record.columns.items()}
+        facts = {key: column.value(puzzle) for key, column in record.columns.items()}
         return {"id": number, "side": side, "source": puzzle.source, **grids, **facts}
 
     numbers: set[int] = set()
@@ -127,7 +126,7 @@ def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, rec
 
 
 def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) -> None:
-    """`ValueError` for the first puzzle of another side, without an answer, or with one that is wrong by the rules."""
+    """Raise ValueError for the first puzzle of another side, without an answer, or with a wrong one."""
     for number, puzzle in rows:
         if puzzle.side != side:
             raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}")
@@ -144,16 +143,11 @@ def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
     """All questions "N I" and answers "N I" of a puzzle set."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path, columns=list(PARTS)).combine_chunks()
-    questions, answers = (_to_array(table.column(part).chunk(0)) for part in PARTS)
+    table = pq.read_table(path, columns=list(PARTS))
+    questions, answers = (
+        np.frombuffer(b"".join(table[part].to_pylist()), np.uint8).reshape(len(table), -1) for part in PARTS
+    )
     return questions, answers
-
-
-def _to_array(column: Any) -> Grids:
-    """The rows of a column of bytes, all of one width (pyarrow's FixedSizeBinaryArray)."""
-    width = column.type.byte_width
-    cells = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-    return cells[column.offset * width : (column.offset + len(column)) * width].reshape(-1, width)
 
 
 def _refuse_leaks(train: Grids, test: UInt8[np.ndarray, "M I"], name: str, record: GridTask) -> None:

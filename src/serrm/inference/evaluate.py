@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from serrm.arrays.arc_stream import open_arc_evaluation
+from serrm.arrays.arc import open_arc_evaluation
 from serrm.devices import prepare_device, supported
 from serrm.inference.load import LoadedModel, load_model, load_snapshot
 from serrm.inference.predict import Predictor, Questions

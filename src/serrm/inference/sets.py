@@ -19,9 +19,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from serrm.arrays.arc_stream import ArcEvaluation, open_arc_evaluation
-from serrm.arrays.puzzles import PuzzleArrays, evaluation_sets, open_arrays, trained_size
-from serrm.arrays.stream import Examples
+from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.stream import Examples, PuzzleArrays, evaluation_sets, open_arrays, trained_size
 from serrm.inference.load import LoadedModel, load_snapshot
 from serrm.inference.predict import Predicted, Predictor, Questions, confidences
 from serrm.inference.settings import EvaluateCell, TaskType

@@ -13,8 +13,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from serrm.arrays.puzzles import PuzzleArrays
-from serrm.arrays.stream import Examples
+from serrm.arrays.stream import Examples, PuzzleArrays
 from serrm.inference.predict import Predicted, Predictor, Questions, TaskVectors
 from serrm.inference.search import Limits, Search, how_sure, search
 from serrm.inference.settings import HEADLINE_STEPS, EffortSettings

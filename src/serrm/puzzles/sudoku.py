@@ -2,8 +2,8 @@
 
 A grid is a flat uint8 array of I = n² values in row-major order, 0 for a blank and 1…n for the digits. As text it has a
 character a cell: `.` or `0` for a blank, 1…9 and then A…Z for the digits from 10 on. The files are CSV with the columns
-source, question, answer, rating (Sudoku-Extreme), tab-separated Puzzle and Solution (4×4), and JSON (25×25); those of
-users are read by `puzzles.files`. Reading is lazy; a malformed row is a ValueError that names file, line and value.
+source, question, answer, rating (Sudoku-Extreme), tab-separated Puzzle and Solution (4×4), and JSON (25×25);
+`puzzles.files` reads those of users. Reading is lazy; a malformed row is a ValueError with file, line and value.
 
 The symmetries are the paper's augmentations (section "Sudoku", data): digit permutation, permutation of bands, of rows
 within a band, of stacks, of columns within a stack, and transposition where boxes are square. One is a row of P = 3n+1
@@ -20,17 +20,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int64, UInt8
+from jaxtyping import Bool, Float64, Int, UInt8
 
 from serrm.files import existing
-from serrm.puzzles.raw import (
-    CSV_COLUMNS,
-    located,
-    parse_rating,
-    read_table,
-    shorten,
-    write_table,
-)
+from serrm.puzzles import raw
 from serrm.randomness import Purpose, keyed_rng
 
 BLANK: Final = 1  # the token of a blank cell; token 0 is padding, v + 1 the digit v
@@ -75,7 +68,7 @@ def box_for_side(n: int) -> Box:
 
 @lru_cache
 def unit_indices(box: Box) -> Int[np.ndarray, "U n"]:
-    """The cells of the U = 3n units: rows, then columns, then boxes, each ascending. Read-only."""
+    """Cells of the U = 3n units: rows, then columns, then boxes, each ascending. Read-only."""
     n = box.side
     cells = np.arange(box.num_cells).reshape(n, n)
     # axes: band, row in band, stack, column in stack
@@ -89,15 +82,13 @@ def are_consistent(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray
     """Whether no digit stands twice in a unit. Values above n are no digits and make a grid inconsistent."""
     if grids.shape[1] != box.num_cells:
         raise ValueError(f"a grid with boxes of {box} has {box.num_cells} cells, not {grids.shape[1]}")
-    bits = _digit_bits(box.side)[grids][:, unit_indices(box)]
-    # A sum of powers of two equals their union exactly when no power occurs twice.
-    has_distinct: Bool[np.ndarray, "N U"] = bits.sum(axis=-1) == np.bitwise_or.reduce(bits, axis=-1)
-    has_digits: Bool[np.ndarray, " N"] = np.all(grids <= box.side, axis=-1)
-    return np.asarray(np.all(has_distinct, axis=-1) & has_digits)
+    values = np.sort(grids[:, unit_indices(box)], axis=-1)
+    is_repeated = (values[..., 1:] == values[..., :-1]) & (values[..., 1:] > 0)
+    return np.asarray(~is_repeated.any(axis=(1, 2)) & np.all(grids <= box.side, axis=-1))
 
 
 def are_solutions(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray, " N"]:
-    """Whether every unit holds every digit once. Memory grows with N: 30 kB a 25×25 grid."""
+    """Whether every unit holds every digit once."""
     return np.asarray(are_consistent(grids, box) & np.all(grids > 0, axis=-1))
 
 
@@ -126,14 +117,6 @@ def is_solution(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
     return bool(are_solutions(grid[None], box)[0])
 
 
-@lru_cache
-def _digit_bits(n: int) -> Int64[np.ndarray, " 256"]:
-    """Bit v-1 for the digit v; nothing for blanks and for values that are no digit."""
-    bits = np.zeros(256, dtype=np.int64)
-    bits[1 : n + 1] = 1 << np.arange(n, dtype=np.int64)
-    return bits
-
-
 def judge(
     side: int,
     prediction: UInt8[np.ndarray, " I"],
@@ -156,14 +139,14 @@ def judge(
 # Text.
 
 SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""How the values 0…35 are written."""
+"""Characters of the values 0…35."""
 
-# 255, no digit of any grid, for every character that is none.
+# 255, no digit of any grid, for every other character.
 _VALUE_OF_BYTE = bytes(0 if c == "0" else SYMBOLS.find(c) % 256 for c in map(chr, range(256)))
 
 
 def parse_grid(text: str) -> UInt8[np.ndarray, " I"]:
-    """The values 0…n of a grid of I = n² characters.
+    """Values 0…n of a grid of I = n² characters.
 
     ValueError with the offending part: a character that is no digit, a digit above n, or a number of
     characters that makes no grid.
@@ -173,7 +156,7 @@ def parse_grid(text: str) -> UInt8[np.ndarray, " I"]:
     )
     side = math.isqrt(len(values))
     if side**2 != len(values):
-        raise ValueError(f"{len(values)} characters make no square grid: {shorten(text)}")
+        raise ValueError(f"{len(values)} characters make no square grid: {raw.shorten(text)}")
     box_for_side(side)
     too_large = np.flatnonzero(values > side)
     if len(too_large):
@@ -193,67 +176,16 @@ def format_grid(grid: UInt8[np.ndarray, " I"]) -> str:
 
 
 def draw_symmetries(box: Box, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
-    """The parameters of `num` independent uniform symmetries."""
-    return symmetries_from_uniforms(rng.random((num, num_uniforms(box))), box)
+    """Parameters of `num` independent uniform symmetries.
 
-
-def num_uniforms(box: Box) -> int:
-    """How many uniform numbers decide one symmetry: one a digit, row, column, band, stack, and the flag."""
-    return 3 * box.side + box.cols + box.rows + 1
-
-
-def symmetries_from_uniforms(uniforms: Float64[np.ndarray, "N Q"], box: Box) -> UInt8[np.ndarray, "N P"]:
-    """The symmetries that N rows of Q = `num_uniforms(box)` numbers in [0, 1) decide, for keyed randomness.
-
-    Every permutation is the sort order of its share of the numbers, so row r depends on row r alone.
+    Every permutation is the sort order of uniform numbers: one a digit, row, column, band, stack, and one for the flag.
     """
     n = box.side
     cuts = np.cumsum([n, n, n, box.cols, box.rows])
-    digits, rows, cols, bands, stacks, flag = np.split(uniforms, cuts, axis=1)
+    digits, rows, cols, bands, stacks, flag = np.split(rng.random((num, cuts[-1] + 1)), cuts, axis=1)
     transposed = (flag < 0.5) & (box.rows == box.cols)
     parts = [_line_order(rows, bands), _line_order(cols, stacks), transposed, np.argsort(digits, axis=1) + 1]
     return np.concatenate(parts, axis=1).astype(np.uint8)
-
-
-def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " P"]:
-    """The parameters of an augmentation of a puzzle, a pure function of its address; 0 is the puzzle itself."""
-    if augmentation == 0:
-        lines = np.arange(side, dtype=np.uint8)
-        return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
-    box = box_for_side(side)
-    uniforms = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, augmentation).random((1, num_uniforms(box)))
-    row: UInt8[np.ndarray, " P"] = symmetries_from_uniforms(uniforms, box)[0]
-    return row
-
-
-def apply_symmetries(
-    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N P"], side: int
-) -> UInt8[np.ndarray, "N I"]:
-    """Tokens of Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
-    return apply_parameters(tokens - 1, rows, box_for_side(side)) + 1
-
-
-def apply_parameters(
-    grids: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], box: Box
-) -> UInt8[np.ndarray, "N I"]:
-    """Transform grid k by symmetry k, all at once."""
-    moved = np.take_along_axis(grids, _source_cells(parameters, box), axis=1)
-    return np.take_along_axis(_new_digits(parameters, box), moved.astype(np.intp), axis=1)
-
-
-def _new_digits(parameters: UInt8[np.ndarray, "N P"], box: Box) -> UInt8[np.ndarray, "N V"]:
-    """What becomes of the values 0…n; a blank stays one."""
-    return np.pad(parameters[:, 2 * box.side + 1 :], ((0, 0), (1, 0)))
-
-
-def _source_cells(parameters: UInt8[np.ndarray, "N P"], box: Box) -> Int[np.ndarray, "N I"]:
-    """For every output cell the input cell it takes its value from."""
-    n = box.side
-    rows = parameters[:, :n, None].astype(np.intp)
-    cols = parameters[:, None, n : 2 * n].astype(np.intp)
-    is_transposed = parameters[:, 2 * n, None, None] != 0
-    sources = np.where(is_transposed, cols * n + rows, rows * n + cols)
-    return sources.reshape(len(parameters), n * n)
 
 
 def _line_order(
@@ -262,10 +194,39 @@ def _line_order(
     """Orders of the n lines that keep the G groups (bands or stacks) together."""
     num, num_groups = group_keys.shape
     within = np.argsort(line_keys.reshape(num, num_groups, -1), axis=2)
-    size = within.shape[2]
-    starts = size * np.argsort(group_keys, axis=1)
-    order: Int[np.ndarray, "N n"] = (starts[:, :, None] + within).reshape(num, num_groups * size)
-    return order
+    starts = within.shape[2] * np.argsort(group_keys, axis=1)
+    return np.asarray((starts[:, :, None] + within).reshape(line_keys.shape))
+
+
+def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " P"]:
+    """Parameters of an augmentation of a puzzle, a pure function of its address; 0 is the puzzle itself."""
+    if augmentation == 0:
+        lines = np.arange(side, dtype=np.uint8)
+        return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
+    rng = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, augmentation)
+    return np.asarray(draw_symmetries(box_for_side(side), 1, rng)[0])
+
+
+def apply_symmetries(
+    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N P"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Tokens of Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
+    return apply_parameters(tokens - 1, rows, side) + 1
+
+
+def apply_parameters(
+    grids: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Transform grid k by symmetry k, all at once."""
+    rows, cols, is_transposed, digits = np.split(
+        parameters.astype(np.intp), [side, 2 * side, 2 * side + 1], axis=1
+    )
+    rows, cols = rows[:, :, None], cols[:, None, :]
+    # The input cell of every output cell.
+    sources = np.where(is_transposed[:, :, None] != 0, cols * side + rows, rows * side + cols)
+    moved = np.take_along_axis(grids, sources.reshape(grids.shape), axis=1)
+    new_values = np.pad(digits, ((0, 0), (1, 0))).astype(np.uint8)  # a blank stays one
+    return np.take_along_axis(new_values, moved.astype(np.intp), axis=1)
 
 
 # Files.
@@ -277,8 +238,8 @@ TSV_COLUMNS = ["Puzzle", "Solution"]
 class Puzzle:
     """One puzzle of I = side² cells with values 0…side, 0 = blank.
 
-    The answer, where one is known, has no blanks and keeps the question's digits; `source` says where the
-    puzzle is from, `rating` how hard its publisher finds it.
+    The answer, where one is known, has no blanks and keeps the question's digits. `source` is the data set, `rating`
+    the publisher's difficulty.
     """
 
     question: UInt8[np.ndarray, " I"]
@@ -300,43 +261,37 @@ class Puzzle:
 
 
 def read_csv(path: Path | str) -> Iterator[Puzzle]:
-    """Puzzles of a CSV file source,question,answer,rating; an empty answer or rating is None."""
+    """Read puzzles from a CSV file source,question,answer,rating; an empty answer or rating is None."""
 
     def build(source: str, question: str, answer: str, rating: str) -> Puzzle:
-        return _build_puzzle(question, answer or None, source, parse_rating(rating))
+        return _build_puzzle(question, answer, source, raw.parse_rating(rating))
 
-    return read_table(path, CSV_COLUMNS, ",", build)
+    return raw.read_table(path, raw.CSV_COLUMNS, ",", build)
 
 
 def read_tsv(path: Path | str) -> Iterator[Puzzle]:
-    """Puzzles of a tab-separated file with the header Puzzle, Solution; their source is the file's name."""
-    return read_table(path, TSV_COLUMNS, "\t", partial(_build_puzzle, source=Path(path).stem))
+    """Read puzzles from a tab-separated file with the header Puzzle, Solution; their source is the file's name."""
+    return raw.read_table(path, TSV_COLUMNS, "\t", partial(_build_puzzle, source=Path(path).stem))
+
+
+def _build_puzzle(question: str, answer: str, source: str, rating: int | None = None) -> Puzzle:
+    if not answer:
+        cells = parse_grid(question)
+        return Puzzle(cells, None, math.isqrt(len(cells)), source, rating)
+    pair = raw.parse_pair(parse_grid, question, answer)
+    return Puzzle(*pair, math.isqrt(len(pair[0])), source, rating)
 
 
 def read_json(path: Path) -> Puzzle:
-    """The puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty"."""
-    with located(path, 1):
+    """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty"."""
+    try:
         record = json.loads(existing(path).read_text(encoding="utf-8"))
         question = np.array(record["grid"], dtype=np.uint8)
         return Puzzle(question.reshape(-1), None, len(question), record.get("difficulty", ""))
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{path}:1: {error}") from None
 
 
 def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:
     """Write puzzles of any side up to 35 as source,question,answer,rating. The file appears once whole."""
-    write_table(path, CSV_COLUMNS, map(_to_row, puzzles))
-
-
-def _to_row(puzzle: Puzzle) -> list[str | int | None]:
-    answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
-    return [puzzle.source, format_grid(puzzle.question), answer, puzzle.rating]
-
-
-def _build_puzzle(question: str, answer: str | None, source: str, rating: int | None = None) -> Puzzle:
-    """A puzzle from the text of its grids."""
-    cells = parse_grid(question)
-    answer_cells = None if answer is None else parse_grid(answer)
-    if answer is not None and len(answer) != len(question):
-        raise ValueError(
-            f"a question of {len(question)} cells with an answer of {len(answer)}: {shorten(answer)}"
-        )
-    return Puzzle(cells, answer_cells, math.isqrt(len(cells)), source, rating)
+    raw.write_puzzles(path, puzzles, format_grid)

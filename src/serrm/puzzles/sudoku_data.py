@@ -1,11 +1,10 @@
-"""Where Sudokus come from, published or made here; which are trained on, scored, and kept for choosing settings.
+"""Sources of Sudokus, published or generated, and the sets drawn from them: training, scored, held out for settings.
 
-A puzzle made here is a random solution from which clues are taken in random order for as long as the solution stays
-the only one; everything is decided by a seed. The 16×16 puzzles, of which none were published, are made here whatever
-the source. Paper: section "Sudoku", data; appendix, data sets.
+A generated puzzle is a random solution from which clues are taken in random order for as long as the solution stays
+the only one, all decided by a seed. The 16×16 puzzles, of which none were published, are generated whatever the source.
+Paper: section "Sudoku", data; appendix, data sets.
 """
 
-import itertools
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,45 +20,15 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
 from serrm.manifest import Origin, only_folder
 from serrm.progress import watch
-from serrm.puzzles.raw import (
-    Column,
-    Hub,
-    Mirror,
-    Numbered,
-    Published,
-    RawSet,
-    Scored,
-    SubsetSettings,
-    distinct,
-    github_archive,
-    hugging_face,
-)
-from serrm.puzzles.sudoku import (
-    Box,
-    Puzzle,
-    apply_parameters,
-    draw_symmetries,
-    format_grid,
-    read_csv,
-    read_json,
-    read_tsv,
-    write_csv,
-)
-from serrm.puzzles.sudoku_solver import (
-    SearchBudgetError,
-    Tables,
-    answered,
-    places_from_values,
-    search,
-    tables,
-    values_from_places,
-)
+from serrm.puzzles import raw, sudoku
+from serrm.puzzles import sudoku_solver as solver
+from serrm.puzzles.sudoku import Box, Puzzle
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-# The folder of the 9×9 puzzles says what they are: the published set, its 1,000 training puzzles with
-# other test puzzles beside them, or puzzles made here. A raw directory holds exactly one of them.
+# The folder name of the 9×9 puzzles is their source: the published set, its 1,000 training puzzles with
+# other test puzzles, or generated puzzles. A raw directory holds exactly one of them.
 FOLDER_EXTREME: Final = "sudoku-extreme"
 FOLDER_EXTREME_1K: Final = "sudoku-extreme-1k"
 FOLDER_GENERATED: Final = "sudoku-9x9"
@@ -74,27 +43,27 @@ NUM_4X4, CLUES_4X4 = 288, (7, 7)
 
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 MAX_ATTEMPTS = 100
-"""Orders of removal to try on one solution, and puzzles met again in a row, before giving up."""
+"""Orders of removal to try on one solution, and repeated puzzles in a row, before giving up."""
 MAX_POSITIONS = 100
 """Positions to search for a second solution before a clue is kept."""
 
 
 def check_clues(box: Box, clues: tuple[int, int]) -> tuple[int, int]:
-    """The range itself. ValueError if it is empty or outside the grid."""
+    """Return the range. ValueError if it is empty or outside the grid."""
     if not 1 <= clues[0] <= clues[1] <= box.num_cells:
         raise ValueError(f"clues {clues[0]} to {clues[1]} are no range within 1 to {box.num_cells}")
     return clues
 
 
 class Made16x16(Settings):
-    """The 16×16 puzzles, which every source makes here: the paper's are not published."""
+    """The 16×16 puzzles, generated for every source: the paper's are not published."""
 
     num_16x16: NonNegativeInt  # the paper has 216; 0 leaves the size out
     clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]  # least and most
 
 
 class GeneratedSudoku(Made16x16):
-    """Puzzles made here, seeded, each with one solution; 4×4: one puzzle for each of the 288 grids."""
+    """Generated puzzles, seeded, each with one solution; 4×4: one puzzle for each of the 288 grids."""
 
     kind: Literal["generated"]
     # 9×9 puzzles of train.csv and of test.csv, all pairwise different.
@@ -107,29 +76,31 @@ class GeneratedSudoku(Made16x16):
     clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
 
 
-class MirrorSudoku(Made16x16, Mirror):
+class MirrorSudoku(Made16x16, raw.Mirror):
     """A local directory with the publishers' file names."""
 
     # Which of the 9×9 folders below root: the published set, or its 1,000 training puzzles.
     folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
 
 
-class HubSudoku(Made16x16, Hub):
+class HubSudoku(Made16x16, raw.Hub):
     """Hugging Face for 9×9, GitHub for 4×4 and 25×25."""
 
 
 SudokuSource = Annotated[GeneratedSudoku | MirrorSudoku | HubSudoku, Field(discriminator="kind")]
 
 
-class SudokuSubsetSettings(SubsetSettings):
-    """Which of the puzzles are used, where `num_test` is of the size trained on."""
+class SudokuSubsetSettings(raw.SubsetSettings):
+    """Numbers of puzzles to draw, where `num_test` is of the size trained on."""
 
     num_test_sizes: dict[OtherSize, PositiveInt | None]
-    scored: Scored = "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
+    scored: raw.Scored = (
+        "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
+    )
 
 
 PUBLISHED = (
-    *hugging_face(
+    *raw.hugging_face(
         "sapientinc/sudoku-extreme",
         "58942f96baeb572ca3127e2a9e9c70f330783d6b",
         FOLDER_EXTREME,
@@ -138,14 +109,14 @@ PUBLISHED = (
             "test.csv": "a2fd52aea23d331d5b4ee723c856236e838a9fb9a70e66f4e0e0cf26c338c6a8",
         },
     ),
-    Published(
+    raw.Published(
         "https://raw.githubusercontent.com/Black-Phoenix/4x4-Sudoku-Dataset/"
         "5be0420fc808e84c24f1031bd2ea181738fa0e3e/4x4_sudoku_unique_solution.csv",
         "5be0420fc808e84c24f1031bd2ea181738fa0e3e",
         FILE_4X4,
         "a1d56589dc9cea0a76561ee114acc61ca8f066ebafe456289b9b12574cf4268b",
     ),
-    github_archive(
+    raw.github_archive(
         "liamjdavis/Sudoku-SMT-Solvers",
         "8e5a9c3dfc2c6f4f0067dcac4de76fd3b41a0a15",
         FOLDER_25X25,
@@ -156,7 +127,7 @@ PUBLISHED = (
 
 
 def mirrored(source: MirrorSudoku) -> list[str]:
-    """The published files below a mirror's root. ValueError if the 25×25 puzzles are not all there."""
+    """Published files below a mirror's root. ValueError if the 25×25 puzzles are incomplete."""
     puzzles_25x25 = files_25x25(source.root)
     if len(puzzles_25x25) != NUM_PUBLISHED_25X25:
         folder = source.root / FOLDER_25X25
@@ -165,45 +136,46 @@ def mirrored(source: MirrorSudoku) -> list[str]:
     return names + [f"{FOLDER_25X25}/{path.name}" for path in puzzles_25x25]
 
 
-def files_25x25(raw: Path) -> list[Path]:
+def files_25x25(directory: Path) -> list[Path]:
     """The 25×25 files sorted by name, so that their order does not depend on the file system."""
-    return sorted((raw / FOLDER_25X25).glob("*.json"), key=lambda path: path.name)
+    return sorted((directory / FOLDER_25X25).glob("*.json"), key=lambda path: path.name)
 
 
 def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
-    """Write the puzzles of a source that are made here, all of them or those of 16×16."""
+    """Write the generated puzzles of a source, all of them or those of 16×16."""
+
+    def generated(box: Box, num: int, clues: tuple[int, int]) -> Iterator[Puzzle]:
+        """Different puzzles from the size's own random stream, with a progress bar."""
+        puzzles = iterate_puzzles(box, np.random.default_rng([seed, box.side]), clues)
+        return watch(islice(puzzles, num), f"making {box.side}x{box.side} puzzles", num)
+
     names = []
     if isinstance(source, GeneratedSudoku):
-        # One run of different puzzles for both files, so that no test puzzle is a training puzzle.
-        puzzles = _generate(Box(3, 3), source.num_train + source.num_test, seed, source.clues)
+        # One stream of different puzzles for both files, so that no test puzzle is a training puzzle.
+        puzzles = generated(Box(3, 3), source.num_train + source.num_test, source.clues)
         names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv", FILE_4X4]
-        write_csv(directory / names[0], islice(puzzles, source.num_train))
-        write_csv(directory / names[1], puzzles)
-        _write_tsv(directory / FILE_4X4, _generate(Box(2, 2), NUM_4X4, seed, CLUES_4X4))
-        names += _write_json(directory, _generate(Box(5, 5), source.num_25x25, seed, source.clues_25x25))
+        sudoku.write_csv(directory / names[0], islice(puzzles, source.num_train))
+        sudoku.write_csv(directory / names[1], puzzles)
+        _write_tsv(directory / FILE_4X4, generated(Box(2, 2), NUM_4X4, CLUES_4X4))
+        names += _write_json(directory, generated(Box(5, 5), source.num_25x25, source.clues_25x25))
     if source.num_16x16:
         names.append(FILE_16X16)
-        write_csv(directory / FILE_16X16, _generate(Box(4, 4), source.num_16x16, seed, source.clues_16x16))
+        sudoku.write_csv(directory / FILE_16X16, generated(Box(4, 4), source.num_16x16, source.clues_16x16))
     return dict.fromkeys(names, Origin("generated"))
-
-
-def _generate(box: Box, num: int, seed: int, clues: tuple[int, int]) -> Iterator[Puzzle]:
-    """`num` different puzzles from the size's own random stream, with a progress bar."""
-    puzzles = islice(iterate_puzzles(box, np.random.default_rng([seed, box.side]), clues), num)
-    yield from watch(puzzles, f"making {box.side}x{box.side} puzzles", num)
 
 
 def _write_tsv(path: Path, puzzles: Iterable[Puzzle]) -> None:
     lines = ["Puzzle\tSolution"]
     for puzzle in puzzles:
         assert puzzle.answer is not None
-        lines.append(f"{format_grid(puzzle.question).replace('.', '0')}\t{format_grid(puzzle.answer)}")
+        question = sudoku.format_grid(puzzle.question).replace(".", "0")
+        lines.append(f"{question}\t{sudoku.format_grid(puzzle.answer)}")
     path.parent.mkdir()
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
 def _write_json(directory: Path, puzzles: Iterable[Puzzle]) -> list[str]:
-    """One file a puzzle, numbered, without the solution, as the 25×25 puzzles are published."""
+    """Write one file a puzzle, numbered, without the solution, as the 25×25 puzzles are published."""
     names = []
     for number, puzzle in enumerate(puzzles):
         names.append(f"{FOLDER_25X25}/generated_{number:04d}_puzzle.json")
@@ -219,156 +191,51 @@ def _write_json(directory: Path, puzzles: Iterable[Puzzle]) -> list[str]:
     return names
 
 
-def raw_sets(raw: Path, settings: SudokuSubsetSettings) -> dict[str, RawSet]:
+def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.RawSet]:
     """The training set and the test sets of a raw directory.
 
-    Where settings are chosen, 9×9 puzzles of no score are in place of all test sets, 512 of them unless it is said how
-    many: of the training file those that are not trained on, or beside the 1,000 the first of the test file.
+    For choosing settings, 9×9 puzzles of no score replace all test sets, by default 512 of them: those of the training
+    file that are not trained on, or beside the 1,000 the first of the test file.
     """
-    folder = only_folder(raw, FOLDERS_9X9)
+    folder = only_folder(directory, FOLDERS_9X9)
     has_first = folder.name == FOLDER_EXTREME_1K
-    train, test = (enumerate(read_csv(folder / name)) for name in ("train.csv", "test.csv"))
-    sets = {"train": RawSet(9, settings.num_train, 0, train)}
+    train, test = (enumerate(sudoku.read_csv(folder / name)) for name in ("train.csv", "test.csv"))
+    sets = {"train": raw.RawSet(9, settings.num_train, 0, train)}
     if settings.scored == "held_out":
-        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(read_csv(folder / "train.csv"))
+        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(sudoku.read_csv(folder / "train.csv"))
         num = settings.num_test or NUM_HELD_OUT
-        return sets | {"held_out": RawSet(9, num, 1, rest, is_rest=not has_first)}
-    sets["9x9"] = RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
+        return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not has_first)}
+    sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
     others = {
-        "4x4": enumerate(read_tsv(raw / FILE_4X4)),
-        "16x16": enumerate(read_csv(raw / FILE_16X16)),
-        "25x25": read_solvable(files_25x25(raw)),
+        "4x4": enumerate(sudoku.read_tsv(directory / FILE_4X4)),
+        "16x16": enumerate(sudoku.read_csv(directory / FILE_16X16)),
+        "25x25": read_solvable(files_25x25(directory)),
     }
     for size, num_drawn in settings.num_test_sizes.items():
         side = int(size.partition("x")[0])
-        sets[size] = RawSet(side, num_drawn, side, others[size])
+        sets[size] = raw.RawSet(side, num_drawn, side, others[size])
     return sets
 
 
-def read_solvable(files: list[Path]) -> Iterator[Numbered]:
-    """The puzzles of JSON files, solved; those without a solution are dropped, and their number logged.
+def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
+    """Read the puzzles of JSON files and solve them; those without a solution are dropped, and their number logged.
 
     The published 25×25 puzzles come without solutions, and 58 of the 100 have none.
     """
     num_dropped = 0
     for number, path in enumerate(files):
-        found = answered(read_json(path))
-        if found is None:
+        puzzle = solver.answered(sudoku.read_json(path))
+        if puzzle is None:
             num_dropped += 1
         else:
-            yield number, found
+            yield number, puzzle
     logger.info("%d of %d puzzles without a solution dropped", num_dropped, len(files))
 
 
 COLUMNS = {
-    "num_clues": Column("int16", False, lambda puzzle: int((puzzle.question > 0).sum())),
-    "rating": Column("int32", True, lambda puzzle: puzzle.rating),
+    "num_clues": raw.Column("int16", False, lambda puzzle: int((puzzle.question > 0).sum())),
+    "rating": raw.Column("int32", True, lambda puzzle: puzzle.rating),
 }
-
-
-# Made here.
-
-
-def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
-    """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
-    board = tables(box)
-    while True:
-        found = search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
-        try:
-            solution = values_from_places(next(found), box.num_cells)
-        except SearchBudgetError:
-            continue
-        image: UInt8[np.ndarray, " I"] = apply_parameters(solution[None], draw_symmetries(box, 1, rng), box)[
-            0
-        ]
-        return image
-
-
-def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
-    """Every full 4×4 grid, in a fixed order."""
-    box = Box(2, 2)
-    found = search([tables(box).all_cells] * box.side, tables(box))
-    return np.stack([values_from_places(places, box.num_cells) for places in found])
-
-
-def remove_clues(
-    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
-) -> UInt8[np.ndarray, " I"]:
-    """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
-    board = tables(box)
-    values = solution.tolist()
-    num_left = len(values)
-    for cell in rng.permutation(len(values)).tolist():
-        if num_left <= num_clues:
-            break
-        if _is_implied(values, cell, board):
-            values[cell] = 0
-            num_left -= 1
-    return np.array(values, dtype=np.uint8)
-
-
-def iterate_puzzles(
-    box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
-) -> Iterator[Puzzle]:
-    """Puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
-
-    Where the grid at hand does not go as low as the number drawn, it is larger, but in the range. Their solutions
-    differ too, except that 4×4 goes through all 288 in random order, again and again. ValueError when no new puzzle is
-    found.
-    """
-    puzzles = (
-        _generate_from(solution, box, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
-        for solution in _draw_solutions(box, rng)
-    )
-    part = attrgetter("question" if box == Box(2, 2) else "answer")
-    kind = f"puzzles with {clues[0]} to {clues[1]} clues"
-    return distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
-
-
-def generate_puzzles(
-    box: Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
-) -> list[Puzzle]:
-    """The first `num` puzzles of `iterate_puzzles`."""
-    return list(itertools.islice(iterate_puzzles(box, rng, clues), num))
-
-
-def _is_implied(values: list[int], cell: int, board: Tables) -> bool:
-    """Whether the other clues imply the one in `cell`, in a puzzle with one solution. Restores `values`."""
-    digit = values[cell]
-    values[cell] = 0
-    places = places_from_values(values, board)
-    values[cell] = digit
-    places[digit - 1] &= ~(1 << cell)
-    try:
-        return next(search(places, board, max_positions=MAX_POSITIONS), None) is None
-    except SearchBudgetError:
-        return False
-
-
-def _generate_from(
-    solution: UInt8[np.ndarray, " I"],
-    box: Box,
-    rng: np.random.Generator,
-    num_clues: int,
-    max_clues: int,
-) -> Puzzle:
-    """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
-    for _ in range(MAX_ATTEMPTS):
-        question = remove_clues(solution, box, rng, num_clues)
-        if np.count_nonzero(question) <= max_clues:
-            return Puzzle(question, solution, box.side, "generated")
-    raise ValueError(
-        f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
-    )
-
-
-def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """Full grids without end."""
-    while True:
-        if box == Box(2, 2):
-            yield from rng.permutation(all_solutions_4x4())
-        else:
-            yield random_solution(box, rng)
 
 
 def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
@@ -394,3 +261,100 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
             f"; 16×16 made here, {least} to {most} blanks and one solution (paper: 161 to 167 on average)"
         )
     return words
+
+
+# Generation.
+
+
+def iterate_puzzles(
+    box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> Iterator[Puzzle]:
+    """Generate puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
+
+    A grid from which not enough clues can go keeps more than the number drawn, but within the range. The solutions
+    differ too, except that 4×4 goes through all 288 in random order, again and again. ValueError after too many
+    attempts without a new puzzle.
+    """
+    puzzles = (
+        _generate_from(solution, box, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
+        for solution in _draw_solutions(box, rng)
+    )
+    part = attrgetter("question" if box == Box(2, 2) else "answer")
+    kind = f"puzzles with {clues[0]} to {clues[1]} clues"
+    return raw.distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
+
+
+def generate_puzzles(
+    box: Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> list[Puzzle]:
+    """The first `num` puzzles of `iterate_puzzles`."""
+    return list(islice(iterate_puzzles(box, rng, clues), num))
+
+
+def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """Full grids without end."""
+    while True:
+        if box == Box(2, 2):
+            yield from rng.permutation(all_solutions_4x4())
+        else:
+            yield random_solution(box, rng)
+
+
+def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
+    """Every full 4×4 grid, in a fixed order."""
+    board = solver.tables(Box(2, 2))
+    solutions = solver.search([board.all_cells] * 4, board)
+    return np.stack([solver.values_from_places(places, 16) for places in solutions])
+
+
+def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
+    """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
+    board = solver.tables(box)
+    while True:
+        positions = solver.search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
+        try:
+            solution = solver.values_from_places(next(positions), box.num_cells)
+        except solver.SearchBudgetError:
+            continue
+        symmetry = sudoku.draw_symmetries(box, 1, rng)
+        return np.asarray(sudoku.apply_parameters(solution[None], symmetry, box.side)[0])
+
+
+def _generate_from(
+    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int, max_clues: int
+) -> Puzzle:
+    """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
+    for _ in range(MAX_ATTEMPTS):
+        question = remove_clues(solution, box, rng, num_clues)
+        if np.count_nonzero(question) <= max_clues:
+            return Puzzle(question, solution, box.side, "generated")
+    raise ValueError(
+        f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
+    )
+
+
+def remove_clues(
+    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
+) -> UInt8[np.ndarray, " I"]:
+    """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
+    board, values = solver.tables(box), solution.tolist()
+    num_left = len(values)
+    for cell in rng.permutation(len(values)).tolist():
+        if num_left <= num_clues:
+            break
+        digit, values[cell] = values[cell], 0
+        if _has_only(values, cell, digit, board):
+            num_left -= 1
+        else:
+            values[cell] = digit
+    return np.array(values, dtype=np.uint8)
+
+
+def _has_only(values: list[int], cell: int, digit: int, board: solver.Tables) -> bool:
+    """Whether a blank cell can hold no other digit; False where the search takes too long."""
+    places = solver.places_from_values(values, board)
+    places[digit - 1] &= ~(1 << cell)
+    try:
+        return next(solver.search(places, board, max_positions=MAX_POSITIONS), None) is None
+    except solver.SearchBudgetError:
+        return False

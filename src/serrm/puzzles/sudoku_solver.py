@@ -1,27 +1,22 @@
 """Sudoku solved exactly, for any box shape: a fast search of our own, and CP-SAT as the independent referee.
 
 The search works on bit sets, Python integers: a position is one integer a digit, of which bit i is set where the digit
-may still stand in cell i. Propagation knows naked singles (a cell with one digit left) and hidden singles (a digit with
-one cell left in a unit), and search branches where the fewest digits are left. Uniqueness checks and the generator run
-tens of thousands of these; an ordinary 9×9 takes a fraction of a millisecond. CP-SAT decides which of the published
+may still stand in cell i. Propagation follows naked singles (a cell with one digit left) and hidden singles (a digit
+with one cell left in a unit), and search branches where the fewest digits are left. Uniqueness checks and the generator
+run tens of thousands of these; an ordinary 9×9 takes a fraction of a millisecond. CP-SAT decides which of the published
 25×25 puzzles have a solution (the paper's 42). One worker and a fixed seed make it deterministic.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
+from itertools import product
 from operator import or_
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.sudoku import Box, Puzzle, box_for_side, is_consistent, unit_indices
-
-if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel, IntVar
-
-    Choices = dict[tuple[int, int], IntVar]
 
 Places = list[int]
 """A position: for every digit the set of cells where it may stand."""
@@ -75,36 +70,24 @@ def values_from_places(places: Places, num_cells: int) -> UInt8[np.ndarray, " I"
     return grid
 
 
-def propagate(places: Places, board: Tables, parent: Places | None = None) -> bool:
-    """Follow naked and hidden singles in place, to the end; False where they lead to a contradiction.
-
-    `parent` is a position propagated before that this one took digits from: only the changes are looked at.
-    """
-    settled = 0 if parent is None else _single_cells(parent)[1]
-    seen = [-1] * board.side if parent is None else parent.copy()
+def propagate(places: Places, board: Tables) -> bool:
+    """Follow naked and hidden singles in place, to the end; False where they lead to a contradiction."""
+    settled, seen = 0, [-1] * board.side
     while True:
-        filled, single = _single_cells(places)
-        if filled != board.all_cells:
+        once = twice = 0
+        for cells in places:
+            twice |= once & cells
+            once |= cells
+        if once != board.all_cells:
             return False
-        fresh = single & ~settled
-        if fresh:
+        single = once & ~twice
+        if fresh := single & ~settled:
             _clear_peers(places, fresh, board.peers)
             settled |= fresh
         elif settled == board.all_cells:
             return True
-        else:
-            claimed = _claim_hidden_singles(places, seen, settled, board)
-            if not claimed:
-                return claimed is not None
-
-
-def _single_cells(places: Places) -> tuple[int, int]:
-    """The cells with a digit left, and those with just one."""
-    once = twice = 0
-    for cells in places:
-        twice |= once & cells
-        once |= cells
-    return once, once & ~twice
+        elif not (claimed := _claim_hidden_singles(places, seen, settled, board)):
+            return claimed is not None
 
 
 def _clear_peers(places: Places, cells: int, peers: tuple[int, ...]) -> None:
@@ -153,14 +136,14 @@ def search(
     Digits are tried in ascending order, or in random order with `rng`. SearchBudgetError after
     `max_positions` positions without a solution.
     """
-    stack: list[tuple[Places, Places | None]] = [(places, None)]
+    stack = [places]
     num_positions = 0
     while stack:
         if num_positions == max_positions:
             raise SearchBudgetError(f"no answer after {num_positions} positions")
         num_positions += 1
-        position, parent = stack.pop()
-        if not propagate(position, board, parent):
+        position = stack.pop()
+        if not propagate(position, board):
             continue
         cell = _branch_cell(position, board)
         if not cell:
@@ -169,7 +152,7 @@ def search(
             continue
         children = [_place(position, digit, cell) for digit in range(board.side) if position[digit] & cell]
         order = range(len(children)) if rng is None else rng.permutation(len(children)).tolist()
-        stack.extend((children[index], position) for index in reversed(order))
+        stack.extend(children[index] for index in reversed(order))
 
 
 def _place(places: Places, digit: int, cell: int) -> Places:
@@ -196,55 +179,36 @@ def _branch_cell(places: Places, board: Tables) -> int:
 def iterate_solutions(
     grid: UInt8[np.ndarray, " I"], box: Box, hints: Mapping[int, int] | None = None
 ) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """The solutions of a grid one after the other, each found with the former ones forbidden.
+    """Find the solutions of a grid one after the other, each with the former ones forbidden.
 
-    `hints` are digits by cell that the search tries first; wrong ones cost time, no solution.
+    The search tries `hints`, digits by cell, first; wrong ones cost time, no solution. ValueError where the grid does
+    not fit the box.
     """
     # OR-tools takes half a second to import, and most of the project never calls it.
     from ortools.sat.python import cp_model
 
     if not is_consistent(grid, box):
         return
-    model = cp_model.CpModel()
-    choices = _add_choices(model, grid, box)
-    for hint in (hints or {}).items():
-        if hint in choices:
-            model.add_hint(choices[hint], True)
+    model, cells, digits = cp_model.CpModel(), range(box.num_cells), range(1, box.side + 1)
+    stands = {key: model.new_bool_var("") for key in product(cells, digits)}  # by cell and digit
+    for cell in cells:
+        model.add_exactly_one(stands[cell, digit] for digit in digits)
+    for unit, digit in product(unit_indices(box).tolist(), digits):
+        model.add_exactly_one(stands[cell, digit] for cell in unit)
+    for cell in np.flatnonzero(grid).tolist():
+        model.add(stands[cell, int(grid[cell])] == 1)
+    for hint in stands.keys() & (hints or {}).items():
+        model.add_hint(stands[hint], True)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
     # Otherwise an interrupt, from then on, ends the process at once and without KeyboardInterrupt.
     solver.parameters.catch_sigint_signal = False
     while (status := solver.solve(model)) == cp_model.OPTIMAL:
-        chosen = [key for key, choice in choices.items() if solver.boolean_value(choice)]
-        solution = grid.copy()
-        for cell, digit in chosen:
-            solution[cell] = digit
-        yield solution
-        model.add_bool_or([~choices[key] for key in chosen])
+        chosen = [key for key, is_here in stands.items() if solver.boolean_value(is_here)]
+        yield np.array([digit for _, digit in chosen], dtype=np.uint8)
+        model.add_bool_or([~stands[key] for key in chosen])
     assert status == cp_model.INFEASIBLE, solver.status_name(status)
-
-
-def _add_choices(model: "CpModel", grid: UInt8[np.ndarray, " I"], box: Box) -> "Choices":
-    """Add the rules, and a variable for every (cell, digit) that the clues leave open."""
-    units = unit_indices(box)
-    is_taken = np.zeros((box.num_cells, box.side + 1), dtype=bool)
-    for unit in units:
-        is_taken[np.ix_(unit, grid[unit])] = True
-    blanks = np.flatnonzero(grid == 0).tolist()
-    digits = range(1, box.side + 1)
-    choices = {
-        (cell, digit): model.new_bool_var("")
-        for cell in blanks
-        for digit in digits
-        if not is_taken[cell, digit]
-    }
-    groups = [[(cell, digit) for digit in digits] for cell in blanks]
-    for unit in units.tolist():
-        groups += [[(cell, digit) for cell in unit] for digit in digits if digit not in grid[unit]]
-    for group in groups:
-        model.add_exactly_one([choices[key] for key in group if key in choices])
-    return choices
 
 
 def solve(grid: UInt8[np.ndarray, " I"], box: Box) -> UInt8[np.ndarray, " I"] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.manifest import Origin
-from serrm.puzzles import arc, arc_data, dihedral, maze, maze_data, sudoku, sudoku_data
+from serrm.puzzles import arc, maze, sudoku, sudoku_data
 from serrm.puzzles.raw import Column, Published, RawSet, SubsetSettings
 from serrm.settings import Settings
 
@@ -91,7 +91,7 @@ class GridTask(Task):
 class ArcTask(Task):
     """An ARC-AGI: puzzles are pairs of coloured grids, and variants of a question vote on its answer."""
 
-    version: arc_data.Version
+    version: arc.Version
 
 
 TASKS: dict[str, Task] = {
@@ -121,45 +121,45 @@ TASKS: dict[str, Task] = {
     ),
     "maze": GridTask(
         alphabet=lambda side: Alphabet(6),  # 1 wall, 2 space, 3 start, 4 goal, 5 path
-        source=maze_data.MazeSource,
+        source=maze.MazeSource,
         subset=SubsetSettings,
-        make=maze_data.make,
-        published=maze_data.PUBLISHED,
-        mirrored=maze_data.mirrored,
-        in_words=maze_data.in_words,
+        make=maze.make,
+        published=maze.PUBLISHED,
+        mirrored=maze.mirrored,
+        in_words=maze.in_words,
         counts={"side": 30, "num_train": 1_000, "num_test": 1_000},
         verify=maze.are_valid_paths,
         blank=maze.SPACE,
         look="maze",
         judge=maze.judge,
-        raw_sets=maze_data.raw_sets,
+        raw_sets=maze.raw_sets,
         are_answers=maze.are_shortest_paths,
         format=maze.format_maze,
         offset=0,
-        columns=maze_data.COLUMNS,
-        audit=maze_data.audit,
-        most_augmentations=dihedral.NUM_TRANSFORMS - 1,
-        draw=dihedral.draw_transform,
-        apply=dihedral.apply_transforms,
+        columns=maze.COLUMNS,
+        audit=maze.audit,
+        most_augmentations=arc.NUM_TRANSFORMS - 1,
+        draw=maze.draw_transform,
+        apply=maze.apply_transforms,
         # No maze of Maze-Hard has a unique shortest path: exact match also tests the tie-breaking of the labels.
         rules={"valid": maze.are_valid_paths, "valid_shortest": maze.are_shortest_paths},
     ),
     **{
         f"arc_agi_{version}": ArcTask(
             alphabet=lambda side: Alphabet(arc.NUM_SYMBOLS),  # 1 end of grid, 2…11 the colours 0…9
-            source=arc_data.ArcSource,
-            subset=arc_data.ArcSubsetSettings,
-            make=arc_data.copy_packaged,
-            published=arc_data.PUBLISHED,
-            mirrored=arc_data.mirrored,
-            in_words=arc_data.in_words,
-            counts=arc_data.COUNTS[version],
+            source=arc.ArcSource,
+            subset=arc.ArcSubsetSettings,
+            make=arc.copy_packaged,
+            published=arc.PUBLISHED,
+            mirrored=arc.mirrored,
+            in_words=arc.in_words,
+            counts=arc.COUNTS[version],
             is_symmetric=True,
             look="colours",
             judge=arc.judge,
             version=version,
         )
-        for version in arc_data.VERSIONS
+        for version in arc.VERSIONS
     },
 }
 

@@ -1,6 +1,6 @@
 """ARC-AGI scores: the predictions of all variants of a test input are votes, and the most voted grids its answers.
 
-Predictions come back in the frame of the puzzle (`serrm.arrays.arc_stream`). Identical grids are pooled and
+Predictions come back in the frame of the puzzle (`serrm.arrays.arc`). Identical grids are pooled and
 ranked by votes, then by mean confidence; a test input counts at k if its answer is among the first k, and a puzzle's
 credit is the fraction of its test inputs that count. One checkpoint, one tally. Paper: section "ARC-AGI", table 3.
 """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from serrm.arrays.puzzles import PuzzleArrays
+from serrm.arrays.stream import PuzzleArrays
 from serrm.datasets.sets import check_answers
 from serrm.devices import supported
 from serrm.inference.load import load_model

@@ -27,10 +27,8 @@ from serrm.inference.search import Limits, Search, search
 from serrm.models.layers import DTYPES
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles import sudoku_solver
-from serrm.puzzles.arc import decode, encode, recoloured
+from serrm.puzzles.arc import decode, encode, inverse_transform, recoloured, transformed
 from serrm.puzzles.arc import inverse_colours as inverse
-from serrm.puzzles.dihedral import inverse as inverse_transform
-from serrm.puzzles.dihedral import transformed
 from serrm.puzzles.files import ARC, MAZE, SUDOKU, Question
 from serrm.puzzles.maze import SPACE, WALL, format_maze, shortest_path
 from serrm.puzzles.sudoku import BLANK, SYMBOLS, box_for_side, format_grid, is_consistent

@@ -1,1 +1,1 @@
-"""Where the raw files come from: the `download` stage and its settings."""
+"""Sources of raw files: the `download` stage and its settings."""

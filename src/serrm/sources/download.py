@@ -1,7 +1,7 @@
 """The `download` stage: a task's raw files from any source, in one directory with a manifest.
 
-They are made here, copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits: everything
-before anything is unpacked, so that after a failure what is complete is used again. Paper: appendix, data sets.
+Files are generated, copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits: everything
+before anything is unpacked, so that after a failure complete downloads are used again. Paper: appendix, data sets.
 """
 
 import logging
@@ -11,15 +11,32 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+from pydantic import NonNegativeInt
 
 from serrm.manifest import Origin, new_directory, write_manifest
 from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
+from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
+S = TypeVar("S")
 
 RETRIES = 3  # after a failed attempt
+
+
+class Download(Settings, Generic[S]):
+    """Source of a task's raw files."""
+
+    source: S
+    seed: NonNegativeInt
+
+
+def download_kind(task: str) -> Any:
+    """The settings of a task's `download` stage."""
+    generic: Any = Download
+    return generic[TASKS[task].source]
 
 
 def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None = None) -> None:
@@ -51,34 +68,41 @@ def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None 
 
 
 def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origin]:
-    """Copy files below a mirror's root to the same names below `directory`; none if one is not there.
+    """Copy files below a mirror's root to the same names below `directory`; none if one is missing.
 
-    The origins are names below the root, so that the manifest does not depend on where the mirror lies; and files are
+    The origins are names below the root, so that the manifest does not depend on the mirror's path; and files are
     copied, not linked, because the data pipeline may change their permissions or delete them.
     """
     for name in names:
         if not (root / name).is_file():
             raise ValueError(f"{root / name}: no such file in the mirror")
     for name in names:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / name, directory / name)
+        _copy(root / name, directory / name)
     return {name: Origin(f"mirror:{name}") for name in names}
 
 
 def download_all(files: Iterable[Published], directory: Path, scratch: Path) -> dict[str, Origin]:
-    """Download files into the scratch directory, then put them in place; returns where each in `directory` comes from.
+    """Download files into the scratch directory, then put them in place; returns the origin of each in `directory`.
 
-    What an earlier call left complete in the scratch directory is used. ValueError if a download fails or has the wrong
-    content; names the address.
+    Complete downloads of an earlier call in the scratch directory are used. ValueError with the address if a download
+    fails or has the wrong content.
     """
-    files = list(files)
-    fetched = [_download(file, scratch) for file in files]
+    fetched = [(file, _download(file, scratch)) for file in files]
     origins: dict[str, Origin] = {}
-    for file, path in zip(files, fetched, strict=True):
-        names = _place(file, path, directory)
+    for file, path in fetched:
+        names = [file.name]
+        if file.num_files is None:
+            _copy(path, directory / file.name)
+        else:
+            names = _unpack(file, file.num_files, path, directory)
         origins |= dict.fromkeys(names, Origin(file.url, file.revision))
-        path.unlink(missing_ok=True)
+        path.unlink()
     return origins
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
 
 
 def _download(file: Published, scratch: Path) -> Path:
@@ -97,31 +121,22 @@ def _download(file: Published, scratch: Path) -> Path:
         raise ValueError(f"{file.url}: {' '.join(str(error).split())}") from error
 
 
-def _place(file: Published, path: Path, directory: Path) -> list[str]:
-    """Move a file, or unpack an archive; returns the names in `directory`."""
-    if file.num_files is None:
-        (directory / file.name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, directory / file.name)
-        return [file.name]
-    try:
-        return _unpack(file, file.num_files, path, directory)
-    except (tarfile.TarError, EOFError, OSError) as error:
-        path.unlink()
-        raise ValueError(f"{file.url}: not a readable tar.gz archive: {error}") from error
-
-
 def _unpack(file: Published, num_files: dict[str, int], archive: Path, directory: Path) -> list[str]:
     """Copy the files that match a pattern. GitHub puts everything below one top folder, `<name>-<commit>`."""
     names = []
-    with tarfile.open(archive, mode="r:gz") as tar, TemporaryDirectory(dir=archive.parent) as unpacked:
-        tar.extractall(unpacked, filter="data")
+    with TemporaryDirectory(dir=archive.parent) as unpacked:
+        try:
+            with tarfile.open(archive, mode="r:gz") as tar:
+                tar.extractall(unpacked, filter="data")
+        except (tarfile.TarError, EOFError, OSError) as error:
+            archive.unlink()
+            raise ValueError(f"{file.url}: not a readable tar.gz archive: {error}") from error
         (top,) = Path(unpacked).iterdir()
         for pattern, num in num_files.items():
-            found = sorted(path.relative_to(top) for path in top.glob(pattern))
-            if len(found) != num:
-                raise ValueError(f"{file.url}: {len(found)} files match {pattern}, expected {num}")
-            for path in found:
+            paths = sorted(path.relative_to(top) for path in top.glob(pattern))
+            if len(paths) != num:
+                raise ValueError(f"{file.url}: {len(paths)} files match {pattern}, expected {num}")
+            for path in paths:
                 names.append(f"{file.name}/{path.name if file.is_flat else path.as_posix()}")
-                (directory / names[-1]).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(top / path, directory / names[-1])
+                _copy(top / path, directory / names[-1])
     return names

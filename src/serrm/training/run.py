@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from serrm.arrays import open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
-from serrm.arrays.training_data import open_stream, training_hash
 from serrm.devices import peak_memory, prepare_device, supported
 from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from serrm.arrays.settings import ArraySettings, HintSettings
 from serrm.models.settings import HaltingSettings, ModelSettings
+from serrm.puzzles.raw import ArraySettings, HintSettings
 from serrm.settings import Settings
 
 
