@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from serrm.kernels.cpu import kernels
 from serrm.kernels.cpu.build import find_compiler, has_avx512_bf16, library, may_use_tiles
-from serrm.kernels.cpu.network import NativeNetwork, fits
+from serrm.kernels.cpu.network import AttentionCall, NativeNetwork, fits, pack
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network
 from tests.drawn import seeded
@@ -142,19 +141,19 @@ def test_no_number_depends_on_the_threads(axis: int) -> None:
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
-def dropped_weights(call: kernels.AttentionCall, length: int, head_dim: int) -> Tensor:
+def dropped_weights(call: AttentionCall, length: int, head_dim: int) -> Tensor:
     """By what a call multiplies each attention weight: read off uniform weights and one-hot values."""
     qkv, out = torch.zeros(3 * head_dim, head_dim), torch.zeros(head_dim, head_dim)
     qkv[2 * head_dim :] = torch.eye(head_dim)
-    packs = (kernels.pack(weight, has_backward=False) for weight in (qkv, out))
+    packs = pack(qkv, has_backward=False), pack(out, has_backward=False)
     x = torch.eye(length, head_dim).bfloat16().expand(call.outer, -1, -1).contiguous()
-    _, _, _, mixed = kernels.attention_forward(call, x, *packs, is_kept=True)
+    _, _, _, mixed = call.forward(x, packs, is_kept=True)
     return mixed.view(call.outer, length, head_dim)[:, :, :length].float() * length
 
 
 def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest() -> None:
     outer, length, dim, dropout = 40, 24, 32, 0.25
-    call = kernels.AttentionCall(outer, length, 1, dim, 1, dim, 2, None, None, dropout, 12345)
+    call = AttentionCall(outer, length, 1, dim, 1, dim, 2, None, None, dropout, 12345)
     factors = dropped_weights(call, length, dim)
     kept = factors > 0
     assert factors[kept].sub(1 / (1 - dropout)).abs().max() < 0.02
@@ -164,11 +163,11 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
         torch.randn(3 * dim, dim, generator=seeded(1)) / 4,
         torch.randn(dim, dim, generator=seeded(2)) / 6,
     ]
-    packs = [kernels.pack(weight, has_backward=True) for weight in weights]
+    packs = pack(weights[0], has_backward=True), pack(weights[1], has_backward=True)
     x, change = numbers(outer, length, dim, seed=3), numbers(outer, length, dim, seed=4)
-    y, *saved = kernels.attention_forward(call, x, *packs, is_kept=True)
-    shapes = [weight.shape for weight in weights]
-    found = kernels.attention_backward(call, (x, y, *saved), change, *packs, shapes)
+    y, *saved = call.forward(x, packs, is_kept=True)
+    shapes = weights[0].shape, weights[1].shape
+    found = call.backward((x, y, *saved), change, packs, shapes)
     inputs = [x.float().requires_grad_(), *(weight.requires_grad_() for weight in weights)]
     query, key, value = (inputs[0] @ inputs[1].T).chunk(3, dim=-1)
     scores = (query @ key.transpose(1, 2) * dim**-0.5).softmax(-1) * kept / (1 - dropout)

@@ -1,73 +1,132 @@
-"""A network run by native kernels: the same sublayers, residuals and norms, each as one call (equations 4 to 9).
+"""A network run by native kernels: each sublayer with its residual and norm is one call into C++ (equations 4 to 9).
 
 Numbers differ from the plain form in rounding only: a sublayer stays in float32 from its last product to its norm.
+States are contiguous bfloat16 on the CPU, weights and their gradients float32.
 """
 
-from collections.abc import Callable
-from typing import Any
+import ctypes
+from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import BFloat16, Float32
 from torch import Tensor, nn
 
-from serrm.kernels.cpu import kernels
-from serrm.kernels.cpu.build import has_kernels
-from serrm.kernels.cpu.kernels import AttentionCall, GatedCall, Packed, State
+from serrm.kernels.cpu.build import has_kernels, library
 from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
 
 LANES = 16  # numbers that an instruction takes at once
-FORWARD: dict[type, Callable[..., tuple[Tensor | None, ...]]] = {
-    AttentionCall: kernels.attention_forward,
-    GatedCall: kernels.gated_forward,
-}
-BACKWARD: dict[type, Callable[..., kernels.Gradients]] = {
-    AttentionCall: kernels.attention_backward,
-    GatedCall: kernels.gated_backward,
-}
+# Enough for a thread to do between two barriers, and the intermediate results still fit its cache.
+ROWS_A_THREAD = 480
+
+State = BFloat16[Tensor, "*positions D"]
+Weight = Float32[Tensor, "num_out num_in"]
 
 
-class Sublayer:
-    """norm(x + f(x)) of one layer f, attention or SwiGLU, its two weights packed."""
+class Packed(NamedTuple):
+    """A weight in the order in which x·Wᵀ reads it, and dy·W."""
 
-    def __init__(self, layer: nn.Module) -> None:
-        assert isinstance(layer, Attention | SwiGLU), "only what fits is run here"
-        is_gated = isinstance(layer, SwiGLU)
-        self.layer = layer
-        self.weights = (layer.gate_up, layer.down) if isinstance(layer, SwiGLU) else (layer.qkv, layer.out)
-        has_backward = torch.is_grad_enabled()
-        self.packs = (
-            kernels.pack(self.weights[0], is_gated=is_gated, has_backward=has_backward),
-            kernels.pack(self.weights[1], has_backward=has_backward),
-        )
+    forward: BFloat16[Tensor, " numbers"]
+    backward: BFloat16[Tensor, " numbers"] | None
 
-    def __call__(self, x: State, rotation: Rotation | None) -> State:
-        """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
-        call, y = self._call(x, rotation), None
-        if torch.is_grad_enabled() and (x.requires_grad or self.weights[0].requires_grad):
-            y = _Sublayer.apply(x, *self.weights, self.packs, call, rotation)  # type: ignore[no-untyped-call]
-        else:
-            y, *_ = FORWARD[type(call)](call, x, *self.packs, is_kept=False)
-        assert y is not None
-        return y
 
-    def _call(self, x: Tensor, rotation: Rotation | None) -> AttentionCall | GatedCall:
-        layer, threads = self.layer, torch.get_num_threads()
-        if isinstance(layer, SwiGLU):
-            return GatedCall(x.numel() // x.shape[-1], x.shape[-1], layer.down.shape[1], threads)
-        axis = x.ndim + layer.axis
-        outer, inner = x.shape[:axis].numel(), x.shape[axis + 1 : -1].numel()
-        sizes = (outer, x.shape[axis], inner, x.shape[-1], layer.num_heads, layer.head_dim)
-        tables = (None, None) if rotation is None else (table.data_ptr() for table in rotation)
-        dropout = layer.dropout if layer.training else 0.0
-        seed = int(torch.randint(2**62, ())) if dropout else 0
-        return AttentionCall(*sizes, threads, *tables, dropout, seed)
+Packs = tuple[Packed, Packed]
+Shapes = tuple[torch.Size, torch.Size]
+Gradients = tuple[Tensor, Tensor, Tensor]  # of the input and of the two weights
+
+
+def pack(weight: Weight, *, is_gated: bool = False, has_backward: bool) -> Packed:
+    """Round and reorder a weight; `is_gated` for SwiGLU's gate and up rows, whose products are used together."""
+    forward = torch.empty(weight.numel(), dtype=torch.bfloat16)
+    backward = torch.empty_like(forward) if has_backward else None
+    weight = weight.detach().contiguous()
+    sizes = (ctypes.c_int64(size) for size in weight.shape)
+    library().pack(_at(weight), *sizes, ctypes.c_int(is_gated), _at(forward), _at(backward))
+    return Packed(forward, backward)
+
+
+class GatedCall(ctypes.Structure):
+    """`struct Gated` of sublayers.cpp, norm(x + SwiGLU(x)): rows of `width`, `inner` gates."""
+
+    _fields_ = tuple((name, ctypes.c_int64) for name in ("rows", "width", "inner", "threads"))
+
+    def forward(
+        self, x: State, packs: Packs, *, is_kept: bool
+    ) -> tuple[State, Float32[Tensor, " rows"], BFloat16[Tensor, "rows twice_inner"] | None]:
+        """The output, one over the root mean squares, and gates and ups if they are to be kept."""
+        y, scale = torch.empty_like(x), torch.empty(self.rows)
+        kept = torch.empty(self.rows, 2 * self.inner, dtype=x.dtype) if is_kept else None
+        tensors = (x, packs[0].forward, packs[1].forward, y, scale, kept)
+        library().gated_forward(ctypes.byref(self), *map(_at, tensors))
+        return y, scale, kept
+
+    def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
+        """Gradients from x and what `forward` gave."""
+        x, _, _, kept = saved
+        dz, dx, changes = torch.empty_like(x), torch.empty_like(x), torch.empty_like(kept)
+        hidden = torch.empty(self.rows, self.inner, dtype=x.dtype)
+        d_gate_up, d_down = (torch.empty(shape) for shape in shapes)
+        weights = (packs[0].backward, packs[1].backward)
+        tensors = (*saved, dy, *weights, dz, hidden, changes, dx, d_gate_up, d_down)
+        library().gated_backward(ctypes.byref(self), *map(_at, tensors))
+        return dx, d_gate_up, d_down
+
+
+class AttentionCall(ctypes.Structure):
+    """`struct Attention` of sublayers.cpp, norm(x + attention(x)): outer × length × inner rows, over `length`."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("outer", "length", "inner", "width")),
+        *((name, ctypes.c_int64) for name in ("heads", "head_dim", "threads")),
+        ("cos", ctypes.c_void_p),
+        ("sin", ctypes.c_void_p),
+        ("dropout", ctypes.c_double),
+        ("seed", ctypes.c_int64),
+    )
+
+    @property
+    def chunk(self) -> int:
+        """How many outer parts go through the phases of an attention together."""
+        return -(-ROWS_A_THREAD * int(self.threads) // (int(self.length) * int(self.inner)))
+
+    def forward(
+        self, x: State, packs: Packs, *, is_kept: bool
+    ) -> tuple[State, Float32[Tensor, " rows"], BFloat16[Tensor, "rows qkv"], BFloat16[Tensor, "rows heads"]]:
+        """The output, one over the root mean squares, queries, keys and values, and what the heads gave.
+
+        The last two cover every row only if they are to be kept.
+        """
+        outer = self.outer if is_kept else min(self.chunk, self.outer)
+        rows, across = outer * self.length * self.inner, self.heads * self.head_dim
+        y, scale = torch.empty_like(x), torch.empty(x.numel() // self.width)
+        kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * across, across))
+        pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed))
+        flags = (ctypes.c_int64(self.chunk), ctypes.c_int(is_kept))
+        library().attention_forward(ctypes.byref(self), *pointers, *flags)
+        return y, scale, kept, mixed
+
+    def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
+        """Gradients from x and what `forward` gave."""
+        x, _, _, kept, mixed = saved
+        dz, dx, d_mixed, changes = (torch.empty_like(part) for part in (x, x, mixed, kept))
+        d_qkv, d_out = (torch.empty(shape) for shape in shapes)
+        weights = (packs[0].backward, packs[1].backward)
+        before = map(_at, (*saved, dy, *weights, dz, d_mixed, changes, dx))
+        after = (ctypes.c_int64(self.chunk), _at(d_qkv), _at(d_out))
+        library().attention_backward(ctypes.byref(self), *before, *after)
+        return dx, d_qkv, d_out
+
+
+def _at(tensor: Tensor | None) -> ctypes.c_void_p:
+    assert tensor is None or tensor.is_contiguous()
+    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
 
 
 class NativeNetwork:
-    """`Network` for one step: its weights are packed when the step begins."""
+    """`Network` for one supervision step: its weights are packed when the step begins."""
 
     def __init__(self, network: Network) -> None:
-        self.layers = [[Sublayer(part) for part in parts] for parts in _sublayers(network)]
+        self.layers = [[NativeSublayer(part) for part in parts] for parts in _sublayers(network)]
 
     def __call__(self, x: State, injection: State, rotation: Rotation | None) -> State:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
@@ -95,7 +154,7 @@ def _sublayers(network: Network) -> list[list[nn.Module]]:
 
 
 def _fits(part: nn.Module) -> bool:
-    """Sizes that fill whole registers."""
+    """Whether the sizes of a sublayer fill whole registers."""
     if isinstance(part, SwiGLU):
         width, inner = part.down.shape
         return width % LANES == 0 and inner % (2 * LANES) == 0
@@ -104,18 +163,53 @@ def _fits(part: nn.Module) -> bool:
     return False
 
 
-class _Sublayer(torch.autograd.Function):
+class NativeSublayer:
+    """norm(x + f(x)) of one layer f, attention or SwiGLU, its two weights packed."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        assert isinstance(layer, Attention | SwiGLU), "only what fits is run here"
+        is_gated = isinstance(layer, SwiGLU)
+        self.layer = layer
+        self.weights = (layer.gate_up, layer.down) if isinstance(layer, SwiGLU) else (layer.qkv, layer.out)
+        has_backward = torch.is_grad_enabled()
+        first = pack(self.weights[0], is_gated=is_gated, has_backward=has_backward)
+        self.packs = first, pack(self.weights[1], has_backward=has_backward)
+
+    def __call__(self, x: State, rotation: Rotation | None) -> State:
+        """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
+        call = self._call(x, rotation)
+        if torch.is_grad_enabled() and (x.requires_grad or self.weights[0].requires_grad):
+            y: State = _Differentiable.apply(x, *self.weights, self.packs, call, rotation)  # type: ignore[no-untyped-call]
+            return y
+        return call.forward(x, self.packs, is_kept=False)[0]
+
+    def _call(self, x: Tensor, rotation: Rotation | None) -> AttentionCall | GatedCall:
+        layer, threads = self.layer, torch.get_num_threads()
+        if isinstance(layer, SwiGLU):
+            return GatedCall(x.numel() // x.shape[-1], x.shape[-1], layer.down.shape[1], threads)
+        axis = x.ndim + layer.axis
+        outer, inner = x.shape[:axis].numel(), x.shape[axis + 1 : -1].numel()
+        sizes = (outer, x.shape[axis], inner, x.shape[-1], layer.num_heads, layer.head_dim)
+        tables = (None, None) if rotation is None else (table.data_ptr() for table in rotation)
+        dropout = layer.dropout if layer.training else 0.0
+        seed = int(torch.randint(2**62, ())) if dropout else 0
+        return AttentionCall(*sizes, threads, *tables, dropout, seed)
+
+
+class _Differentiable(torch.autograd.Function):
+    """A sublayer for autograd: arguments as NativeSublayer has them, gradients of x and the two weights."""
+
     @staticmethod
     def forward(
         ctx: Any,
         x: Tensor,
         first: Tensor,
         second: Tensor,
-        packs: tuple[Packed, Packed],
+        packs: Packs,
         call: AttentionCall | GatedCall,
         rotation: Rotation | None,
-    ) -> Tensor | None:
-        y, *others = FORWARD[type(call)](call, x, *packs, is_kept=True)
+    ) -> Tensor:
+        y, *others = call.forward(x, packs, is_kept=True)
         ctx.save_for_backward(x, y, *others)
         ctx.call, ctx.packs, ctx.shapes = call, packs, (first.shape, second.shape)
         ctx.rotation = rotation  # the call points into it
@@ -123,6 +217,5 @@ class _Sublayer(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        dy = grads[0].contiguous()
-        gradients = BACKWARD[type(ctx.call)](ctx.call, ctx.saved_tensors, dy, *ctx.packs, ctx.shapes)
+        gradients = ctx.call.backward(ctx.saved_tensors, grads[0].contiguous(), ctx.packs, ctx.shapes)
         return *gradients, None, None, None
