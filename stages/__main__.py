@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
+from serrm import command_line
 from stages import augment, build_arrays, download, evaluate, tabulate, train
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -19,19 +19,12 @@ for stage in (download, augment, build_arrays, train, evaluate, tabulate):
 def main() -> None:
     """Run the command line; what a user can cause shows no traceback."""
     gc.set_threshold(100_000)  # the 400,000 objects that imports make are here to stay
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
     # SIGTERM as an orderly exit, so that MLflow's runs are closed; a training in progress has its own handler.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        app()
-    except Interrupted as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(EXIT_RESUMABLE)
-    except (ValueError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(1)
+        sys.exit(command_line.run(app))
     finally:
         gc.freeze()  # the process ends: taking its objects apart first would take a second
 

@@ -126,6 +126,18 @@ def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["conformance", __file__]) == 130
 
 
+@pytest.mark.parametrize(
+    "error", [EOFError("marshal data too short"), RuntimeError("a fault of the program")]
+)
+def test_an_unexpected_error_is_passed_on(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr("serrm.published.conformance.check_conformance", fail)
+    with pytest.raises(type(error)):
+        main(["conformance", __file__])
+
+
 def test_conformance_is_a_table_a_file_and_goes_on_after_a_bad_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,15 +4,14 @@ One command a function, each a thin layer over one function of the package; only
 can cause is one line on stderr: exit code 2 for a wrong call, 1 for a failure.
 """
 
-import logging
 import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import typer
 
+from serrm import command_line
 from serrm.commands.ask import ask
 from serrm.commands.headline import headline
 from serrm.commands.plan import forecast, rehearse
@@ -23,9 +22,6 @@ from serrm.commands.track import track
 from serrm.commands.use import use
 from serrm.files import write_json
 from serrm.project import find_root, open_project
-
-# The base of Typer's usage errors, which has no public name of its own in every version.
-UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
 app = typer.Typer(
     help="Recurrent reasoning models on puzzles: check, score, look at results.",
@@ -48,7 +44,7 @@ def conformance(
         try:
             checks = check_conformance(file)
         except ValueError as error:
-            _say_error(str(error))
+            command_line.print_error(str(error))
             is_ok = False
             continue
         screen.print(str(file), markup=False, soft_wrap=True)
@@ -155,30 +151,7 @@ app.add_typer(track, name="track")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        code: int | None = app(arguments, standalone_mode=False)
-    except UsageError as error:
-        if message := error.format_message():  # empty when the help was printed in its place
-            _say_error(message)
-        return error.exit_code
-    except (ValueError, OSError) as error:
-        _say_error(str(error))
-        return 1
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in ("", "serrm"):
-            raise
-        extra = "language-model" if package == "openai" else "pipeline"
-        _say_error(f"{package} is not installed: pip install 'serrm[{extra}]'")
-        return 1
-    except (typer.Abort, KeyboardInterrupt):
-        return 130
-    return code or 0
-
-
-def _say_error(message: str) -> None:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    return command_line.run(app, arguments)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 import ctypes
 import logging
+import math
 import os
 import resource
 import sys
-import time
 from collections.abc import Callable
-from functools import partial
+from time import perf_counter
 
 import torch
 
@@ -15,6 +15,8 @@ from serrm.kernels.cpu.build import find_compiler, has_avx512, has_avx512_bf16
 from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)
+Arithmetic = tuple[str, bool]  # precision, and whether networks are compiled
+TRIAL_SECONDS = 1.0  # of the trial that chooses an arithmetic, after the first step in each
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
@@ -95,7 +97,7 @@ def can_compile(device: torch.device) -> bool:
     return device.type != "cpu" or find_compiler() is not None
 
 
-def supported(precision: str, compiles: bool, device: torch.device) -> tuple[str, bool]:
+def supported(precision: str, compiles: bool, device: torch.device) -> Arithmetic:
     """(precision, compile) as asked for, or what this machine can do, with a warning that says so."""
     if precision == "bfloat16" and not has_fast_bfloat16(device):
         log.warning("%s has no bfloat16 arithmetic: using float32, without compiling", device)
@@ -106,18 +108,48 @@ def supported(precision: str, compiles: bool, device: torch.device) -> tuple[str
     return precision, compiles
 
 
-def seconds_of(
-    work: Callable[[], object], device: torch.device, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """Seconds of one call alone: to the end of what it starts on the device, and not of what was still to be done."""
-    wait: Callable[[], None] = (
-        partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
-    )
-    wait()
-    start = clock()
+def fastest_arithmetic(
+    step_in: Callable[[Arithmetic], Callable[[], object]],
+    compiles: bool,
+    device: torch.device,
+) -> Arithmetic:
+    """The arithmetic of this device in which a step takes the least time: bfloat16, float32, float32 op by op.
+
+    `step_in` makes a step in an arithmetic. On a CPU each is timed several times in turn, and its best time counts: not
+    every CPU with bfloat16 instructions is faster for them. A GPU that has bfloat16 is.
+    """
+    compiles = compiles and can_compile(device)
+    choices = [("bfloat16", compiles)] * has_fast_bfloat16(device) + [("float32", compiles)]
+    if device.type == "cpu":
+        choices += [("float32", False)] * compiles
+    if device.type != "cpu" or len(choices) == 1:
+        return choices[0]
+    steps = {arithmetic: step_in(arithmetic) for arithmetic in choices}
+    for step in steps.values():
+        step()  # the first one compiles and packs
+    best, start = dict.fromkeys(choices, math.inf), perf_counter()
+    while perf_counter() - start < TRIAL_SECONDS:
+        for arithmetic, step in steps.items():
+            best[arithmetic] = min(best[arithmetic], seconds_of(step, device))
+    chosen = min(choices, key=best.__getitem__)
+    names = {each: f"{each[0]}{' compiled' * each[1]}" for each in choices}
+    times = ", ".join(f"{names[each]} {1e3 * best[each]:.3g} ms" for each in choices)
+    log.info("precision auto: %s is the fastest (a step takes %s)", names[chosen], times)
+    return chosen
+
+
+def seconds_of(work: Callable[[], object], device: torch.device) -> float:
+    """Seconds of one call, to the end of what it starts on the device, without what was still running there."""
+    _wait_for(device)
+    start = perf_counter()
     work()
-    wait()
-    return clock() - start
+    _wait_for(device)
+    return perf_counter() - start
+
+
+def _wait_for(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def peak_memory(device: torch.device) -> int:

@@ -11,7 +11,7 @@ from torch import Tensor
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
-from serrm.training.loss import stablemax_cross_entropy
+from serrm.training.loop import stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2
 from tests.drawn import draw_tokens, seeded
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from mlflow.tracking import MlflowClient
 
 from serrm.layout import Layout
 from serrm.manifest import hash_file
-from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
+from serrm.training.run import EXIT_RESUMABLE, Interrupted
 from stages import __main__ as command_line
 
 ROOT = Path(__file__).parents[2]
@@ -196,7 +197,7 @@ def test_a_wrong_value_of_the_last_run_stops_the_first_stage(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        (Interrupted("stopped at step 3"), EXIT_RESUMABLE, "stopped at step 3\n"),
+        (Interrupted("stopped at step 3"), EXIT_RESUMABLE, ""),
         (ValueError("model.width: no"), 1, "error: model.width: no\n"),
         (FileNotFoundError(2, "No such file", "a.json"), 1, "error: [Errno 2] No such file: 'a.json'\n"),
     ],
@@ -212,7 +213,10 @@ def test_failures_are_one_line_and_a_code(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(command_line, "app", fail)
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(fail)
+    monkeypatch.setattr(command_line, "app", app)
+    monkeypatch.setattr(sys, "argv", ["stages"])
     monkeypatch.setattr("stages.__main__.signal.signal", lambda *_: None)
     with pytest.raises(SystemExit) as stop:
         command_line.main()

@@ -22,7 +22,7 @@ from serrm.layout import Layout
 from serrm.reporting.training_log import Record, write_training_log
 from serrm.tracking.runs import StoreError, log_training, sync_run
 from serrm.tracking.server import tracking_uri
-from serrm.training.interrupt import Interrupted
+from serrm.training.run import Interrupted
 from serrm.training.settings import TrainCell
 from tests.tracking.conftest import Server
 
@@ -295,7 +295,7 @@ def test_git_tags_give_the_commit_and_whether_the_code_differs(
     def tags(profile: str) -> dict[str, str]:
         made = MadeRun(tmp_path, profile, make_cell())
         with pytest.raises(Interrupted), made.log():
-            raise Interrupted
+            raise Interrupted("stopped")
         return dict(stored(client, made)[0].data.tags)
 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root / 'mlflow.db'}")

@@ -11,9 +11,8 @@ from safetensors.torch import load_file
 
 from serrm.manifest import file_names
 from serrm.training import checkpoint as ckpt
-from serrm.training.interrupt import Interrupted
 from serrm.training.loop import Record
-from serrm.training.run import train
+from serrm.training.run import Interrupted, train
 from serrm.training.settings import Execution, TrainCell
 
 MakeCell = Callable[..., TrainCell]
@@ -33,12 +32,12 @@ def run(
     return folder / "run"
 
 
-def stop_at(step: int) -> Callable[[Record], None]:
-    """Sends this process SIGTERM when the record of a step comes."""
+def stop_at(step: int, number: signal.Signals = signal.SIGTERM) -> Callable[[Record], None]:
+    """Send this process a signal when the record of a step comes."""
 
     def on_record(record: Record) -> None:
         if record["step"] == step:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
 
     return on_record
 

@@ -1,6 +1,7 @@
-"""The device is what was asked for, and what it cannot do is told in a warning."""
+"""The device is the one asked for, its arithmetic repeatable, and what it cannot do is a warning."""
 
 import logging
+import os
 import platform
 import resource
 from collections.abc import Iterator
@@ -8,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from serrm import devices as devices
-from serrm.devices import choose_device, keep_memory, prepare_device, supported
+from serrm import devices
+from serrm.devices import choose_device, keep_memory, prepare_device, repeat_arithmetic, supported
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -94,3 +95,30 @@ def test_what_the_machine_cannot_do_falls_back_with_a_warning(
     with caplog.at_level(logging.WARNING):
         assert supported("bfloat16", True, CPU) == expected
     assert len(caplog.records) == (expected == ("float32", False))
+
+
+@pytest.fixture
+def switches() -> Iterator[None]:
+    """PyTorch's global switches as they were."""
+    matmul = torch.backends.cuda.matmul
+    is_reduced = matmul.allow_bf16_reduced_precision_reduction
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    matmul.allow_bf16_reduced_precision_reduction = is_reduced
+
+
+@pytest.mark.usefixtures("switches")
+def test_a_gpu_adds_in_a_fixed_order_and_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    repeat_arithmetic(CPU)
+    assert not torch.are_deterministic_algorithms_enabled()
+    repeat_arithmetic(torch.device("cuda", 1))
+    assert torch.are_deterministic_algorithms_enabled()
+    assert not torch.is_deterministic_algorithms_warn_only_enabled()
+    assert not torch.utils.deterministic.fill_uninitialized_memory
+    assert not torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")  # a user's stays
+    repeat_arithmetic(CUDA)
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"

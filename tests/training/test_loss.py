@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from torch import Tensor
 
-from serrm.training.loss import PAD, solved, stablemax_cross_entropy
+from serrm.training.loop import PAD, solved, stablemax_cross_entropy
 
 pytestmark = pytest.mark.numeric
 

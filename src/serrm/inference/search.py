@@ -24,7 +24,7 @@ from serrm.inference.predict import supervision_step, symbols_of
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.tasks import Task
-from serrm.training.loss import stablemax
+from serrm.training.loop import stablemax
 
 LEAST = 0.05  # a symbol less likely than this, or than half of an even share, is not guessed
 

@@ -132,10 +132,8 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
     cell, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
-    side, (precision, _) = (
-        count_puzzles(params, cell.task).side,
-        supported(cell.train.precision, cell.train.compile, device),
-    )
+    side, asked = count_puzzles(params, cell.task).side, cell.train.precision
+    precision, _ = supported("bfloat16" if asked == "auto" else asked, cell.train.compile, device)
     here = {"precision": precision, "batch_size": min(cell.train.batch_size, MOST_AT_ONCE)}
     settings = cell.train.model_copy(update=here)
     stream = random_stream(side, alphabet(cell.task, side).num_symbols)

@@ -25,7 +25,7 @@ from serrm.models.settings import HrmSettings, ModelSettings, QLearning, SeRrmSe
 from serrm.published.exchange import published_model
 from serrm.published.weights import published_parts, short_key, to_published
 from serrm.settings import parse
-from serrm.training.loss import PAD, solved, stablemax_cross_entropy
+from serrm.training.loop import PAD, solved, stablemax_cross_entropy
 
 IGNORED = -100  # the published label of a position that does not count
 STEPS = (1, 2, 3)  # supervision steps of the evaluation

@@ -1,30 +1,29 @@
-"""`python -m serrm.training`: one training with the core packages alone, without DVC and MLflow.
+"""`python -m serrm.training`: one training run with the core packages alone, without DVC and MLflow.
 
 Exit codes: 0 finished, 75 stopped in time and the same command goes on, 1 a failure in one line.
 """
 
 import json
-import logging
 import sys
 from pathlib import Path
 
 import typer
 
-from serrm.training.interrupt import EXIT_RESUMABLE, Interrupted
+from serrm import command_line
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 SETTINGS = typer.Argument(
     ..., exists=True, dir_okay=False, help="Resolved, such as settings.json of a scratch folder."
 )
 ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="The arrays of the task.")
-TARGET = typer.Argument(..., help="The folder for the checkpoint of the finished training.")
-SCRATCH = typer.Option(
-    Path("data/scratch"), help="Where unfinished trainings lie, each in a folder of its own."
-)
+TARGET = typer.Argument(..., help="The folder for the checkpoint of the finished run.")
+SCRATCH = typer.Option(Path("data/scratch"), help="The folder of unfinished runs, each in one of its own.")
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
 SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this long. Default: never.")
 
 
-def command(
+@app.command()
+def train(
     settings: Path = SETTINGS,
     arrays: Path = ARRAYS,
     target: Path = TARGET,
@@ -32,7 +31,7 @@ def command(
     device: str = DEVICE,
     seconds: float | None = SECONDS,
 ) -> None:
-    """Train what the settings say on the arrays, going on from the newest checkpoint in the scratch folder."""
+    """Train as the settings say on the arrays, going on from the newest checkpoint in the scratch folder."""
     from serrm.settings import parse
     from serrm.training.run import train
     from serrm.training.settings import Execution, TrainCell
@@ -41,20 +40,5 @@ def command(
     train(cell, arrays, target, scratch, Execution(device=device, max_seconds=seconds))
 
 
-def main() -> None:
-    """Run the command line; what a user can cause shows no traceback."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(command)
-    try:
-        app()
-    except Interrupted as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(EXIT_RESUMABLE)
-    except (ValueError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(1)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(command_line.run(app))

@@ -1,7 +1,7 @@
-"""What a training will need, logged before its first step: memory and time, by a short trial.
+"""Memory and time of a training run, logged before its first step from a short trial.
 
-The trial works on examples of its own and leaves gradients only, which are dropped: the numbers of the training are
-the same with and without it. It compiles what will be compiled. A training that cannot fit is refused here.
+The trial takes steps on the first examples and drops their gradients: the numbers of the run are the same with and
+without it. It compiles what will be compiled. A run that does not fit into memory is refused here.
 """
 
 import os
@@ -17,14 +17,13 @@ from serrm.progress import duration
 from serrm.training.loop import Trainer
 from serrm.training.slots import Piece, to_device
 
-PROCESS_BYTES = 600 * 2**20  # what a process with PyTorch holds before it has a model
-TRIAL_SECONDS = 0.5  # on a CPU, one pass of the trial takes about so long at most
+PROCESS_BYTES = 600 * 2**20  # of a process with PyTorch, without a model
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 ADVICE = "lower execution.micro_batch or train.batch_size"
 
 
 def estimate(trainer: Trainer, num_steps: int) -> str:
-    """Memory and time of so many steps in words. ValueError if the machine or the GPU has too little memory.
+    """Memory and time of `num_steps` in words. ValueError if the machine or the GPU has too little memory.
 
     The memory is that of all processes on this machine, or of one GPU.
     """
@@ -44,13 +43,13 @@ def estimate(trainer: Trainer, num_steps: int) -> str:
 
 
 def memory_of(trainer: Trainer) -> int:
-    """Bytes of one process: weights, EMA, gradients, two moments, task types, states, and what puzzles keep."""
+    """Bytes of one process: weights, EMA, gradients, two moments, task types, states, and activations."""
     model = trainer.model
     learned = sum(weight.nbytes for weight in model.parameters())
     states = sum(part.nbytes for part in trainer.slots.state)
     table = 0 if model.task_types is None else model.task_types.nbytes
     a_puzzle = kept_bytes(trainer, 2) - kept_bytes(trainer, 1)
-    return PROCESS_BYTES + 5 * learned + table + states + _at_once(trainer) * a_puzzle
+    return PROCESS_BYTES + 5 * learned + table + states + trainer.num_at_once * a_puzzle
 
 
 def kept_bytes(trainer: Trainer, num: int) -> int:
@@ -65,7 +64,7 @@ def kept_bytes(trainer: Trainer, num: int) -> int:
     is_compiled = runs_compiled(trainer.model, trainer.slots.state[0].dtype)
     eager = torch.compiler.set_stance("force_eager") if is_compiled else nullcontext()
     with eager, torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        _try_out(trainer, sample_of(trainer, num))
+        try_step(trainer, num)
     return sum(sizes.values())
 
 
@@ -81,43 +80,34 @@ def total_memory(device: torch.device) -> int:
 
 
 def seconds_of_step(trainer: Trainer) -> float:
-    """Seconds of the forward and backward passes of a step, on a CPU measured with as few puzzles as do."""
-    model, num = trainer.model, _at_once(trainer)
-    device = model.initial.device
-
-    def timed(sample: Piece) -> float:
-        return seconds_of(lambda: _try_out(trainer, sample), device)
-
-    if device.type == "cpu" and not runs_compiled(model, trainer.slots.state[0].dtype):
-        num = max(1, min(num, int(TRIAL_SECONDS / timed(sample_of(trainer, 1)))))
-    sample = sample_of(trainer, num)
-    _try_out(trainer, sample)
-    return timed(sample) / num * len(trainer.slots.tokens)
+    """Seconds of the forward and backward passes of a step, on a CPU measured on part of the batch."""
+    num = trial_size(trainer, seconds=0.5)
+    try_step(trainer, num)
+    taken = seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
+    return taken / num * len(trainer.slots.tokens)
 
 
-def _try_out(trainer: Trainer, sample: Piece) -> None:
-    """Take a forward and backward pass as in training, and forget its gradients."""
-    trainer.model.train()
-    try:
-        trainer.work_on(sample)
-    finally:
-        trainer.optimizer.zero_grad()
+def trial_size(trainer: Trainer, seconds: float) -> int:
+    """Number of puzzles for a trial step: on a CPU as many as take `seconds`, compiled the number compiled for."""
+    device, num = trainer.model.initial.device, trainer.num_at_once
+    if device.type != "cpu" or runs_compiled(trainer.model, trainer.slots.state[0].dtype):
+        return num
+    of_one = max(1e-9, seconds_of(lambda: try_step(trainer, 1), device))
+    return max(1, min(num, int(seconds / of_one)))
 
 
-def _at_once(trainer: Trainer) -> int:
-    """Slots that go through the model at once."""
-    return min(len(trainer.slots.tokens), trainer.micro_batch or len(trainer.slots.tokens))
-
-
-def sample_of(trainer: Trainer, num: int) -> Piece:
-    """The first examples of the stream, on fresh states."""
-    model, slots = trainer.model, trainer.slots
-    examples = trainer.stream.gather(0, num)
+def try_step(trainer: Trainer, num: int) -> None:
+    """A forward and backward pass as in training, on the first `num` examples; drops the gradients."""
+    model, slots = trainer.model.train(), trainer.slots
     tokens, targets, task_types = (
-        to_device(torch.from_numpy(part), slots.tokens.device).long() for part in examples
+        to_device(torch.from_numpy(part), slots.tokens.device).long()
+        for part in trainer.stream.gather(0, num)
     )
     state = model.initial_state(num, tokens.shape[1], trainer.num_symbols, slots.state[0].dtype)
-    return Piece(0, tokens, targets, task_types, state, torch.ones(num).long())
+    try:
+        trainer.supervision_step(Piece(0, tokens, targets, task_types, state, torch.ones(num).long()))
+    finally:
+        trainer.optimizer.zero_grad()
 
 
 def gigabytes(num_bytes: int) -> str:

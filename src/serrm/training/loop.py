@@ -1,8 +1,8 @@
-"""The training loop: one optimiser step is one supervision step of all slots (paper, section 2.1).
+"""The training loop and its loss: one optimiser step is one supervision step of all slots (paper, section 2.1).
 
-Nothing here prints, logs or reads files, and `Trainer.state_dict` is all there is to resume from, bit for bit. The
-slots may be spread over processes and go through the model in pieces: neither changes numbers beyond rounding, but for
-the masks of dropout.
+Nothing here prints, logs or reads files. Training resumes from `Trainer.state_dict` bit for bit. The slots may be
+spread over processes and go through the model in pieces: the numbers change by rounding only, and with dropout by its
+masks.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
@@ -18,12 +18,12 @@ from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes
-from serrm.training.loss import solved, stablemax_cross_entropy
 from serrm.training.optimizer import OPTIMIZERS, learning_rate, trained, update_rows
 from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
+PAD = 0  # label of a position that does not count
 EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
 
 
@@ -80,6 +80,11 @@ class Trainer:
         )
         self.tally = Tally.zero(self.model.initial.device)
 
+    @property
+    def num_at_once(self) -> int:
+        """Slots that go through the model at once."""
+        return min(len(self.slots.tokens), self.micro_batch or len(self.slots.tokens))
+
     def steps(self) -> Iterator[Record | None]:
         """Train to the last step; after every step its record, None where none is due."""
         self.model.train()
@@ -106,7 +111,7 @@ class Trainer:
         rate = learning_rate(self.settings, self.step, self.num_steps)
         results = []
         for piece in slots.pieces(self.micro_batch):
-            result = self.work_on(piece)
+            result = self.supervision_step(piece)
             slots.go_on(piece, result.state)
             results.append(result._replace(state=()))
         is_solved = torch.cat([each.is_solved for each in results])
@@ -122,7 +127,7 @@ class Trainer:
         self.step += 1
         return rate
 
-    def work_on(self, piece: Piece) -> PieceResult:
+    def supervision_step(self, piece: Piece) -> PieceResult:
         """One supervision step of some slots forward and backward; adds to the gradients, changes nothing else."""
         seed_dropout(self.seed, self.step, piece.first)
         settings = self.settings
@@ -238,6 +243,33 @@ class Trainer:
         is_finite = torch.stack([tensor.isfinite().all() for tensor in tensors]).all()
         (is_broken,) = self.processes.agree(not bool(is_finite))
         return not is_broken
+
+
+def stablemax(logits: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
+    """s(x) = x + 1 for x ≥ 0 and 1/(1 − x) below: the weight a logit has before normalisation."""
+    return torch.where(logits >= 0, logits.clamp(min=0) + 1, 1 / (1 - logits.clamp(max=0)))
+
+
+def solved(logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]) -> Bool[Tensor, " B"]:
+    """Which puzzles have every labelled position right."""
+    return ((logits.argmax(-1) == targets) | (targets == PAD)).all(1)
+
+
+def stablemax_cross_entropy(
+    logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]
+) -> Float[Tensor, " B"]:
+    """Loss a puzzle: −log of the target's stablemax probability, averaged over the labelled positions.
+
+    Float32, yet accurate to a few units in the last place: with s_t the target's weight and r the sum of
+    the others, −log(s_t/(s_t + r)) = log1p(r/s_t) subtracts nothing.
+    """
+    weights = stablemax(logits.float())
+    is_target = torch.nn.functional.one_hot(targets, logits.shape[-1]).bool()
+    rest = weights.masked_fill(is_target, 0).sum(-1)
+    is_labelled = targets != PAD
+    own = torch.where(is_labelled, weights.masked_fill(~is_target, 0).sum(-1), 1)
+    losses = torch.log1p(rest / own)
+    return torch.where(is_labelled, losses, 0).sum(1) / is_labelled.sum(1).clamp(min=1)
 
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:

@@ -1,22 +1,24 @@
-"""One training from arrays to a finished checkpoint, interruptible at any moment and resumed exactly.
+"""A training run from arrays to its checkpoint, interruptible at any moment and resumed bit for bit.
 
-Unfinished work lies in a scratch folder named after the resolved settings, outside everything DVC manages: the
-same command resumes, a changed parameter starts afresh. The folder holds the settings too, so that it can be copied to
-another machine and back; who started the training removes it once the result is in place.
+Unfinished runs lie in a scratch folder named after the digest of their settings, outside everything DVC manages: the
+same command resumes, a changed setting starts afresh. The folder holds the settings too, so that it can be copied to
+another machine and back; the caller removes it once the result is in place.
 """
 
 import logging
 import math
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from serrm import devices
 from serrm.arrays import open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
-from serrm.devices import peak_memory, prepare_device, supported
 from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate
 from serrm.manifest import hash_file
@@ -26,20 +28,43 @@ from serrm.models.registry import build_model
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import progress_bar
 from serrm.training import checkpoint as ckpt
-from serrm.training.estimate import estimate
-from serrm.training.interrupt import Interrupted, StopRequests
+from serrm.training.estimate import estimate, trial_size, try_step
 from serrm.training.loop import Record, Trainer
 from serrm.training.settings import Execution, TrainCell
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
-NUM_KEPT = 2  # checkpoints of an unfinished training: should the newest be damaged, there is the one before
-FAR = 10.0  # times the loss of guessing, log K: no training comes back from there
-HARDWARE = ("device", "processes", "micro_batch", "native")  # change rounding, and the masks of dropout
+NUM_KEPT = 2  # checkpoints of an unfinished run: should the newest be damaged, there is the one before
+EXPLODED = 10.0  # times log K, the loss of guessing: no run recovers from there
+EXIT_RESUMABLE = 75  # EX_TEMPFAIL of sysexits.h: unfinished, and nothing is wrong
 
 
-class Diverged(ValueError):
-    """Going on cannot save the training; the last good checkpoint is kept."""
+class Interrupted(SystemExit):
+    """Training stopped early with a checkpoint, and the same command resumes it; uncaught, the exit code is 75."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.code = EXIT_RESUMABLE
+
+
+@contextmanager
+def stop_requests() -> Iterator[list[str]]:
+    """Collect the name of a SIGTERM or Ctrl-C in place of ending the process; a second signal acts as usual."""
+    received: list[str] = []
+
+    def note(number: int, _: object) -> None:
+        received.append(signal.Signals(number).name)
+        restore()
+
+    def restore() -> None:
+        for each, handler in previous.items():
+            signal.signal(each, handler)
+
+    previous = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield received
+    finally:
+        restore()
 
 
 def train(
@@ -54,16 +79,18 @@ def train(
 
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
     so that a call after it takes no step. Raises Interrupted, in the first process, after `execution.max_seconds`,
-    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; Diverged if the loss explodes.
+    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; ValueError if the loss explodes.
     """
     end = time.monotonic() + (execution.max_seconds or math.inf)
-    with StopRequests() as requests, joined_by_torchrun(execution.device) as processes:
+    with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
         run = TrainingRun(cell, arrays, scratch / cell.digest(), execution, processes)
         run.train(on_record, requests, end)
         step, num_steps, last = run.trainer.step, run.trainer.num_steps, run.checkpoint
         if processes.is_first:
             if step < num_steps:
-                raise Interrupted(f"stopped at step {step} of {num_steps}; resume with the same command")
+                message = f"stopped at step {step} of {num_steps}; resume with the same command"
+                log.warning(message)
+                raise Interrupted(message)
             ckpt.write_result(target, last, run.folder / ckpt.SNAPSHOTS)
         return ckpt.read_config(last)
 
@@ -77,32 +104,60 @@ class TrainingRun:
         self.cell, self.folder, self.execution, self.processes = cell, folder, execution, processes
         self.records: list[Record] = []
         self.seconds = 0.0  # of training, over all interruptions
-        self.device = prepare_device(execution.device, execution.threads, processes)
+        self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
         stream = read_ahead(open_training_stream(cell, arrays), cell.train.batch_size)
         of_a_puzzle = flops(cell.model, stream.side**2, stream.num_symbols, cell.train.halting)
         self.flops_of_step = cell.train.batch_size * of_a_puzzle
         model = build_cell_model(cell, stream).to(self.device)
         found = self._newest_checkpoint()
-        self.initial_sha256 = None  # of the weights that a fine-tuning began with
+        before = None if found is None else ckpt.read_config(found)
+        self.initial_sha256 = None  # of the weights that fine-tuning began with
         if cell.train.init_from is not None:
-            begun = None if found is None else ckpt.read_config(found)["initial_sha256"]
+            begun = None if before is None else before["initial_sha256"]
             self.initial_sha256 = begun or load_initial(model, Path(cell.train.init_from))
-        precision, compiles = supported(cell.train.precision, cell.train.compile, self.device)
-        accelerate(model, is_native=execution.native, compiles=compiles)
-        settings = cell.train.model_copy(update={"precision": precision, "compile": compiles})
-        self.trainer = Trainer(
-            model, stream, settings, cell.seed, cell.fidelity, processes, execution.micro_batch
-        )
+        chosen: devices.Arithmetic = cell.train.precision, cell.train.compile
+        if cell.train.precision == "auto" and before is not None:
+            chosen = before["training"]["precision"], before["training"]["compile"]
+        elif cell.train.precision == "auto":
+            chosen = self._fastest(model, stream)
+        self.arithmetic = devices.supported(*chosen, self.device)
+        self.trainer = self._trainer(model, stream, self.arithmetic)
         if found is not None:
             self._resume(found)
+
+    def _trainer(self, model: RecurrentModel, stream: Stream, arithmetic: devices.Arithmetic) -> Trainer:
+        cell, execution = self.cell, self.execution
+        precision, compiles = arithmetic
+        accelerate(model, is_native=execution.native, compiles=compiles)
+        settings = cell.train.model_copy(update={"precision": precision, "compile": compiles})
+        seed, micro_batch = cell.seed, execution.micro_batch
+        return Trainer(model, stream, settings, seed, cell.fidelity, self.processes, micro_batch)
+
+    def _fastest(self, model: RecurrentModel, stream: Stream) -> devices.Arithmetic:
+        """The arithmetic that `precision: auto` stands for here, by a trial of steps; one choice for all processes."""
+        compiles, is_native = self.cell.train.compile, self.execution.native
+        num = trial_size(self._trainer(model, stream, ("float32", compiles)), seconds=0.1)
+
+        def step_in(arithmetic: devices.Arithmetic) -> Callable[[], None]:
+            trainer = self._trainer(model, stream, arithmetic)
+
+            def step() -> None:
+                accelerate(model, is_native=is_native, compiles=arithmetic[1])
+                try_step(trainer, num)
+
+            return step
+
+        chosen = devices.fastest_arithmetic(step_in, compiles, self.device)
+        first: devices.Arithmetic = self.processes.collect(chosen)[0]
+        return first
 
     @property
     def checkpoint(self) -> Path:
         """Where the checkpoint of the present step is written."""
         return self.folder / f"step_{self.trainer.step:09d}"
 
-    def train(self, on_record: Callable[[Record], None], requests: StopRequests, end: float) -> None:
+    def train(self, on_record: Callable[[Record], None], requests: list[str], end: float) -> None:
         """Train until done, a stop request or the time `end` of time.monotonic(); always leaves a checkpoint.
 
         `on_record` gets the records of earlier calls too.
@@ -110,9 +165,9 @@ class TrainingRun:
         trainer, is_first = self.trainer, self.processes.is_first
         for earlier in self.records:
             on_record(earlier)
-        self._log_needs()
+        self._log_estimate()
         before, start = self.seconds, time.monotonic()
-        saved, writing = start, 0.0  # when the last checkpoint was complete, and how long it took
+        saved, writing = start, 0.0  # when the last checkpoint was complete, and the seconds of writing it
         steps_of_snapshots = snapshot_steps(trainer)
         bar = progress_bar(
             self.cell.name, trainer.num_steps, unit="step", done=trainer.step, is_quiet=not is_first
@@ -124,14 +179,14 @@ class TrainingRun:
                     self._check_loss(record["loss"])
                     self.records.append(record)
                     on_record(record)
-                    bar.set_postfix_str(self._words(), refresh=False)
+                    bar.set_postfix_str(self._progress(), refresh=False)
                 bar.update()
                 if is_first and trainer.step in steps_of_snapshots:
                     self._write_snapshot()
                 now = time.monotonic()
                 is_due, is_over = self.processes.agree(
                     now - saved >= self.execution.checkpoint_seconds,
-                    now + writing >= end or requests.received is not None,
+                    now + writing >= end or bool(requests),
                 )
                 if is_due:
                     self._save()
@@ -146,6 +201,7 @@ class TrainingRun:
         All processes have to call it together.
         """
         trainer = self.trainer
+        precision, compiles = self.arithmetic
         return {
             **self._identity(),
             "code_hash": ckpt.code_hash(),
@@ -164,31 +220,38 @@ class TrainingRun:
                 "puzzle_steps_per_second": round(self._speed(), 1),
                 "operations": trainer.step * self.flops_of_step,
                 "final_loss": self.records[-1]["loss"] if self.records else None,
+                "precision": precision,
+                "compile": compiles,
                 **self._hardware(),
-                "peak_memory_bytes": sum(self.processes.collect(peak_memory(self.device))),
+                "peak_memory_bytes": sum(self.processes.collect(devices.peak_memory(self.device))),
             },
         }
 
     def _identity(self) -> dict[str, Any]:
-        """The entries of config.json in which a checkpoint must agree for this training to go on from it."""
+        """The entries of config.json in which a checkpoint must agree for this run to go on from it."""
         return {"cell": self.cell.model_dump(mode="json"), "data_hash": self.data_hash}
 
     def _hardware(self) -> dict[str, Any]:
+        """The entries of config.json that change rounding, and the masks of dropout."""
         execution = self.execution
-        values = (str(self.device), self.processes.num, execution.micro_batch, execution.native)
-        return dict(zip(HARDWARE, values, strict=True))
+        return {
+            "device": str(self.device),
+            "processes": self.processes.num,
+            "micro_batch": execution.micro_batch,
+            "native": execution.native,
+        }
 
     def _speed(self) -> float:
         """Puzzle-steps a second."""
         return self.trainer.step * self.cell.train.batch_size / max(self.seconds, 1e-9)
 
-    def _words(self) -> str:
+    def _progress(self) -> str:
         """The end of the progress line."""
         last = self.records[-1]
         return f"loss {last['loss']:.4g}, {last['train_fsr']:.1%} solved, {self._speed():.3g} puzzles/s"
 
-    def _log_needs(self) -> None:
-        """Log what the training will need, or refuse it."""
+    def _log_estimate(self) -> None:
+        """Log memory and time of the rest, or refuse what does not fit."""
         if num_steps := self.trainer.num_steps - self.trainer.step:
             log.info("%s needs about %s", self.cell.name, estimate(self.trainer, num_steps))
 
@@ -213,16 +276,16 @@ class TrainingRun:
         self.processes.agree(True)  # an empty message would not be waited for
 
     def _check_loss(self, loss: float) -> None:
-        """Raise Diverged if a mean loss a puzzle is no number, or far above that of guessing."""
+        """ValueError if a mean loss a puzzle is no number, or far above that of guessing."""
         guessing = math.log(self.trainer.num_symbols)
-        if not loss <= FAR * guessing:
+        if not loss <= EXPLODED * guessing:
             raise self._diverged(f"the loss is {loss:.4g}, that of guessing would be {guessing:.3g},")
 
-    def _diverged(self, why: str) -> Diverged:
+    def _diverged(self, why: str) -> ValueError:
         good = ckpt.latest(self.folder)
         kept = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
         step = self.trainer.step
-        return Diverged(f"{why} at step {step}; training stopped (lower train.learning_rate?), {kept}")
+        return ValueError(f"{why} at step {step}; training stopped (lower train.learning_rate?), {kept}")
 
     def _newest_checkpoint(self) -> Path | None:
         """The checkpoint to go on from, on all processes the one that the first finds; makes the scratch folder."""
@@ -241,20 +304,12 @@ class TrainingRun:
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
         before, now = ckpt.read_config(found)["training"], self._hardware()
-        changed = [key for key in HARDWARE if before[key] != now[key]]
+        changed = [key for key in now if before[key] != now[key]]
         if changed and self.processes.is_first:
+            then, here = (", ".join(f"{key} {values[key]}" for key in changed) for values in (before, now))
             masks = " and in the masks of dropout" if self.cell.model.attention_dropout else ""
-            log.warning(
-                "begun with %s, resuming with %s: the numbers will differ in rounding%s, nothing else",
-                _listed(before, changed),
-                _listed(now, changed),
-                masks,
-            )
-
-
-def _listed(values: Mapping[str, Any], keys: list[str]) -> str:
-    """ "processes 2, micro_batch 8"."""
-    return ", ".join(f"{key} {values[key]}" for key in keys)
+            words = "begun with %s, resuming with %s: the numbers will differ in rounding%s, nothing else"
+            log.warning(words, then, here, masks)
 
 
 def snapshot_steps(trainer: Trainer) -> set[int]:
@@ -264,14 +319,10 @@ def snapshot_steps(trainer: Trainer) -> set[int]:
 
 
 def open_training_stream(cell: TrainCell, arrays: Path) -> Stream:
-    """The training examples. ValueError if the arrays are not what the settings need."""
-    used, has_identity_twice = cell.arrays, cell.fidelity.identity_twice
+    """The training examples. ValueError if the arrays do not fit the settings."""
+    used, has_identity_twice, hints = cell.arrays, cell.fidelity.identity_twice, cell.train.hints
     return open_stream(
-        arrays,
-        used.num_augmentations,
-        used.seed,
-        has_identity_twice=has_identity_twice,
-        hints=cell.train.hints,
+        arrays, used.num_augmentations, used.seed, has_identity_twice=has_identity_twice, hints=hints
     )
 
 
@@ -289,8 +340,8 @@ def build_cell_model(cell: TrainCell, stream: Stream) -> RecurrentModel:
 def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
     """Give `model` the averaged weights of a checkpoint, and nothing else of it; returns the sha256 of their file.
 
-    Before a trainer is made, so that its average begins with them too. ValueError if there is no checkpoint, or naming
-    a weight that is missing, unknown or of another shape. (Fine-tuning; no part of the paper.)
+    To be called before a trainer is made, so that its EMA begins with them too. ValueError if there is no checkpoint,
+    or naming a weight that is missing, unknown or of another shape. (Fine-tuning; no part of the paper.)
     """
     ckpt.check(checkpoint)
     try:

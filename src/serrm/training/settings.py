@@ -45,7 +45,9 @@ class TrainSettings(Settings):
     task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
     betas: tuple[float, float]
     ema: float = Field(ge=0, lt=1)  # decay of the weight average that is evaluated; 0 keeps the raw weights
-    precision: Literal["float32", "bfloat16"]  # arithmetic; weights and optimiser are float32 always
+    precision: Literal[
+        "float32", "bfloat16", "auto"
+    ]  # of the model; weights and optimiser are float32; auto: the faster
     compile: bool  # torch.compile the networks
     snapshots: NonNegativeInt  # averaged weights kept along the way, for learning curves
     log_every: PositiveInt  # steps between records of the training log

@@ -1,0 +1,47 @@
+"""Run a command line: log lines and errors on stderr, exit codes. For `serrm`, the stages and `serrm.training`."""
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+import typer
+
+# The base of Typer's usage errors, which has no public name of its own in every version.
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
+
+
+def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
+    """The exit code of a command: 2 for a wrong call and 1 for what a user can cause, each with one line on stderr.
+
+    Any other exception is a fault of the program and is passed on, for Python to print with its traceback.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        code: int | None = app(arguments, standalone_mode=False)
+    except UsageError as error:
+        if message := error.format_message():  # empty when the help was printed in its place
+            print_error(message)
+        return error.exit_code
+    except (ValueError, OSError) as error:
+        print_error(str(error))
+        return 1
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "serrm", "stages"):
+            raise
+        extra = "language-model" if package == "openai" else "pipeline"
+        print_error(f"{package} is not installed: pip install 'serrm[{extra}]'")
+        return 1
+    except (typer.Abort, KeyboardInterrupt) as error:
+        if isinstance(
+            error.__cause__, EOFError
+        ):  # as importing a truncated .pyc file raises; Typer takes it for Ctrl-C
+            raise error.__cause__ from None
+        return 130
+    return code or 0
+
+
+def print_error(message: str) -> None:
+    """Print a message as one line on stderr."""
+    typer.echo(f"error: {' '.join(message.split())}", err=True)

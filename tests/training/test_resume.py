@@ -1,0 +1,294 @@
+"""A run that was stopped, however it was stopped, ends in exactly the tensors of one that was not."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from serrm.training import checkpoint as ckpt
+from serrm.training.loop import Record
+from serrm.training.run import EXIT_RESUMABLE, Interrupted, TrainingRun, stop_requests
+from serrm.training.settings import Execution, TrainCell
+from tests import conftest
+from tests.compiling import DEVICES, apart
+from tests.training.running import (
+    ONE_STEP,
+    PLAIN,
+    MakeCell,
+    assert_same_checkpoint,
+    interrupted,
+    run,
+    stop_at,
+)
+
+NUM_KILLS = 20
+EACH = {"log_every": 1, "schedule": "cosine"}
+TASK_TYPES = {"learning_rate": 0.01, "weight_decay": 0.1}
+HRM = {key: value for key, value in conftest.TRM.items() if key != "mixer"} | {"family": "hrm"}
+# Everything that has a state: dropout, EMA, task types, schedule, hints, every kind of halting.
+FAMILIES: dict[str, dict[str, Any]] = {
+    "se_rrm": {
+        "model": {"attention_dropout": 0.2, "registers": 1, "standard_length": 9},
+        "train": {**EACH, "hints": {"most": 6, "examples": 40}},
+    },
+    "se_rrm, bfloat16 kernels": {
+        "model": {"attention_dropout": 0.2, "head_dim": 16, "symbol_head_dim": 16, "task_types": "factored"},
+        "train": {**EACH, "precision": "bfloat16", "task_types": TASK_TYPES},
+    },
+    "se_rrm, all faults": {
+        "model": {"planes": "usual", "symbols": "untied"},
+        "train": {**EACH, "precision": "bfloat16"},
+        "fidelity": {"bfloat16_embeddings": True, "dropout_at_evaluation": True},
+    },
+    "trm, muon": {"model": conftest.TRM, "train": {**conftest.Q_LEARNING, **EACH, "optimizer": "muon"}},
+    "hrm, solved slots halt": {
+        "model": HRM,
+        "train": {
+            **EACH,
+            "halting": {"kind": "random", "probability": 0.1, "probability_solved": 0.7},
+            "task_types": TASK_TYPES,
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module", params=[*FAMILIES, "fine-tuning"])
+def cell(
+    request: pytest.FixtureRequest,
+    make_cell: MakeCell,
+    arrays: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> TrainCell:
+    if request.param in FAMILIES:
+        return make_cell(**FAMILIES[request.param])
+    first = run(make_cell(), arrays, tmp_path_factory.mktemp("first"))
+    return make_cell(train={**EACH, "init_from": str(first)})
+
+
+@pytest.fixture(scope="module")
+def straight(cell: TrainCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(cell, arrays, tmp_path_factory.mktemp("straight"))
+
+
+def by_signal(number: signal.Signals, step: int) -> Callable[[TrainCell, Path, Path], None]:
+    def stop(cell: TrainCell, arrays: Path, folder: Path) -> None:
+        with pytest.raises(Interrupted, match=f"stopped at step {step} of 6; resume with the same command"):
+            run(cell, arrays, folder, on_record=stop_at(step, number))
+        assert not (folder / "run").exists()
+        torch.rand(5)  # the global generator of the next process is another
+
+    return stop
+
+
+def at_the_last_step(cell: TrainCell, arrays: Path, folder: Path) -> None:
+    run(cell, arrays, folder, on_record=stop_at(6))  # stops nothing
+    assert (folder / "run").exists()
+
+
+def after_every_step(cell: TrainCell, arrays: Path, folder: Path) -> None:
+    for step in range(1, 6):
+        with pytest.raises(Interrupted, match=f"stopped at step {step} of 6"):
+            run(cell, arrays, folder, ONE_STEP)
+        (scratch,) = (folder / "scratch").iterdir()
+        kept = [f"step_{each:09d}" for each in range(max(1, step - 1), step + 1)]
+        assert sorted(path.name for path in scratch.glob("step_*")) == kept
+
+
+def with_a_damaged_checkpoint(cell: TrainCell, arrays: Path, folder: Path) -> None:
+    state = interrupted(cell, arrays, folder, num_steps=3) / ckpt.STATE
+    state.write_bytes(state.read_bytes()[:1000])
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [
+        by_signal(signal.SIGTERM, 1),
+        by_signal(signal.SIGINT, 4),
+        at_the_last_step,
+        after_every_step,
+        with_a_damaged_checkpoint,
+    ],
+    ids=["SIGTERM", "Ctrl-C", "last step", "max_seconds", "damaged checkpoint"],
+)
+def test_resumed_is_bit_identical(
+    cell: TrainCell,
+    arrays: Path,
+    straight: Path,
+    tmp_path: Path,
+    stop: Callable[[TrainCell, Path, Path], None],
+) -> None:
+    stop(cell, arrays, tmp_path)
+    records: list[Record] = []
+    assert_same_checkpoint(run(cell, arrays, tmp_path, on_record=records.append), straight)
+    assert [record["step"] for record in records] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("change", ["data", "settings"])
+def test_a_checkpoint_of_something_else_is_not_resumed(
+    make_cell: MakeCell, make_arrays: Callable[..., Path], arrays: Path, tmp_path: Path, change: str
+) -> None:
+    cell = make_cell()
+    interrupted(cell, arrays, tmp_path)
+    if change == "data":
+        with pytest.raises(ValueError, match=r"step_000000001: made with another data_hash: '\w{64}', now '"):
+            run(cell, make_arrays(side=4, seed=1), tmp_path)
+    else:
+        with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
+            run(make_cell(train={"learning_rate": 1e-3}), arrays, tmp_path, ONE_STEP)
+    with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
+        run(cell, arrays, tmp_path, ONE_STEP)
+
+
+def test_other_hardware_is_a_warning(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cell = make_cell(model={"attention_dropout": 0.2})
+    interrupted(cell, arrays, tmp_path)
+    run(cell, arrays, tmp_path, Execution(device="cpu", native=False))
+    (warning,) = [text for text in caplog.messages if "begun with" in text]
+    assert "begun with native True, resuming with native False: " in warning and "dropout" in warning
+
+
+def test_moved_to_another_machine_and_back_is_bit_identical(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path
+) -> None:
+    cell = make_cell(train={"snapshots": 3}, model={"attention_dropout": 0.2})
+    straight = run(cell, arrays, tmp_path / "straight")
+    home, away = tmp_path / "home", tmp_path / "away"
+    scratch = interrupted(cell, arrays, home, num_steps=2).parent
+    shutil.copytree(scratch, away / "scratch" / scratch.name)
+    shutil.copytree(arrays, away / "arrays", ignore=shutil.ignore_patterns("4x4"))
+    shutil.rmtree(scratch)
+    files = map(str, (away / "scratch" / scratch.name / "settings.json", away / "arrays", away / "run"))
+    command = [sys.executable, "-m", "serrm.training", *files, "--device", "cpu"]
+    command += ["--scratch", str(away / "scratch")]
+
+    def go_on(*options: str) -> subprocess.CompletedProcess[str]:
+        one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # as here: sums depend on the number of threads
+        return subprocess.run(
+            [*command, *options], env=one_thread, capture_output=True, text=True, check=False
+        )
+
+    stopped = go_on("--seconds", "1e-9")
+    assert stopped.returncode == EXIT_RESUMABLE and "stopped at step 3 of 6" in stopped.stderr
+    finished = go_on()
+    assert finished.returncode == 0 and "resuming sudoku-tiny-s0 at step 3" in finished.stderr
+    assert_same_checkpoint(away / "run", straight)
+    shutil.copytree(away / "scratch" / scratch.name, scratch)
+    # A budget in which no step could be taken: nothing is trained, every record comes again.
+    records: list[object] = []
+    assert_same_checkpoint(run(cell, arrays, home, ONE_STEP, records.append), straight)
+    assert len(records) == 3
+    (away / "arrays" / "metadata.json").unlink()
+    failed = go_on()
+    assert failed.returncode == 1 and failed.stderr.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_second_signal_acts_as_usual() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with stop_requests() as received:
+        signal.raise_signal(signal.SIGINT)
+        assert received == ["SIGINT"]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def test_the_time_budget_counts_what_comes_before_the_first_step(
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TrainingRun, "_log_estimate", lambda self: time.sleep(0.6))  # as compiling takes it
+    with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
+        run(make_cell(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))
+
+
+def trained(cell: TrainCell, arrays: Path, folder: Path, device: str, num_stops: int) -> Path:
+    """The checkpoint of a run that is stopped after its first steps; what it compiles is its own."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "compiled")
+    for _ in range(num_stops):
+        with pytest.raises(Interrupted):
+            run(cell, arrays, folder, Execution(device=device, max_seconds=1e-9))
+    return run(cell, arrays, folder, Execution(device=device))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("precision", "compiles"), [("float32", True), ("bfloat16", True), ("bfloat16", False)]
+)
+def test_resumed_by_other_processes_on_a_device_is_bit_identical(
+    make_cell: MakeCell,
+    make_arrays: Callable[..., Path],
+    tmp_path: Path,
+    device: str,
+    precision: str,
+    compiles: bool,
+) -> None:
+    """Long and short axes of attention, dropout, and task types that several slots share."""
+    model = {"attention_dropout": 0.2, "task_types": "factored", "layers": 1, "head_dim": 16}
+    train = {"steps": 4, "precision": precision, "compile": compiles, "task_types": TASK_TYPES}
+    cell, arrays = make_cell(model=model, train=train), make_arrays(side=9, tests=(9,))
+    straight = apart(trained, cell, arrays, tmp_path / "straight", device, 0)
+    stopped = apart(trained, cell, arrays, tmp_path / "stopped", device, 3)
+    assert_same_checkpoint(stopped, straight)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import torch
+from serrm.training.settings import Execution, TrainCell
+from serrm.training.run import train
+
+torch.set_num_threads(1)
+cell, arrays, folder = sys.argv[1:]
+train(
+    TrainCell.model_validate_json(cell),
+    Path(arrays),
+    Path(folder, "run"),
+    Path(folder, "scratch"),
+    Execution(device="cpu", checkpoint_seconds=0.02),
+    lambda record: print(record, flush=True),
+)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_is_bit_identical(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    cell = make_cell(
+        train={"steps": 2000, "log_every": 4, "snapshots": 20},
+        model={"attention_dropout": 0.2, "h_cycles": 1},
+    )
+    straight = run(cell, arrays, tmp_path / "straight", PLAIN)
+    command = [sys.executable, "-c", PROGRAM, cell.model_dump_json(), str(arrays), str(tmp_path)]
+    rng = np.random.default_rng(0)
+    scratch, reached = tmp_path / "scratch" / cell.digest(), [0]
+    for _ in range(NUM_KILLS):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+        assert process.stdout is not None
+        process.stdout.readline()  # the first record
+        time.sleep(rng.uniform(0, 0.4))
+        process.kill()  # SIGKILL: nothing in the process can react
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, "the run must last for all kills"
+        found = ckpt.latest(scratch)
+        if found is not None:
+            # Whatever moment it was, the newest checkpoint is whole, and no older than the one before.
+            state = torch.load(found / ckpt.STATE, weights_only=True)
+            assert found.name == f"step_{state['step']:09d}"
+            assert state["step"] >= reached[-1]
+            reached.append(state["step"])
+            assert ckpt.read_weights(found).keys() == state["weights"].keys()
+    assert len(set(reached)) > 3, f"too few different moments: {reached}"
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert_same_checkpoint(tmp_path / "run", straight)
