@@ -285,7 +285,7 @@ def test_headline_of_a_profile_that_did_not_run_fails(
 def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no runs yet: .*mlflow\.db is missing"):
         ui_command(f"sqlite:///{tmp_path / 'mlflow.db'}", "127.0.0.1", 5000)
-    with pytest.raises(ValueError, match="the runs are kept by https://example"):
+    with pytest.raises(ValueError, match="https://example"):
         ui_command("https://example.org", "127.0.0.1", 5000)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
