@@ -71,7 +71,7 @@ TEXTS = {
     "task_types.weight_decay": "its weight decay",
     "betas": "momentum of Adam-atan2",
     "ema": "decay of the EMA that is evaluated; 0: the raw weights",
-    "precision": "arithmetic; weights and optimiser are always float32",
+    "precision": "arithmetic; weights and optimiser are always float32; `auto` times a few steps",
     "compile": "use torch.compile",
     "snapshots": "EMA snapshots kept for the learning curve",
     "log_every": "optimiser steps between records of the training log",
