@@ -21,6 +21,7 @@ HEAD = """# Reference of params.yaml
 Written by `make docs` from the settings classes; do not edit. params.yaml and the files in `profiles/` have this form.
 An unknown key or a wrong value is an error that names the key. Three levels are merged, and the later one wins:
 `models.<model>`, `recipes.<task>.<model>`, the `changes` of a run. Keys without a default are required.
+Names in parentheses: only these have the key.
 """
 TEXTS = {
     "profile": "names the folders `data/<profile>` and `reports/<profile>`",
@@ -133,49 +134,50 @@ TEXTS = {
 
 def page() -> str:
     """The text of docs/params.md."""
-    train, evaluate = config.TrainCell.model_fields, config.EvaluateCell.model_fields
-    lines = [HEAD.rstrip(), *section("Top level", [config.Params], depth=0)]
-    lines += section("Model: `models.<model>`", list(classes(train["model"].annotation)), "model", "family")
-    lines += section(
-        "Recipe: `models.<model>.train`, `recipes.<task>.<model>`", list(classes(train["train"].annotation))
-    )
-    lines += section("`tasks.<task>.arrays`", [config.ArraySettings])
-    lines += section("`tasks.<task>.evaluate`", list(classes(evaluate["evaluate"].annotation)), "evaluate")
-    for kind in dict.fromkeys(task.subset for task in TASKS.values()):
-        names = " and ".join(name for name, task in TASKS.items() if task.subset is kind)
-        lines += section(f"`augment` of {names}", [kind])
-    for source in dict.fromkeys(task.source for task in TASKS.values()):
-        names = " and ".join(name for name, task in TASKS.items() if task.source is source)
-        lines += section(f"`download.source` of {names}", list(classes(source)), "source", "kind")
-    lines += section("Run: `runs.<run>`", [config.RunSection])
-    lines += section("Faults of the published code: `fidelity`", [config.ScoringFidelity])
-    lines += section("How it is run: `execution.yaml`", [config.Execution])
+    cell, scoring = config.TrainCell.model_fields, config.EvaluateCell.model_fields
+    sources = {
+        f"{name} {label}": kind
+        for name, task in TASKS.items()
+        for label, kind in by_tag(task.source, "kind").items()
+    }
+    lines = [HEAD.rstrip(), *section("Top level", {"": config.Params}, depth=0)]
+    lines += section("Model: `models.<model>`", by_tag(cell["model"].annotation, "family"), "model")
+    (recipe,) = classes(cell["train"].annotation)
+    lines += section("Recipe: `models.<model>.train`, `recipes.<task>.<model>`", {"": recipe})
+    lines += section("Source: `tasks.<task>.download.source`", sources, "source")
+    lines += section("Puzzles: `tasks.<task>.augment`", {name: task.subset for name, task in TASKS.items()})
+    lines += section("Augmentations: `tasks.<task>.arrays`", {"": config.ArraySettings})
+    (evaluate,) = classes(scoring["evaluate"].annotation)
+    lines += section("Scoring: `tasks.<task>.evaluate`", {"": evaluate}, "evaluate")
+    lines += section("Run: `runs.<run>`", {"": config.RunSection})
+    lines += section("Faults of the published code: `fidelity`", {"": config.ScoringFidelity})
+    lines += section("How it is run: `execution.yaml`", {"": config.Execution})
     return "\n".join(lines) + "\n"
 
 
-def section(
-    title: str, kinds: list[type[BaseModel]], prefix: str = "", tag: str = "", depth: int = 2
-) -> Iterator[str]:
-    """A heading and a table of the keys of classes; those that only some of them have name these by their `tag`."""
-    rows: dict[str, list[str]] = {}
-    for kind in kinds:
-        name = str(get_args(kind.model_fields[tag].annotation)[0]) if tag in kind.model_fields else ""
-        for line in table(kind, prefix, "", depth):
-            rows.setdefault(line, []).append(name)
+def by_tag(annotation: Any, tag: str) -> dict[str, type[BaseModel]]:
+    """The settings classes in an annotation by the value of the field that tells them apart."""
+    return {str(get_args(kind.model_fields[tag].annotation)[0]): kind for kind in classes(annotation)}
+
+
+def section(title: str, kinds: dict[str, type[BaseModel]], prefix: str = "", depth: int = 2) -> Iterator[str]:
+    """A heading and a table of the keys of classes. Keys that only some of them have name these."""
+    rows: dict[
+        tuple[str, str, str], list[tuple[str, str]]
+    ] = {}  # by key, default and text: values and who has them
+    for label, kind in kinds.items():
+        for key, words, default, text in table(kind, prefix, "", depth):
+            rows.setdefault((key, default, text), []).append((words, label))
     yield from ("", f"## {title}", "", "| key | values | default | what it is |", "|---|---|---|---|")
-    for line, names in rows.items():
-        if tag and line.startswith(f"| `{tag}`"):
-            continue
-        of = f" ({', '.join(f'`{name}`' for name in names)} only)" if len(names) < len(kinds) else ""
-        yield line.removesuffix(" |") + of + " |"
-    if tag and len(kinds) > 1:
-        names = [str(get_args(kind.model_fields[tag].annotation)[0]) for kind in kinds]
-        text = TEXTS.get(f"{prefix}.{tag}", TEXTS.get(tag))
-        yield f"| `{tag}` | {', '.join(f'`{name}`' for name in names)} |  | {text} |"
+    for (key, default, text), having in rows.items():
+        words = ", ".join(dict.fromkeys(word for words, _ in having for word in words.split(", ")))
+        labels = list(dict.fromkeys(label for _, label in having))
+        only = f" ({', '.join(f'`{label}`' for label in labels)})" if len(labels) < len(kinds) else ""
+        yield f"| `{key}` | {words} | {default} | {text}{only} |"
 
 
-def table(kind: type[BaseModel], prefix: str, parent: str, depth: int) -> Iterator[str]:
-    """A line a field of a class, and those of the classes inside."""
+def table(kind: type[BaseModel], prefix: str, parent: str, depth: int) -> Iterator[tuple[str, str, str, str]]:
+    """Key, values, default and text of every field of a class, and of the classes inside."""
     for name, field in kind.model_fields.items():
         key = f"{parent}{name}"
         if name == "seed" and "task" not in kind.model_fields:
@@ -185,7 +187,7 @@ def table(kind: type[BaseModel], prefix: str, parent: str, depth: int) -> Iterat
             raise ValueError(f"docs/params_reference.py: TEXTS has no text for {key} of {kind.__name__}")
         default = field.get_default(call_default_factory=True)
         shown = "" if default is PydanticUndefined else f"`{plain(default)}`"
-        yield f"| `{key}` | {values(field.annotation, field.metadata)} | {shown} | {text} |"
+        yield key, values(field.annotation, field.metadata), shown, text
         if depth:
             for each in dict.fromkeys(classes(field.annotation)):
                 yield from table(each, prefix, f"{key}.", depth - 1)
