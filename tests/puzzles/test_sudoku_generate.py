@@ -1,4 +1,6 @@
-"""The generator: one solution, clue counts in range, nothing twice, decided by the seed alone."""
+"""Exact solving against CP-SAT; generated puzzles: one solution, clue counts in range, nothing twice."""
+
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.puzzles import sudoku_solver
-from serrm.puzzles.sudoku import Box, Puzzle, are_solutions, is_solution
+from serrm.puzzles.sudoku import Box, are_solutions, is_solution, parse_grid
 from serrm.puzzles.sudoku_data import (
     all_solutions_4x4,
     generate_puzzles,
@@ -14,7 +16,37 @@ from serrm.puzzles.sudoku_data import (
     random_solution,
     remove_clues,
 )
+from serrm.puzzles.sudoku_solver import solve
 from tests.references import count_solutions
+
+
+@settings(max_examples=50)
+@given(
+    box=st.sampled_from([Box(2, 2), Box(2, 3), Box(3, 2), Box(3, 3)]),
+    share=st.floats(0.3, 0.7),
+    num_changes=st.integers(0, 2),
+    seed=st.integers(0, 2**32),
+)
+def test_the_search_agrees_with_cp_sat(box: Box, share: float, num_changes: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grid = random_solution(box, rng)
+    grid[rng.random(box.num_cells) > share] = 0
+    grid[rng.permutation(box.num_cells)[:num_changes]] = rng.integers(1, box.side + 1)
+    num, board = count_solutions(grid, box, limit=3), sudoku_solver.tables(box)
+    solutions = sudoku_solver.search(sudoku_solver.places_from_values(grid.tolist(), board), board)
+    assert sum(1 for _ in islice(solutions, 3)) == num
+    solution = solve(grid, box)
+    assert (solution is not None) == (num > 0)
+    if solution is not None:
+        assert is_solution(solution, box) and ((grid == 0) | (grid == solution)).all()
+
+
+def test_grids_without_solution_and_of_another_size() -> None:
+    assert solve(parse_grid("123........4...."), Box(2, 2)) is None
+    assert solve(parse_grid("11.............."), Box(2, 2)) is None
+    assert solve(np.full(16, 5, dtype=np.uint8), Box(2, 2)) is None
+    with pytest.raises(ValueError, match="81 cells, not 16"):
+        solve(np.zeros(16, dtype=np.uint8), Box(3, 3))
 
 
 @pytest.mark.parametrize("box", [Box(2, 2), Box(2, 3), Box(3, 3), Box(3, 4), Box(4, 4), Box(5, 5)], ids=str)
@@ -34,19 +66,6 @@ def test_each_of_the_288_grids_of_4x4_gets_a_puzzle() -> None:
     assert len(answers) == 288
 
 
-def test_running_out_of_puzzles_is_an_error() -> None:
-    with pytest.raises(ValueError, match="only 288 different puzzles with 16 to 16 clues"):
-        generate_puzzles(Box(2, 2), 289, np.random.default_rng(0), clues=(16, 16))
-
-
-def assert_only_solution(puzzle: Puzzle, box: Box) -> None:
-    """CP-SAT finds the answer and nothing else."""
-    assert puzzle.answer is not None
-    first = next(sudoku_solver.iterate_solutions(puzzle.question, box))
-    assert np.array_equal(first, puzzle.answer)
-    assert count_solutions(puzzle.question, box) == 1
-
-
 @settings(max_examples=20)
 @given(
     shape=st.sampled_from([(Box(2, 2), 4, 9), (Box(2, 3), 9, 20), (Box(3, 2), 9, 20), (Box(3, 3), 25, 50)]),
@@ -57,19 +76,27 @@ def test_a_puzzle_has_one_solution_and_clues_in_range(shape: tuple[Box, int, int
     puzzle = next(iterate_puzzles(box, np.random.default_rng(seed), (clues[0], clues[1])))
     assert clues[0] <= np.count_nonzero(puzzle.question) <= clues[1]
     assert puzzle.answer is not None and is_solution(puzzle.answer, box)
-    assert_only_solution(puzzle, box)
+    assert count_solutions(puzzle.question, box) == 1
 
 
-def test_too_few_clues_are_refused() -> None:
-    with pytest.raises(ValueError, match="no 4x4 puzzle with 3 clues"):
-        next(iterate_puzzles(Box(2, 2), np.random.default_rng(0), (1, 3)))
+@pytest.mark.parametrize(
+    ("num", "clues", "error"),
+    [
+        (289, (16, 16), "only 288 different puzzles with 16 to 16 clues"),
+        (1, (1, 3), "no 4x4 puzzle with 3 clues"),
+    ],
+)
+def test_giving_up_is_an_error_and_not_an_endless_search(
+    num: int, clues: tuple[int, int], error: str
+) -> None:
+    with pytest.raises(ValueError, match=error):
+        generate_puzzles(Box(2, 2), num, np.random.default_rng(0), clues)
 
 
 def test_no_clue_can_go_from_a_puzzle_taken_to_the_end() -> None:
     rng, box = np.random.default_rng(4), Box(3, 3)
-    solution = random_solution(box, rng)
-    question = remove_clues(solution, box, rng, num_clues=1)
-    assert_only_solution(Puzzle(question, solution, 9), box)
+    question = remove_clues(random_solution(box, rng), box, rng, num_clues=1)
+    assert count_solutions(question, box) == 1
     for cell in np.flatnonzero(question):
         fewer = question.copy()
         fewer[cell] = 0
@@ -78,7 +105,7 @@ def test_no_clue_can_go_from_a_puzzle_taken_to_the_end() -> None:
 
 @pytest.mark.slow
 def test_16x16_with_as_few_clues_as_one_solution_allows() -> None:
-    """Of those that the profiles of published puzzles ask for."""
+    """As the profiles of published puzzles ask for."""
     (puzzle,) = generate_puzzles(Box(4, 4), 1, np.random.default_rng(0), clues=(89, 95))
     assert 89 <= np.count_nonzero(puzzle.question) <= 95
-    assert_only_solution(puzzle, Box(4, 4))
+    assert count_solutions(puzzle.question, Box(4, 4)) == 1

@@ -1,24 +1,25 @@
-"""What is published comes whole from hub, mirror and package, in the publishers' files, or one line says why not."""
+"""Raw files come whole from hub, mirror and package, in the publishers' formats, or one line names what is missing."""
 
-import hashlib
+import io
+import tarfile
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+import pooch
 import pytest
+import requests
 
 from serrm.manifest import check_manifest, data_hash
 from serrm.puzzles.arc import VERSIONS, read_raw
-from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
-from serrm.sources.download import RETRIES, download_all, download_kind, fetch
-from tests.sources.site import CONTENT, Site, make_archive
+from serrm.sources.download import download_kind, fetch
 
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 NUM_EACH = 2  # files of an archive that match a pattern
 MORE: dict[str, dict[str, Any]] = {"sudoku": {"num_16x16": 0, "clues_16x16": (150, 200)}}
+TASK_NAMES = ["sudoku", "maze", "arc_agi_2"]
 
 
 def source_of(task: str, **values: Any) -> Any:
@@ -29,59 +30,64 @@ def contents(raw: Path) -> dict[str, bytes]:
     return {record.name: (raw / record.name).read_bytes() for record in check_manifest(raw).files}
 
 
-# One file.
-
-
-def get(site: Site, folder: Path, content: bytes = CONTENT, path: str = "/file") -> bytes:
-    wanted = Published(f"{site.base}{path}", "a1", "a/file", hashlib.sha256(content).hexdigest())
-    download_all([wanted], folder / "raw", folder / "scratch")
-    return (folder / "raw/a/file").read_bytes()
-
-
-def test_a_failing_server_is_asked_again(site: Site, tmp_path: Path) -> None:
-    site.statuses = [503, 429, 500]
-    assert get(site, tmp_path) == CONTENT
-    assert len(site.requests) == 4
-
-
-@pytest.mark.parametrize("fault", ["truncated", "another content", "not there"])
-def test_what_is_not_the_file_is_refused_and_not_kept(site: Site, tmp_path: Path, fault: str) -> None:
-    site.breaks_after = 1_000 if fault == "truncated" else None
-    wanted = b"other" if fault == "another content" else CONTENT
-    path = "/nothing" if fault == "not there" else "/file"
-    with pytest.raises(ValueError, match=f"^{site.base}{path}: ") as error:
-        get(site, tmp_path, wanted, path)
-    assert "\n" not in str(error.value)
-    assert len(site.requests) == RETRIES + 1
-    assert not [found for found in tmp_path.rglob("*") if found.is_file()]
-
-
 # The hub.
 
 
-def play_hub(site: Site, task: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """Let the local server be the publishers of a task; returns the raw files that are to come out."""
-    played, expected = [], {}
+class Site:
+    """The publishers, without a network: contents by address, and the addresses asked for."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.requests: list[str] = []
+
+    def __call__(self, progressbar: bool) -> Any:
+        """The downloader that pooch calls with address, path and itself."""
+
+        def download(url: str, path: str, _: pooch.Pooch) -> None:
+            self.requests.append(url)
+            if url not in self.files:
+                raise requests.HTTPError(f"404 for {url}\nnot found")
+            Path(path).write_bytes(self.files[url])
+
+        return download
+
+
+def make_archive(members: dict[str, bytes]) -> bytes:
+    """An archive as GitHub makes it: everything below one folder that names repository and commit."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(f"repository-commit/{name}")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    site = Site()
+    monkeypatch.setattr(pooch, "HTTPDownloader", site)
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+    return site
+
+
+def publish(site: Site, task: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Put made-up contents of all files that a task publishes on the site; returns the raw files to expect."""
+    published, expected = [], {}
     for file in TASKS[task].published:
-        path = urlsplit(file.url).path
-        content = file.url.encode()
+        site.files[file.url] = file.url.encode()
         if file.num_files is None:
-            expected[file.name] = content
-        else:
-            names = [name_of(pattern, n) for pattern in file.num_files for n in range(NUM_EACH)]
-            members = {name: name.encode() for name in names}
-            expected |= {
-                f"{file.name}/{Path(name).name if file.is_flat else name}": each
-                for name, each in members.items()
-            }
-            strangers = [f"{kind}{name}" for name in names for kind in ("deeper/", "deeper/still/")]
-            others = dict.fromkeys([*strangers, "README.md", f"{names[0]}.md"], b"no puzzle")
-            content = make_archive(f"repository-{file.revision}", members | others)
-        site.files[path] = content
-        sha256 = None if file.sha256 is None else hashlib.sha256(content).hexdigest()
-        num_files = file.num_files and dict.fromkeys(file.num_files, NUM_EACH)
-        played.append(file._replace(url=site.base + path, sha256=sha256, num_files=num_files))
-    monkeypatch.setitem(TASKS, task, replace(TASKS[task], published=played))
+            expected[file.name] = site.files[file.url]
+            published.append(file._replace(sha256=sha256(site.files[file.url]).hexdigest()))
+            continue
+        names = [name_of(pattern, n) for pattern in file.num_files for n in range(NUM_EACH)]
+        for name in names:
+            expected[f"{file.name}/{Path(name).name if file.is_flat else name}"] = name.encode()
+        strangers = [f"{kind}{name}" for name in names for kind in ("deeper/", "deeper/still/")]
+        others = dict.fromkeys([*strangers, "README.md", f"{names[0]}.md"], b"no puzzle")
+        site.files[file.url] = make_archive({name: name.encode() for name in names} | others)
+        published.append(file._replace(num_files=dict.fromkeys(file.num_files, NUM_EACH)))
+    monkeypatch.setitem(TASKS, task, replace(TASKS[task], published=published))
     return expected
 
 
@@ -89,11 +95,11 @@ def name_of(pattern: str, number: int) -> str:
     return pattern.replace("*[0-9]", str(number)).replace("*.", f"{number}.").replace("*", "a")
 
 
-@pytest.mark.parametrize("task", ["sudoku", "maze", "arc_agi_2"])
+@pytest.mark.parametrize("task", TASK_NAMES)
 def test_the_hub_gives_the_published_files_with_their_origins(
     site: Site, tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = play_hub(site, task, monkeypatch)
+    expected = publish(site, task, monkeypatch)
     fetch(task, source_of(task, kind="hub"), tmp_path / "raw", seed=0)
     assert contents(tmp_path / "raw") == expected
     manifest = check_manifest(tmp_path / "raw")
@@ -103,36 +109,43 @@ def test_the_hub_gives_the_published_files_with_their_origins(
     assert list(tmp_path.iterdir()) == [tmp_path / "raw"]
 
 
-def test_after_a_failure_finished_downloads_are_used_and_nothing_else_is_left(
+def test_after_a_failure_complete_downloads_are_used_again_and_nothing_else_is_left(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = play_hub(site, "sudoku", monkeypatch)
-    *_, path = site.files
-    withheld = site.files.pop(path)
+    expected = publish(site, "sudoku", monkeypatch)
+    *_, url = site.files
+    withheld = site.files.pop(url)
     source, raw, scratch = source_of("sudoku", kind="hub"), tmp_path / "raw", tmp_path / "scratch"
-    with pytest.raises(ValueError, match=path):
+    with pytest.raises(ValueError, match=url):
         fetch("sudoku", source, raw, seed=0, scratch=scratch)
     assert list(tmp_path.iterdir()) == [scratch]
-    site.files[path] = withheld
+    site.files[url] = withheld
     site.requests.clear()
     fetch("sudoku", source, raw, seed=0, scratch=scratch)
-    assert site.requests == [path]
+    assert site.requests == [url]
     assert contents(raw) == expected
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("fault", ["too few files", "truncated", "no archive"])
-def test_a_bad_archive_is_an_error_and_nothing_is_left(
-    site: Site, tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("task", "spoil"),
+    [
+        ("maze", lambda content: content[:-1]),
+        ("arc_agi_1", lambda archive: make_archive({"data/training/0.json": b""})),
+        ("arc_agi_1", lambda archive: archive[:-40]),
+        ("arc_agi_1", lambda archive: b"<html>"),
+        ("arc_agi_1", lambda archive: None),
+    ],
+)
+def test_a_bad_download_is_one_line_with_its_address_and_nothing_is_left(
+    site: Site, tmp_path: Path, task: str, spoil: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play_hub(site, "arc_agi_1", monkeypatch)
-    path = next(path for path in site.files if "ARC-AGI" in path)
-    few = make_archive("repository", {"data/training/0.json": b""})
-    site.files[path] = {"too few files": few, "truncated": site.files[path][:-40], "no archive": b"<html>"}[
-        fault
-    ]
-    with pytest.raises(ValueError, match=f"^{site.base}{path}: ") as error:
-        fetch("arc_agi_1", source_of("arc_agi_1", kind="hub"), tmp_path / "raw", seed=0)
+    publish(site, task, monkeypatch)
+    url = next(iter(site.files))
+    content = spoil(site.files.pop(url))
+    site.files |= {} if content is None else {url: content}
+    with pytest.raises(ValueError, match=f"^{url}: ") as error:
+        fetch(task, source_of(task, kind="hub"), tmp_path / "raw", seed=0)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -153,30 +166,25 @@ def fill_mirror(root: Path, task: str) -> Any:
     return source
 
 
-@pytest.mark.parametrize("task", ["sudoku", "maze", "arc_agi_2"])
-def test_the_mirror_is_copied_as_it_is_wherever_it_lies(tmp_path: Path, task: str) -> None:
-    for place in ("one", "other"):
-        fetch(task, fill_mirror(tmp_path / place / "mirror", task), tmp_path / place / "raw", seed=0)
+@pytest.mark.parametrize("task", TASK_NAMES)
+def test_the_mirror_is_copied_from_any_path_and_a_missing_file_is_named(tmp_path: Path, task: str) -> None:
+    for folder in ("one", "other"):
+        source = fill_mirror(tmp_path / folder / "mirror", task)
+        fetch(task, source, tmp_path / folder / "raw", seed=0)
     raw = tmp_path / "one/raw"
     assert data_hash(raw) == data_hash(tmp_path / "other/raw")
     manifest = check_manifest(raw)
-    assert (
-        manifest.kind == "mirror" and len(manifest.files) == {"sudoku": 103, "maze": 2, "arc_agi_2": 10}[task]
-    )
+    num_files = {"sudoku": 103, "maze": 2, "arc_agi_2": 10}[task]
+    assert (manifest.kind, len(manifest.files)) == ("mirror", num_files)
     for record in manifest.files:
         assert record.origin == f"mirror:{record.name}"
         assert (raw / record.name).read_text() == f"content of {record.name}"
         assert (raw / record.name).stat().st_mode & 0o200, "the copy can be written where the mirror cannot"
-
-
-@pytest.mark.parametrize("task", ["sudoku", "maze", "arc_agi_2"])
-def test_a_missing_file_is_named_and_nothing_is_left(tmp_path: Path, task: str) -> None:
-    source = fill_mirror(tmp_path / "mirror", task)
     *_, name = TASKS[task].mirrored(source)
     (source.root / name).unlink()
     with pytest.raises(ValueError, match=name.partition("/")[0]):
-        fetch(task, source, tmp_path / "raw", seed=0)
-    assert list(tmp_path.iterdir()) == [source.root]
+        fetch(task, source, tmp_path / "third", seed=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "other"]
 
 
 # The package.

@@ -26,7 +26,7 @@ from serrm.puzzles.raw import HintSettings
 from serrm.puzzles.tasks import GridTask, grid_task
 
 Maker = Callable[..., Path]
-NUM_PUZZLES, NUM_MEMBERS = 8, 6  # members: the puzzle and five augmentations
+NUM_PUZZLES, NUM_AUGMENTATIONS = 8, 5
 seeds, positions = st.integers(0, 2**32), st.integers(0, 10**9)
 
 
@@ -55,47 +55,41 @@ def test_missing_arrays_and_sets_are_named(make_arrays: Maker, tmp_path: Path) -
         open_arrays(make_arrays(side=4), "25x25")
 
 
-@given(seed=seeds, epoch=st.integers(0, 10**6))
-def test_an_epoch_holds_every_puzzle_once(drawn: PuzzleArrays, seed: int, epoch: int) -> None:
-    stream = GridExamples(drawn, NUM_MEMBERS - 1, seed)
-    puzzles, members = stream.examples(epoch * NUM_PUZZLES, NUM_PUZZLES)
-    assert sorted(puzzles) == list(range(NUM_PUZZLES))
-    assert ((members >= 0) & (members < NUM_MEMBERS)).all()
-
-
 @given(seed=seeds, start=positions, cut=st.integers(0, 20), num=st.integers(1, 20))
 def test_an_example_depends_on_its_number_alone(
     drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int
 ) -> None:
-    stream = GridExamples(drawn, NUM_MEMBERS - 1, seed, HintSettings(most=5, examples=300))
+    stream = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HintSettings(most=5, examples=300))
     whole = stream.gather(start, cut + num)
-    part = GridExamples(drawn, NUM_MEMBERS - 1, seed, stream.hints).gather(start + cut, num)
+    part = GridExamples(drawn, NUM_AUGMENTATIONS, seed, stream.hints).gather(start + cut, num)
     assert all(np.array_equal(a[cut:], b) for a, b in zip(whole, part, strict=True))
 
 
 @settings(max_examples=30)
-@given(seed=seeds, start=st.integers(0, 1000))
-def test_examples_are_augmented_puzzles(drawn: PuzzleArrays, seed: int, start: int) -> None:
-    stream, task = GridExamples(drawn, NUM_MEMBERS - 1, seed), grid_task("sudoku")
-    questions, answers, _ = stream.gather(start, 10)
+@given(seed=seeds, epoch=st.integers(0, 10**6))
+def test_an_epoch_holds_every_puzzle_once_augmented(drawn: PuzzleArrays, seed: int, epoch: int) -> None:
+    stream, task = GridExamples(drawn, NUM_AUGMENTATIONS, seed), grid_task("sudoku")
+    start = epoch * NUM_PUZZLES
+    puzzles, augmentations = stream.examples(start, NUM_PUZZLES)
+    assert sorted(puzzles) == list(range(NUM_PUZZLES))
+    questions, answers, _ = stream.gather(start, NUM_PUZZLES)
     assert task.are_answers(questions - 1, answers - 1).all()
-    for example, (puzzle, member) in enumerate(zip(*stream.examples(start, 10), strict=True)):
-        row = np.tile(task.draw(seed, int(puzzle), int(member), 4), (2, 1))
+    for example, (puzzle, number) in enumerate(zip(puzzles, augmentations, strict=True)):
+        row = np.tile(task.draw(seed, int(puzzle), int(number), 4), (2, 1))
         pair = np.stack([drawn.questions[puzzle], drawn.answers[puzzle]])
-        expected = pair if member == 0 else task.apply(pair, row, 4)
+        expected = pair if number == 0 else task.apply(pair, row, 4)
         assert np.array_equal(np.stack([questions[example], answers[example]]), expected)
 
 
-def test_epochs_and_seeds_are_shuffled_differently_and_members_evenly(drawn: PuzzleArrays) -> None:
-    streams = [GridExamples(drawn, NUM_MEMBERS - 1, seed) for seed in (0, 1)]
+def test_epochs_and_seeds_are_shuffled_differently_and_augmentations_evenly(drawn: PuzzleArrays) -> None:
+    streams = [GridExamples(drawn, NUM_AUGMENTATIONS, seed) for seed in (0, 1)]
     orders = {tuple(stream.examples(8 * epoch, 8)[0]) for stream in streams for epoch in range(20)}
     assert len(orders) == 40
-    num = 6000
-    puzzles, members = streams[0].examples(0, num)
-    counts = np.bincount(puzzles * NUM_MEMBERS + members, minlength=NUM_PUZZLES * NUM_MEMBERS)
-    mean = num / len(counts)
-    assert len(counts) == NUM_PUZZLES * NUM_MEMBERS
-    assert np.abs(counts - mean).max() < 5 * mean**0.5
+    num, num_kinds = 6000, NUM_PUZZLES * (NUM_AUGMENTATIONS + 1)
+    puzzles, augmentations = streams[0].examples(0, num)
+    counts = np.bincount(puzzles * (NUM_AUGMENTATIONS + 1) + augmentations, minlength=num_kinds)
+    assert len(counts) == num_kinds
+    assert np.abs(counts - num / num_kinds).max() < 5 * (num / num_kinds) ** 0.5
 
 
 def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> None:
@@ -106,7 +100,7 @@ def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> 
 
 def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
     plain, hinted = (
-        GridExamples(drawn, NUM_MEMBERS - 1, seed=0, hints=hints)
+        GridExamples(drawn, NUM_AUGMENTATIONS, seed=0, hints=hints)
         for hints in (None, HintSettings(most=5, examples=300))
     )
     (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)
