@@ -13,16 +13,17 @@ from jaxtyping import Bool, UInt8
 
 from serrm.arrays import open_stream
 from serrm.arrays.build import build
-from serrm.config import Params
+from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
 from serrm.inference.sets import Gallery
 from serrm.manifest import Origin
+from serrm.models.flops import flops
 from serrm.puzzles.raw import RawSet
 from serrm.puzzles.tasks import TASKS, Alphabet, GridTask
 from serrm.randomness import Purpose, keyed_rng
-from serrm.reporting.settings import CellSettings
-from serrm.reporting.tabulate import Places, tabulate
+from serrm.reporting.report import write_report
+from serrm.reporting.results import read_report
 from serrm.settings import Settings, parse
 from serrm.sources.download import fetch
 from serrm.training.run import train
@@ -170,8 +171,8 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     metrics = {"profile": "mine", "task": latin, "model": "trm", "seed": 0, **scores}
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / f"{cell.name}.json").write_text(json.dumps(metrics))
-    shown = CellSettings({(latin, "trm"): cell.model_dump(mode="json")})
-    tabulate("mine", params.cells(), shown, Places(tmp_path, tmp_path / "examples"), {})
+    report = read_report(params, read_params(CI.with_name("paper.yaml")), tmp_path / "metrics", flops)
+    write_report(report, tmp_path, tmp_path / "examples", {})
     solved = scores["sets"][f"{SIDE}x{SIDE}"]["steps"]["2"]["fsr"]
     row = next(
         line for line in (tmp_path / "tables" / "variants.md").read_text().splitlines() if "| 2 " in line

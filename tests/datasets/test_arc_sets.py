@@ -13,7 +13,7 @@ import pytest
 from serrm.datasets.arc import AUDIT, PAIRS, canonical_forms, draw_puzzles, schema, write_arc_sets
 from serrm.puzzles import arc
 from serrm.puzzles.arc import ArcPuzzle, Grid, Pair, PairName, named_pairs, read_raw
-from serrm.reporting.settings import PAPER_EXAMPLES
+from serrm.reporting.paper import PAPER_EXAMPLES
 from serrm.sources.download import fetch
 from tests.references import seal
 

@@ -9,65 +9,44 @@ from pydantic import TypeAdapter
 
 from serrm.models.flops import flops
 from serrm.models.settings import ModelSettings
-from serrm.reporting.paper import load_paper
-from serrm.reporting.results import load_results
-from serrm.reporting.settings import CellSettings, differences
-from serrm.reporting.tables import Report
-from serrm.reporting.tabulate import Places, tabulate
+from serrm.reporting.paper import differences, load_paper
+from serrm.reporting.report import write_report
+from serrm.reporting.results import Report, load_results
 from serrm.scoring.metrics import wilson
 
-HERE = Path(__file__).parent
-MADE, GOLDEN = HERE / "made", HERE / "golden"
-CELLS = [
+MADE = Path(__file__).parent / "made"
+RUNS = [
     *(("sudoku", model, 0) for model in ("hrm", "trm", "se_rrm")),
-    *(
-        ("sudoku", model, seed)
-        for model, seed in (("se_rrm", 1), ("trm_random_halting", 0), ("se_rrm_wide", 0))
-    ),
+    ("sudoku", "se_rrm", 1),
+    *(("sudoku", model, 0) for model in ("trm_random_halting", "se_rrm_wide")),
     *(("maze", model, 0) for model in ("hrm", "trm", "se_rrm")),
     *(("arc_agi_1", model, 0) for model in ("trm", "se_rrm")),
 ]
 
 
-def made_settings():
-    stored = json.loads((MADE / "settings.json").read_text(encoding="utf-8"))
-    here, paper = (
-        {tuple(key.split("/")): value for key, value in stored[side].items()} for side in ("here", "paper")
-    )
-    return CellSettings(
-        here, paper, {key: differences(here[key], paper[key]) for key in here}, step_flops(here)
-    )
-
-
-def step_flops(here):
-    """Of the models that settings hold."""
-    model = TypeAdapter(ModelSettings)
-    return {key: partial(flops, model.validate_python(each["model"])) for key, each in here.items()}
-
-
-def write_metrics(files, folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    for (task, model, seed), file in files.items():
-        (folder / f"{task}-{model}-s{seed}.json").write_text(json.dumps(file), encoding="utf-8")
-    return folder
-
-
-def write_report(folder):
-    """The made profile after the stage."""
-    write_metrics(read_made(), folder / "metrics")
-    tabulate(
-        "made",
-        CELLS,
-        made_settings(),
-        Places(folder, MADE / "examples"),
-        {"date": "1 January 2026", "commit": "abc"},
-    )
-    return folder
-
-
 def read_made():
-    paths = {cell: MADE / "metrics" / "{}-{}-s{}.json".format(*cell) for cell in CELLS}
-    return {cell: json.loads(path.read_text(encoding="utf-8")) for cell, path in paths.items()}
+    paths = {run: MADE / "metrics" / "{}-{}-s{}.json".format(*run) for run in RUNS}
+    return {run: json.loads(path.read_text(encoding="utf-8")) for run, path in paths.items()}
+
+
+def report_of(files, folder):
+    """Metric files as a report with the made settings; the files are written into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for run, file in files.items():
+        (folder / "{}-{}-s{}.json".format(*run)).write_text(json.dumps(file), encoding="utf-8")
+    stored = json.loads((MADE / "settings.json").read_text(encoding="utf-8"))
+    here, paper = ({tuple(key.split("/")): value for key, value in stored[side].items()} for side in stored)
+    model = TypeAdapter(ModelSettings)
+    steps = {key: partial(flops, model.validate_python(each["model"])) for key, each in here.items()}
+    found = {key: differences(here[key], paper[key]) for key in here}
+    return Report("made", load_results([*files], folder), here, found, steps)
+
+
+def write_made(folder):
+    """The made profile after the stage."""
+    report = report_of(read_made(), folder / "metrics")
+    write_report(report, folder, MADE / "examples", {"date": "1 January 2026", "commit": "abc"})
+    return folder
 
 
 def set_rate(file, metric, rate, of_set="9x9", steps="16", num=500):
@@ -81,16 +60,16 @@ def paper_files():
     made, found = read_made()["sudoku", "trm", 0], {}
     for table in load_paper().score_tables.values():
         for row in table.rows:
-            for key, cell in row.cells.items():
+            for key, entry in row.entries.items():
                 column = table.columns[key]
                 sets = found.setdefault((column.task, row.variant_of(key), 0), {})
-                if not cell.numbers:
+                if not entry.numbers:
                     sets.setdefault(column.set, {"status": "cannot_extrapolate", "reason": "too large"})
                     continue
-                num = cell.num or column.num
+                num = entry.num or column.num
                 of_set = sets.setdefault(column.set, {"status": "scored", "num_puzzles": num, "steps": {}})
                 scores = of_set["steps"].setdefault(str(column.steps), {})
-                value, *ends = (float(number) / 100 for number in cell.numbers)
+                value, *ends = (float(number) / 100 for number in entry.numbers)
                 low, high = ends or wilson(value * num, num)
                 if column.metric not in scores:
                     scores |= {column.metric: value, f"{column.metric}_lo": low, f"{column.metric}_hi": high}
@@ -108,23 +87,12 @@ def made():
 
 
 @pytest.fixture
-def settings():
-    """The settings of the made profile, to be changed."""
-    return made_settings()
-
-
-@pytest.fixture
-def report(tmp_path, settings):
+def report(tmp_path):
     """Metric files as a report."""
-
-    def build(files):
-        folder = write_metrics(files, tmp_path / "metrics")
-        return Report("made", load_results([*files], folder), settings)
-
-    return build
+    return lambda files: report_of(files, tmp_path / "metrics")
 
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
     """reports/<profile> of the made profile after the stage; not to be changed."""
-    return write_report(tmp_path_factory.mktemp("made"))
+    return write_made(tmp_path_factory.mktemp("made"))

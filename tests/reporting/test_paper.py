@@ -2,15 +2,18 @@
 
 from decimal import Decimal
 from math import floor
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 from scipy.stats import binomtest
 
-from serrm.reporting.paper import PaperCell, load_paper
+from serrm.config import read_params
+from serrm.reporting.paper import PaperEntry, departures, differences, load_paper
 from serrm.scoring.metrics import wilson
 
 PAPER = load_paper()
+PARAMS = read_params(Path(__file__).parents[2] / "profiles" / "paper.yaml")
 
 
 PRINTED = """
@@ -30,32 +33,30 @@ A5 1 arc_agi_1 34.8 (30.25-39.54)
 A6 3 maze 59.3 (56.23-62.30)
 A6 6 sudoku 95.4 (95.32-95.45)
 A7 3 sudoku 89.7 (89.61-89.79)
-"""  # table, row, column, cell
+"""  # table, row, column, entry
 
 
 def test_numbers_are_the_printed_ones():
     for line in PRINTED.strip().splitlines():
         table, row, column, printed = line.split(maxsplit=3)
-        assert PAPER.score_tables[table].rows[int(row)].cells[column].printed == printed
+        assert PAPER.score_tables[table].rows[int(row)].entries[column].printed == printed
 
 
-def test_tables_hold_all_cells_of_the_paper():
-    num_cells = {
-        number: sum(len(row.cells) for row in table.rows) for number, table in PAPER.score_tables.items()
+def test_tables_hold_all_numbers_of_the_paper():
+    num_entries = {
+        number: sum(len(row.entries) for row in table.rows) for number, table in PAPER.score_tables.items()
     }
-    assert num_cells == {"1": 33, "2": 24, "3": 9, "A5": 6, "A6": 16, "A7": 8}
-    num_rows = {number: len(table.rows) for number, table in PAPER.hyperparameter_tables.items()}
-    assert num_rows == {"A2": 12, "A3": 14, "A4": 12}
+    assert num_entries == {"1": 33, "2": 24, "3": 9, "A5": 6, "A6": 16, "A7": 8}
 
 
 def recomputable():
     for number, table in PAPER.score_tables.items():
         for row in table.rows:
-            for key, cell in row.cells.items():
-                kind = cell.interval or table.columns[key].interval
-                if cell.numbers[1:] and kind != "blank_cells":
-                    num = cell.num or table.columns[key].num
-                    yield pytest.param(cell, kind, num, id=f"{number}-{row.name}-{key}-{cell.printed}")
+            for key, entry in row.entries.items():
+                kind = entry.interval or table.columns[key].interval
+                if entry.numbers[1:] and kind != "blank_cells":
+                    num = entry.num or table.columns[key].num
+                    yield pytest.param(entry, kind, num, id=f"{number}-{row.name}-{key}-{entry.printed}")
 
 
 def at_digits_of(printed, percent):
@@ -69,10 +70,10 @@ def ends(kind, successes, num):
     return interval.low, interval.high
 
 
-@pytest.mark.parametrize(("cell", "kind", "num"), list(recomputable()))
-def test_printed_intervals_are_of_their_kind(cell, kind, num):
+@pytest.mark.parametrize(("entry", "kind", "num"), list(recomputable()))
+def test_printed_intervals_are_of_their_kind(entry, kind, num):
     """Some number of successes that is printed as the value gives both ends, digit by digit."""
-    value, *printed = map(Decimal, cell.numbers)
+    value, *printed = map(Decimal, entry.numbers)
     half = Decimal(5).scaleb(value.as_tuple().exponent - 1)
     if kind == "rounded_down":
         candidates = [floor(value * num / 100)]
@@ -90,19 +91,118 @@ def test_printed_intervals_are_of_their_kind(cell, kind, num):
 
 def test_tables_hang_together():
     for table in PAPER.score_tables.values():
-        assert {key for row in table.rows for key in row.cells} <= table.columns.keys()
+        assert {key for row in table.rows for key in row.entries} <= table.columns.keys()
         assert {len(row.attributes) for row in table.rows} == {len(table.attributes)}
-        cells = [cell for row in table.rows for cell in row.cells.values()]
-        marks = {mark for part in (*table.columns.values(), *table.rows, *cells) for mark in part.marks}
+        entries = [entry for row in table.rows for entry in row.entries.values()]
+        marks = {mark for part in (*table.columns.values(), *table.rows, *entries) for mark in part.marks}
         assert marks == table.remarks.keys()
-    for table in PAPER.hyperparameter_tables.values():
-        assert {len(row.cells) for row in table.rows.values()} == {len(table.columns)}
     tied = PAPER.score_tables["A7"].rows[2]
     assert (tied.variant_of("sudoku"), tied.variant_of("maze")) == ("se_rrm", "se_rrm_tied")
 
 
-def test_a_cell_is_quoted_text_of_the_papers_form():
-    assert PaperCell.model_validate("1.0 (0.5-2.0)").numbers == ("1.0", "0.5", "2.0")
+def test_an_entry_is_quoted_text_of_the_papers_form():
+    assert PaperEntry.model_validate("1.0 (0.5-2.0)").numbers == ("1.0", "0.5", "2.0")
     for faulty in ("1.0 (0.5 to 2.0)", 1.0, {"printed": "1", "surplus": 1}):
         with pytest.raises(ValidationError):
-            PaperCell.model_validate(faulty)
+            PaperEntry.model_validate(faulty)
+
+
+# Tables A2 to A4: columns HRM, TRM, SE-RRM; a sign for what does not apply.
+HYPERPARAMETERS = """
+sudoku train.max_supervision_steps 16 16 16
+sudoku train.halting.kind q_learning q_learning random
+sudoku train.halting.probability - - 0.05
+sudoku model.h_cycles 2 3 3
+sudoku model.l_cycles 2 6 6
+sudoku train.batch_size 384 768 272
+sudoku train.epochs 50000.0 50000.0 10000.0
+sudoku train.learning_rate 0.0001 0.0001 0.0005
+sudoku train.weight_decay 1.0 1.0 1.0
+sudoku train.schedule constant constant constant
+sudoku model.width 512 512 256
+sudoku model.layers 4 2 2
+sudoku model.positions rope rope rope2d
+arc_agi_1 train.max_supervision_steps 16 16 16
+arc_agi_1 train.halting.probability - - 0.1
+arc_agi_1 model.l_cycles 2 4 4
+arc_agi_1 train.batch_size 768 768 272
+arc_agi_1 train.epochs 100000.0 100000.0 100000.0
+arc_agi_1 train.learning_rate 0.0001 0.0001 0.0005
+arc_agi_1 train.weight_decay 0.1 0.1 0.1
+arc_agi_1 train.schedule constant constant cosine
+arc_agi_1 train.task_types.learning_rate 0.01 0.01 0.01
+arc_agi_1 train.task_types.weight_decay 0.1 0.1 0.3
+arc_agi_1 model.positions rope rope rope2d
+maze train.halting.probability - - 0.1
+maze model.l_cycles 2 4 4
+maze train.batch_size 384 768 64
+maze train.epochs 20000.0 50000.0 10000.0
+maze train.learning_rate 0.0001 0.0001 0.0005
+maze train.weight_decay 1.0 1.0 1.0
+maze train.schedule constant constant constant
+maze model.positions rope rope rope2d
+"""
+
+
+def test_profile_paper_has_the_printed_hyperparameters():
+    for line in HYPERPARAMETERS.strip().splitlines():
+        task, key, *printed = line.split()
+        for model, value in zip(("hrm", "trm", "se_rrm"), printed, strict=True):
+            found = PARAMS.train_settings(f"{task}-{model}-s0").model_dump(mode="json")
+            for part in key.split("."):
+                found = found.get(part, "-")
+            assert str(found) == value, (line, model)
+
+
+def test_differences_are_in_plain_words():
+    ours = {
+        "task": "sudoku",
+        "model": {"width": 32, "positions": "rope2d_boxes", "same": 1},
+        "train": {
+            "epochs": None,
+            "steps": 1326,
+            "batch_size": 272,
+            "halting": {"probability": 0.2},
+            "seed": 3,
+        },
+        "fidelity": {"dropout_at_evaluation": True},
+    }
+    paper = {
+        "task": "sudoku",
+        "model": {"width": 256, "positions": "rope2d", "same": 1, "registers": 4},
+        "train": {
+            "epochs": 1e4,
+            "steps": None,
+            "batch_size": 272,
+            "halting": {"probability": 0.05},
+            "seed": 0,
+        },
+        "fidelity": {"dropout_at_evaluation": False},
+    }
+    assert sorted(differences(ours, paper)) == [
+        "dropout at evaluation on (paper: off)",
+        "halting probability 0.2 (paper: 0.05)",
+        "optimiser steps 1,326 (paper: 36,764)",
+        "positions rope2d_boxes (paper: rope2d)",
+        "registers none (paper: 4)",
+        "width 32 (paper: 256)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sudoku-se_rrm-s0", {"drawn and 16×16", "register positions", "attention dropout"}),
+        ("maze-se_rrm_trm_hyperparameters-s0", {"7.35M"}),
+        ("maze-se_rrm-s0", set()),
+        ("arc_agi_1-se_rrm-s0", {"task types factored", "every epoch", "one checkpoint votes"}),
+        ("arc_agi_2-trm-s0", {"every epoch", "one checkpoint votes", "equal votes"}),
+    ],
+)
+def test_departures_of_profile_paper_are_named(name, expected):
+    run, fidelity = PARAMS.train_settings(name), PARAMS.evaluate_settings(name).fidelity.model_dump()
+    sentences = list(departures(run.model_dump(mode="json"), fidelity))
+    assert len(sentences) == len(expected)
+    assert all(any(words in sentence for sentence in sentences) for words in expected)
+    on = fidelity | {"aggregated_voting": True, "ties_by_halting": True}
+    assert not any("vote" in sentence for sentence in departures(run.model_dump(mode="json"), on))

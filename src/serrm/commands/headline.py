@@ -23,8 +23,8 @@ def headline(
     page: Path | None = PAGE,
 ) -> None:
     """Print a profile's scores as one small table, and where its other results are."""
-    from serrm.files import write_whole
-    from serrm.reporting.headline import as_text, replace_table
+    from serrm.files import between_markers, write_whole
+    from serrm.reporting import tables
     from serrm.reporting.results import load_results
 
     root, params = open_project(profile)
@@ -34,12 +34,13 @@ def headline(
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
     for text in (
         f"profile {params.profile}",
-        as_text(results, init, "simple"),
+        tables.headline_text(results, init, "simple"),
         *map(os.path.relpath, folders),
     ):
         typer.echo(text)
     typer.echo("MLflow runs: make ui")
     if page is not None:
-        table = as_text(results, init, "github")
-        write_whole(page, replace_table(page.read_text(encoding="utf-8"), params.profile, table))
+        table, text = tables.headline_text(results, init, "github"), page.read_text(encoding="utf-8")
+        begin, end = (marker.format(params.profile) for marker in (tables.BEGIN, tables.END))
+        write_whole(page, between_markers(text, begin, end, table))
         typer.echo(f"{page}: table of profile {params.profile} replaced")

@@ -169,13 +169,6 @@ def text(x: Length, y: Length, words: str, **look: object) -> str:
     return f"<text{_attributes({'x': x, 'y': y} | look)}>{escape(words)}</text>"
 
 
-def arrow(x: Length, top: Length, bottom: Length, colour: str) -> str:
-    """An arrow straight down."""
-    head = f"M{number(x - 4)} {number(bottom - 6)}L{number(x)} {number(bottom)}L{number(x + 4)} {number(bottom - 6)}"
-    line = f"M{number(x)} {number(top)}V{number(bottom - 1)}"
-    return path(line + head, fill="none", stroke=colour, stroke_width=1.5)
-
-
 def number(value: Length) -> str:
     """A number as short as two decimals allow."""
     return f"{value:.2f}".rstrip("0").rstrip(".")

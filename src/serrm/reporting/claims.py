@@ -1,25 +1,22 @@
 """The paper's claims (paper.yaml), each compared with our numbers, with one of four verdicts.
 
-Holding here is about the runs of a profile, with their data and sizes, and not about the paper's runs. A model is ahead
-only where its interval lies wholly above the other's: where two overlap they are not separated, which neither bears a
-claim out nor refutes it.
+A verdict is about the runs of a profile, with their data and sizes, and not about the paper's runs. A model is ahead
+only if its interval lies wholly above the other's; if two overlap they are not separated, which neither confirms a
+claim nor refutes it.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, Final, Literal
 
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.reporting.names import METRIC_NAMES, metrics_of, model_name, set_name, task_name
-from serrm.reporting.paper import load_paper
-from serrm.reporting.results import Score, score
-from serrm.reporting.tables import ARC, Report, Table
-from serrm.scoring.metrics import wilson
+from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, set_name, task_name
+from serrm.reporting.results import Report, Score, score
+from serrm.reporting.tables import ARC, Table
 
 Verdict = Literal["holds here", "not separated here", "does not hold here", "not tested here"]
 HOLDS: Final[Verdict] = "holds here"
@@ -32,7 +29,6 @@ ALL: Final = (SE_RRM, TRM, HRM)
 SE_RRMS: Final = (SE_RRM, "se_rrm_rope", "se_rrm_trm_hyperparameters")  # the rows of table A6
 TRMS: Final = (TRM, "trm_random_halting", "trm_rope2d_published")
 FAILING_TRMS: Final = ("trm_rope2d_random_halting_published", "trm_matched_published")
-NO_LANGUAGE_MODEL: Final[Finding] = (UNTESTED, "No language model is run here.")
 TUNED_LESS: Final = "TRM and HRM have other settings than the paper's, and were tuned less than SE-RRM."
 
 
@@ -42,13 +38,13 @@ def weakest(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def leads(first: Score, *others: Score) -> Verdict:
-    """Whether a score is ahead of all others."""
+    """The first is ahead of all others."""
     parts = ((first.low > each.high, each.low > first.high) for each in others)
     return weakest(HOLDS if ahead else FAILS if behind else LEVEL for ahead, behind in parts)
 
 
 def leads_by(points: float, first: Score, *others: Score) -> Verdict:
-    """Whether a score is ahead of the best other by more than so many points."""
+    """The first is ahead of the best other by more than so many points."""
     best = max(others, key=lambda each: each.value)
     if round(first.value - best.value, 2) > points:
         return leads(first, best)
@@ -56,47 +52,46 @@ def leads_by(points: float, first: Score, *others: Score) -> Verdict:
 
 
 def higher(first: Score, second: Score) -> Verdict:
-    """Whether a score is above another, by however little."""
+    """The first is above the second, by however little."""
     return HOLDS if first.value > second.value else leads(first, second)
 
 
-def is_zero(each: Score) -> Verdict:
-    """Whether a score is zero, or not to be told from none of as many puzzles."""
-    is_more = each.low > 100 * wilson(0, each.num_puzzles)[1]
-    return HOLDS if each.value == 0 else FAILS if is_more else LEVEL
+def leads_zeros(first: Score, *others: Score) -> Verdict:
+    """The first is ahead of all others, which solve nothing."""
+    return weakest([leads(first, *others), all_zero(*others)])
 
 
 def all_zero(*scores: Score) -> Verdict:
-    """Whether every score is zero."""
+    """Every score is zero."""
     return FAILS if any(each.value for each in scores) else HOLDS
 
 
+def is_level(first: Score, second: Score) -> Verdict:
+    """The two are not separated."""
+    return HOLDS if leads(first, second) == LEVEL else FAILS
+
+
 def is_not_behind(first: Score, *others: Score) -> Verdict:
-    """Whether a score that solves any is behind no other."""
+    """The first solves any and is behind no other."""
     return FAILS if leads(first, *others) == FAILS else HOLDS if first.value else LEVEL
 
 
-def fall(*scores: Score) -> Verdict:
-    """Whether each is above the next, and the first ahead of the last."""
-    return weakest([*(higher(*pair) for pair in pairwise(scores)), leads(scores[0], scores[-1])])
-
-
 def above(chance: float, first: Score, *others: Score) -> Verdict:
-    """Whether a score is above chance, and no other model has one."""
+    """The first is above chance, and no other model has a score."""
     return FAILS if others or first.high < chance else HOLDS if first.low > chance else LEVEL
 
 
 @dataclass(frozen=True)
 class Check:
-    """A comparison of the scores of some models, of which the first so many are needed (all, unless it says)."""
+    """A comparison of the scores of some models on tasks, of which the first `needs` are needed (default: all)."""
 
     rule: Callable[..., Verdict]
-    models: Sequence[str]
+    models: Sequence[str] = ALL
     tasks: Sequence[str] = ("sudoku",)
     metric: str = "fsr"
     of_set: str | None = None
     needs: int | None = None
-    objection: Callable[[Report, str], str] = lambda report, task: ""
+    fewer_augmentations: bool = False  # is part of the claim
 
     def __call__(self, report: Report) -> Finding:
         """The weakest verdict over the tasks, with the scores."""
@@ -104,27 +99,27 @@ class Check:
         for task in self.tasks:
             where = task_name(task) + (f" {set_name(self.of_set)}" if self.of_set else "")
             scores = scores_of(report, task, self.models, self.metric, self.of_set)
-            missing = [model_name(model) for model in self.models[: self.needs] if model not in scores]
-            if missing:
+            why = ""
+            if missing := [model_name(model) for model in self.models[: self.needs] if model not in scores]:
                 findings.append((UNTESTED, f"Not run on {where}: {', '.join(missing)}."))
                 continue
-            why = self.objection(report, task)
+            if self.fewer_augmentations:
+                ours, *others = (
+                    report.settings[task, model]["arrays"]["num_augmentations"] for model in self.models
+                )
+                why = "" if ours < min(others) else " SE-RRM was not given fewer augmentations."
             if self.metric == "pass_at_2" and not any(each.value for each in scores.values()):
                 why = " Nothing was solved, which compares nothing."
-            text = f"{METRIC_NAMES[self.metric]} on {where}: {in_words(scores)}.{why}"
-            findings.append((UNTESTED if why else self.rule(*scores.values()), text))
+            words = "; ".join(f"{model_name(model)} {each}" for model, each in scores.items())
+            verdict = UNTESTED if why else self.rule(*scores.values())
+            findings.append((verdict, f"{METRIC_NAMES[self.metric]} on {where}: {words}.{why}"))
         return together(findings)
 
 
 def scores_of(report: Report, task: str, models: Iterable[str], *where: Any) -> dict[str, Score]:
     """The scores of those of the models that have one, by metric, set and steps."""
-    found = {model: score(report.results.get((task, model), []), *where) for model in models}
-    return {model: each for model, each in found.items() if each}
-
-
-def in_words(scores: dict[str, Score]) -> str:
-    """Scores as a list."""
-    return "; ".join(f"{model_name(model)} {each}" for model, each in scores.items())
+    scores = {model: score(report.results.get((task, model), []), *where) for model in models}
+    return {model: each for model, each in scores.items() if each}
 
 
 def together(findings: Sequence[Finding], what: str = "") -> Finding:
@@ -134,43 +129,33 @@ def together(findings: Sequence[Finding], what: str = "") -> Finding:
     return weakest(verdict for verdict, _ in findings), " ".join(text for _, text in findings)
 
 
-def depths(report: Report, model: str) -> set[int]:
-    """The numbers of steps at which a model was scored on 9×9 Sudoku."""
-    parts = (run.scored.get("9x9") for run in report.results.get(("sudoku", model), []))
-    return {steps for part in parts if part for steps in part.steps}
+def never(why: str) -> Callable[[Report], Finding]:
+    """A claim that no run of ours can test."""
+    return lambda report: (UNTESTED, why)
+
+
+def depths(report: Report, models: Sequence[str]) -> dict[int, list[Score]]:
+    """The scores on 9×9 Sudoku by the numbers of steps of table 2 at which all of some models were scored."""
+    columns = load_paper().score_tables["2"].columns.values()
+    scores = {each.steps: scores_of(report, "sudoku", models, "fsr", "9x9", each.steps) for each in columns}
+    return {steps: [*found.values()] for steps, found in scores.items() if len(found) == len(models)}
 
 
 def more_steps(report: Report) -> Finding:
-    """SE-RRM at its deepest against 16 steps."""
-    last = max(depths(report, SE_RRM), default=0)
-    if last <= HEADLINE_STEPS:
+    """SE-RRM after more steps than in training against 16 steps."""
+    scores = {steps: each for steps, (each,) in depths(report, [SE_RRM]).items() if steps >= HEADLINE_STEPS}
+    if len(scores) < 2:
         return UNTESTED, "More steps than in training were not scored."
-    before, after = (
-        scores_of(report, "sudoku", [SE_RRM], "fsr", "9x9", steps)[SE_RRM] for steps in (HEADLINE_STEPS, last)
-    )
-    return leads(
-        after, before
-    ), f"Fully solved rate after {HEADLINE_STEPS} steps {before}, after {last} {after}."
+    words = ", ".join(f"after {steps} {each}" for steps, each in scores.items())
+    return leads(scores[max(scores)], scores[min(scores)]), f"Fully solved rate {words}."
 
 
 def every_depth(report: Report) -> Finding:
-    """SE-RRM against both others at every number of steps of table 2 at which all three were scored."""
-    printed = {column.steps for column in load_paper().score_tables["2"].columns.values()}
-    places: dict[Verdict, list[str]] = {}
-    for steps in sorted(printed.intersection(*(depths(report, model) for model in ALL))):
-        verdict = leads(*scores_of(report, "sudoku", ALL, "fsr", "9x9", steps).values())
-        places.setdefault(verdict, []).append(str(steps))
-    words = {HOLDS: "ahead of both", LEVEL: "not separated", FAILS: "behind one"}
-    texts = [f"{words[verdict]} after {', '.join(steps)}" for verdict, steps in places.items()]
-    num = sum(map(len, places.values()))
-    text = f"SE-RRM is {'; '.join(texts)}: {num} of the paper's {len(printed)} numbers of steps."
-    return together([(weakest(places), text)] if places else [], "SE-RRM, TRM and HRM at the same steps")
-
-
-def as_many_augmentations(report: Report, task: str) -> str:
-    """That SE-RRM was not given fewer augmentations than the other models, if so."""
-    ours, *others = (report.settings.here[task, model]["arrays"]["num_augmentations"] for model in ALL)
-    return "" if ours < min(others) else " SE-RRM was not given fewer augmentations."
+    """SE-RRM against both others at every number of steps at which all three were scored."""
+    verdicts = {steps: leads(*scores) for steps, scores in depths(report, ALL).items()}
+    text = f"Compared after {', '.join(map(str, verdicts))} steps, see table 2."
+    findings = [(weakest(verdicts.values()), text)] if verdicts else []
+    return together(findings, "SE-RRM, TRM and HRM at the same steps")
 
 
 def permutation(report: Report) -> Finding:
@@ -178,9 +163,10 @@ def permutation(report: Report) -> Finding:
     findings: list[Finding] = []
     for (task, model), runs in report.results.items():
         for part in (run.equivariance for run in runs if run.equivariance and model == SE_RRM):
-            is_same = part.num_identical == part.num_pairs
-            verdict = HOLDS if is_same else LEVEL if part.num_identical else FAILS
-            findings.append((verdict, f"{task_name(task)}: {part.counts}."))
+            same, num = part.num_identical, part.num_pairs
+            precision = "" if part.is_exact else f", counted in {part.precision}"
+            text = f"{task_name(task)}: {same:,} of {num:,} predictions the same{precision}."
+            findings.append((HOLDS if same == num else LEVEL if same else FAILS, text))
     return together(findings, "SE-RRM on permuted puzzles")
 
 
@@ -198,45 +184,37 @@ def data_efficient(report: Report) -> Finding:
             after = [point for point in mine if point["samples"] >= best["samples"]] or mine[-1:]
             is_ahead = bool(before) and before[-1][f"{metric}_lo"] > best[f"{metric}_hi"]
             is_behind = best[f"{metric}_lo"] > after[0][f"{metric}_hi"]
-            shown = {model: best, SE_RRM: (before or after)[-1]}
+            verdict = HOLDS if is_ahead else FAILS if is_behind else LEVEL
             parts = [
-                f"{model_name(m)} {100 * p[metric]:.1f} after {p['samples']:,.0f} samples"
-                for m, p in shown.items()
+                f"{model_name(name)} {100 * point[metric]:.1f} after {point['samples']:,.0f} samples"
+                for name, point in ((model, best), (SE_RRM, (before or after)[-1]))
             ]
-            text = f"{METRIC_NAMES[metric]} on {task_name(task)}: {'; '.join(parts)}."
-            findings.append((HOLDS if is_ahead else FAILS if is_behind else LEVEL, text))
+            findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {'; '.join(parts)}."))
     return together(findings, "learning curves of SE-RRM and of another model that solves any")
 
 
 CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
-    "margins": (Check(partial(leads_by, 11.0), ALL), Check(partial(leads_by, 7.0), ALL, metric="gpa")),
-    "smaller_grids": (
-        Check(lambda first, *rest: weakest([leads(first, *rest), *map(is_zero, rest)]), ALL, of_set="4x4"),
-    ),
+    "margins": (Check(partial(leads_by, 11.0)), Check(partial(leads_by, 7.0), metric="gpa")),
+    "smaller_grids": (Check(leads_zeros, of_set="4x4"),),
     "larger_grids": tuple(
-        Check(partial(above, 100 / side), ALL, of_set=f"{side}x{side}", metric="gpa", needs=1)
-        for side in (16, 25)
+        Check(partial(above, 100 / side), of_set=f"{side}x{side}", metric="gpa", needs=1) for side in (16, 25)
     ),
     "larger_unsolved": tuple(Check(all_zero, [SE_RRM], of_set=name) for name in ("16x16", "25x25")),
-    "language_model": (lambda report: NO_LANGUAGE_MODEL,),
-    "language_model_4x4": (lambda report: NO_LANGUAGE_MODEL,),
+    "language_model": (never("No language model is run here."),),
+    "language_model_4x4": (never("No language model is run here."),),
     "more_steps": (more_steps,),
     "every_depth": (every_depth,),
     "arc_hrm": (Check(leads, (SE_RRM, HRM), ARC, "pass_at_2"),),
-    "arc_trm": (
-        Check(lambda a, b: HOLDS if leads(a, b) == LEVEL else FAILS, (SE_RRM, TRM), ARC, "pass_at_2"),
-    ),
-    "augmentations": (Check(is_not_behind, ALL, ARC, "pass_at_2", objection=as_many_augmentations),),
-    "maze": (Check(lambda a, b, c: weakest([higher(a, b), leads(a, c)]), ALL, ["maze"]),),
-    "parameters": (
-        lambda report: (UNTESTED, "Sizes are settings, chosen and not found: see the table of runs."),
-    ),
+    "arc_trm": (Check(is_level, (SE_RRM, TRM), ARC, "pass_at_2"),),
+    "augmentations": (Check(is_not_behind, ALL, ARC, "pass_at_2", fewer_augmentations=True),),
+    "maze": (Check(higher, (SE_RRM, TRM), ["maze"]), Check(leads, (SE_RRM, HRM), ["maze"])),
+    "parameters": (never("Sizes are settings, not results: see the table of training runs."),),
     "permutation": (permutation,),
     "data_efficient": (data_efficient,),
     "tied_sudoku": (Check(leads, (SE_RRM, "se_rrm_untied")),),
     "tied_maze": (Check(leads, (SE_RRM, "se_rrm_tied"), ["maze"]),),
     "trm_arc": (Check(leads, TRMS, ARC[:1], "pass_at_2"),),
-    "trm_arc_matched": (Check(fall, (*TRMS[:2], *FAILING_TRMS), ARC[:1], "pass_at_2"),),
+    "trm_arc_matched": (Check(leads, (*TRMS[:2], *FAILING_TRMS), ARC[:1], "pass_at_2"),),
     "trm_fails": (Check(all_zero, FAILING_TRMS, needs=1),),
     "rope": (Check(leads, ("se_rrm_rope", SE_RRM)),),
     "configurations": (
@@ -256,11 +234,12 @@ def claims_table(report: Report) -> Table:
     )
     counts = ", ".join(f"{verdict} {number}" for verdict, number in tally(frame).items())
     caption = (
-        f"On this profile's data and sizes, of {len(frame)} claims: {counts}. A model is ahead only where its interval "
+        f"On this profile's data and sizes, of {len(frame)} claims: {counts}. A model is ahead only if its interval "
         "lies wholly above the other's; overlapping intervals are not separated."
     )
-    notes = [TUNED_LESS] * (report.profile != "paper")
-    return Table("claims", "The paper's claims, checked", caption, frame, notes)
+    return Table(
+        "claims", "The paper's claims, checked", caption, frame, [TUNED_LESS] * (report.profile != "paper")
+    )
 
 
 def tally(frame: pd.DataFrame) -> dict[str, int]:

@@ -1,28 +1,31 @@
-"""Curves as SVG: solved against steps (table 2), learning curves (figure A3), solved against compute.
+"""Figures as SVG: solved against steps (table 2), learning curves (figure A3), solved against compute, permuted symbols
+(figures A1 and A2).
 
-Equal results give equal bytes. Only this module imports matplotlib, which loads slowly.
+They show HRM, TRM, SE-RRM and the best other run. Equal results give equal bytes. Only this module imports matplotlib,
+which loads slowly.
 """
 
 import io
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from itertools import cycle
+from collections.abc import Sequence
 from typing import Any, Final
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from serrm.reporting.names import METRIC_NAMES, metrics_of, model_name, task_name
-from serrm.reporting.paper import load_paper
-from serrm.reporting.results import all_runs, score
-from serrm.reporting.tables import Report, compute_points
+from serrm.drawing import panels, svg
+from serrm.puzzles.arc import FIRST_COLOUR
+from serrm.puzzles.tasks import TASKS
+from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, task_name
+from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, score
+from serrm.reporting.tables import compute_points, main_models
 
 INK, MUTED = "#333333", "#595959"
 # The colours of Okabe and Ito, told apart by all common kinds of colour vision; markers for print in grey.
 STYLES: Final = {"SE-RRM": ("#d55e00", "o"), "TRM": ("#0072b2", "s"), "HRM": ("#009e73", "^")}
-OTHERS: Final = (("#cc79a7", "D"), ("#e69f00", "v"), ("#56b4e9", "P"), ("#666666", "X"), ("#8c564b", "*"))
+OTHER: Final = ("#cc79a7", "D")
 LOOK: Final[dict[Any, Any]] = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -37,9 +40,18 @@ LOOK: Final[dict[Any, Any]] = {
     "svg.hashsalt": "serrm",
     "text.color": INK,
 }
+LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
+PERMUTED: Final = {
+    "equivariance": ("sudoku", "A permutation of the digits", "Orange: f(πx) is not πf(x)."),
+    "recoloured": (
+        "arc_agi_1",
+        "A recoloured ARC-AGI task",
+        "A cross: f(πx) is not πf(x). Each model has the puzzle's own task type; colours in SE-RRM's are permuted too.",
+    ),
+}
 
 
-def build_curves(report: Report) -> dict[str, str]:
+def build_figures(report: Report) -> dict[str, str]:
     """Every figure that the results have data for, by name, as an SVG document."""
     with matplotlib.rc_context(LOOK):
         drawn = {
@@ -47,87 +59,83 @@ def build_curves(report: Report) -> dict[str, str]:
             "learning_curves": learning_curves(report),
             "compute": compute(report),
         }
-        return {name: svg_text(figure) for name, figure in drawn.items() if figure}
+        figures = {name: svg_text(figure) for name, figure in drawn.items() if figure}
+    for name, words in PERMUTED.items():
+        if picture := permuted(report, *words):
+            figures[name] = picture
+    return figures
 
 
 def depth(report: Report) -> Figure | None:
     """Solved 9×9 Sudoku against the number of supervision steps: ours solid, the paper's dashed."""
-    ran = {model: runs for (task, model), runs in report.results.items() if "9x9" in runs[0].scored}
+    ran = {model: report.results.get(("sudoku", model), []) for model in main_models(report.results)}
+    ran = {model: runs for model, runs in ran.items() if runs and "9x9" in runs[0].scored}
     if not ran:
         return None
     figure, (axes,) = _panels(1)
-    styles = _styles(report)
     for model, runs in ran.items():
-        scores = {
-            steps: each for steps in runs[0].scored["9x9"].steps if (each := score(runs, "fsr", "9x9", steps))
-        }
+        steps = runs[0].scored["9x9"].steps
+        scores = {num: each for num in steps if (each := score(runs, "fsr", "9x9", num))}
         values = [(each.low, each.value, each.high) for each in scores.values()]
-        _draw(axes, [*scores], values, styles[model_name(model)], label=f"{model_name(model)}, ours")
+        _draw(axes, [*scores], values, model_name(model), label=f"{model_name(model)}, ours")
     printed = load_paper().score_tables["2"]
+    look = {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.4}
     for row in printed.rows:
-        points = {column.steps: float(row.cells[key].numbers[0]) for key, column in printed.columns.items()}
+        points = {column.steps: float(row.entries[key].numbers[0]) for key, column in printed.columns.items()}
         values = [(value,) * 3 for value in points.values()]
-        look = {
-            "linestyle": "--",
-            "markerfacecolor": "white",
-            "linewidth": 1.4,
-            "label": f"{row.name}, paper",
-        }
-        _draw(axes, [*points], values, STYLES[row.name], **look)
+        _draw(axes, [*points], values, row.name, label=f"{row.name}, paper", **look)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks := [column.steps for column in printed.columns.values()], labels=map(str, ticks))
     axes.set_xlabel("Supervision steps at inference")
     _percent(axes, "fsr")
-    remark = f"Solid, with 95% intervals: {_data(report, ['sudoku'])}. Dashed: the paper."
+    remark = f"Solid, with 95% intervals: profile {report.profile} (puzzles: notes.md). Dashed: the paper."
     return _framed(figure, printed.title, remark)
 
 
 def learning_curves(report: Report) -> Figure | None:
-    """Scores against samples processed, a panel for each score of a task whose snapshots were scored."""
-    runs = [run for run in all_runs(report.results) if run.learning_curve]
-    asked = dict.fromkeys((run.task, metric) for run in runs for metric in metrics_of(run.task))
-    if not asked:
+    """Scores against samples processed, a panel for each score of a task of which anything was solved."""
+    runs = [
+        run
+        for run in all_runs(report.results)
+        if run.learning_curve and run.model in main_models(report.results)
+    ]
+    shown = [
+        (task, metric)
+        for task in dict.fromkeys(run.task for run in runs)
+        for metric in metrics_of(task)
+        if any(point.get(metric) for run in runs if run.task == task for point in run.learning_curve)
+    ]
+    if not shown:
         return None
-    figure, panels = _panels(len(asked))
-    styles = _styles(report)
-    for axes, (task, metric) in zip(panels, asked, strict=True):
-        for run in runs:
-            points = [point for point in run.learning_curve if metric in point] if run.task == task else []
+    figure, axes_of = _panels(len(shown))
+    for axes, (task, metric) in zip(axes_of, shown, strict=True):
+        for run in (run for run in runs if run.task == task):
+            points = [point for point in run.learning_curve if metric in point]
             values = [tuple(100 * point[f"{metric}{end}"] for end in ("_lo", "", "_hi")) for point in points]
-            _draw(
-                axes,
-                [point["samples"] for point in points],
-                values,
-                styles[model_name(run.model)],
-                label=model_name(run.model),
-            )
+            name = model_name(run.model)
+            _draw(axes, [point["samples"] for point in points], values, name, label=name)
         axes.set(title=task_name(task), xlabel="Samples processed")
         axes.set_xlim(0, None)
+        axes.locator_params(axis="x", nbins=5)
         _percent(axes, metric)
-    data = _data(report, [task for task, _ in asked])
-    return _framed(figure, "Learning curves", f"Ours, with 95% intervals: {data}.")
+    return _framed(figure, "Learning curves", f"With 95% intervals; profile {report.profile}.")
 
 
 def compute(report: Report) -> Figure | None:
-    """Solved puzzles against FLOPs: one attempt up to its first verified answer, and attempts with guesses."""
+    """Solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
     if not (points := compute_points(report)):
         return None
-    figure, (axes,) = _panels(1)
-    for (model, way), group in points.items():
+    methods = list(dict.fromkeys(method for _, method in points))
+    figure, axes_of = _panels(len(methods))
+    for (model, method), group in points.items():
         values = [(100 * each.fsr_lo, 100 * each.fsr, 100 * each.fsr_hi) for _, each in group]
-        line = ":" if way == "guesses" else "-"
-        _draw(
-            axes,
-            [flops for flops, _ in group],
-            values,
-            _styles(report)[model],
-            label=f"{model}, {way}",
-            linestyle=line,
-        )
-    axes.set_xscale("log")
-    axes.set_xlabel("FLOPs a puzzle, all attempts together")
-    _percent(axes, "fsr")
-    return _framed(figure, "Test-time compute", f"With 95% intervals: {_data(report, ['sudoku'])}.")
+        _draw(axes_of[methods.index(method)], [flops for flops, _ in group], values, model, label=model)
+    flops = [each for group in points.values() for each, _ in group]
+    for axes, method in zip(axes_of, methods, strict=True):
+        axes.set(title=method.capitalize(), xlabel="FLOPs a puzzle, all attempts together", xscale="log")
+        axes.set_xlim(min(flops) / 1.5, max(flops) * 1.5)
+        _percent(axes, "fsr")
+    return _framed(figure, "Test-time compute", f"9×9 Sudoku, with 95% intervals; profile {report.profile}.")
 
 
 def _panels(num: int) -> tuple[Figure, list[Axes]]:
@@ -140,46 +148,26 @@ def _panels(num: int) -> tuple[Figure, list[Axes]]:
     return figure, axes[:num]
 
 
-def _styles(report: Report) -> dict[str, tuple[str, str]]:
-    """A colour and a marker for each model, the same in every figure."""
-    names = [model_name(model) for model in dict.fromkeys(model for _, model in report.results)]
-    others = dict(zip([name for name in names if name not in STYLES], cycle(OTHERS), strict=False))
-    return STYLES | others
-
-
 def _draw(
-    axes: Axes,
-    at: Sequence[float | int],
-    values: Sequence[Sequence[float]],
-    style: tuple[str, str],
-    **look: Any,
+    axes: Axes, at: Sequence[float | int], values: Sequence[Sequence[float]], model: str, **look: Any
 ) -> None:
-    """A line through (low, value, high) with a band for the intervals."""
+    """A line through (low, value, high) in a model's colour, with a band for the intervals."""
     if values:
-        low, value, high = zip(*values, strict=True)
-        axes.fill_between(at, low, high, color=style[0], alpha=0.15, linewidth=0)
-        axes.plot(at, value, color=style[0], marker=style[1], **look)
+        (colour, marker), (low, value, high) = STYLES.get(model, OTHER), zip(*values, strict=True)
+        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(at, value, color=colour, marker=marker, **look)
 
 
 def _percent(axes: Axes, metric: str) -> None:
     axes.set(ylabel=f"{METRIC_NAMES[metric]} (%)", ylim=(-2, 102))
 
 
-def _data(report: Report, tasks: Iterable[str]) -> str:
-    """Where the puzzles of some tasks come from; 16×16 ones are in no figure."""
-    sources = dict.fromkeys(run.data.source for run in all_runs(report.results) if run.task in tasks)
-    parts = [part for source in sources for part in source.split("; ") if not part.startswith("16×16")]
-    return f"profile {report.profile}, {'; '.join(parts)}"
-
-
 def _framed(figure: Figure, title: str, remark: str) -> Figure:
     """A title above, the legend beside, and a remark below, flush left."""
     entries: dict[str, Any] = {}  # one a name, though several panels may share it
     for axes in figure.axes:
-        entries |= {
-            textwrap.fill(label, 24): handle
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
+        handles, labels = axes.get_legend_handles_labels()
+        entries |= zip([textwrap.fill(label, 24) for label in labels], handles, strict=True)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     figure.legend([*entries.values()], [*entries], loc="outside right upper", fontsize=9.5)
     words = textwrap.fill(remark, int(15 * figure.get_size_inches()[0]))
@@ -190,8 +178,8 @@ def _framed(figure: Figure, title: str, remark: str) -> Figure:
 def svg_text(figure: Figure) -> str:
     """A figure as an SVG document, without date and version: equal figures are equal texts.
 
-    Matplotlib names a clipping frame after its corners to the last bit, which the layout does not always find alike; so
-    frames are numbered.
+    Matplotlib names a clipping frame after its corners to the last bit, which differ between layouts of the same
+    figure; so frames are numbered.
     """
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
@@ -199,3 +187,65 @@ def svg_text(figure: Figure) -> str:
     for number, name in enumerate(re.findall(r'<clipPath id="(\w+)"', text)):
         text = text.replace(f'"{name}"', f'"frame{number}"').replace(f"#{name})", f"#frame{number})")
     return text
+
+
+def permuted(report: Report, task: str, title: str, marked: str) -> str:
+    """A row of grids for each model: x, f(x), πx, and f(πx), marked where it is not πf(x); empty without an example.
+
+    Only predictions in float32 are shown, in which evaluations compare them.
+    """
+    runs = [
+        report.results[task, model][0]
+        for model in main_models(report.results)
+        if (task, model) in report.results
+    ]
+    rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_exact]
+    others = [model_name(run.model) for run in runs if run.equivariance and not run.equivariance.is_exact]
+    left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
+    if not rows:
+        return ""
+    about = (
+        f"x: the first test puzzle of profile {report.profile}; π: a permutation of its symbols; f: the model after 16 "
+        f"steps. {marked}{left_out}"
+    )
+    lines = textwrap.wrap(about, 135)
+    look = {"font_size": 11.5, "fill": MUTED}
+    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
+    parts += [svg.text(LEFT, 46 + 16 * place, line, **look) for place, line in enumerate(lines)]
+    top = 58 + 16 * len(lines)
+    for run, found in rows:
+        name, counts = model_name(run.model), f"{found.num_identical:,} of {found.num_pairs:,}"
+        heading = f"{name}, {task_name(task)}"
+        parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
+        parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
+        parts.append(svg.text(LEFT + 2 * (SIZE + GAP), top + 32, _permutation(task, found.example), **look))
+        for place, (what, panel) in enumerate(_grids(run, found.example).items()):
+            left = LEFT + place * (SIZE + GAP)
+            parts.append(svg.grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
+            caption = what if panel.cells.size else f"{what}: no grid"
+            parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
+        top += SIZE + 92
+    return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
+
+
+def _permutation(task: str, example: PermutedPuzzle) -> str:
+    """The symbols that the permutation moves, such as 1→4 4→1; of ARC's colours their numbers."""
+    is_digits = TASKS[task].look == "digits"
+    moved = [pair for pair in enumerate(example.permutation) if pair[0] != pair[1]]
+    words = [
+        "→".join(panels.sudoku_symbol(token) if is_digits else str(token - FIRST_COLOUR) for token in pair)
+        for pair in moved[:10]
+    ]
+    return "π: " + "  ".join(words) + " …" * (len(moved) > 10)
+
+
+def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, panels.Panel]:
+    expected = panels.as_tokens([example.permutation[token] for token in example.prediction])
+    plain = panels.Puzzle(run.task, example.side, panels.as_tokens(example.question))
+    moved = panels.Puzzle(run.task, example.side, panels.as_tokens(example.permuted_question), expected)
+    return {
+        "x": plain.question_panel(),
+        "f(x)": plain.prediction_panel(panels.as_tokens(example.prediction)),
+        "πx": moved.question_panel(),
+        "f(πx)": moved.prediction_panel(panels.as_tokens(example.permuted_prediction)),
+    }

@@ -1,15 +1,26 @@
-"""The paper's printed tables and claims as typed data: paper.yaml behind frozen models (tables 1 to 3 and A2 to A7)."""
+"""The paper's tables and claims as data (paper.yaml), its names, and differences of settings from its own."""
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from serrm.inference.settings import HEADLINE_STEPS
 
+DASH: Final = "—"  # no number: not run here, or not in the paper
+TASKS: Final = {"sudoku": "Sudoku", "maze": "Maze", "arc_agi_1": "ARC-AGI-1", "arc_agi_2": "ARC-AGI-2"}
+METRICS: Final = {"sudoku": ("fsr", "gpa"), "arc_agi_1": ("pass_at_2",), "arc_agi_2": ("pass_at_2",)}
+METRIC_NAMES: Final = {
+    "fsr": "Fully solved rate",
+    "gpa": "Grid-point accuracy",
+    "pass_at_2": "pass@2",
+    "valid": "Valid paths",
+    "valid_shortest": "Shortest paths",
+}
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
 
 IntervalKind = Literal["wilson", "rounded_down", "continuity", "blank_cells"]
@@ -20,8 +31,8 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class PaperCell(_Frozen):
-    """One cell as printed, in percent, or words in its place."""
+class PaperEntry(_Frozen):
+    """One number of a table as printed, in percent, or words in its place."""
 
     printed: str = Field(default="", pattern=rf"^({PRINTED.pattern})?$")
     words: str = ""
@@ -33,8 +44,8 @@ class PaperCell(_Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, cell: Any) -> Any:
-        return {"printed": cell} if isinstance(cell, str) else cell
+    def _from_text(cls, entry: Any) -> Any:
+        return {"printed": entry} if isinstance(entry, str) else entry
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -61,18 +72,18 @@ class PaperColumn(_Frozen):
 
 
 class PaperRow(_Frozen):
-    """A model with its cells."""
+    """A model with its numbers, by column."""
 
     name: str
     attributes: tuple[str, ...] = ()
     variant: str
-    cells: dict[str, PaperCell]
+    entries: dict[str, PaperEntry]
     marks: Marks = ()
 
     def variant_of(self, column: str) -> str:
-        """The run behind one cell: the cell's own or else the row's."""
-        cell = self.cells.get(column)
-        return cell.variant if cell and cell.variant else self.variant
+        """The variant of one entry: its own or else the row's."""
+        entry = self.entries.get(column)
+        return entry.variant if entry and entry.variant else self.variant
 
 
 class ScoreTable(_Frozen):
@@ -86,24 +97,8 @@ class ScoreTable(_Frozen):
     remarks: dict[str, str] = {}
 
 
-class HyperparameterRow(_Frozen):
-    """One hyperparameter as printed, for each column's model."""
-
-    name: str
-    cells: tuple[str, ...]
-
-
-class HyperparameterTable(_Frozen):
-    """Hyperparameters of some tasks: rows by a key of `settings.READERS`, columns by the model's run."""
-
-    tasks: tuple[str, ...]
-    title: str
-    columns: dict[str, str]
-    rows: dict[str, HyperparameterRow]
-
-
 class PaperClaim(_Frozen):
-    """What the paper says in words, its numbers for it, and the section where it does."""
+    """A claim of the paper in words, its numbers, and its section."""
 
     says: str
     paper: str
@@ -111,10 +106,9 @@ class PaperClaim(_Frozen):
 
 
 class Paper(_Frozen):
-    """All tables with numbers, by the paper's own table number, and the claims."""
+    """All tables by their number in the paper, and the claims."""
 
     score_tables: dict[str, ScoreTable]
-    hyperparameter_tables: dict[str, HyperparameterTable]
     claims: dict[str, PaperClaim]
 
 
@@ -123,3 +117,93 @@ def load_paper() -> Paper:
     """The paper's numbers, from the packaged paper.yaml."""
     text = files("serrm.reporting").joinpath("paper.yaml").read_text(encoding="utf-8")
     return Paper.model_validate(yaml.safe_load(text))
+
+
+def task_name(task: str) -> str:
+    """The paper's name of a task; any other keeps its own."""
+    return TASKS.get(task, task)
+
+
+def metrics_of(task: str) -> tuple[str, ...]:
+    """The metrics of a task's learning curves (figure A3), that of tables 1 and 3 first."""
+    return METRICS.get(task, ("fsr",))
+
+
+def model_name(variant: str) -> str:
+    """The paper's name of a model of its table 1; any other run keeps its own."""
+    names = {row.variant: row.name for row in load_paper().score_tables["1"].rows}
+    return names.get(variant, variant)
+
+
+def set_name(name: str) -> str:
+    """A set by its size, such as 9×9, or in words."""
+    return name.replace("x", "×") if name[:1].isdigit() else name.replace("_", "-")
+
+
+def percent(rate: float, low: float, high: float) -> str:
+    """A fraction with its interval, such as "61.33 (55.23–67.09)"."""
+    return f"{100 * rate:.2f} ({100 * low:.2f}–{100 * high:.2f})"
+
+
+Settings = Mapping[str, Any]
+"""The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
+# Keys whose difference changes no result, and those that the number of optimiser steps stands for.
+UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
+PAPER_EXAMPLES: Final = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}  # of an epoch
+
+
+def differences(ours: Settings, paper: Settings) -> list[str]:
+    """Differences of a run's settings from the paper's, such as "halting probability 0.2 (paper: 0.05)"."""
+    here, there = dict(_flat(ours)), dict(_flat(paper))
+    train, theirs = ours["train"], paper["train"]
+    if train["steps"]:
+        num_examples = theirs["epochs"] * PAPER_EXAMPLES[ours["task"]]
+        here["", "optimiser steps"] = _words(train["steps"])
+        there["", "optimiser steps"] = _words(num_examples // theirs["batch_size"])
+    else:
+        here["", "epochs"], there["", "epochs"] = _words(train["epochs"]), _words(theirs["epochs"])
+    both = [(key[1], here.get(key, "none"), there.get(key, "none")) for key in here | there]
+    return [f"{name} {value} (paper: {other})" for name, value, other in both if value != other]
+
+
+def _flat(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
+    """Every setting by its section and its name in words."""
+    for section, values in settings.items():
+        for key, value in values.items() if isinstance(values, Mapping) else ():
+            for part, each in value.items() if isinstance(value, Mapping) else [("", value)]:
+                if key not in UNREMARKABLE:
+                    yield (section, f"{key} {part}".strip().replace("_", " ")), _words(each)
+
+
+def _words(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "on" if value else "off"
+        case int() | float():
+            return f"{value:,.10g}"
+        case list():
+            return " and ".join(map(_words, value))
+    return str(value)
+
+
+def departures(run: Settings, fidelity: Settings) -> Iterator[str]:
+    """Differences of a run of profile paper from the paper that no parameter shows."""
+    model, is_arc = run["model"], run["task"].startswith("arc_agi")
+    if run["task"] == "sudoku":
+        yield "1,000 training puzzles drawn and 16×16 puzzles made here: the paper's are not published"
+        if model["family"] == "se_rrm":
+            yield "register positions as in the published code (paper: names none)"
+        if model["attention_dropout"]:
+            yield "attention dropout as in SE-RRM's published command (paper: names none)"
+    if is_arc and model.get("task_types") == "factored":
+        yield "task types factored, as in the published code (paper: full)"
+    if is_arc:
+        yield "the offset of a pair on the canvas drawn anew every epoch (published code: once, before training)"
+    if is_arc and not fidelity["aggregated_voting"]:
+        yield "one checkpoint votes (published code: all evaluations of a training, pooled)"
+    if is_arc and model["family"] != "se_rrm" and not fidelity["ties_by_halting"]:
+        yield "equal votes ordered by the least certain cell (published code: by the halting logit)"
+    if run["variant"] == "se_rrm_trm_hyperparameters":
+        yield "width 256, since the paper has 2M parameters for all its SE-RRMs (TRM's width would give 7.35M)"

@@ -1,20 +1,25 @@
-"""Metric files, read back for tables and figures, and the scores in them.
+"""Metric files and settings of a profile's runs, read for tables and figures, and the scores in them.
 
-A run is (task, model, seed) and its file is `<task>-<model>-s<seed>.json`. Keys that nothing here needs are ignored.
+A run is (task, model, seed) and its file is `<task>-<model>-s<seed>.json`. Unused keys are ignored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from serrm.config import Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.layout import PAPER
+from serrm.reporting.paper import Settings, departures, differences
 
-# All seeds of a (task, model), in the order of the profile's runs.
-Results = dict[tuple[str, str], "list[Evaluation]"]
+Key = tuple[str, str]  # task and model of a run
+Results = dict[Key, "list[Evaluation]"]  # all seeds, in the order of the profile's runs
 
 
 class _Part(BaseModel):
@@ -66,8 +71,8 @@ class RefusedSet(_Part):
     reason: str
 
 
-class Effort(_Part):
-    """FSR for a mean number of supervision steps spent on a puzzle, all of its up to `num` attempts together."""
+class Search(_Part):
+    """FSR at a mean number of supervision steps a puzzle, over its up to `num` attempts."""
 
     kind: str = ""
     num: int = 1
@@ -97,14 +102,13 @@ class Equivariance(_Part):
 
     num_pairs: int
     num_identical: int
-    precision: str | None = None  # of the predictions' arithmetic; older files do not have it
+    precision: str | None = None  # of the predictions' arithmetic; today's files do not have it
     example: PermutedPuzzle
 
     @property
-    def counts(self) -> str:
-        """How many pairs are identical and in which arithmetic, such as "40 of 40 the same in float32"."""
-        arithmetic = f"in {self.precision}" if self.precision else "(arithmetic not recorded)"
-        return f"{self.num_identical:,} of {self.num_pairs:,} the same {arithmetic}"
+    def is_exact(self) -> bool:
+        """Whether it was counted in float32, as every evaluation does today."""
+        return self.precision in (None, "float32")
 
 
 class Evaluation(_Part):
@@ -119,8 +123,8 @@ class Evaluation(_Part):
     data: TrainingData
     sets: dict[str, Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]]
     learning_curve: tuple[dict[str, float], ...]
-    adaptive: tuple[Effort, ...] = ()  # up to the first verified answer
-    breadth: tuple[Effort, ...] = ()  # several attempts
+    adaptive: tuple[Search, ...] = ()  # up to the first verified answer
+    breadth: tuple[Search, ...] = ()  # several attempts
     equivariance: Equivariance | None = None
     notes: tuple[str, ...] = ()
 
@@ -140,9 +144,9 @@ class Evaluation(_Part):
         return "9x9" if "9x9" in self.scored else next(iter(self.scored), "")
 
     @property
-    def guesses(self) -> tuple[Effort, ...]:
-        """What several attempts with guesses solve."""
-        return tuple(effort for effort in self.breadth if effort.kind == "guesses")
+    def guesses(self) -> tuple[Search, ...]:
+        """The searches with guesses."""
+        return tuple(search for search in self.breadth if search.kind == "guesses")
 
 
 class Score(NamedTuple):
@@ -167,14 +171,14 @@ class Score(NamedTuple):
 def score(
     runs: Sequence[Evaluation], metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
-    """The score of all seeds of a model on a set, or on the one trained on; None where one has none."""
+    """The score of all seeds of a model on a set, or on the one trained on; None if a seed has none."""
     parts = [run.scored.get(of_set or run.trained_set) for run in runs]
-    found = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
-    if not found or len(found) < len(runs):
+    scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
+    if not scored or len(scored) < len(runs):
         return None
-    part, first = found[0]
-    low, high = ([100 * scores[f"{metric}{end}"] for _, scores in found] for end in ("_lo", "_hi"))
-    values = [100 * scores[metric] for _, scores in found]
+    part, first = scored[0]
+    low, high = ([100 * scores[f"{metric}{end}"] for _, scores in scored] for end in ("_lo", "_hi"))
+    values = [100 * scores[metric] for _, scores in scored]
     sd = round(stdev(values), 2) if len(values) > 1 else None
     num_puzzles = int(first.get("num_puzzles", part.num_puzzles))
     return Score(round(fmean(values), 2), round(min(low), 2), round(max(high), 2), num_puzzles, sd)
@@ -185,14 +189,14 @@ def all_runs(results: Results) -> "list[Evaluation]":
     return [run for seeds in results.values() for run in seeds]
 
 
-def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results:
+def load_results(runs: Sequence[tuple[str, str, int]], folder: Path) -> Results:
     """Read the metric file of each (task, model, seed).
 
     Raises:
         ValueError: a file is missing, malformed, or of another run than its name says.
     """
     results: Results = {}
-    for task, model, seed in cells:
+    for task, model, seed in runs:
         path = folder / f"{task}-{model}-s{seed}.json"
         evaluation = read_evaluation(path)
         if (evaluation.task, evaluation.model, evaluation.seed) != (task, model, seed):
@@ -202,7 +206,52 @@ def load_results(cells: Sequence[tuple[str, str, int]], folder: Path) -> Results
 
 
 def read_evaluation(path: Path) -> Evaluation:
-    """One metric file. ValueError naming it where it is missing or malformed."""
+    """Read one metric file. ValueError naming it if it is missing or malformed."""
     if not path.is_file():
         raise ValueError(f"{path}: no such metric file; has this run been evaluated?")
     return read_parsed(path, Evaluation.model_validate_json)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The results of a profile's runs with their settings, and differences of these from the paper's.
+
+    `flops` gives those of a supervision step by the numbers of positions and symbols of a puzzle.
+    """
+
+    profile: str
+    results: Results
+    settings: Mapping[Key, Settings] = field(default_factory=dict)
+    differences: Mapping[Key, Sequence[str]] = field(default_factory=dict)
+    flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
+
+    @property
+    def init(self) -> dict[Key, str]:
+        """The name of the run whose weights a run begins with, where it begins with any."""
+        starts = {key: settings["train"]["init_from"] for key, settings in self.settings.items()}
+        return {key: start.rpartition("/")[2] for key, start in starts.items() if start}
+
+
+def read_report(
+    params: Params, papers: Params, folder: Path, flops: Callable[[Any, int, int], int]
+) -> Report:
+    """Read the metric files of a profile's runs, and compare their settings with those of profile paper.
+
+    Raises:
+        ValueError: a metric file is missing or malformed, or of another profile.
+    """
+    results = load_results(params.cells(), folder)
+    for each in all_runs(results):
+        if each.profile != params.profile:
+            raise ValueError(f"{folder}: {each.name} is of profile {each.profile}, not {params.profile}")
+    settings, found, steps = {}, {}, {}
+    for name in params.runs:
+        run = params.train_settings(name)
+        key, paper = (run.task, run.variant), papers.settings_of(run.task, run.model.family)
+        settings[key] = ours = run.model_dump(mode="json")
+        steps[key] = partial(flops, run.model)
+        if params.profile == PAPER:
+            found[key] = list(departures(ours, params.evaluate_settings(name).fidelity.model_dump()))
+        elif paper is not None:
+            found[key] = differences(ours, paper.model_dump(mode="json"))
+    return Report(params.profile, results, settings, found, steps)

@@ -1,34 +1,41 @@
 """Tables of a profile: functions from its runs to DataFrames, and how these are written.
 
-Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the others hold what the paper lacks. What
-is needed to read any of them stands once, in notes.md, and where runs differ from the paper's in recipes.md.
+Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the others are of what the paper does not
+have. Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.progress import duration
 from serrm.puzzles.tasks import alphabet
-from serrm.reporting.names import DASH, duration, metrics_of, model_name, percent, set_name, task_name
-from serrm.reporting.paper import (
-    HyperparameterTable,
-    PaperCell,
-    PaperColumn,
-    PaperRow,
-    ScoreTable,
-    load_paper,
+from serrm.reporting import paper
+from serrm.reporting.paper import DASH, load_paper, metrics_of, model_name, set_name, task_name
+from serrm.reporting.results import (
+    Evaluation,
+    Key,
+    RefusedSet,
+    Report,
+    Results,
+    Score,
+    ScoredSet,
+    Search,
+    all_runs,
+    score,
 )
-from serrm.reporting.results import Effort, Evaluation, RefusedSet, Results, Score, all_runs, score
-from serrm.reporting.settings import LABELS, READERS, CellSettings
 
-CANNOT_EXTRAPOLATE, QUOTED, DIFFERS = "cannot extrapolate", "†", " ≠"
+CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 MARK, SUPERSCRIPTS = re.compile(r"\[\^(\w+)\]"), "⁰¹²³⁴⁵⁶⁷⁸⁹"  # of a remark, before and after it is numbered
 ARC: Final = ("arc_agi_1", "arc_agi_2")
-MOST: Final = 3  # models in table and figure of test-time compute, and rows of each way in the table
+PAPERS: Final = ("hrm", "trm", "se_rrm")
+LEAST: Final = 40  # puzzles of a line of the headline; smaller sets stand in the other tables alone
+MOST_MODELS: Final = 3  # in table and figure of test-time compute
+BEGIN: Final = "<!-- serrm headline {}: begin -->"
+END: Final = "<!-- serrm headline {}: end -->"
 LEGEND: Final = (
     "Scores are percent with 95% Wilson intervals over puzzles, of GPA over blank squares, after 16 supervision steps "
     "unless a table says otherwise. Of several seeds: mean ± standard deviation, the lowest and the highest end.",
@@ -36,35 +43,18 @@ LEGEND: Final = (
     "there (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
     "↑ ↓: our interval lies wholly above or below the paper's; only where both have the same puzzles.",
 )
-READ_MORE: Final = "[How to read the tables](notes.md); [where runs differ from the paper's](recipes.md)"
-SPECIAL: Final = dict(
-    zip("†×±≤≠↑↓", ("dagger", "times", "pm", "leq", "neq", "uparrow", "downarrow"), strict=True)
-)
+READ_MORE: Final = "[How to read the tables](notes.md); [differences from the paper's recipes](recipes.md)"
 LATEX: Final = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
-    | {sign: f"$\\{name}$" for sign, name in SPECIAL.items()}
     | {sign: f"$^{number}$" for number, sign in enumerate(SUPERSCRIPTS)}
-    | {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "–": "--",
-        "—": "---",
-    }
+    | {"†": r"\dag{}", "×": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$"}
+    | {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\\": r"\textbackslash{}", "–": "--", "—": "---"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a profile gave: the results of its runs, and their settings."""
-
-    profile: str
-    results: Results
-    settings: CellSettings
 
 
 class Table(NamedTuple):
-    """A table as it is written: the name of its files, what stands above it, its words, and notes beneath."""
+    """A table as it is written: the name of its files, title, caption, frame, and notes beneath."""
 
     name: str
     title: str
@@ -73,12 +63,12 @@ class Table(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class Cell(NamedTuple):
-    """One of the paper's cells, with our runs of its model and their score on `of_set`."""
+class Entry(NamedTuple):
+    """A number of the paper's with our runs of its model and their score on `of_set`."""
 
-    row: PaperRow
-    column: PaperColumn
-    printed: PaperCell
+    row: paper.PaperRow
+    column: paper.PaperColumn
+    printed: paper.PaperEntry
     variant: str
     runs: Sequence[Evaluation]
     of_set: str
@@ -91,14 +81,12 @@ class Cell(NamedTuple):
 
     @property
     def paper(self) -> str:
-        """The paper's side."""
-        value, *ends = self.printed.numbers or (self.printed.words or DASH,)
-        interval = f" ({'–'.join(ends)})" if ends else ""
-        return value + interval + QUOTED * self.printed.quoted + _marks(self.printed.marks)
+        """The paper's number."""
+        return as_printed(self.printed) + _marks(self.printed.marks)
 
     @property
     def ours(self) -> str:
-        """Our side, with an arrow where the intervals part and the puzzles are the same."""
+        """Our number, with an arrow if the intervals do not overlap and the puzzles are the same."""
         if any(isinstance(run.sets.get(self.of_set), RefusedSet) for run in self.runs):
             return CANNOT_EXTRAPOLATE
         return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
@@ -111,92 +99,59 @@ class Cell(NamedTuple):
         return " ↑" if ours.low > ends[1] else " ↓" if ours.high < ends[0] else ""
 
 
-def paper_cells(printed: ScoreTable, results: Results) -> list[Cell]:
-    """The cells of one of the paper's tables, row by row."""
-    cells = []
+def as_printed(printed: paper.PaperEntry) -> str:
+    """One number of the paper's with its interval, such as "93.73 (93.66–93.81)", or the words in its place."""
+    value, *ends = printed.numbers or (printed.words or DASH,)
+    return value + (f" ({'–'.join(ends)})" if ends else "") + QUOTED * printed.quoted
+
+
+def entries_of(printed: paper.ScoreTable, results: Results) -> list[Entry]:
+    """The entries of one of the paper's tables, row by row."""
+    entries = []
     for row in printed.rows:
         for key, column in printed.columns.items():
             variant, of_set = row.variant_of(key), column.set
             runs = results.get((column.task, variant), [])
             if column.takes_other_sizes and runs and len(runs[0].sets) == 1:
                 (of_set,) = runs[0].sets
-            found = score(runs, column.metric, of_set, column.steps)
-            cells.append(Cell(row, column, row.cells.get(key, PaperCell()), variant, runs, of_set, found))
-    return cells
+            ours = score(runs, column.metric, of_set, column.steps)
+            theirs = row.entries.get(key, paper.PaperEntry())
+            entries.append(Entry(row, column, theirs, variant, runs, of_set, ours))
+    return entries
 
 
 def build_tables(report: Report) -> list[Table]:
-    """Every table of which something was run."""
-    tables = []
+    """Every table of which something was run; ablations only where more than the models of tables 1 to 3 was run."""
+    tables, basic = [], set[str]()
     for number, printed in load_paper().score_tables.items():
-        cells = paper_cells(printed, report.results)
-        if any(cell.runs for cell in cells):
-            build = SIDE_BY_SIDE.get(number)
-            frame = build(cells) if build else ablation(cells, printed, report.settings)
-            frame, remarks = numbered(frame, printed.remarks)
-            notes = [*remarks, f"Puzzles: {'; '.join(map(puzzles, by_set(cells)))}."]
-            tables.append(
-                Table(f"table{number}", f"Table {number}: {printed.title}", printed.caption, frame, notes)
-            )
-    for number, asked in load_paper().hyperparameter_tables.items():
-        caption = f"The paper's values and those of profile {report.profile};{DIFFERS} where they differ."
-        frame = hyperparameters(report, asked)
-        tables.append(Table(f"table{number}", f"Table {number}: {asked.title}", caption, frame))
+        entries = entries_of(printed, report.results)
+        run = {entry.variant for entry in entries if entry.runs}
+        if run - basic if number.startswith("A") else run:
+            frame, remarks = numbered(side_by_side(number, printed, entries), printed.remarks)
+            notes = [*remarks, f"Puzzles: {'; '.join(map(puzzles, by_set(entries)))}."]
+            of_paper = " Labels are of the paper's runs." * bool(printed.attributes)
+            title, caption = f"Table {number}: {printed.title}", printed.caption + of_paper
+            tables.append(Table(f"table{number}", title, caption, frame, notes))
+        basic |= set() if number.startswith("A") else run
     for name, (title, make) in FURTHER.items():
         tables.append(Table(name, title, " ".join((make.__doc__ or "").split()), make(report)))
     return [table for table in tables if len(table.frame)]
 
 
-def table_1(cells: Sequence[Cell]) -> pd.DataFrame:
-    """A line a model and size."""
-    labels = [{"Model": cell.model, "Grid": cell.column.group} for cell in cells]
-    return _side_by_side(cells, labels, [cell.column.name for cell in cells])
-
-
-def table_2(cells: Sequence[Cell]) -> pd.DataFrame:
-    """A line a number of steps."""
-    return _side_by_side(
-        cells, [{"Steps": cell.column.name} for cell in cells], [cell.model for cell in cells]
-    )
-
-
-def table_3(cells: Sequence[Cell]) -> pd.DataFrame:
-    """A line a model."""
-    return _side_by_side(
-        cells, [{"Model": cell.model} for cell in cells], [cell.column.name for cell in cells]
-    )
-
-
-SIDE_BY_SIDE: Final = {"1": table_1, "2": table_2, "3": table_3}
-
-
-def _side_by_side(
-    cells: Sequence[Cell], labels: Sequence[dict[str, str]], headings: Sequence[str]
-) -> pd.DataFrame:
-    """A line for all cells with the same labels: under each heading our side and the paper's."""
+def side_by_side(number: str, printed: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
+    """Our numbers beside the paper's: a line a model, in table 1 a model and size, in table 2 a number of steps."""
     lines: dict[tuple[str, ...], dict[str, str]] = {}
-    for cell, label, heading in zip(cells, labels, headings, strict=True):
-        if cell.runs or cell.paper != DASH:
+    for entry in entries:
+        label, heading = {"Model": entry.model}, entry.column.name
+        label |= dict(zip(printed.attributes, entry.row.attributes, strict=True))
+        if number == "1":
+            label["Grid"] = entry.column.group
+        if number == "2":
+            label, heading = {"Steps": heading}, entry.model
+        if entry.runs or entry.paper != DASH:
             line = lines.setdefault(tuple(label.values()), label)
-            line[f"{heading}, ours"] = cell.ours
-            line[f"{heading}, paper{_marks(cell.column.marks)}"] = cell.paper
-    return pd.DataFrame(lines.values()).fillna(DASH)
-
-
-def ablation(cells: Sequence[Cell], printed: ScoreTable, settings: CellSettings) -> pd.DataFrame:
-    """A line of the paper's, and where its model was run one of ours, labelled by what was run."""
-    lines: dict[tuple[int, str], dict[str, str]] = {}
-    for cell in cells:
-        task, labels = cell.column.task, dict(zip(printed.attributes, cell.row.attributes, strict=True))
-        sides = [("paper", {"Model": cell.model, **labels}, cell.paper)]
-        if cell.runs:
-            ours = {name: LABELS[name](task, settings.here[task, cell.variant]) for name in labels}
-            sides.append(("ours", {"Model": model_name(cell.variant), **ours}, cell.ours))
-        for side, labels, text in sides:
-            line = lines.setdefault((printed.rows.index(cell.row), side), {**labels, "Side": side})
-            for name, label in labels.items():  # which may differ between tasks
-                line[name] += "" if label in line[name].split(" / ") else f" / {label}"
-            line[cell.column.name] = text
+            line[f"{heading}, ours"] = entry.ours
+            line[f"{heading}, paper{_marks(entry.column.marks)}"] = entry.paper
     return pd.DataFrame(lines.values()).fillna(DASH)
 
 
@@ -205,7 +160,7 @@ def _marks(marks: Sequence[str]) -> str:
 
 
 def numbered(frame: pd.DataFrame, remarks: dict[str, str]) -> tuple[pd.DataFrame, list[str]]:
-    """A table whose marks are numbers, in the order in which they appear, and the remarks with theirs."""
+    """A table with its marks as numbers in the order in which they appear, and the remarks with theirs."""
     order: dict[str, str] = {}
 
     def text(words: str) -> str:
@@ -216,81 +171,55 @@ def numbered(frame: pd.DataFrame, remarks: dict[str, str]) -> tuple[pd.DataFrame
     return frame, [f"{number} {remarks[mark]}" for mark, number in order.items()]
 
 
-def unmarked(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table without marks."""
-    return frame.rename(columns=lambda name: MARK.sub("", name)).map(lambda text: MARK.sub("", text))
-
-
-def by_set(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Cells by the paper's set."""
-    sets: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
-        sets.setdefault((cell.column.task, cell.column.set), []).append(cell)
+def by_set(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """Entries by the paper's set."""
+    sets: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        sets.setdefault((entry.column.task, entry.column.set), []).append(entry)
     return [*sets.values()]
 
 
-def puzzles(cells: Sequence[Cell]) -> str:
-    """The set that cells share, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
-    column, scored = cells[0].column, [cell for cell in cells if cell.score]
-    words, sizes = task_name(column.task), {cell.of_set for cell in scored} or {column.set}
-    if column.set[:1].isdigit():
-        words += f" {', '.join(map(set_name, sorted(sizes)))}"
-        words += f" (paper: {set_name(column.set)})" if sizes != {column.set} else ""
-    words += f", {ours}" if (ours := blanks(scored).removesuffix(", ")) else ""
-    words += f" (paper: {column.blanks})" if ours and column.blanks else ""
-    num = _counts(cell.score.num_puzzles for cell in scored if cell.score)
-    return f"{words}, n {num} (paper: {_counts(cell.printed.num or column.num for cell in cells)})"
+def puzzles(entries: Sequence[Entry]) -> str:
+    """The set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
+    column, scored = entries[0].column, [entry for entry in entries if entry.score]
+    sizes = {entry.of_set for entry in scored} or {column.set}
+    words = " or ".join(_set(column.task, size) for size in sorted(sizes))
+    words += f" (paper: {set_name(column.set)})" if sizes != {column.set} else ""
+    ours = blanks(column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs])
+    words += ours + (f" (paper: {column.blanks})" if ours and column.blanks else "")
+    num = _counts(entry.score.num_puzzles for entry in scored if entry.score)
+    return f"{words}, n {num} (paper: {_counts(entry.printed.num or column.num for entry in entries)})"
 
 
-def blanks(scored: Sequence[Cell]) -> str:
-    """The mean number of blanks in a Sudoku that cells share, such as "43 blanks, "; else nothing."""
-    parts = [run.scored[cell.of_set] for cell in scored for run in cell.runs if cell.column.task == "sudoku"]
+def blanks(task: str, parts: Iterable[ScoredSet]) -> str:
+    """The mean number of blanks of a Sudoku, such as ", 43 blanks"; nothing for another task."""
     means = dict.fromkeys(f"{part.num_blank / part.num_puzzles:.0f}" for part in parts if part.num_blank)
-    return f"{' or '.join(means)} blanks, " if means else ""
+    return f", {' or '.join(means)} blanks" if task == "sudoku" and means else ""
 
 
 def _counts(numbers: Iterable[int]) -> str:
     return " or ".join(f"{number:,}" for number in sorted(set(numbers))) or DASH
 
 
-def hyperparameters(report: Report, printed: HyperparameterTable) -> pd.DataFrame:
-    """A line a printed hyperparameter: the paper's value and ours, of the first task of the table that was run."""
-    lines: list[dict[str, str]] = [{"Hyperparameter": row.name} for row in printed.rows.values()]
-    is_run = False
-    for place, (model, name) in enumerate(printed.columns.items()):
-        key = next(((task, model) for task in printed.tasks if (task, model) in report.results), None)
-        is_run |= key is not None
-        for line, (reader, row) in zip(lines, printed.rows.items(), strict=True):
-            line[f"{name}, paper"] = value = row.cells[place]
-            line[f"{name}, ours"] = DASH if key is None else _setting(report, key, reader, value)
-    return pd.DataFrame(lines if is_run else [])
-
-
-def _setting(report: Report, key: tuple[str, str], reader: str, printed: str) -> str:
-    if reader == "parameters":
-        number = report.results[key][0].model_info.parameters
-        return f"{number:,}" + DIFFERS * (f"{round(number / 1e6)}M" != printed)
-    ours = READERS[reader](report.settings.here[key])
-    return ours + DIFFERS * (ours != printed)
-
-
-# What the paper does not have. The docstring of each is the caption of its table.
+# Tables that the paper does not have. The docstring of each is the caption of its table.
 
 
 def variants(report: Report) -> pd.DataFrame:
-    """Solved: fully solved rate, of ARC-AGI pass@2; of the set trained on after every number of steps."""
-    tables, lines = load_paper().score_tables.values(), []
-    known = {(cell.column.task, cell.variant) for each in tables for cell in paper_cells(each, {})}
+    """Runs that none of the paper's tables has. Solved: fully solved rate, of ARC-AGI pass@2."""
+    known = {
+        (column.task, row.variant_of(key))
+        for table in load_paper().score_tables.values()
+        for row in table.rows
+        for key, column in table.columns.items()
+    }
+    lines = []
     for (task, model), runs in report.results.items():
         for name, part in runs[0].scored.items() if (task, model) not in known else ():
-            usual = HEADLINE_STEPS if HEADLINE_STEPS in part.steps else max(part.steps)
-            for steps in part.steps if name == runs[0].trained_set else [usual]:
-                solved, gpa = (score(runs, metric, name, steps) for metric in (metrics_of(task)[0], "gpa"))
-                words = task_name(task), model_name(model), set_name(name), str(steps)
-                lines.append(
-                    (*words, *(str(each or DASH) for each in (solved, gpa)), f"{part.num_puzzles:,}")
-                )
-    return pd.DataFrame(lines, columns=["Task", "Model", "Puzzles", "Steps", "Solved", "GPA", "n"])
+            steps = HEADLINE_STEPS if HEADLINE_STEPS in part.steps else max(part.steps)
+            solved, gpa = (score(runs, metric, name, steps) for metric in (metrics_of(task)[0], "gpa"))
+            words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
+            lines.append((*words, str(solved or DASH), str(gpa or DASH)))
+    return pd.DataFrame(lines, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
 
 
 def mazes(report: Report) -> pd.DataFrame:
@@ -307,9 +236,9 @@ def pass_at_k(report: Report) -> pd.DataFrame:
 
 
 def task_types(report: Report) -> pd.DataFrame:
-    """pass@2 with each puzzle's own row of the task-type table, with a blank one (all zeros), and with that of a random
-    puzzle. The demonstrations of the evaluation puzzles are trained on, their test pairs never."""
-    sets = {"Own": None, "Blank": "evaluation, blank task type", "Random": "evaluation, random task type"}
+    """pass@2 with each puzzle's own task-type embedding, with zeros in its place, and with that of a random puzzle. The
+    demonstrations of the evaluation puzzles are trained on, their test pairs never."""
+    sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
     return _extension(report, ARC, {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
 
@@ -319,79 +248,87 @@ def _extension(
     """A line a task and model: under each heading a metric on the set trained on, or on another."""
     lines = []
     for (task, model), runs in report.results.items():
-        found = {name: score(runs, metric, of_set) for name, (of_set, metric) in columns.items()}
-        if task in tasks and any(found.values()):
-            where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in found.values() if each)}"
-            texts = {name: str(each or DASH) for name, each in found.items()}
+        scores = {name: score(runs, metric, of_set) for name, (of_set, metric) in columns.items()}
+        if task in tasks and any(scores.values()):
+            where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
+            texts = {name: str(each or DASH) for name, each in scores.items()}
             lines.append({"Task": where, "Model": model_name(model), **texts})
     return pd.DataFrame(lines)
 
 
 def trainings(report: Report) -> pd.DataFrame:
-    """Parameters, and those of the task-type table; FLOPs of all matrix products, two a multiply-add; a puzzle-step is
-    one supervision step of one puzzle, forward and backward."""
+    """Parameters, and those of the task-type embeddings; FLOPs of all matrix products, two a multiply-add; a
+    puzzle-step is one supervision step of one puzzle, forward and backward."""
     lines = []
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
-        rows = info.parameters_with_task_types - info.parameters
+        embeddings = info.parameters_with_task_types - info.parameters
         seed = f", seed {run.seed}" * (len(report.results[run.task, run.model]) > 1)
-        speed, flops = training.puzzles_per_second, training.operations
+        speed = training.puzzles_per_second
         lines.append(
-            (
-                *(task_name(run.task), model_name(run.model) + seed),
-                f"{info.parameters:,}" + f" + {rows:,}" * bool(rows),
-                *(f"{training.steps:,}", f"{training.samples:,}"),
-                f"{flops:.1e}".replace("e+", "e") if flops else DASH,
-                f"{duration(training.seconds)} on {training.device or 'an unknown device'}",
-                f"{speed:,.0f}" if speed else DASH,
-            )
+            {
+                "Task": task_name(run.task),
+                "Model": model_name(run.model) + seed,
+                "Parameters": f"{info.parameters:,}" + f" + {embeddings:,}" * bool(embeddings),
+                "Steps": f"{training.steps:,}",
+                "Samples": f"{training.samples:,}",
+                "FLOPs": _power(training.operations),
+                "Time": f"{duration(training.seconds)} on {training.device or 'an unknown device'}",
+                "Puzzle-steps a second": f"{speed:,.0f}" if speed else DASH,
+            }
         )
-    names = ["Task", "Model", "Parameters", "Steps", "Samples", "FLOPs", "Time", "Puzzle-steps a second"]
-    return pd.DataFrame(lines, columns=names)
+    return pd.DataFrame(lines)
 
 
-def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Effort]]]:
-    """By model and way, FLOPs a puzzle and what they solve; of the models that solve most."""
+def _power(flops: int | None) -> str:
+    return f"{flops:.1e}".replace("e+", "e") if flops else DASH
+
+
+def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Search]]]:
+    """FLOPs a puzzle and what they solve, by model and method, of at most three of the main models on Sudoku."""
     points, best = {}, dict[str, float]()
-    for (task, model), (run, *_) in report.results.items():
-        for way, efforts in (("first verified answer", run.adaptive), ("guesses", run.guesses)):
-            if efforts:
+    for model in main_models(report.results):
+        run, *_ = report.results.get(("sudoku", model), [None])
+        for method, searches in (
+            (("first verified answer", run.adaptive), ("guesses", run.guesses)) if run else ()
+        ):
+            if run and searches:
                 side = int(run.trained_set.split("x")[0])
-                flops = report.settings.flops[task, model](side**2, alphabet(task, side).num_symbols)
-                points[model_name(model), way] = [(flops * effort.mean_steps, effort) for effort in efforts]
+                flops = report.flops["sudoku", model](side**2, alphabet("sudoku", side).num_symbols)
+                points[model_name(model), method] = [(flops * each.mean_steps, each) for each in searches]
                 best[model_name(model)] = max(
-                    best.get(model_name(model), 0.0), *(each.fsr for each in efforts)
+                    best.get(model_name(model), 0.0), *(each.fsr for each in searches)
                 )
-    most = sorted(best, key=lambda model: best[model])[-MOST:]
+    most = sorted(best, key=lambda model: best[model])[-MOST_MODELS:]
     return {key: each for key, each in points.items() if key[0] in most}
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """Solved puzzles of the size trained on against supervision steps and FLOPs of a puzzle, all its attempts together:
-    one attempt up to the first verified answer, or several with blanks filled in with guesses of the network."""
+    """Solved puzzles of the size trained on against supervision steps and FLOPs a puzzle, over all its attempts: one
+    attempt up to the first verified answer, or several with blanks filled in with guesses of the network."""
     lines = []
-    for (model, way), points in compute_points(report).items():
+    for (model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
-            flops, effort = points[place]
-            counts = f"≤ {effort.num:,}", f"≤ {effort.max_steps:,}", f"{effort.mean_steps:.2f}"
-            solved = percent(effort.fsr, effort.fsr_lo, effort.fsr_hi)
-            lines.append((model, way, *counts, f"{flops / 1e9:.3g}", solved))
-    names = ["Model", "Way", "Attempts", "Steps of each", "Mean steps", "GFLOPs a puzzle", "Solved"]
+            flops, each = points[place]
+            counts = f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
+            solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
+            lines.append((model, method, *counts, f"{flops / 1e9:.3g}", solved))
+    names = ["Model", "Method", "Attempts", "Steps of each", "Mean steps", "GFLOPs a puzzle", "Solved"]
     return pd.DataFrame(lines, columns=names)
 
 
 FURTHER: Final[dict[str, tuple[str, Callable[[Report], pd.DataFrame]]]] = {
-    "variants": ("Runs that the paper does not have", variants),
+    "variants": ("Our own variants", variants),
     "mazes": ("Mazes: exact match, valid paths, shortest paths", mazes),
     "pass_at_k": ("ARC-AGI: pass@k", pass_at_k),
-    "task_types": ("ARC-AGI: what the task type brings", task_types),
+    "task_types": ("ARC-AGI: scores without the task type", task_types),
     "compute": ("Test-time compute", compute),
-    "runs": ("What was run", trainings),
+    "runs": ("Training runs", trainings),
 }
 
 
 def notes(results: Results) -> list[str]:
-    """What is needed to read any of a profile's tables: signs, data, and why a model cannot take a set."""
+    """Notes that hold for all tables of a profile: signs, data, and why a model cannot take a set."""
     runs = all_runs(results)
     data = [
         f"{task_name(run.task)}: {run.data.source}; {run.data.train_puzzles:,} training puzzles."
@@ -407,24 +344,110 @@ def notes(results: Results) -> list[str]:
 
 
 def recipes(report: Report) -> list[str]:
-    """Every run with where it differs from the paper's model of its family, and with its own notes."""
+    """Every run with its differences from the paper's model of its family, and its own notes."""
     lines = []
     for (task, model), runs in report.results.items():
-        words = [
-            *report.settings.deviations.get((task, model), ()),
-            *(note for run in runs for note in run.notes),
-        ]
-        what = "; ".join(dict.fromkeys(words)) or "no difference"
-        lines.append(f"{model_name(model)} on {task_name(task)}: {what}.")
+        words = [*report.differences.get((task, model), ()), *(note for run in runs for note in run.notes)]
+        lines.append(
+            f"{model_name(model)} on {task_name(task)}: {'; '.join(dict.fromkeys(words)) or 'none'}."
+        )
     return lines
+
+
+def headline(results: Results, init: Mapping[Key, str]) -> tuple[pd.DataFrame, list[str]]:
+    """The main scores, a line a test set: HRM, TRM, SE-RRM, the best other run, and the paper's SE-RRM; and notes.
+
+    `init` gives the name of the run whose weights a run begins with. Sets of fewer than 40 puzzles are left out and
+    named in a note, unless all are so small.
+    """
+    models, lines = main_models(results), []
+    for task in dict.fromkeys(task for task, _ in results):
+        runs = {model_name(model): results[task, model] for model in models if (task, model) in results}
+        for of_set in dict.fromkeys(name for seeds in runs.values() for name in seeds[0].scored):
+            scores = {name: score(seeds, metrics_of(task)[0], of_set) for name, seeds in runs.items()}
+            if any(scores.values()) and "," not in of_set:  # not those with another task type
+                parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
+                lines.append(_headline_line(task, of_set, scores, blanks(task, parts)))
+    least = LEAST if any(num >= LEAST for num, _, _ in lines) else 0
+    kept = [line for num, line, _ in lines if num >= least]
+    by_two = (
+        " (ARC-AGI: by one of two answers)" if any("ARC" in line["Test puzzles"] for line in kept) else ""
+    )
+    notes = [
+        f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
+        "steps."
+    ]
+    if theirs := [theirs for num, _, theirs in lines if num >= least and theirs]:
+        notes.append(f"The paper's puzzles: {'; '.join(theirs)}.")
+    if small := [line["Test puzzles"] for num, line, _ in lines if num < least]:
+        notes.append(f"Fewer than {least} puzzles, so only in the other tables: {'; '.join(small)}.")
+    (task, _), *_ = results
+    first = {model_name(model): results[task, model][0] for model in models if (task, model) in results}
+    sizes = {name: f"{run.model_info.parameters:,}" for name, run in first.items()}
+    costs = {name: _power(total_flops(run, results, init)) for name, run in first.items()}
+    kept += [
+        {"Test puzzles": f"{task_name(task)}: parameters"} | sizes,
+        {"Test puzzles": f"{task_name(task)}: training FLOPs"} | costs,
+    ]
+    return pd.DataFrame(kept).fillna(DASH), notes
+
+
+def _headline_line(
+    task: str, of_set: str, scores: Mapping[str, Score | None], mean_blanks: str
+) -> tuple[int, dict[str, str], str]:
+    """The number of puzzles of a set, its line, and the paper's puzzles in words if it has any."""
+    num = max(each.num_puzzles for each in scores.values() if each)
+    words = {name: str(each or CANNOT_EXTRAPOLATE) for name, each in scores.items()}
+    line, theirs = {"Test puzzles": f"{_set(task, of_set)}{mean_blanks}, n {num:,}"} | words, ""
+    for table in (load_paper().score_tables[number] for number in ("1", "3")):
+        (row,) = (row for row in table.rows if row.variant == "se_rrm")
+        for key, column in table.columns.items():
+            is_set = column.set == of_set or column.takes_other_sizes
+            if (column.task, column.metric) == (task, metrics_of(task)[0]) and is_set:
+                line["SE-RRM, paper"] = as_printed(row.entries[key])
+                theirs = _set(task, column.set) + (f", {column.blanks} blanks" if column.blanks else "")
+                theirs += f", n {column.num:,}"
+    return num, line, theirs
+
+
+def _set(task: str, of_set: str) -> str:
+    return f"{task_name(task)} {set_name(of_set)}" if of_set[:1].isdigit() else task_name(task)
+
+
+def main_models(results: Results) -> list[str]:
+    """HRM, TRM and SE-RRM as far as they were run, and the other run with the highest score on the first task."""
+    (task, _), *_ = results
+    scores = {
+        model: each.value
+        for (of, model), runs in results.items()
+        if of == task and model_name(model) == model and (each := score(runs, metrics_of(task)[0]))
+    }
+    best = sorted(scores, key=lambda model: scores[model])[-1:]
+    return [*(model for model in PAPERS if any(model == run for _, run in results)), *best]
+
+
+def total_flops(run: Evaluation, results: Results, init: Mapping[Key, str]) -> int:
+    """FLOPs of a training and of those whose weights it begins with, as far as they are runs of the profile."""
+    total, runs = 0, {each.name: each for each in all_runs(results)}
+    name: str | None = run.name
+    while name in runs:
+        total += runs[name].training.operations or 0
+        name = init.get((runs[name].task, runs[name].model))
+    return total
+
+
+def headline_text(results: Results, init: Mapping[Key, str], style: str) -> str:
+    """The headline with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
+    frame, notes = headline(results, init)
+    return "\n\n".join([frame.to_markdown(index=False, tablefmt=style, disable_numparse=True), *notes])
 
 
 def to_markdown(table: Table) -> str:
     """A table between its title and its notes."""
     frame = table.frame.map(lambda text: text.replace("|", r"\|"))
     words = frame.to_markdown(index=False, tablefmt="github", disable_numparse=True)
-    beneath = "".join(f"- {note}\n" for note in table.notes)
-    return f"### {table.title}\n\n{table.caption}\n\n{words}\n\n{beneath}\n{READ_MORE}\n"
+    beneath = "".join(f"- {note}\n" for note in table.notes) + "\n" * bool(table.notes)
+    return f"### {table.title}\n\n{table.caption}\n\n{words}\n\n{beneath}{READ_MORE}\n"
 
 
 def to_csv(table: Table) -> str:

@@ -1,0 +1,169 @@
+"""The last stage: from a profile's metric files to all tables and figures, and report.html, one page with all of them.
+
+The page fetches nothing. Equal inputs give equal bytes: the commit and the date are passed in.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from serrm.drawing.files import EXAMPLES, Example, load_examples
+from serrm.drawing.panels import as_tokens
+from serrm.drawing.svg import grid_svg
+from serrm.files import write_json, write_whole
+from serrm.progress import duration
+from serrm.reporting import tables
+from serrm.reporting.claims import claims_table, tally
+from serrm.reporting.figures import build_figures
+from serrm.reporting.paper import METRIC_NAMES, metrics_of, model_name, set_name, task_name
+from serrm.reporting.results import Evaluation, Report, Results, all_runs
+
+MOST_SIDE = 30  # of a grid on the page
+
+
+def write_report(report: Report, folder: Path, examples: Path, provenance: Mapping[str, str]) -> None:
+    """Write every table as .md, .csv and .tex, every figure that there is data for as .svg, and the page.
+
+    `examples` holds predictions to look at, a folder a run; `provenance` is shown on the page as it is. ValueError,
+    with the file, where examples are malformed.
+    """
+    made, figures = all_tables(report), build_figures(report)
+    for name, text in table_files(report, made).items():
+        write_whole(folder / "tables" / name, text)
+    for name, figure in figures.items():
+        write_whole(folder / "figures" / f"{name}.svg", figure)
+    write_curves(report.results, folder)
+    write_whole(folder / "report.html", render_page(report, made, figures, examples, provenance))
+
+
+def all_tables(report: Report) -> list[tables.Table]:
+    """Every table of which something was run, and the claims."""
+    return [*tables.build_tables(report), claims_table(report)]
+
+
+def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
+    """The files of the tables, and of the notes and recipes that all tables share, by name."""
+    writers = {"md": tables.to_markdown, "csv": tables.to_csv, "tex": tables.to_latex}
+    files = {f"{table.name}.{suffix}": write(table) for table in made for suffix, write in writers.items()}
+    for name, title, lines in (
+        ("notes", "How to read the tables", tables.notes(report.results)),
+        ("recipes", "Differences from the paper's model of the same family", tables.recipes(report)),
+    ):
+        files[f"{name}.md"] = "\n".join([f"### {title}\n", *(f"- {line}" for line in lines), ""])
+    return files
+
+
+def write_curves(results: Results, folder: Path) -> None:
+    """Write curves/depth.csv and learning.csv for `dvc plots`, and scores.json for `dvc metrics`, all in percent.
+
+    `solved` is the metric of tables 1 and 3. scores.json holds the rates after the last step, by run and set.
+    """
+    last: dict[str, dict[str, dict[str, float]]] = {}
+    points: dict[str, list[dict[str, object]]] = {"depth": [], "learning": []}
+    has_seeds = len({run.seed for run in all_runs(results)}) > 1
+    for run in all_runs(results):
+        names = {
+            "panel": task_name(run.task),
+            "model": model_name(run.model) + f", seed {run.seed}" * has_seeds,
+        }
+        for point in run.learning_curve:
+            at = {"step": int(point["step"]), "samples": int(point["samples"]), "loss": point["loss"]}
+            points["learning"].append({**names, **at, **_rates(run, point)})
+        for name, part in run.scored.items():
+            panel = {**names, "panel": f"{task_name(run.task)} {set_name(name)}"}
+            points["depth"] += [
+                {**panel, "steps": num, **_rates(run, each)} for num, each in part.steps.items()
+            ]
+            scores = part.steps[max(part.steps)]
+            rates = {metric: round(100 * scores[metric], 2) for metric in METRIC_NAMES if metric in scores}
+            last.setdefault(run.name, {})[name] = rates
+    for name, counts in (("depth", ["steps"]), ("learning", ["step", "samples", "loss"])):
+        frame = pd.DataFrame(points[name], columns=["panel", "model", *counts, "solved", "gpa"])
+        write_whole(folder / "curves" / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
+    write_json(folder / "scores.json", last)
+
+
+def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
+    metrics = {"solved": metrics_of(run.task)[0], "gpa": "gpa"}
+    return {name: round(100 * scores[each], 2) if each in scores else None for name, each in metrics.items()}
+
+
+def render_page(
+    report: Report,
+    made: Sequence[tables.Table],
+    figures: Mapping[str, str],
+    examples: Path,
+    provenance: Mapping[str, str],
+) -> str:
+    """The page as HTML, with tables, figures by name as SVG documents, and pictures of the examples in a folder."""
+    page = Environment(
+        loader=PackageLoader("serrm.reporting"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    runs, named = all_runs(report.results), {table.name: table for table in made}
+    frame, notes = tables.headline(report.results, report.init)
+    return page.get_template("report.html.j2").render(
+        profile=report.profile,
+        num_runs=len(runs),
+        total_time=duration(sum(run.training.seconds for run in runs)),
+        headline=frame,
+        headline_notes=notes,
+        tables=named,
+        tally=tally(named["claims"].frame),
+        figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
+        examples=[*shown_examples(report.results, examples)],
+        notes=tables.notes(report.results),
+        recipes=tables.recipes(report),
+        provenance=provenance,
+        hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs if run.data.hash),
+    )
+
+
+def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
+    """Pictures of some examples of the first seed of every main model that has any, in the order of tables.
+
+    Of the set trained on, the first puzzle that was solved and the first that was not; of other sets the first one.
+    """
+    opened = set[str]()
+    for model in reversed(tables.main_models(results)):
+        for run in (runs[0] for (_, of), runs in results.items() if of == model):
+            path = folder / run.name / EXAMPLES
+            for example in _chosen(load_examples(path).examples) if path.is_file() else ():
+                yield {**_pictures(run, example), "is_open": run.task not in opened}
+            opened |= {run.task} if path.is_file() else set()
+
+
+def _chosen(examples: Sequence[Example]) -> Iterator[Example]:
+    names = dict.fromkeys(example.set for example in examples if example.side <= MOST_SIDE)
+    main = "9x9" if "9x9" in names else next(iter(names), "")
+    for name in sorted(names, key=lambda name: name != main):
+        members = [example for example in examples if example.set == name]
+        right = [example for example in members if example.is_right][:1]
+        wrong = [example for example in members if not example.is_right][:1]
+        yield from (right + wrong if name == main else members[:1])
+
+
+def _pictures(run: Evaluation, example: Example) -> dict[str, Any]:
+    item = example.item(run.task)
+    of_set = "" if example.set == "evaluation" else f"{set_name(example.set)} "
+    heading = f"{model_name(run.model)} on {of_set}{task_name(run.task)}, {example.name}"
+    answer = item.puzzle.answer_panel(as_tokens(example.answer))
+    panels = [("question", item.puzzle.question_panel())]
+    for steps, panel in zip(sorted(item.trace), item.puzzle.trace_panels(item.trace), strict=True):
+        panel = replace(panel, is_changed=panel.is_changed & (panel.look == "digits"))
+        remark = f": {panel.remark}" if panel.remark else ""
+        panels.append((f"after {steps} step{'s' * (steps > 1)}{remark}", panel))
+    grids = [
+        (words, Markup(grid_svg(panel, f"{heading}: {words}")))
+        for words, panel in [*panels, ("answer", answer)]
+    ]
+    return {"heading": heading, "is_right": example.is_right, "grids": grids}

@@ -1,0 +1,308 @@
+"""What people look at: tables, page and words of figures of the made profile, as in `golden/`; what is committed.
+
+`python -m tests.reporting.test_report` writes `golden/` anew.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from serrm.config import read_params
+from serrm.files import between_markers
+from serrm.models.flops import flops
+from serrm.reporting.figures import LOOK, compute, depth, permuted, svg_text
+from serrm.reporting.paper import load_paper
+from serrm.reporting.report import all_tables, render_page, table_files
+from serrm.reporting.results import load_results, read_report
+from serrm.reporting.tables import (
+    BEGIN,
+    END,
+    Table,
+    build_tables,
+    entries_of,
+    headline,
+    headline_text,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
+from tests.reporting.conftest import MADE, RUNS, paper_files, report_of, write_made
+
+ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
+PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
+PROFILES = pytest.mark.parametrize("profile", ["laptop", "published"])
+
+
+def shown(folder):
+    """What is compared, by the name of its file: tables and the page as they are, of figures the words."""
+    paths = [*(folder / "tables").glob("*.md"), *(folder / "tables").glob("table1.*")]
+    files = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    for path in (folder / "figures").iterdir():
+        elements = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text")
+        words = ["".join(each.itertext()).strip() for each in elements]
+        files[f"{path.stem}.svg.txt"] = "\n".join(words) + "\n"
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = re.sub(r"base64,[^\"]*", "base64,…", re.sub(r"<svg.*?</svg>", "<svg/>", page, flags=re.DOTALL))
+    return files | {"report.html": re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)}
+
+
+def test_what_is_written_is_what_is_stored(written):
+    files = shown(written)
+    assert files.keys() == {path.name for path in GOLDEN.iterdir()}
+    for name, text in files.items():
+        assert text == (GOLDEN / name).read_text(encoding="utf-8"), name
+
+
+def test_equal_files_give_equal_bytes(written, tmp_path):
+    again = write_made(tmp_path)
+    for path in written.rglob("*.*"):
+        assert path.is_dir() or path.read_bytes() == (again / path.relative_to(written)).read_bytes(), path
+
+
+def triples(value):
+    """Every score of a metric file as it is printed."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if f"{key}_lo" in value:
+                yield tuple(f"{100 * value[f'{key}{end}']:.2f}" for end in ("", "_lo", "_hi"))
+            yield from triples(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from triples(each)
+
+
+def test_every_score_stands_in_a_metric_file_or_in_the_paper(written):
+    known = {each for path in (MADE / "metrics").iterdir() for each in triples(json.loads(path.read_text()))}
+    printed = re.compile(r"([\d.]+) \(([\d.]+)[–-]([\d.]+)\)")
+    known |= set(printed.findall(PAPER))
+    found = set()
+    for path in [*(written / "tables").glob("*.csv"), written / "report.html"]:
+        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", path.read_text(encoding="utf-8"))
+        found |= set(printed.findall(of_one_seed))
+    assert len(found) > 80 and found <= known
+
+
+def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
+    results = report(paper_files()).results
+    entries = [each for table in load_paper().score_tables.values() for each in entries_of(table, results)]
+    entries = [entry for entry in entries if entry.printed.numbers]
+    assert len(entries) == 83
+    for entry in entries:
+        # Table 2 prints 71.95 where table 1 prints 71.94, and tables A6 and A7 one digit less than tables 1 and 3.
+        assert abs(entry.score.value - float(entry.printed.numbers[0])) < 0.051
+        if entry.printed.numbers[1:]:
+            assert [entry.score.low, entry.score.high] == [float(end) for end in entry.printed.numbers[1:]]
+
+
+def test_a_table_has_few_columns_lines_and_notes_and_its_marks_in_order(report, made):
+    found = {table.name: table for table in all_tables(report(made))}
+    for table in found.values():
+        assert len(table.frame.columns) <= 8 and len(table.notes) <= 6
+        words = "".join([*table.frame.columns, *table.frame.to_numpy().ravel()])
+        marks = list(dict.fromkeys(re.findall("[¹²³⁴⁵⁶]", words)))
+        notes = [note[0] for note in table.notes if note[0] in "¹²³⁴⁵⁶"]
+        assert marks == list("¹²³⁴⁵⁶"[: len(marks)]) == notes
+    assert len(found["compute"].frame) <= 20
+
+
+def test_ablations_are_shown_only_if_one_was_run(report, made):
+    names = {table.name for table in build_tables(report(made))}
+    assert {name for name in names if "table" in name} == {"table1", "table2", "table3", "tableA6"}
+    del made["sudoku", "trm_random_halting", 0]
+    assert not {name for name in (table.name for table in build_tables(report(made))) if "A" in name}
+
+
+def test_arrows_compare_the_same_puzzles_alone(report, made):
+    """The made 4×4 and ARC-AGI puzzles are the published ones; 9×9, 16×16 and mazes are fewer or made."""
+    tables = {table.name: table.frame for table in build_tables(report(made))}
+    lines = tables["table1"].set_index(["Model", "Grid"])["FSR, ours"]["SE-RRM"]
+    assert lines["4×4 Mini"].endswith(" ↑") and not re.search("[↑↓]", lines["9×9"] + lines["16×16 Maxi"])
+    assert tables["table3"].set_index("Model")["ARC-AGI-1, ours"]["SE-RRM"].endswith(" ↓")
+    for file in made.values():
+        file["data"]["source"] = "generated puzzles"
+    assert not re.search("[↑↓]", "".join(map(to_csv, build_tables(report(made)))))
+
+
+def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
+    results = report(made).results
+    frame, notes = headline(results, {("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
+    text = headline_text(results, {}, "github")
+    assert len(frame.columns) == 6 and "63.00 ± 4.24" in text and "93.73 (93.66–93.81)" in text
+    assert all(len(note) < 240 for note in notes) and "Sudoku 16×16" in notes[-1] and text.count("16×16") == 1
+    line = frame.iloc[-1]
+    assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
+
+
+text = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="^[]"))
+
+
+@given(text, text)
+def test_any_words_fit_into_a_table(first, second):
+    table = Table("t", "t", "c", pd.DataFrame([[first, second]], columns=["a", "b"]))
+    lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines[:2]} == {3}
+    escapes = r"\\(textbackslash|textasciitilde|textasciicircum|dag)\{\}|\$[^$]*\$|\\[&%$#_{}]"
+    bare = re.sub(escapes, "", to_latex(table))
+    row = bare[bare.index("midrule") : bare.index(r"\bottomrule")].removeprefix("midrule").strip()
+    assert row.count("&") == 1 and not set(row.removesuffix("\\\\")) & set("%$#_~^")
+
+
+def test_curves_and_scores_hold_every_point(written):
+    runs = [run for seeds in load_results(RUNS, written / "metrics").values() for run in seeds]
+    depth, learning = (pd.read_csv(written / "curves" / f"{name}.csv") for name in ("depth", "learning"))
+    assert list(depth) == ["panel", "model", "steps", "solved", "gpa"]
+    assert list(learning) == ["panel", "model", "step", "samples", "loss", "solved", "gpa"]
+    assert len(depth) == sum(len(part.steps) for run in runs for part in run.scored.values())
+    assert len(learning) == sum(len(run.learning_curve) for run in runs)
+    scores = json.loads((written / "scores.json").read_text())
+    assert scores["sudoku-trm-s0"]["9x9"] == {"fsr": 31.0, "gpa": 65.5}
+    assert scores.keys() == {run.name for run in runs}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda path: path.unlink(), "no such metric file"),
+        (lambda path: path.write_text("{"), "Invalid JSON"),
+        (lambda path: path.write_text('{"profile": "test"}'), "task: Field required"),
+        (lambda path: path.write_text(path.read_text().replace('"seed": 0', '"seed": 7')), "seed 7"),
+    ],
+)
+def test_a_wrong_metric_file_is_named(made, tmp_path, change, message):
+    report_of(made, tmp_path)
+    change(tmp_path / "sudoku-trm-s0.json")
+    with pytest.raises(ValueError, match=rf"sudoku-trm-s0\.json: .*{message}"):
+        load_results(RUNS, tmp_path)
+
+
+def committed(profile):
+    """A report of the committed metric files of a profile; skipped where the pipeline was run since."""
+    changed = ["git", "-C", str(ROOT), "status", "--porcelain", f"reports/{profile}/metrics"]
+    if subprocess.run(changed, capture_output=True, check=False).stdout:
+        pytest.skip("the pipeline was run since")
+    params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
+    return read_report(params, papers, ROOT / "reports" / profile / "metrics", flops)
+
+
+@PROFILES
+def test_the_committed_tables_are_those_of_the_committed_metric_files(profile):
+    report, folder = committed(profile), ROOT / "reports" / profile / "tables"
+    files = table_files(report, all_tables(report))
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == files
+
+
+@PROFILES
+def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
+    page, report = (ROOT / "README.md").read_text(encoding="utf-8"), committed(profile)
+    table = headline_text(report.results, report.init, "github")
+    assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and whether every tag is closed."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.elements, self.open = [], []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in ("meta", "link", "br", "img"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_fetches_nothing_and_describes_its_pictures(written):
+    source = (written / "report.html").read_text(encoding="utf-8")
+    page = Page(source)
+    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert page.open == [] and len(names) == len(set(names))
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "xlink:href", "srcset", "action", "data", "poster"):
+            allowed = ("#", "https://") if tag == "a" else ("#", "data:")
+            assert attributes.get(name, "#").startswith(allowed), (tag, attributes)
+        assert tag != "img" or len(attributes["alt"]) > 30
+        assert tag != "svg" or attributes["role"] == "img"
+        assert tag != "a" or attributes["href"][0] != "#" or attributes["href"][1:] in names
+    bare = re.sub("<a href.*?</a>|http://www.w3.org/", "", source)
+    assert not re.search(r"https?://|@import|url\((?!#)|<script", bare)
+    assert source.count("<svg") == source.count("<title>") - 1 > 10 and len(source) < 1_000_000
+
+
+def test_words_from_files_are_escaped(report, made):
+    for file in made.values():
+        file["data"]["source"] = "<script>alert(1)</script> & so on"
+    whole = report(made)
+    source = render_page(whole, all_tables(whole), {}, MADE, {"<b>": "<i>"})
+    assert "<script>" not in source and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; so on" in source
+    assert "&lt;b&gt;" in source and "<i>" not in source
+
+
+def test_depth_has_our_curves_and_the_papers_and_speaks_of_nothing_else(report, made):
+    figure = depth(report(made))
+    curves = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    assert curves["TRM, ours"].get_xydata().tolist() == [[1, 1], [16, 30], [64, 31]]
+    assert curves["TRM, ours"].get_color() == curves["TRM, paper"].get_color()
+    assert set(curves) == {
+        *(f"{model}, {side}" for model in ("HRM", "TRM", "SE-RRM") for side in ("ours", "paper")),
+        "se_rrm_wide, ours",
+    }
+    (words,) = (each.get_text() for each in figure.texts if "Dashed" in each.get_text())
+    assert not re.search("maze|ARC|16×16", words)
+
+
+def test_compute_has_flops_and_a_panel_a_method(report, made):
+    first, guesses = compute(report(made)).axes
+    assert [line.get_label() for line in first.get_lines()] == ["TRM", "SE-RRM"]
+    (line,) = guesses.get_lines()
+    assert line.get_ydata() == pytest.approx([66, 83, 93])
+    flops = line.get_xdata()
+    assert flops[1] / flops[0] == pytest.approx(7.5 / 5.25) and flops[0] == pytest.approx(9.2e8, rel=0.01)
+
+
+def test_permuted_puzzles_are_shown_in_one_precision(report, made):
+    picture = permuted(report(made), "sudoku", "title", "")
+    assert "40 of 40" in picture and "3 of 40" in picture and "π: 1→4  4→1" in picture
+    made["sudoku", "trm", 0]["equivariance"]["precision"] = "bfloat16"
+    picture = permuted(report(made), "sudoku", "title", "")
+    assert "3 of 40" not in picture and "not shown: TRM" in picture
+    assert permuted(report(made), "maze", "title", "") == ""
+
+
+def test_frames_that_differ_in_their_last_bit_are_the_same_text():
+    def drawn(shift):
+        figure = Figure()
+        figure.add_axes((0.1 + shift, 0.1, 0.8, 0.8)).plot([0, 1], [0, 1])
+        return svg_text(figure)
+
+    with rc_context(LOOK):
+        assert drawn(0.0) == drawn(1e-15) != drawn(0.1)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        files = shown(write_made(Path(scratch)))
+    shutil.rmtree(GOLDEN, ignore_errors=True)
+    GOLDEN.mkdir()
+    for name, text in files.items():
+        (GOLDEN / name).write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{len(files)} files\n")
