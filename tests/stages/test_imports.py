@@ -23,8 +23,8 @@ MOST: dict[str, set[str]] = {
     "download": set(),
     "augment": set(),
     "build_arrays": set(),
-    "train": {"torch", "mlflow"},
-    "evaluate": {"torch", "mlflow"},
+    "train": {"torch", "mlflow", "pandas", "pyarrow"},
+    "evaluate": {"torch", "mlflow", "pandas", "pyarrow"},
     "tabulate": {"torch", "matplotlib", "jinja2", "pandas", "pyarrow"},
 }
 # MLflow loads pandas, scipy and more: a stand-in for it, so that what is left is ours.
