@@ -1,4 +1,4 @@
-"""The notebook of the documents runs from its first cell to its last, as it stands."""
+"""The quickstart notebook runs from its first cell to its last."""
 
 import json
 import subprocess
