@@ -27,6 +27,7 @@ IMAGE = re.compile(r'<img src="([^"]+)"')
 COMMAND = re.compile(r"\bserrm ([a-z]+(?:-[a-z]+)*)\b")
 CALL = re.compile(r"^(?:\$ )?(?:\S*/)?serrm ([a-z-]+)(.*)$", re.MULTILINE)
 TARGET = re.compile(r"`make ([a-z-]+)|^make ([a-z-]+)", re.MULTILINE)
+MODULE = re.compile(r"python -m ((?:serrm|stages|benchmarks|tests)[\w.]*)")
 SCORE = re.compile(r"\d+\.\d\d \(\d+\.\d\d[–-]\d+\.\d\d\)")
 
 
@@ -61,6 +62,10 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         assert set(re.findall(r"(?<=\s)--[a-z-]+", rest)) <= known, name
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     assert {a or b for a, b in TARGET.findall(text)} <= targets
+    for name in MODULE.findall(text):
+        path = name.replace(".", "/")
+        places = [ROOT / f"{path}.py", ROOT / path / "__main__.py", ROOT / "src" / path / "__main__.py"]
+        assert any(place.is_file() for place in places), name
 
 
 def test_readme_and_docs_stay_short() -> None:
