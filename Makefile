@@ -16,12 +16,13 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 setup: $(TOOLS)
 
-# Bytecode is written when a module is first imported, whatever the shell says: compiling all packages takes longer.
+# Bytecode of dependencies is written when a module is first imported, whatever the shell says: compiling all takes longer.
 export PYTHONDONTWRITEBYTECODE :=
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline]'
+	$(BIN)/python -m compileall -q src stages
 	touch $(READY)
 
 # What tests and checks need besides.

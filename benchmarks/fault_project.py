@@ -1,4 +1,4 @@
-"""The small pipeline that `benchmarks/faults.py` does harm to: a clone of its own, and what is found in it."""
+"""The small pipeline that `benchmarks/faults.py` damages: a clone of the committed files, and checks of its results."""
 
 import json
 import os
@@ -53,15 +53,18 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @dataclass(frozen=True)
 class Project:
-    """A clone of the committed files, whose pipeline is one small cell."""
+    """A clone of the committed files, whose pipeline is one small run."""
 
     root: Path
     address: str = ""  # of an MLflow server; empty: a database in the folder
 
     @classmethod
     def create(cls, root: Path, address: str = "") -> "Project":
-        """Clone, and put profile ci with one small run in params.yaml's place."""
+        """Clone, compile as `make setup` does, and write profile ci with one small run as params.yaml."""
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(root)], check=True)
+        # Python leaves half of a .pyc file on a full disk, and cannot import the module then.
+        compile_all = [sys.executable, "-m", "compileall", "-q", "src", "stages"]
+        subprocess.run(compile_all, cwd=root, check=True)
         params = yaml.safe_load((root / "profiles" / "ci.yaml").read_text())
         task, model = params["tasks"]["sudoku"], params["models"]["se_rrm"]
         task["download"]["source"] |= {"num_train": 32, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
@@ -78,8 +81,8 @@ class Project:
 
     def start(self, *command: str, limit: int | None = None, **more: str) -> subprocess.Popen[str]:
         """A command there, with the clone's code, in a process group of its own; no file beyond `limit` bytes."""
-        place = self.root.with_name(f"{self.root.name}.tmp")
-        place.mkdir(exist_ok=True)
+        temporary = self.root.with_name(f"{self.root.name}.tmp")
+        temporary.mkdir(exist_ok=True)
         environment = {key: value for key, value in os.environ.items() if key not in ("DVC_ROOT", "GIT_DIR")}
         environment |= {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -87,8 +90,8 @@ class Project:
             "PYTHONUNBUFFERED": "1",
             "OMP_NUM_THREADS": "1",
             "MLFLOW_TRACKING_URI": self.address,
-            "DVC_SITE_CACHE_DIR": str(place),
-            "TMPDIR": str(place),
+            "DVC_SITE_CACHE_DIR": str(temporary),
+            "TMPDIR": str(temporary),
             **more,
         }
         limits = None if limit is None else partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit))
@@ -98,34 +101,34 @@ class Project:
         )  # fmt: skip
 
     def run(self, *command: str, limit: int | None = None, **more: str) -> tuple[int, str]:
-        """Exit code and words of a command."""
+        """Exit code and output of a command."""
         process = self.start(*command, limit=limit, **more)
-        words, _ = process.communicate()
-        return process.returncode, words
+        output, _ = process.communicate()
+        return process.returncode, output
 
     def repro(self, *targets: str) -> dict[str, float]:
         """`dvc repro`, which has to succeed; the seconds of each stage that ran."""
         process = self.start("dvc", "repro", *targets)
-        began, words = {}, []
+        began, output = {}, []
         assert process.stdout is not None
         for line in process.stdout:
-            words.append(line)
+            output.append(line)
             if line.startswith("Running stage '"):
                 began[line.split("'")[1].split("@")[0]] = time.monotonic()
-        assert process.wait() == 0, "".join(words)
+        assert process.wait() == 0, "".join(output)
         ends = [*began.values(), time.monotonic()][1:]
         return {name: end - start for (name, start), end in zip(began.items(), ends, strict=True)}
 
     def command(self, stage: str) -> list[str]:
         """The command of a stage, as the pipeline has it."""
         defined = yaml.safe_load((self.root / "dvc.yaml").read_text())["stages"][stage]
-        words: str = defined.get("do", defined)["cmd"]
-        return words.replace("${key}", STAGES[stage]).split()
+        command: str = defined.get("do", defined)["cmd"]
+        return command.replace("${key}", STAGES[stage]).split()
 
     def files(self) -> Iterator[Path]:
-        """What the pipeline writes, without MLflow's."""
-        for place in (self.root / "data", self.root / "reports" / "ci"):
-            yield from (path for path in sorted(place.rglob("*")) if path.is_file())
+        """The files that the pipeline writes, without MLflow's."""
+        for folder in (self.root / "data", self.root / "reports" / "ci"):
+            yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
 
     def results(self) -> dict[str, str]:
         """Every file that the pipeline leaves, with its content where that depends on no clock."""
@@ -137,7 +140,7 @@ class Project:
                 kept = {key: value for key, value in metrics["training"].items() if key not in CLOCK}
                 found[name] = json.dumps({**metrics, "training": kept}, sort_keys=True)
             elif path.suffix == ".safetensors":
-                weights = load_file(path)  # what its header says is in any order
+                weights = load_file(path)  # its header is in any order
                 found[name] = sha256(b"".join(weights[key].tobytes() for key in sorted(weights))).hexdigest()
             elif not name.startswith(("reports", "data/ci/runs")):
                 found[name] = hash_file(path)
@@ -154,7 +157,7 @@ class Project:
         return set()
 
     def half_written(self) -> set[str]:
-        """Files that cannot be read, folders that are not what their sums say; what lies beside its place is none."""
+        """Files that cannot be read and folders whose checksums differ; temporary files do not count."""
         return {
             path.relative_to(self.root).as_posix()
             for path in self.files()
@@ -164,7 +167,7 @@ class Project:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file can be read, and a checkpoint or a folder of raw files is what its sums say."""
+    """Check that a file can be read, and a checkpoint or a folder of raw files has its checksums."""
     try:
         READERS.get(path.suffix, Path.read_bytes)(path)
         if path.name == MANIFEST:

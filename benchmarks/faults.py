@@ -1,4 +1,4 @@
-"""What goes wrong around a pipeline, done to a small one on purpose; `dvc repro` has to give the same results then.
+"""Faults around a small pipeline, caused on purpose; `dvc repro` has to give the same results afterwards.
 
     python -m benchmarks.faults --write docs/reliability.md
 
@@ -34,23 +34,23 @@ LIMITED = {
 }
 SYNC = (sys.executable, "-m", "serrm.cli", "track", "sync", "--profile", "ci")
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
-COLUMNS = ("fault", "times", "what it told", "half-written or left over", "results after `dvc repro`")
+COLUMNS = ("fault", "times", "message", "half-written or left over", "results after `dvc repro`")
 
 
 @dataclass
 class Row:
-    """A fault: what was told each time, what was found half-written or left over, whether the results are the same."""
+    """A fault: the message each time, the files half-written or left over, and whether the results are the same."""
 
     fault: str
-    told: list[str] = field(default_factory=list)
-    found: set[str] = field(default_factory=set)
+    messages: list[str] = field(default_factory=list)
+    files: set[str] = field(default_factory=set)
     is_same: bool = True
 
     def __str__(self) -> str:
         """A line of the table."""
-        told, found = "; ".join(dict.fromkeys(self.told)), ", ".join(sorted(self.found))
+        messages, files = "; ".join(dict.fromkeys(self.messages)), ", ".join(sorted(self.files))
         same = "the same" if self.is_same else "**others**"
-        return f"| {self.fault} | {len(self.told)} | {told} | {found or 'nothing'} | {same} |"
+        return f"| {self.fault} | {len(self.messages)} | {messages} | {files or 'nothing'} | {same} |"
 
 
 class Server:
@@ -75,7 +75,7 @@ class Server:
         wait_for(self.answers)
 
     def answers(self) -> bool:
-        """Whether it does."""
+        """Check that it answers."""
         try:
             with urlopen(f"{self.address}/health", timeout=2) as answer:
                 return bool(answer.status == 200)
@@ -89,7 +89,7 @@ class Server:
 
 
 class Faults:
-    """The faults, each done to a project of its own below a folder."""
+    """The faults, each in a project of its own below a folder."""
 
     def __init__(self, place: Path, server: Server) -> None:
         self.place, self.server, self.rng = place, server, random.Random(0)
@@ -103,15 +103,15 @@ class Faults:
         return Project.create(self.place / name, address)
 
     def finish(self, project: Project, rows: list[Row]) -> None:
-        """`dvc repro` to the end; what is half-written or left over then goes into the rows, and what differs."""
+        """`dvc repro` to the end; adds to the rows what is half-written or left over then, and what differs."""
         project.repro()
         results = project.results()
         for row in rows:
-            row.found |= project.half_written() | (results.keys() - self.expected.keys())
+            row.files |= project.half_written() | (results.keys() - self.expected.keys())
             row.is_same &= all(results.get(name) == value for name, value in self.expected.items())
 
     def one_after_the_other(self, times: int) -> list[Row]:
-        """Each stage killed with DVC at a random moment, in as many projects as times; in the first, limited before."""
+        """Each stage killed with DVC at a random moment, in `times` projects; in the first also with limits."""
         killed = {stage: Row(f"`kill -9` of `{stage}`, with DVC") for stage in STAGES}
         limited: list[Row] = []
         for number in range(times):
@@ -128,37 +128,37 @@ class Faults:
         seconds = self.rng.uniform(0, self.seconds[stage])
         process = project.start("dvc", "repro")
         assert process.stdout is not None
-        any(words.startswith(f"Running stage '{stage}@") for words in process.stdout)
+        any(line.startswith(f"Running stage '{stage}@") for line in process.stdout)
         time.sleep(seconds)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        row.told.append(f"after {seconds:.1f} s")
-        row.found |= project.half_written() | project.restored()
+        row.messages.append(f"after {seconds:.1f} s")
+        row.files |= project.half_written() | project.restored()
 
     def limited(self, project: Project, stage: str) -> Iterator[Row]:
-        """A stage that writes more than a few words, with a limit to the size of files, as on a full disk."""
+        """A stage with a limit to the size of its files, as on a full disk."""
         for file in LIMITED.get(stage, ()):
             project.repro(target(before(stage)))
             limit = self.sizes[file] // 2
             store = {"MLFLOW_TRACKING_URI": self.server.address}  # whose database is not limited
-            code, words = project.run(*project.command(stage), limit=limit, **store)
-            told = f"exit {code}: {last_line(words, project)}"
+            code, output = project.run(*project.command(stage), limit=limit, **store)
+            message = f"exit {code}: {last_line(output, project)}"
             fault = f"`{stage}`: no file beyond {limit:,} bytes, half of {Path(file).name}"
-            yield Row(fault, [told], project.half_written())
+            yield Row(fault, [message], project.half_written())
 
     def together(self) -> list[Row]:
         """Two `dvc repro` at once; then MLflow's server gone in the middle of a training, twice."""
         project, rows = self.project("together", self.server.address), []
         both = [project.start("dvc", "repro") for _ in range(2)]
         ended = [(process.communicate()[0], process.returncode) for process in both]
-        told = "; ".join(f"exit {code}: {last_line(words, project)}" for words, code in ended)
-        rows.append(Row("two `dvc repro` at once", [told], project.half_written()))
+        message = "; ".join(f"exit {code}: {last_line(output, project)}" for output, code in ended)
+        rows.append(Row("two `dvc repro` at once", [message], project.half_written()))
         rows.append(self.without_server(project, is_soon_back=True))
         rows.append(self.without_server(project, is_soon_back=False))
         self.finish(project, rows)
-        code, words = project.run(*SYNC)
-        synced = "\n".join(each for each in words.splitlines() if NAME in each) or words
-        rows[-1].told[0] += f"; `serrm track sync` afterwards: exit {code}, {last_line(synced, project)}"
+        code, output = project.run(*SYNC)
+        synced = "\n".join(each for each in output.splitlines() if NAME in each) or output
+        rows[-1].messages[0] += f"; `serrm track sync` afterwards: exit {code}, {last_line(synced, project)}"
         return rows
 
     def without_server(self, project: Project, *, is_soon_back: bool) -> Row:
@@ -170,10 +170,10 @@ class Faults:
         self.server.kill()
         if is_soon_back:
             self.server.start()
-        words = training.communicate()[0]
+        output = training.communicate()[0]
         if not is_soon_back:
             self.server.start()
-        about = [shown(each, project) for each in words.splitlines() if "MLflow" in each]
+        about = [shown(each, project) for each in output.splitlines() if "MLflow" in each]
         fault = (
             f"MLflow's server gone in a training, back {'at once' if is_soon_back else 'when it has ended'}"
         )
@@ -191,7 +191,7 @@ def target(stage: str) -> str:
 
 
 def wait_for(happens: Callable[[], bool]) -> None:
-    """Until something happens, for minutes at most."""
+    """Wait until something happens, for five minutes at most."""
     for _ in range(3000):
         if happens():
             return
@@ -199,15 +199,15 @@ def wait_for(happens: Callable[[], bool]) -> None:
     raise TimeoutError("waited for five minutes")
 
 
-def last_line(words: str, project: Project) -> str:
-    """What a command said at its end; that it showed a traceback."""
-    told = shown((words.strip().splitlines() or [""])[-1], project)
-    return f"**traceback**, {told}" if "Traceback" in words else told
+def last_line(output: str, project: Project) -> str:
+    """The last line of a command's output, and a note of a traceback in it."""
+    line = shown((output.strip().splitlines() or [""])[-1], project)
+    return f"**traceback**, {line}" if "Traceback" in output else line
 
 
-def shown(words: str, project: Project) -> str:
-    """A line for a cell of the table, paths as seen from the project."""
-    return shorten(words.replace(f"{project.root}/", "").replace("|", "\\|"), 200, placeholder=" …")
+def shown(line: str, project: Project) -> str:
+    """A line for the table, paths relative to the project."""
+    return shorten(line.replace(f"{project.root}/", "").replace("|", "\\|"), 200, placeholder=" …")
 
 
 def rows(place: Path, times: int) -> Iterator[Row]:
@@ -222,7 +222,7 @@ def rows(place: Path, times: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Parse the command line, do the harm, print the table or write it."""
+    """Parse the command line, cause the faults, print the table or write it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -238,7 +238,7 @@ def main() -> None:
         header = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
         table = "\n".join([header, *map(str, done)])
         write_whole(options.write, between_markers(options.write.read_text(), BEGIN, END, table))
-    sys.exit(any(row.found or not row.is_same for row in done))
+    sys.exit(any(row.files or not row.is_same for row in done))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """Some files as the pipeline writes them."""
-    write_checkpoint(tmp_path / "data" / "ci" / "runs" / "cell", {"a": zeros(9)}, None, {})
-    metrics = tmp_path / "reports" / "ci" / "metrics" / "cell.json"
+    write_checkpoint(tmp_path / "data" / "ci" / "runs" / "run", {"a": zeros(9)}, None, {})
+    metrics = tmp_path / "reports" / "ci" / "metrics" / "run.json"
     metrics.parent.mkdir(parents=True)
     metrics.write_text(json.dumps({"score": 1, "training": {"steps": 2, "seconds": 3.0}}))
     np.save(tmp_path / "data" / "a.npy", np.arange(9))
@@ -32,9 +32,9 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
     assert project.half_written() == set()
     cut = [
         "data/a.npy",
-        "data/ci/runs/cell/model.safetensors",
+        "data/ci/runs/run/model.safetensors",
         "reports/ci/a.svg",
-        "reports/ci/metrics/cell.json",
+        "reports/ci/metrics/run.json",
     ]
     for name in cut:
         content = (project.root / name).read_bytes()
@@ -43,8 +43,8 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
 
 
 def test_a_checkpoint_without_its_sums_is_found(project: Project) -> None:
-    (project.root / "data" / "ci" / "runs" / "cell" / "SHA256SUMS").unlink()
-    assert project.half_written() == {"data/ci/runs/cell/model.safetensors"}
+    (project.root / "data" / "ci" / "runs" / "run" / "SHA256SUMS").unlink()
+    assert project.half_written() == {"data/ci/runs/run/model.safetensors"}
 
 
 def test_what_lies_beside_its_place_is_left_over_but_not_half_written(project: Project) -> None:
@@ -67,7 +67,7 @@ def test_half_a_lock_file_is_found_and_restored(project: Project) -> None:
 
 @pytest.mark.parametrize(("key", "is_same"), [("seconds", True), ("steps", False)])
 def test_results_are_without_the_clock(project: Project, key: str, is_same: bool) -> None:
-    known, file = project.results(), project.root / "reports" / "ci" / "metrics" / "cell.json"
+    known, file = project.results(), project.root / "reports" / "ci" / "metrics" / "run.json"
     metrics = json.loads(file.read_text())
     metrics["training"][key] += 1
     file.write_text(json.dumps(metrics))
