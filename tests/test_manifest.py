@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.manifest import (
-    MANIFEST,
-    Origin,
-    check_manifest,
-    data_hash,
-    new_directory,
-    write_manifest,
-)
+from serrm.manifest import MANIFEST, Origin, check_manifest, data_hash, new_directory, write_manifest
 
 NAMES = st.sampled_from(["a.csv", "b.csv", "sub/a.csv", "sub/c d.json", "x/y/z"])
 TREES = st.dictionaries(NAMES, st.binary(max_size=20), max_size=5)

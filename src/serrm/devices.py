@@ -109,9 +109,7 @@ def supported(precision: str, compiles: bool, device: torch.device) -> Arithmeti
 
 
 def fastest_arithmetic(
-    step_in: Callable[[Arithmetic], Callable[[], object]],
-    compiles: bool,
-    device: torch.device,
+    step_in: Callable[[Arithmetic], Callable[[], object]], compiles: bool, device: torch.device
 ) -> Arithmetic:
     """The arithmetic of this device in which a step takes the least time: bfloat16, float32, float32 op by op.
 

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from serrm.files import read_parsed
+from serrm.settings import Settings
 
 MANIFEST = "manifest.json"
 
@@ -26,10 +25,8 @@ class Origin(NamedTuple):
     revision: str | None = None
 
 
-class FileRecord(BaseModel):
+class FileRecord(Settings):
     """One raw file: its name relative to the directory, sha256 and size of its content, and its origin."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     sha256: str
@@ -38,10 +35,8 @@ class FileRecord(BaseModel):
     revision: str | None
 
 
-class Manifest(BaseModel):
+class Manifest(Settings):
     """The raw files of one directory, sorted by name, with the kind of their source and the seed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     seed: int

@@ -3,10 +3,7 @@
 import logging
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -34,7 +31,7 @@ def progress_bar(
     done: int = 0,
     is_quiet: bool = False,
     **options: Any,
-) -> "tqdm[Any]":
+) -> Any:
     """The progress of a piece of work, of which `done` of `total` units are done; work under 15 s gives no line."""
     from tqdm import tqdm  # which the commands' --help does not wait for
 

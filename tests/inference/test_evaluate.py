@@ -179,6 +179,21 @@ def test_native_kernels_score_only_where_they_may(
     assert asked and scores[0] == scores[1]
 
 
+@pytest.mark.parametrize("fastest", ["float32", "bfloat16"])
+def test_precision_auto_scores_in_the_fastest(
+    checkpoint: Path, arrays: Path, monkeypatch: pytest.MonkeyPatch, fastest: str
+) -> None:
+    def in_fastest(step_in: Callable[[Any], Callable[[], object]], *_: Any) -> tuple[str, bool]:
+        step_in((fastest, False))()
+        return fastest, False
+
+    monkeypatch.setattr("serrm.devices.fastest_arithmetic", in_fastest)
+    monkeypatch.setattr("serrm.devices.has_fast_bfloat16", lambda device: True)
+    cells = [make_cell_of(evaluate=settings((1,), precision=precision)) for precision in ("auto", fastest)]
+    scores, expected = (evaluate(checkpoint, arrays, cell, CPU) for cell in cells)
+    assert scores == expected
+
+
 def test_the_first_puzzles_of_each_set_are_kept_to_be_looked_at(tmp_path: Path) -> None:
     answer = np.array([2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2], dtype=np.uint8)
     question = np.where(np.arange(16) % 2 == 0, answer, 1).astype(np.uint8)

@@ -47,11 +47,7 @@ def slow_adam_atan2(
     weight_decay=st.floats(0, 1),
 )
 def test_updates_equal_the_scalar_loop(
-    starts: list[float],
-    gradients: list[float],
-    lr: float,
-    betas: tuple[float, float],
-    weight_decay: float,
+    starts: list[float], gradients: list[float], lr: float, betas: tuple[float, float], weight_decay: float
 ) -> None:
     parameters = [torch.tensor([start], dtype=torch.float64, requires_grad=True) for start in starts]
     optimizer = AdamAtan2(parameters, lr, betas, weight_decay)

@@ -8,7 +8,7 @@ import torch
 
 from serrm.arrays.arc import open_arc_evaluation
 from serrm.devices import prepare_device, supported
-from serrm.inference.load import LoadedModel, load_model, load_snapshot
+from serrm.inference.load import LoadedModel, fastest_arithmetic, load_model, load_snapshot
 from serrm.inference.predict import Predictor, Questions
 from serrm.inference.sets import (
     Gallery,
@@ -23,6 +23,7 @@ from serrm.inference.sets import (
 )
 from serrm.inference.settings import EvaluateCell
 from serrm.inference.studies import equivariance
+from serrm.kernels.accelerate import accelerate
 from serrm.models.layers import DTYPES
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.puzzles.tasks import TASKS, GridTask
@@ -47,9 +48,13 @@ def evaluate(
     Returns the metric file's content without the names of profile and cell; the gallery keeps what one may look at.
     """
     gallery, settings = gallery or Gallery(cell.task, 0), cell.evaluate
-    precision, compiles = supported(settings.precision, settings.compile, device)
-    has_dropout = cell.fidelity.dropout_at_evaluation
-    loaded = load_model(checkpoint, device, has_dropout=has_dropout, is_native=is_native, compiles=compiles)
+    loaded = load_model(checkpoint, device, has_dropout=cell.fidelity.dropout_at_evaluation)
+    if settings.precision == "auto":
+        fastest = fastest_arithmetic(loaded.model, loaded.config, settings.compile, is_native=is_native)
+        precision, compiles = processes.collect(fastest)[0]
+    else:
+        precision, compiles = supported(settings.precision, settings.compile, device)
+    accelerate(loaded.model, is_native=is_native, compiles=compiles)
     torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
     predictor = Predictor(loaded, settings.batch_size, DTYPES[precision], processes)
     score = score_votes if not isinstance(TASKS[cell.task], GridTask) else score_sets

@@ -1,6 +1,7 @@
 """A checkpoint directory becomes a model ready to predict."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,16 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
+from serrm import devices
 from serrm.kernels.accelerate import accelerate
+from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.settings import parse
 from serrm.training.checkpoint import SNAPSHOTS, check, read_config, read_weights
 from serrm.training.settings import TrainCell
+
+TRIAL_PUZZLES = 8  # at once in the trial of `fastest_arithmetic`
 
 
 @dataclass(frozen=True)
@@ -33,15 +38,8 @@ class LoadedModel:
         return {"family": self.cell.model.family, **counts}
 
 
-def load_model(
-    checkpoint: Path,
-    device: torch.device,
-    *,
-    has_dropout: bool = False,
-    is_native: bool = True,
-    compiles: bool = False,
-) -> LoadedModel:
-    """The averaged weights of a checkpoint on `device`, by native kernels where they may and fit.
+def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
+    """The averaged weights of a checkpoint on `device`, by native kernels where they fit.
 
     `has_dropout` keeps attention dropout active, a fault of the published code that can be switched on.
     ValueError if the directory is no checkpoint, is damaged, or its weights do not fit its settings.
@@ -63,9 +61,35 @@ def load_model(
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
         raise ValueError(f"{checkpoint}: {str(error).splitlines()[-1].strip()}") from error
-    accelerate(model, is_native=is_native, compiles=compiles)
+    accelerate(model)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
     return LoadedModel(model.to(device).train(has_dropout), cell, config, snapshots)
+
+
+def fastest_arithmetic(
+    model: RecurrentModel, config: dict[str, Any], compiles: bool = False, *, is_native: bool = True
+) -> devices.Arithmetic:
+    """Precision and compile in which the model predicts fastest on its device, by a trial of about a second.
+
+    `config` is that of its checkpoint. Leaves the model accelerated in any way.
+    """
+    device, num_positions = model.initial.device, config["side"] ** 2
+    tokens = torch.zeros(TRIAL_PUZZLES, num_positions, dtype=torch.long, device=device)
+    task_vectors = model.task_vectors(tokens[:, 0])
+
+    def step_in(arithmetic: devices.Arithmetic) -> Callable[[], object]:
+        state = model.initial_state(
+            TRIAL_PUZZLES, num_positions, config["num_symbols"], DTYPES[arithmetic[0]]
+        )
+
+        @torch.no_grad()
+        def step() -> None:
+            accelerate(model, is_native=is_native, compiles=arithmetic[1])
+            model(state, tokens, task_vectors)
+
+        return step
+
+    return devices.fastest_arithmetic(step_in, compiles, device)
 
 
 def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:

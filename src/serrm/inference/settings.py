@@ -26,7 +26,7 @@ class EvaluateSettings(Settings):
 
     steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
     batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
-    precision: Literal["float32", "bfloat16"]
+    precision: Literal["float32", "bfloat16", "auto"]  # auto: the faster on this machine
     compile: bool
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
     examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures

@@ -37,10 +37,7 @@ SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # what decides th
 
 
 def write_checkpoint(
-    target: Path,
-    weights: Mapping[str, Tensor],
-    state: Mapping[str, Any] | None,
-    config: Mapping[str, Any],
+    target: Path, weights: Mapping[str, Tensor], state: Mapping[str, Any] | None, config: Mapping[str, Any]
 ) -> None:
     """Write the files under another name, then let them take target's place.
 

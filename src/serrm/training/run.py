@@ -106,7 +106,9 @@ class TrainingRun:
         self.seconds = 0.0  # of training, over all interruptions
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
-        stream = read_ahead(open_training_stream(cell, arrays), cell.train.batch_size)
+        num, seed, twice = cell.arrays.num_augmentations, cell.arrays.seed, cell.fidelity.identity_twice
+        examples = open_stream(arrays, num, seed, has_identity_twice=twice, hints=cell.train.hints)
+        stream = read_ahead(examples, cell.train.batch_size)
         of_a_puzzle = flops(cell.model, stream.side**2, stream.num_symbols, cell.train.halting)
         self.flops_of_step = cell.train.batch_size * of_a_puzzle
         model = build_cell_model(cell, stream).to(self.device)
@@ -185,8 +187,7 @@ class TrainingRun:
                     self._write_snapshot()
                 now = time.monotonic()
                 is_due, is_over = self.processes.agree(
-                    now - saved >= self.execution.checkpoint_seconds,
-                    now + writing >= end or bool(requests),
+                    now - saved >= self.execution.checkpoint_seconds, now + writing >= end or bool(requests)
                 )
                 if is_due:
                     self._save()
@@ -316,14 +317,6 @@ def snapshot_steps(trainer: Trainer) -> set[int]:
     """Evenly spaced steps at which the training log has a record, the last one among them."""
     last, every, num = trainer.num_steps, trainer.settings.log_every, trainer.settings.snapshots
     return {min(last, -(-last * part // (num * every)) * every) for part in range(1, num + 1)}
-
-
-def open_training_stream(cell: TrainCell, arrays: Path) -> Stream:
-    """The training examples. ValueError if the arrays do not fit the settings."""
-    used, has_identity_twice, hints = cell.arrays, cell.fidelity.identity_twice, cell.train.hints
-    return open_stream(
-        arrays, used.num_augmentations, used.seed, has_identity_twice=has_identity_twice, hints=hints
-    )
 
 
 def build_cell_model(cell: TrainCell, stream: Stream) -> RecurrentModel:
