@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from torch import zeros
 
 from benchmarks.fault_project import STAGES, Project
-from benchmarks.faults import BEGIN, END, Row, before, last_line, target
+from benchmarks.faults import BEGIN, END, before, target
+from serrm.arrays.build import build_arrays
 from serrm.files import between_markers
 from serrm.training.checkpoint import write_checkpoint
+from tests.training.running import files_limited
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,6 +32,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_what_is_cut_short_is_found(project: Project) -> None:
+    (project.root / "data" / ".b.json.1.partial").write_text("{")  # never read
     assert project.half_written() == set()
     cut = [
         "data/a.npy",
@@ -42,16 +46,11 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
     assert project.half_written() == set(cut)
 
 
-def test_a_checkpoint_without_its_sums_is_found(project: Project) -> None:
-    (project.root / "data" / "ci" / "runs" / "run" / "SHA256SUMS").unlink()
-    assert project.half_written() == {"data/ci/runs/run/model.safetensors"}
-
-
-def test_what_lies_beside_its_place_is_left_over_but_not_half_written(project: Project) -> None:
-    before_ = project.results()
-    (project.root / "data" / ".b.json.1.partial").write_text("{")
-    assert project.half_written() == set()
-    assert project.results().keys() - before_.keys() == {"data/.b.json.1.partial"}
+def test_a_full_disk_leaves_no_arrays(make_arrays: Callable[..., Path], tmp_path: Path) -> None:
+    puzzles = make_arrays(side=9).parent
+    with pytest.raises(OSError, match="File too large"), files_limited(700):
+        build_arrays(puzzles, tmp_path / "arrays", seed=0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_half_a_lock_file_is_found_and_restored(project: Project) -> None:
@@ -72,13 +71,6 @@ def test_results_are_without_the_clock(project: Project, key: str, is_same: bool
     metrics["training"][key] += 1
     file.write_text(json.dumps(metrics))
     assert (project.results() == known) == is_same
-
-
-def test_a_row_counts_and_says_what_was_wrong(project: Project) -> None:
-    row = Row("a fault", ["exit 1: a", "exit 1: a"], {"b.json"}, is_same=False)
-    assert str(row) == "| a fault | 2 | exit 1: a | b.json | **others** |"
-    words = f"Traceback (most recent call last):\nOSError: {project.root}/data | full\n"
-    assert last_line(words, project) == r"**traceback**, OSError: data \| full"
 
 
 def test_stages_are_those_of_the_pipeline() -> None:

@@ -54,12 +54,6 @@ def test_a_line_says_what_is_known(
     assert lines(caplog)[0].startswith(told) if told else lines(caplog) == []
 
 
-def test_short_work_gives_no_line(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    assert list(watch(range(3), "work", 3)) == [0, 1, 2]
-    assert lines(caplog) == []
-
-
 def test_on_a_terminal_there_is_a_bar_and_no_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

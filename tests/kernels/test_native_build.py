@@ -32,16 +32,13 @@ def write_script(path: Path, text: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def test_a_cpu_without_the_instructions_has_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: False)
-    with pytest.raises(build.NoKernels, match="AVX512-BF16"):
-        build.library.__wrapped__()
-
-
-def test_pytorch_held_to_avx2_has_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True)
-    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: True)
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX2")
+@pytest.mark.parametrize(("has_instructions", "capability"), [(False, "AVX512"), (True, "AVX2")])
+def test_a_cpu_without_the_instructions_has_no_kernels(
+    monkeypatch: pytest.MonkeyPatch, has_instructions: bool, capability: str
+) -> None:
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: has_instructions)
+    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: has_instructions)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
     with pytest.raises(build.NoKernels, match="AVX512-BF16"):
         build.library.__wrapped__()
     assert not has_fast_bfloat16(torch.device("cpu"))

@@ -1,7 +1,9 @@
 """What tests of trainings share: a training in a folder, stopped or not, and two of them compared bit for bit."""
 
+import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +83,14 @@ def interrupted(cell: TrainCell, arrays: Path, folder: Path, num_steps: int = 1)
     found = ckpt.latest(folder / "scratch" / cell.digest())
     assert found is not None
     return found
+
+
+@contextmanager
+def files_limited(num_bytes: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes: writing fails in the middle, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -1,8 +1,6 @@
 """A checkpoint is there whole or not at all, and is refused by name of what does not fit."""
 
-import resource
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 import torch
 
 from serrm.training import checkpoint as ckpt
+from tests.training.running import files_limited
 
 CPU = torch.device("cpu")
 CONFIG: dict[str, Any] = {"cell": {"seed": 0, "train": {"steps": 5, "betas": [0.9, 0.95]}}, "data_hash": "ab"}
@@ -22,17 +21,6 @@ WEIGHTS = {"a": torch.arange(6.0).reshape(2, 3), "b.c": torch.full((2,), 0.1)}
 def write(target: Path, config: Mapping[str, Any] = CONFIG) -> Path:
     ckpt.write_checkpoint(target, WEIGHTS, STATE, config)
     return target
-
-
-@contextmanager
-def files_limited(num_bytes: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes: writing fails in the middle, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("most", [100, 1000], ids=["in the weights", "in the state"])

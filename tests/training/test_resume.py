@@ -148,16 +148,6 @@ def test_a_checkpoint_of_something_else_is_not_resumed(
         run(cell, arrays, tmp_path, ONE_STEP)
 
 
-def test_other_hardware_is_a_warning(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    cell = make_cell(model={"attention_dropout": 0.2})
-    interrupted(cell, arrays, tmp_path)
-    run(cell, arrays, tmp_path, Execution(device="cpu", native=False))
-    (warning,) = [text for text in caplog.messages if "begun with" in text]
-    assert "begun with native True, resuming with native False: " in warning and "dropout" in warning
-
-
 def test_moved_to_another_machine_and_back_is_bit_identical(
     make_cell: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:

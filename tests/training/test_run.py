@@ -56,6 +56,15 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert done["operations"] == 6 * 4 * flops(cell.model, 16, 6, cell.train.halting)
 
 
+def test_hints_reach_the_first_questions(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    hints = {"most": 8, "examples": 1000}
+    cells = make_cell(), make_cell(train={"hints": hints})
+    streams = [TrainingRun(cell, arrays, tmp_path, PLAIN).trainer.stream for cell in cells]
+    (plain, answers, _), (shown, *_) = (stream.gather(0, 8) for stream in streams)
+    is_given = plain == answers
+    assert (shown[is_given] == answers[is_given]).all() and (shown == answers).sum() > is_given.sum()
+
+
 def test_an_explosion_stops_with_the_last_good_checkpoint(
     make_cell: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:

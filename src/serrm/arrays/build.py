@@ -1,5 +1,6 @@
 """The `build_arrays` stage: puzzle sets become arrays on disk, in the forms that `stream` and `arc` open."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
             name = path.stem.removeprefix("test_")
             (folder / name).mkdir()
             for part, cells in zip(("questions", "answers"), grids, strict=True):
-                np.save(folder / name / f"{part}.npy", cells + np.uint8(grid_task(task).offset))
+                _save(folder / name / f"{part}.npy", cells + np.uint8(grid_task(task).offset))
             sets[name] = {"num_puzzles": num_puzzles, "side": side}
         metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
         write_json(folder / METADATA, metadata)
@@ -73,7 +74,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
     with new_directory(target) as folder:
         for name, chosen in sets.items():
             _write_pairs(folder / name, chosen, names, side)
-        np.save(folder / INDEX, build_index(names, num_variants, seed))
+        _save(folder / INDEX, build_index(names, num_variants, seed))
         metadata = {
             "task": task,
             "side": side,
@@ -103,7 +104,14 @@ def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: in
         grids = [
             np.frombuffer(row[part], np.uint8).reshape(size) for row, size in zip(rows, sizes, strict=True)
         ]
-        np.save(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
-        np.save(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
-    np.save(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
-    np.save(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))
+        _save(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
+        _save(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
+    _save(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
+    _save(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    """Write a .npy file. From memory: `np.save` to a file does not notice that the disk is full."""
+    content = io.BytesIO()
+    np.save(content, array)
+    path.write_bytes(content.getbuffer())
