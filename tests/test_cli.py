@@ -9,16 +9,13 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 import torch
-import typer
 import yaml
-from rich.text import Text
-from typer.main import get_command
 
-from serrm.cli import app, main
+from serrm.cli import main
 from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.project import find_root
@@ -48,32 +45,6 @@ def test_help_imports_nothing_heavy() -> None:
     code, *modules = run.stdout.splitlines()[-1].split()
     assert code == "0"
     assert not HEAVY & set(modules)
-
-
-def test_the_module_is_the_command() -> None:
-    run = subprocess.run([sys.executable, "-m", "serrm.cli", "nonsense"], capture_output=True, text=True)
-    assert run.returncode == 2
-    assert_one_line(run.stderr)
-
-
-def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
-    main([])
-    out, err = output_of(capsys)
-    assert all(command in out + err for command in ("conformance", "evaluate", "import-checkpoint", "ui"))
-
-
-def test_help_texts_are_shown_as_they_are_written() -> None:
-    """Typer reads [brackets] in help texts as markup and swallows them."""
-    texts = help_texts(get_command(app))
-    assert len(texts) > 40
-    assert [text for text in texts if Text.from_markup(text).plain != text] == []
-
-
-def help_texts(command: Any) -> list[str]:
-    """Of a command, its options and arguments, and all commands below it."""
-    own = [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]
-    below = [text for each in getattr(command, "commands", {}).values() for text in help_texts(each)]
-    return [text for text in own if text] + below
 
 
 @pytest.mark.parametrize(
@@ -269,13 +240,6 @@ def test_headline_shows_the_scores_and_where_the_rest_lies(
     assert "profile cpu" in out
     assert "50.00 (25.00–75.00)" in out
     assert str(Path("..", "reports", "cpu", "tables")) in out
-    assert "figures" not in out  # there are none
-    assert "make ui" in out
-
-
-def test_headline_of_a_profile_that_did_not_run_fails(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     assert main(["headline", "--profile", "gpu"]) == 1
     error = output_of(capsys)[1]
     assert_one_line(error)
@@ -295,29 +259,6 @@ def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
             ValueError, match=rf"cannot serve on 127\.0\.0\.1:{port}: .* choose another --port"
         ):
             ui_command((tmp_path / "folder").as_uri(), "127.0.0.1", port)
-
-
-def test_the_ui_becomes_the_server_in_the_project(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    calls: list[tuple[str, list[str], dict[str, str]]] = []
-
-    def become(program: str, command: list[str], environment: dict[str, str]) -> NoReturn:
-        calls.append((program, command, environment))
-        raise typer.Exit
-
-    monkeypatch.setattr("os.execve", become)
-    (project / "mlflow.db").touch()
-    port = free_port()
-    assert main(["ui", "--port", str(port)]) == 0
-    ((program, command, environment),) = calls
-    assert [program, "-m", "mlflow", "server"] == command[:4] and program == sys.executable
-    pairs = dict(zip(command[4::2], command[5::2], strict=True))
-    assert pairs["--backend-store-uri"] == f"sqlite:///{project / 'mlflow.db'}" and pairs["--workers"] == "1"
-    assert environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
-    assert environment["MLFLOW_DISABLE_TELEMETRY"] == "true"
-    assert Path.cwd() == project
-    assert f"http://127.0.0.1:{port}" in output_of(capsys)[0]
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ CODE: dict[str, set[str]] = {
     "models/layers.py": of("train evaluate", *RUNS),
     "inference/predict.py": of("evaluate", *RUNS),
     "scoring/metrics.py": of("evaluate", *RUNS),
-    "reporting/tabulate.py": TABULATE,
+    "reporting/tables.py": TABULATE,
     "drawing/svg.py": TABULATE,
     "tracking/runs.py": set(),
     "solving/solve.py": set(),
