@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.inference.predict import predict, symbols_of
-from serrm.inference.search import LEAST, Limits, Search, fillings, search
+from serrm.inference.search import LEAST, UNSOLVED, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.puzzles.sudoku import box_for_side, solves
+from serrm.puzzles.sudoku import allows, box_for_side, solves
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.puzzles.tasks import TASKS, Task
 from serrm.training.settings import TrainCell
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.numeric
 
 NUM, SYMBOLS, BLANK = 7, 6, 1
 NO_RULE = TASKS["arc_agi_1"]
+ANYTHING = replace(NO_RULE, blank=BLANK, allows=lambda questions: np.full(len(questions), True))
 MODELS: dict[str, dict[str, Any]] = {
     "se_rrm": {"task_types": "factored", "layers": 1, "h_cycles": 1},
     "trm": {**TRM, "attention_dropout": 0.0},
@@ -82,7 +83,7 @@ def reference(
             if limits.patience and len(last) > limits.patience and all(each == last[0] for each in last):
                 break
         answer = answer or predictions[-1]
-        if task.guessed is None or not (asked == task.guessed).any():
+        if not (asked == BLANK).any():
             continue
         weights = torch.where(output.logits[0] >= 0, output.logits[0] + 1, 1 / (1 - output.logits[0]))
         shares = (weights / weights.sum(-1, keepdim=True)).numpy()
@@ -95,8 +96,9 @@ def reference(
         for symbol in range(BLANK + 1, SYMBOLS):
             filled = asked.copy()
             filled[cell] = symbol
-            if shares[cell, symbol] >= LEAST:
-                waiting.append((cost - math.log(shares[cell, symbol]), len(waiting) + 100 * steps, filled))
+            if allows(filled[None])[0]:
+                more = -math.log(max(shares[cell, symbol], LEAST) * UNSOLVED)
+                waiting.append((cost + more, len(waiting) + 100 * steps, filled))
     return False, steps, attempts, answer
 
 
@@ -122,7 +124,10 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
     def verify(questions: Tokens, predictions: Tokens) -> Tokens:
         return np.asarray((predictions * np.arange(16)).sum(1) % (one_in or 1) == 1)
 
-    task, limits = replace(NO_RULE, verify=verify, guessed=BLANK), Limits(max_steps, guesses, patience)
+    task, limits = (
+        replace(NO_RULE, verify=verify, blank=BLANK, allows=allows),
+        Limits(max_steps, guesses, patience),
+    )
     puzzles = [Search(n, question, n % 3) for n, question in enumerate(questions)]
     found = {each.key: each for each in search(model, puzzles, SYMBOLS, task, limits, batch_size)}
     assert sorted(found) == list(range(NUM))
@@ -200,28 +205,32 @@ def test_the_likeliest_guesses_come_first_and_none_twice(seed: int, num: int) ->
     shares = rng.dirichlet(np.full(5, 0.5), 4).astype(np.float32)
     puzzle, asked, costs = Search(0, question), list[bytes](), list[float]()
     while len(asked) < num and puzzle.begin(Limits(1, num)):
-        puzzle.branch(shares, BLANK)
+        puzzle.branch(shares, ANYTHING)
         cost, filled = puzzle.cost, puzzle.asked
         asked.append(filled.tobytes())
         costs.append(cost)
         cells = np.flatnonzero(filled != question)
         assert (question[cells] == BLANK).all()
-        assert cost == pytest.approx(-sum(math.log(shares[cell, filled[cell]]) for cell in cells))
+        likely = [max(shares[cell, filled[cell]], LEAST) * UNSOLVED for cell in cells]
+        assert cost == pytest.approx(-math.log(math.prod(likely)))
     assert costs == sorted(costs) and len(set(asked)) == len(asked)
     if num == 60 and not puzzle.waiting:
-        likely = [
-            (row[BLANK + 1 :] >= LEAST).sum() if t == BLANK else 1
-            for t, row in zip(question, shares, strict=True)
-        ]
-        assert sum(BLANK not in each for each in asked) == math.prod(likely)
+        assert sum(BLANK not in each for each in asked) == 3 ** (question == BLANK).sum()
 
 
 def test_the_cell_nearest_to_a_toss_up_between_two_is_filled() -> None:
     sure, three, two = [0, 0, 0.97, 0.02, 0.01], [0, 0, 0.34, 0.33, 0.33], [0, 0, 0.03, 0.5, 0.47]
     shares = np.array([sure, three, two, two], dtype=np.float32)
     found = {
-        share: filled.tolist() for share, filled in fillings(np.array([1, 1, 4, 1], np.uint8), shares, BLANK)
+        share: filled.tolist()
+        for share, filled in fillings(np.array([1, 1, 4, 1], np.uint8), shares, ANYTHING)
     }
     assert list(found.values()) == [[1, 1, 4, 2], [1, 1, 4, 3], [1, 1, 4, 4]]
     assert list(found) == pytest.approx([0.03, 0.5, 0.47])
-    assert not list(fillings(np.array([2, 3, 4, 2], np.uint8), shares, BLANK))
+    assert not list(fillings(np.array([2, 3, 4, 2], np.uint8), shares, ANYTHING))
+
+
+def test_a_filling_that_breaks_the_rule_is_never_guessed() -> None:
+    shares, question = np.full((16, SYMBOLS), 1 / SYMBOLS, np.float32), np.full(16, BLANK, np.uint8)
+    question[[1, 4]] = 2, 3
+    assert [filled[0] for _, filled in fillings(question, shares, SUDOKU)] == [4, 5]

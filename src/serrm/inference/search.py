@@ -1,9 +1,9 @@
 """Test-time compute: more supervision steps, and guesses, until an answer obeys the task's rule.
 
 The paper gives every puzzle the same number of supervision steps. Here a puzzle is done at the first step whose answer
-the rule approves of. Where its first attempt fails, it is asked anew with guesses: of the blank nearest to a toss-up
-between two symbols each likely one is filled in, and of all fillings that wait the likeliest comes next. Nothing but
-the network says where to guess and what; the rule says which answer is right. (An extension: docs/decisions/017.)
+obeys the rule. Where its first attempt fails, guesses follow, best first: in the blank nearest to a toss-up between two
+symbols each one that the rule allows is filled in, and of all fillings the one that is likeliest to be right comes
+next. Nothing but the network says where to guess and what is likely. (An extension: docs/decisions/017.)
 
 A puzzle has one place in the batch, at a depth of its own. One that is done leaves it to the next, so the batch stays
 full, and each is answered as it would be alone.
@@ -26,7 +26,8 @@ from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.tasks import Task
 from serrm.training.loop import stablemax
 
-LEAST = 0.05  # a symbol less likely than this, or than half of an even share, is not guessed
+LEAST = 0.02  # the probability that a guess has at least, for the network is wrong more often than it says
+UNSOLVED = 0.67  # the probability that the attempt at a right filling does not end in the answer
 
 Tokens = UInt8[np.ndarray, " I"]
 Shares = Float32[np.ndarray, "I K"]  # probabilities of the symbols of every cell
@@ -94,42 +95,36 @@ class Search:
             has_settled = all(np.array_equal(each, prediction) for each in self.predictions[-1 - patience :])
         return is_verified or has_settled or self.steps_left == 0
 
-    def end(self, certainty: Float32[np.ndarray, " I"], shares: Shares, blank: int | None) -> None:
-        """Keep what the attempt gave: an answer, or else what may be asked next."""
+    def end(self, certainty: Float32[np.ndarray, " I"], shares: Shares, task: Task) -> None:
+        """Keep the attempt's answer, and the fillings that may follow it."""
         if self.is_verified or self.answer is None:
             self.answer, self.certainty, self.history = self.predictions[-1], certainty, self.predictions
-        if not self.is_verified and blank is not None:
-            self.branch(shares, blank)
+        if not self.is_verified and task.allows is not None:
+            self.branch(shares, task)
 
-    def branch(self, shares: Shares, blank: int) -> None:
-        """Let the fillings of what was asked wait for their turns, none of them twice."""
-        for share, filled in fillings(self.asked, shares, blank):
-            cost = self.cost + cost_of(share, shares.shape[1] - blank - 1)
-            if cost < math.inf and filled.tobytes() not in self.seen:
+    def branch(self, shares: Shares, task: Task) -> None:
+        """Add the fillings of the question just predicted to those that wait, none of them twice."""
+        for share, filled in fillings(self.asked, shares, task):
+            if filled.tobytes() not in self.seen:
                 self.seen.add(filled.tobytes())
+                # −log, so that costs add up to that of the joint probability.
+                cost = self.cost - math.log(max(share, LEAST) * UNSOLVED)
                 heapq.heappush(self.waiting, (cost, len(self.seen), filled))
 
 
-def cost_of(share: float, num_symbols: int) -> float:
-    """The cost of filling in a symbol of this probability; the cheapest filling comes next, an infinite one never.
-
-    −log, so that the costs of guesses add up to that of their joint probability.
-    """
-    return -math.log(share) if share >= min(LEAST, 0.5 / num_symbols) else math.inf
-
-
-def fillings(asked: Tokens, shares: Shares, blank: int) -> Iterator[tuple[float, Tokens]]:
-    """Every symbol in the blank that is nearest to a toss-up between two: (its probability, the question with it)."""
-    is_open = asked == blank
+def fillings(asked: Tokens, shares: Shares, task: Task) -> Iterator[tuple[float, Tokens]]:
+    """Every symbol that the rule allows in the blank nearest to a toss-up: (its probability, the filled question)."""
+    assert task.blank is not None and task.allows is not None
+    is_open = asked == task.blank
     if not is_open.any():
         return
-    symbols = shares[:, blank + 1 :]
+    symbols = shares[:, task.blank + 1 :]
     _, second, third = -np.sort(-symbols, axis=1)[:, :3].T
     cell = int(np.where(is_open, second - 2 * third, -np.inf).argmax())
-    for symbol, share in enumerate(symbols[cell].tolist(), start=blank + 1):
-        filled = asked.copy()
-        filled[cell] = symbol
-        yield share, filled
+    filled = np.repeat(asked[None], symbols.shape[1], axis=0)
+    filled[:, cell] = np.arange(task.blank + 1, shares.shape[1])
+    for number in np.flatnonzero(task.allows(filled)):
+        yield float(symbols[cell, number]), filled[number].copy()
 
 
 def search(
@@ -175,7 +170,7 @@ def search(
         going, state = [at_work[place] for place in stays], tuple(part[stays] for part in state)
         for place, certainty, shares in zip(ends, *how_sure(logits[ends], num_symbols), strict=True):
             puzzle = at_work[place]
-            puzzle.end(certainty, shares, task.guessed)
+            puzzle.end(certainty, shares, task)
             if puzzle.begin(limits):
                 begun.append(puzzle)
             else:

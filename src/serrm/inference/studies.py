@@ -36,7 +36,7 @@ class ComputeStudy:
     def __init__(self, settings: EffortSettings, puzzles: PuzzleArrays) -> None:
         self.settings, self.puzzles = settings, puzzles.first(settings.num_puzzles)
         self.task, self.num = TASKS[puzzles.task], len(self.puzzles)
-        self.guesses = () if self.task.guessed is None else settings.guesses
+        self.guesses = () if self.task.allows is None else settings.guesses
         # By number of the puzzle: the step of the first verified answer, and whether that is the label.
         self.verified: dict[int, tuple[int, bool]] = {}
         self.unsolved: list[Search] = []  # by one attempt
@@ -54,13 +54,13 @@ class ComputeStudy:
         for place in np.flatnonzero(self.task.verify(questions, found.tokens)).tolist():
             is_right = np.array_equal(found.tokens[place], answers[place])
             self.verified.setdefault(found.start + place, (found.step, is_right))
-        if self.task.guessed is None or not self.guesses or found.step != self.settings.attempt_steps:
+        if not self.guesses or found.step != self.settings.attempt_steps:
             return
         places = [place for place in range(len(questions)) if found.start + place not in self.verified]
         _, shares = how_sure(found.logits[places], self.puzzles.num_symbols)
         for place, of_puzzle in zip(places, shares, strict=True):
             puzzle = Search(found.start + place, questions[place], steps=found.step, attempts=1)
-            puzzle.branch(of_puzzle, self.task.guessed)
+            puzzle.branch(of_puzzle, self.task)
             self.unsolved.append(puzzle)
 
     def points(self, predictor: Predictor) -> dict[str, list[Point]]:

@@ -107,6 +107,12 @@ def solves(
     return are_answers(questions - np.uint8(BLANK), predictions - np.uint8(BLANK))
 
 
+def allows(questions: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
+    """Whether the digits of questions, as tokens, break no rule."""
+    box = box_for_side(math.isqrt(questions.shape[1]))
+    return are_consistent(questions - np.uint8(BLANK), box)
+
+
 def is_consistent(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
     """Whether no digit stands twice in a unit; blanks are allowed."""
     return bool(are_consistent(grid[None], box)[0])

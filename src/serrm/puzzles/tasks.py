@@ -60,7 +60,8 @@ class Task:
     # Answers.
     verify: Rule | None = None  # right, which it tells without knowing the answer
     blank: int | None = None  # the token of the cells that a question leaves to be found
-    guessed: int | None = None  # the token of cells in whose place the tokens above it may be guessed
+    # Which questions break no rule. Where there is one, tokens above the blank may be guessed in its place.
+    allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
     is_symmetric: bool = False  # its usual symbols may be exchanged for one another
     # Pictures: `judge` is (side, prediction, question, answer) → a remark, such as "7 of 51 blanks wrong".
     look: Look
@@ -106,7 +107,7 @@ TASKS: dict[str, Task] = {
         counts={"side": 9, "num_train": 3_831_994, "num_test": 422_786, "num_4x4": 288, "num_25x25": 42},
         verify=sudoku.solves,
         blank=sudoku.BLANK,
-        guessed=sudoku.BLANK,
+        allows=sudoku.allows,
         is_symmetric=True,
         look="digits",
         judge=sudoku.judge,

@@ -75,7 +75,7 @@ def solve(loaded: LoadedModel, questions: Sequence[Question], options: SolveOpti
     Raises ValueError if the device has too little memory for the batch, or guesses are asked for where none can be.
     """
     task = loaded.cell.task
-    if options.guesses and TASKS[task].guessed is None:
+    if options.guesses and TASKS[task].allows is None:
         raise ValueError(f"guesses fill in the blanks of a Sudoku; the checkpoint is of {task}")
     groups: dict[int, list[int]] = {}  # the places of the questions, by size
     done: dict[int, Answer] = {}
