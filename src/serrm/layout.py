@@ -1,14 +1,14 @@
-"""Where the files of a project and of a profile lie; dvc.yaml has the same paths."""
+"""Paths of the files of a project and of a profile; dvc.yaml has the same."""
 
 from pathlib import Path
 
 PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "execution.yaml"
-REHEARSALS = "data/rehearsal"  # each in a folder of its own there, where git and DVC do not look
+REHEARSALS = "data/rehearsal"  # each in a folder of its own there, which git and DVC ignore
 PAPER = "paper"  # the profile with the paper's models, which every run is compared with
 
 
 class Layout:
-    """The folders of a profile below the project's root, which stages run in."""
+    """Folders of a profile below the project's root, in which stages run."""
 
     def __init__(self, profile: str, root: Path = Path()) -> None:
         data = root / "data" / profile
@@ -17,9 +17,7 @@ class Layout:
         self.augmented = data / "augmented"  # puzzle sets as Parquet, a folder a task
         self.arrays = data / "arrays"  # token arrays, a folder a task
         self.runs = data / "runs"  # checkpoints, a folder a run, each with its MLflow run beside it
-        self.predictions = data / "predictions"  # answers to look at, a folder a run
-        self.scratch = (
-            root / "data" / "scratch"
-        )  # unfinished trainings by the hash of their settings; not DVC's
+        self.predictions = data / "predictions"  # answers for pictures, a folder a run
+        self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings; not DVC's
         self.reports = root / "reports" / profile  # metrics, training logs, tables, figures, the page
         self.metrics = self.reports / "metrics"  # a file a run

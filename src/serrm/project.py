@@ -1,6 +1,6 @@
-"""The project around the current folder, as the commands find it: its root, the params file of a profile, its commit.
+"""The project around the current folder: its root, the params file of a profile, its commit.
 
-Beside `cli` and apart from it, so that a command in a module of its own need not import the command line.
+A module of its own, so that commands need not import the command line.
 """
 
 import subprocess
@@ -14,18 +14,18 @@ from serrm.layout import PARAMS, PROFILES
 if TYPE_CHECKING:
     from serrm.config import Params
 
-WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # what decides a result
+WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
 
 
 class Project(NamedTuple):
-    """The folder of a project, and the parameters of one of its profiles."""
+    """Folder of a project, and parameters of one of its profiles."""
 
     root: Path
     params: "Params"
 
 
 def find_root(start: Path) -> Path:
-    """The folder of the project: the first one with a params.yaml, from `start` upwards."""
+    """Find the folder of the project: the first one with a params.yaml, from `start` upwards."""
     for folder in (start, *start.parents):
         if (folder / PARAMS).is_file():
             return folder
@@ -33,7 +33,7 @@ def find_root(start: Path) -> Path:
 
 
 def open_project(profile: str | None = None) -> Project:
-    """The project around the current folder, with params.yaml or the file of another profile.
+    """Open the project around the current folder, with params.yaml or the file of another profile.
 
     ValueError outside of a project; a usage error for a name that is no profile.
     """
@@ -54,7 +54,7 @@ def profile_file(root: Path, name: str, option: str) -> Path:
 
 
 def current_commit(root: Path) -> tuple[str, bool]:
-    """The commit that is checked out, and whether what decides a result differs from it; "" outside of a repository."""
+    """The checked-out commit, and whether files that results depend on differ from it; "" outside of a repository."""
     commit = git(root, "rev-parse", "HEAD")
     return commit, bool(commit and git(root, "status", "--porcelain", "--", *WATCHED))
 

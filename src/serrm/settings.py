@@ -1,4 +1,4 @@
-"""Closed groups of parameters, which every section of a params file is made of, and how they are checked."""
+"""Closed groups of parameters, the parts of every section of a params file, and their validation."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -26,6 +26,6 @@ def parse(kind: type[T], data: object, where: str | Callable[[list[str]], str]) 
         keys = [str(key) for key in first["loc"]]
         key = ".".join([where, *keys]) if isinstance(where, str) else where(keys)
         message = first["msg"].removeprefix("Value error, ")
-        is_telling = first["type"] != "missing" and not isinstance(first["input"], dict | list | BaseModel)
-        value = f" (got {first['input']!r})" if is_telling else ""
+        has_value = first["type"] != "missing" and not isinstance(first["input"], dict | list | BaseModel)
+        value = f" (got {first['input']!r})" if has_value else ""
         raise ValueError(f"{key}: {message}{value}" if key else f"{message}{value}") from error

@@ -149,40 +149,37 @@ def test_the_hash_of_what_is_trained_on_is_not_that_of_the_test_sets(
 # Reading ahead.
 
 
-def numbered(asked: list[int] | None = None) -> Stream:
-    """Example number n is n; `asked` collects where each call begins."""
-
-    def gather(start: int, num: int) -> Examples:
-        if asked is not None:
-            asked.append(start)
-        if start > 10_000:
-            raise ValueError("no more")
-        numbers = np.arange(start, start + num)
-        tokens = (numbers % 256).astype(np.uint8)[:, None]
-        return Examples(tokens, tokens + np.uint8(1), numbers)
-
-    return Stream(1, 11, 100, gather, num_task_types=3, puzzle_names=("a",))
-
-
 @given(
-    calls=st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.integers(0, 50)), max_size=12),
+    calls=st.lists(st.tuples(st.integers(1, 9), st.booleans(), st.integers(0, 50)), max_size=12),
     num=st.integers(1, 6),
 )
-def test_examples_read_ahead_are_the_streams_own(calls: list[tuple[int, bool, int]], num: int) -> None:
-    stream, plain, position = read_ahead(numbered(), num), numbered(), 0
+def test_examples_read_ahead_are_the_streams_own(
+    drawn: PuzzleArrays, calls: list[tuple[int, bool, int]], num: int
+) -> None:
+    plain, position = GridExamples(drawn, NUM_AUGMENTATIONS, seed=0).stream(), 0
+    ahead = read_ahead(plain, num)
     for size, jumps, place in calls:
         position = place if jumps else position
-        found, expected = stream.gather(position, size), plain.gather(position, size)
-        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+        batches = ahead.gather(position, size), plain.gather(position, size)
+        assert all(np.array_equal(a, b) for a, b in zip(*batches, strict=True))
         position += size
 
 
-def test_what_follows_is_gathered_before_it_is_asked_for_and_once() -> None:
+def test_following_blocks_are_gathered_once_before_they_are_asked_for_and_errors_arrive() -> None:
     asked: list[int] = []
-    stream = read_ahead(numbered(asked), 4)
+
+    def gather(start: int, num: int) -> Examples:
+        asked.append(start)
+        if start > 10_000:
+            raise ValueError("no more")
+        return Examples(
+            np.zeros((num, 1), np.uint8), np.zeros((num, 1), np.uint8), np.arange(start, start + num)
+        )
+
+    stream = read_ahead(Stream(1, 11, 100, gather), 4)
     for start in range(0, 12, 2):
         stream.gather(start, 2)
-    stream.gather(12, 1)  # the next block is there only after it was waited for
+    stream.gather(12, 1)  # returns after block 12 is gathered
     assert asked[:4] == [0, 4, 8, 12]
     with pytest.raises(ValueError, match="no more"):
-        read_ahead(numbered(), 4).gather(10_004, 1)
+        stream.gather(10_004, 1)

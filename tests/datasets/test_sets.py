@@ -15,17 +15,28 @@ from hypothesis import strategies as st
 
 from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
-from serrm.manifest import data_hash
+from serrm.manifest import data_hash, hash_file
 from serrm.puzzles import maze, sudoku, sudoku_data
 from serrm.puzzles.maze import MazePuzzle, parse_maze
-from serrm.puzzles.sudoku import Puzzle, are_solutions, box_for_side
+from serrm.puzzles.sudoku import Puzzle, are_answers, box_for_side
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import fetch
-from tests.references import generate_mazes, seal
+from tests.references import count_solutions, generate_mazes, seal
 
 NUM_TRAIN, NUM_TEST = 20, 24
-SUDOKU = {"kind": "generated", "num_train": NUM_TRAIN, "num_test": NUM_TEST, "clues": (40, 50)}
-SUDOKU |= {"num_16x16": 2, "clues_16x16": (190, 200), "num_25x25": 3, "clues_25x25": (560, 600)}
+SUDOKU = sudoku_data.GeneratedSudoku(
+    kind="generated",
+    num_train=NUM_TRAIN,
+    num_test=NUM_TEST,
+    clues=(34, 40),
+    num_16x16=2,
+    clues_16x16=(170, 190),
+    num_25x25=3,
+    clues_25x25=(520, 560),
+)
+FEWER = SUDOKU.model_copy(update={"num_16x16": 0, "num_25x25": 0, "num_train": 2})
+MAZE = maze.GeneratedMaze(kind="generated", num_train=9, num_test=5, side=8, min_path=10)
+CLUES = {"train": (34, 40), "9x9": (34, 40), "4x4": (7, 7), "16x16": (170, 190), "25x25": (520, 560)}
 SIDE = 7
 MAZES = generate_mazes(SIDE, 35, np.random.default_rng(0), 8)
 TRAIN, TEST = MAZES[:20], MAZES[20:]
@@ -37,7 +48,7 @@ ALL: dict[str, Any] = {"num_train": None, "num_test": None, "seed": 0}
 def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Generated Sudokus, and a 25×25 puzzle without a solution; no test changes them."""
     raw = tmp_path_factory.mktemp("shared") / "raw"
-    fetch("sudoku", sudoku_data.GeneratedSudoku.model_validate(SUDOKU), raw, seed=0)
+    fetch("sudoku", SUDOKU, raw, seed=0)
     first = raw / "sudoku-25x25/generated_0000_puzzle.json"
     record = json.loads(first.read_text())
     row = next(row for row in record["grid"] if np.count_nonzero(row) > 1)
@@ -64,7 +75,7 @@ def ids(path: Path) -> list[int]:
     return numbers
 
 
-def test_every_set_holds_the_raw_puzzles_in_their_order_with_typed_facts(
+def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
     shared_raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sets_module, "ROW_GROUP", 7)
@@ -78,11 +89,15 @@ def test_every_set_holds_the_raw_puzzles_in_their_order_with_typed_facts(
             sudoku.read_json(path) for path in sudoku_data.files_25x25(shared_raw) if "clash" not in path.name
         ],
     }
+    nums = {"train": NUM_TRAIN, "9x9": NUM_TEST, "4x4": 288, "16x16": 2, "25x25": 3}
     for name, puzzles in raw.items():
         questions, answers = read_puzzle_set(sets / set_file(name))
+        assert len(questions) == len(np.unique(answers, axis=0)) == nums[name]
         np.testing.assert_array_equal(questions, [puzzle.question for puzzle in puzzles])
-        assert are_solutions(answers, box_for_side(puzzles[0].side)).all()
-        assert ((questions == 0) | (questions == answers)).all()
+        box, num_clues = box_for_side(puzzles[0].side), np.count_nonzero(questions, axis=1)
+        assert are_answers(questions, answers).all()
+        assert all(count_solutions(question, box) == 1 for question in questions[:30])
+        assert CLUES[name][0] <= num_clues.min() <= num_clues.max() <= CLUES[name][1]
     table = pq.read_table(sets / set_file("9x9"))
     types = {field.name: str(field.type) for field in table.schema}
     grids = dict.fromkeys(["question", "answer"], "fixed_size_binary[81]")
@@ -94,6 +109,30 @@ def test_every_set_holds_the_raw_puzzles_in_their_order_with_typed_facts(
     assert row["num_clues"] == np.count_nonzero(puzzle.question)
     # File 1 of the 25×25 has no solution, so its number does not occur.
     assert ids(sets / set_file("25x25")) == [0, 2, 3]
+
+
+# Generated sets.
+
+
+@pytest.mark.parametrize(
+    ("task", "source", "golden"),
+    [("sudoku", FEWER, "0d1282f9e7aa2968"), ("maze", MAZE, "63ac5f26e5ef30a5")],
+    ids=["sudoku", "maze"],
+)
+def test_the_seed_decides_everything_and_always_alike(
+    shared_raw: Path, tmp_path: Path, task: str, source: Any, golden: str
+) -> None:
+    """The 4×4 puzzles do not depend on the other sizes."""
+    for name, seed in {"one": 3, "other": 0}.items():
+        fetch(task, source, tmp_path / name, seed)
+    # A change would make every committed result irreproducible.
+    assert data_hash(tmp_path / "one")[:16] == golden
+    one, other = ({hash_file(path) for path in (tmp_path / name).rglob("*.csv")} for name in ("one", "other"))
+    assert not one & other
+    assert task == "maze" or hash_file(shared_raw / sudoku_data.FILE_4X4) in other
+
+
+# Mazes.
 
 
 def transform(puzzle: MazePuzzle, number: int) -> MazePuzzle:

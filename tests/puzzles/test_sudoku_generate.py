@@ -49,14 +49,6 @@ def test_grids_without_solution_and_of_another_size() -> None:
         solve(np.zeros(16, dtype=np.uint8), Box(3, 3))
 
 
-@pytest.mark.parametrize("box", [Box(2, 2), Box(2, 3), Box(3, 3), Box(3, 4), Box(4, 4), Box(5, 5)], ids=str)
-def test_random_solutions_are_solutions_and_differ(box: Box) -> None:
-    rng = np.random.default_rng(3)
-    solutions = np.stack([random_solution(box, rng) for _ in range(3)])
-    assert are_solutions(solutions, box).all()
-    assert len(np.unique(solutions, axis=0)) == 3
-
-
 def test_each_of_the_288_grids_of_4x4_gets_a_puzzle() -> None:
     solutions = all_solutions_4x4()
     assert are_solutions(solutions, Box(2, 2)).all()
@@ -68,7 +60,15 @@ def test_each_of_the_288_grids_of_4x4_gets_a_puzzle() -> None:
 
 @settings(max_examples=20)
 @given(
-    shape=st.sampled_from([(Box(2, 2), 4, 9), (Box(2, 3), 9, 20), (Box(3, 2), 9, 20), (Box(3, 3), 25, 50)]),
+    shape=st.sampled_from(
+        [
+            (Box(2, 2), 4, 9),
+            (Box(2, 3), 9, 20),
+            (Box(3, 2), 9, 20),
+            (Box(3, 3), 25, 50),
+            (Box(4, 4), 150, 200),
+        ]
+    ),
     seed=st.integers(0, 2**32),
 )
 def test_a_puzzle_has_one_solution_and_clues_in_range(shape: tuple[Box, int, int], seed: int) -> None:

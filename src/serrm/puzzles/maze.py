@@ -124,7 +124,7 @@ def read_csv(path: Path | str) -> Iterator[MazePuzzle]:
 
     def build(source: str, question: str, answer: str, rating: str) -> MazePuzzle:
         pair = raw.parse_pair(parse_maze, question, answer)
-        return MazePuzzle(*pair, side_of(pair[0]), source, raw.parse_rating(rating))
+        return MazePuzzle(*pair, side_of(pair[0]), source, int(rating) if rating else None)
 
     return raw.read_table(path, raw.CSV_COLUMNS, ",", build)
 

@@ -153,15 +153,6 @@ def parse_pair(parse: Callable[[str], Cells], question: str, answer: str) -> tup
     return cells, answered
 
 
-def parse_rating(text: str) -> int | None:
-    """Parse a whole number; None for an empty field."""
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"rating {shorten(text)} is no whole number")
-    return int(text)
-
-
 def open_text(path: Path | str) -> TextIO:
     """Open for reading; bytes that are no UTF-8 become a character that no grid has. ValueError for no file."""
     return existing(Path(path)).open(newline="", encoding="utf-8-sig", errors="replace")

@@ -270,7 +270,7 @@ def read_csv(path: Path | str) -> Iterator[Puzzle]:
     """Read puzzles from a CSV file source,question,answer,rating; an empty answer or rating is None."""
 
     def build(source: str, question: str, answer: str, rating: str) -> Puzzle:
-        return _build_puzzle(question, answer, source, raw.parse_rating(rating))
+        return _build_puzzle(question, answer, source, int(rating) if rating else None)
 
     return raw.read_table(path, raw.CSV_COLUMNS, ",", build)
 

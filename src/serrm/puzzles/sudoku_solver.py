@@ -46,17 +46,12 @@ def tables(box: Box) -> Tables:
 
 
 def places_from_values(values: Sequence[int], board: Tables) -> Places:
-    """The position after the clues: I values, 0 for a blank. Clues that clash leave a cell without digits."""
-    reached = [0] * board.side
+    """The position with the clues: I values, 0 for a blank. Other digits leave the clues' cells, no more."""
     clues = [0] * board.side
     for cell, value in enumerate(values):
         if value:
-            reached[value - 1] |= board.peers[cell]
             clues[value - 1] |= 1 << cell
-    blank = board.all_cells
-    for cells in clues:
-        blank &= ~cells
-    return [(blank | own) & ~near for own, near in zip(clues, reached, strict=True)]
+    return [board.all_cells & ~sum(clues) | own for own in clues]
 
 
 def values_from_places(places: Places, num_cells: int) -> UInt8[np.ndarray, " I"]:

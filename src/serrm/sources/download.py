@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import NonNegativeInt
 
+from serrm.files import existing
 from serrm.manifest import Origin, new_directory, write_manifest
 from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
@@ -68,16 +69,13 @@ def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None 
 
 
 def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origin]:
-    """Copy files below a mirror's root to the same names below `directory`; none if one is missing.
+    """Copy files below a mirror's root to the same names below `directory`. ValueError if one is missing.
 
     The origins are names below the root, so that the manifest does not depend on the mirror's path; and files are
     copied, not linked, because the data pipeline may change their permissions or delete them.
     """
     for name in names:
-        if not (root / name).is_file():
-            raise ValueError(f"{root / name}: no such file in the mirror")
-    for name in names:
-        _copy(root / name, directory / name)
+        _copy(existing(root / name), directory / name)
     return {name: Origin(f"mirror:{name}") for name in names}
 
 
