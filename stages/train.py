@@ -10,7 +10,7 @@ from serrm.layout import PARAMS, Layout
 
 
 def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml.")) -> None:
-    """Train one run; interrupted, the same command goes on where it stopped."""
+    """Train one run; after an interruption the same command resumes it."""
     from serrm.config import read_execution, read_params
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.reporting.training_log import Record, write_training_log

@@ -1,4 +1,4 @@
-"""Where the arithmetic is done, and what the machine at hand can do of what the settings ask for."""
+"""The device of a run, and the arithmetic it supports: precision, torch.compile, repeatable sums, timing, memory."""
 
 import ctypes
 import logging
@@ -73,7 +73,7 @@ def repeat_arithmetic(device: torch.device) -> None:
 
 
 def own_device(device: torch.device, processes: Processes) -> torch.device:
-    """One GPU for each process of this machine. ValueError if there are too few, or one of them is asked for."""
+    """One GPU for each process of this machine. ValueError if there are too few, or `device` is one of them."""
     if device.type == "cpu":
         return device
     if device.index is not None or processes.num_here > torch.cuda.device_count():
@@ -86,24 +86,24 @@ def own_device(device: torch.device, processes: Processes) -> torch.device:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 matrix products are done by the hardware."""
+    """True if the hardware multiplies bfloat16 matrices."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
     return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
 
 
 def can_compile(device: torch.device) -> bool:
-    """Whether torch.compile has the C++ compiler it needs on a CPU."""
+    """True unless torch.compile lacks the C++ compiler that it needs on a CPU."""
     return device.type != "cpu" or find_compiler() is not None
 
 
 def supported(precision: str, compiles: bool, device: torch.device) -> Arithmetic:
-    """(precision, compile) as asked for, or what this machine can do, with a warning that says so."""
+    """The given precision and compile, or with a warning the nearest that this machine supports."""
     if precision == "bfloat16" and not has_fast_bfloat16(device):
-        log.warning("%s has no bfloat16 arithmetic: using float32, without compiling", device)
+        log.warning("%s has no bfloat16 arithmetic: using float32, without torch.compile", device)
         return "float32", False
     if compiles and not can_compile(device):
-        log.warning("no C++ compiler (g++ or clang++) found: using float32, without compiling")
+        log.warning("no C++ compiler (install g++ or clang++): using float32, without torch.compile")
         return "float32", False
     return precision, compiles
 
@@ -136,11 +136,11 @@ def fastest_arithmetic(
     return chosen
 
 
-def seconds_of(work: Callable[[], object], device: torch.device) -> float:
+def seconds_of(function: Callable[[], object], device: torch.device) -> float:
     """Seconds of one call, to the end of what it starts on the device, without what was still running there."""
     _wait_for(device)
     start = perf_counter()
-    work()
+    function()
     _wait_for(device)
     return perf_counter() - start
 

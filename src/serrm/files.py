@@ -1,4 +1,4 @@
-"""Files that are there, or one line says so; and that appear whole or not at all, as `manifest.new_directory`'s."""
+"""Read files with errors of one line; write them whole or not at all, as `manifest.new_directory` does folders."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ def existing(path: Path) -> Path:
 
 
 def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:
-    """What a pydantic parser makes of a file. ValueError naming the file and the first key that is missing or wrong."""
+    """Parse a file with a pydantic parser. ValueError naming the file and the first key that is missing or wrong."""
     from pydantic import ValidationError  # not needed by those who only write
 
     try:
@@ -53,7 +53,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A comma-separated table; None is an empty cell."""
+    """A comma-separated table; None is an empty field."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     return text.getvalue()
@@ -67,6 +67,6 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 def between_markers(text: str, begin: str, end: str, content: str) -> str:
     """A page with `content` between its two markers. ValueError if they are not there once each, in their order."""
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
-        raise ValueError(f"no place for the table: {begin} and {end} are to be there once, in this order")
+        raise ValueError(f"the page must contain {begin} and {end} once each, in this order")
     before, after = text[: text.index(begin)], text[text.index(end) :]
     return f"{before}{begin}\n{content}\n{after}"

@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 
 
 class Origin(NamedTuple):
-    """Where a raw file comes from: an address or a name, and the publisher's revision if there is one."""
+    """Origin of a raw file: an address or a name, and the publisher's revision if there is one."""
 
     where: str
     revision: str | None = None

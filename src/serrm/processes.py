@@ -1,7 +1,7 @@
-"""The processes that share one training or evaluation: which of them this one is, and what they tell one another.
+"""The processes that share one training or evaluation: the rank of this one, and their messages.
 
-Every process holds the whole model and its part of the slots. One alone is the usual case: it talks to nobody and
-starts no torch.distributed. Tensors of the host go by gloo, those of a GPU by nccl.
+Every process holds the whole model and its part of the slots. One alone is the usual case: it
+sends nothing and starts no torch.distributed. Tensors of the host go by gloo, those of a GPU by nccl.
 """
 
 import logging
@@ -26,7 +26,7 @@ TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 class LostProcess(ConnectionError):
-    """Another process of this work has ended; the work cannot go on."""
+    """Another process of this run has ended, and the run cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that writes files and logs."""
+        """True for the process that writes files and logs."""
         return self.rank == 0
 
     def own(self, num: int) -> slice:
@@ -54,7 +54,7 @@ class Processes:
         return slice(self.rank * size, (self.rank + 1) * size)
 
     def takes(self, number: int) -> bool:
-        """Whether piece of work number 0, 1, … is this process's: they are dealt out in turns."""
+        """True if batch number 0, 1, … is this process's: they are dealt out in turns."""
         return number % self.num == self.rank
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
@@ -101,12 +101,12 @@ ALONE = Processes()
 
 
 def under_torchrun() -> bool:
-    """Whether this process is one of those that torchrun, or a cluster in its manner, has started."""
+    """True in a process started by torchrun, or by a cluster with the same variables."""
     return all(name in os.environ for name in TORCHRUN)
 
 
 def is_first_of_torchrun() -> bool:
-    """Whether this process may write; true too where there is no torchrun."""
+    """True in the process that may write; also without torchrun."""
     return not under_torchrun() or os.environ["RANK"] == "0"
 
 
@@ -140,7 +140,7 @@ def _as_lost_process() -> Iterator[None]:
         yield
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
-        raise LostProcess(f"a process of this work has ended, and so do the others ({reason})") from error
+        raise LostProcess(f"a process of this run has ended, so the others end too ({reason})") from error
 
 
 def run_by_torchrun(num: int, module: str) -> int:
@@ -155,7 +155,7 @@ def run_by_torchrun(num: int, module: str) -> int:
 
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "3600")
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, torch.get_num_threads() // num)))
-    # The processes themselves say in a line what is wrong; no tables and tracebacks of it.
+    # The processes print their own errors in one line each; torchrun adds tables and tracebacks.
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL + 1)
     try:
         main(["--standalone", "--nproc-per-node", str(num), "-m", module, *sys.argv[1:]])

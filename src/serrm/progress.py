@@ -1,4 +1,4 @@
-"""How far long work is: a tqdm bar on a terminal; elsewhere, as under DVC, a plain line of the log every 15 seconds."""
+"""Progress of long loops: a tqdm bar on a terminal; elsewhere, as under DVC, a line of the log every 15 seconds."""
 
 import logging
 import sys
@@ -32,7 +32,7 @@ def progress_bar(
     is_quiet: bool = False,
     **options: Any,
 ) -> Any:
-    """The progress of a piece of work, of which `done` of `total` units are done; work under 15 s gives no line."""
+    """A progress bar with `done` of `total` units done; off a terminal nothing is logged in the first 15 s."""
     from tqdm import tqdm  # which the commands' --help does not wait for
 
     if not sys.stderr.isatty():
@@ -46,7 +46,7 @@ def progress_bar(
 def watch(
     items: Iterable[T], name: str, total: int | None = None, *, unit: str = "", is_quiet: bool = False
 ) -> Iterator[T]:
-    """The items, and how far they are."""
+    """Yield the items with a progress bar."""
     return iter(progress_bar(name, total, unit=unit, is_quiet=is_quiet, iterable=items))
 
 

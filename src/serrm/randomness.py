@@ -1,6 +1,6 @@
 """Randomness as a pure function of its address: (seed, purpose, counters) name a stream of numbers.
 
-Nothing has to be carried along or saved: what example a slot gets at step 10,000 is the same after a resume,
+Nothing has to be carried along or saved: the example of a slot at step 10,000 is the same after a resume,
 with any number of workers, on any machine.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What a stream of random numbers is for; no two purposes share numbers."""
+    """Purpose of a stream of random numbers; no two purposes share numbers."""
 
     SHUFFLE = 1
     MEMBER = 2

@@ -1,1 +1,1 @@
-"""Faster ways to the models' numbers."""
+"""Faster forms of the networks: native kernels and torch.compile."""

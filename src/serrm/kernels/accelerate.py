@@ -1,8 +1,8 @@
-"""Faster ways to a model's numbers, equal but for rounding: native kernels, compiled networks.
+"""Faster forms of a model's networks, equal but for rounding: native kernels, torch.compile.
 
-The one seam for speed, of which the models know nothing: an accelerated network has another `forward`, which goes
-the fastest way that fits its state. A compiled network has one variant for every shape of its state in evaluation,
-two in training, without gradient and with; networks alike in structure share them, whatever their weights.
+`accelerate` replaces each network's `forward`; nothing in models/ depends on it. A compiled network has one variant for
+every shape of its state in evaluation, and two in training, without gradient and with; networks of the same structure
+share them, whatever their weights.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
 
 
 class FastNetwork:
-    """What takes the place of a network's `forward`."""
+    """The `forward` of an accelerated network: native kernels where they fit, else compiled or op by op."""
 
     def __init__(self, network: Network, is_native: bool, compiles: bool) -> None:
         self.network, self.is_native, self.compiles = network, is_native, compiles
@@ -36,7 +36,7 @@ class FastNetwork:
         self.native: NativeNetwork | None = None
 
     def runs_native(self, like: Tensor) -> bool:
-        """Whether native kernels run the network on states such as `like`; packs no weights to find out."""
+        """True if native kernels run the network on states such as `like`; packs no weights."""
         return self.is_native and fits(self.network, like)
 
     def begin_step(self, like: Tensor) -> None:
@@ -49,11 +49,11 @@ class FastNetwork:
 
 
 def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool = False) -> None:
-    """Let the networks of a model go the fastest way, in place.
+    """Give the networks of a model their fastest form, in place.
 
-    `is_native`: by kernels of our own where they fit; `compiles`: by torch.compile where they do not.
+    `is_native`: native kernels where they fit; `compiles`: torch.compile where they do not.
     """
-    if not _ways(model):
+    if not _fast_networks(model):
         model.register_forward_pre_hook(_begin_step)
     for network in model.networks.values():
         assert isinstance(network, Network)
@@ -61,12 +61,12 @@ def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool 
 
 
 def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
-    """Whether compiled networks do the work on states of this dtype; native kernels come before them."""
+    """True if a compiled network runs on states of this dtype; native kernels come first."""
     like = model.initial.to(dtype)
-    return any(way.compiles and not way.runs_native(like) for way in _ways(model))
+    return any(network.compiles and not network.runs_native(like) for network in _fast_networks(model))
 
 
-def _ways(model: RecurrentModel) -> list[FastNetwork]:
+def _fast_networks(model: RecurrentModel) -> list[FastNetwork]:
     """None for a model that was not accelerated."""
     forwards = [network.forward for network in model.networks.values()]
     return [forward for forward in forwards if isinstance(forward, FastNetwork)]
@@ -74,8 +74,8 @@ def _ways(model: RecurrentModel) -> list[FastNetwork]:
 
 def _begin_step(model: nn.Module, args: tuple[Any, ...]) -> None:
     assert isinstance(model, RecurrentModel)
-    for way in _ways(model):
-        way.begin_step(args[0][0])
+    for network in _fast_networks(model):
+        network.begin_step(args[0][0])
 
 
 def _compiled(apply: Apply) -> Apply:

@@ -1,7 +1,7 @@
 """Checkpoints: a directory with everything needed to go on bit for bit, written whole or not at all.
 
-`model.safetensors` holds the averaged weights, what one evaluates and ships; `training_state.pt` the raw weights,
-optimiser, average, slots and position of the sampler; `config.json` what they belong to; `SHA256SUMS` the hashes of all
+`model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` the raw weights, optimiser,
+EMA, slots and position of the sampler; `config.json` the settings, data and results; `SHA256SUMS` the hashes of all
 files, which are checked whenever a checkpoint is read.
 """
 
@@ -29,11 +29,9 @@ MODEL = "model.safetensors"
 STATE = "training_state.pt"
 CONFIG = "config.json"
 SUMS = "SHA256SUMS"  # as sha256sum writes and checks them
-SNAPSHOTS = (
-    "snapshots"  # averaged weights along the way, in a checkpoint and beside those of an unfinished training
-)
+SNAPSHOTS = "snapshots"  # EMA weights along the way, in a checkpoint and in the scratch folder of a run
 PACKAGES = ("torch", "numpy", "serrm")
-SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # what decides the numbers
+SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # on which the numbers depend
 
 
 def write_checkpoint(
@@ -63,14 +61,14 @@ def write_result(target: Path, last: Path, snapshots: Path) -> None:
 
 
 def write_snapshot(folder: Path, weights: Mapping[str, Tensor], step: int, samples: int, loss: float) -> None:
-    """Write averaged weights for the learning curve, with the examples drawn so far and the last record's loss."""
+    """Write EMA weights for the learning curve, with the examples drawn so far and the last record's loss."""
     facts = {"step": str(step), "samples": str(samples), "loss": str(loss)}
     content = save({name: value.contiguous() for name, value in weights.items()}, metadata=facts)
     write_whole(folder / f"step_{step:09d}.safetensors", content)
 
 
 def copy_for_prediction(checkpoint: Path, target: Path) -> None:
-    """Make a checkpoint of another one's averaged weights and settings, from which no training goes on."""
+    """Make a checkpoint of another one's EMA weights and settings, from which no training goes on."""
     with new_directory(target) as folder:
         for name in (MODEL, CONFIG):
             shutil.copyfile(checkpoint / name, folder / name)
@@ -87,7 +85,7 @@ def write_sums(folder: Path) -> None:
 
 
 def damage(checkpoint: Path) -> str | None:
-    """What is wrong with a checkpoint's files in a few words, None if they are as they were written."""
+    """A short description of the first damaged file of a checkpoint, None if all are as they were written."""
     try:
         lines = (checkpoint / SUMS).read_text().splitlines()
         for expected, name in (line.split("  ", 1) for line in lines):
@@ -107,12 +105,12 @@ def check(checkpoint: Path) -> None:
 
 
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:
-    """The averaged weights of a checkpoint. ValueError if there is none."""
+    """The EMA weights of a checkpoint. ValueError if there is none."""
     return load_file(_found(checkpoint, MODEL))
 
 
 def read_config(checkpoint: Path) -> dict[str, Any]:
-    """What a checkpoint belongs to. ValueError if it is none."""
+    """Read config.json: settings, data and results. ValueError if there is no checkpoint."""
     config: dict[str, Any] = json.loads(_found(checkpoint, CONFIG).read_text())
     return config
 

@@ -45,7 +45,7 @@ class Tally:
 
 @dataclass
 class Trainer:
-    """A model in training: weights, average, optimiser, slots, and how many steps were taken.
+    """A model in training: weights, EMA, optimiser, slots, and the number of steps taken.
 
     With several `processes` each has a trainer; all step together and hold the same weights. `micro_batch` is the
     most slots that go through the model at once, None: all of the process's.
@@ -191,7 +191,7 @@ class Trainer:
                     average.copy_(average.bfloat16())
 
     def averaged_weights(self) -> dict[str, Tensor]:
-        """The state dict with averaged in place of raw parameters: what is evaluated and shipped."""
+        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing."""
         averages = {id(p): a for p, a in zip(self.parameters, self.average, strict=True)}
         named = self.model.state_dict(keep_vars=True)
         return {name: averages.get(id(value), value).detach() for name, value in named.items()}
@@ -199,7 +199,7 @@ class Trainer:
     def state_dict(self) -> dict[str, Any]:
         """Everything to resume from, as tensors and plain types; the same whatever the number of processes.
 
-        All processes have to ask for it together.
+        All processes have to call it together.
         """
         slots, gather = self.slots, self.processes.gather
         return {
@@ -236,7 +236,7 @@ class Trainer:
         self.tally = Tally(**state["tally"])
 
     def is_sound(self) -> bool:
-        """Whether weights, average, states and loss are finite, on all processes; waits for the device."""
+        """True if weights, EMA, states and loss are finite on all processes; waits for the device."""
         tensors = [*self.parameters, *self.average, *self.slots.state, self.tally.loss]
         if self.model.task_types is not None:
             tensors.append(self.model.task_types)
@@ -251,7 +251,7 @@ def stablemax(logits: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
 
 
 def solved(logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]) -> Bool[Tensor, " B"]:
-    """Which puzzles have every labelled position right."""
+    """True for puzzles with every labelled position right."""
     return ((logits.argmax(-1) == targets) | (targets == PAD)).all(1)
 
 

@@ -156,7 +156,7 @@ class TrainingRun:
 
     @property
     def checkpoint(self) -> Path:
-        """Where the checkpoint of the present step is written."""
+        """Path of the checkpoint of the present step."""
         return self.folder / f"step_{self.trainer.step:09d}"
 
     def train(self, on_record: Callable[[Record], None], requests: list[str], end: float) -> None:
@@ -289,7 +289,7 @@ class TrainingRun:
         return ValueError(f"{why} at step {step}; training stopped (lower train.learning_rate?), {kept}")
 
     def _newest_checkpoint(self) -> Path | None:
-        """The checkpoint to go on from, on all processes the one that the first finds; makes the scratch folder."""
+        """The checkpoint to resume, on all processes that of the first one; makes the scratch folder."""
         found = None
         if self.processes.is_first:
             (self.folder / ckpt.SNAPSHOTS).mkdir(parents=True, exist_ok=True)
@@ -331,7 +331,7 @@ def build_cell_model(cell: TrainCell, stream: Stream) -> RecurrentModel:
 
 
 def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
-    """Give `model` the averaged weights of a checkpoint, and nothing else of it; returns the sha256 of their file.
+    """Give `model` the EMA weights of a checkpoint, and nothing else of it; returns the sha256 of their file.
 
     To be called before a trainer is made, so that its EMA begins with them too. ValueError if there is no checkpoint,
     or naming a weight that is missing, unknown or of another shape. (Fine-tuning; no part of the paper.)

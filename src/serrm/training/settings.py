@@ -1,5 +1,5 @@
-"""How a model is trained: the recipe of a (task, model) pair, the known faults one may switch on, and what all of a
-cell's training depends on; and where and how the work is done, which no result depends on.
+"""Settings of a training run: the recipe of a (task, model) pair, the known faults one may switch on, and those of the
+hardware, on which no result depends.
 """
 
 import hashlib
@@ -44,15 +44,17 @@ class TrainSettings(Settings):
     weight_decay: float = Field(ge=0)
     task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
     betas: tuple[float, float]
-    ema: float = Field(ge=0, lt=1)  # decay of the weight average that is evaluated; 0 keeps the raw weights
+    ema: float = Field(
+        ge=0, lt=1
+    )  # decay of the EMA of the weights, which is evaluated; 0 keeps the raw weights
     precision: Literal[
         "float32", "bfloat16", "auto"
     ]  # of the model; weights and optimiser are float32; auto: the faster
     compile: bool  # torch.compile the networks
-    snapshots: NonNegativeInt  # averaged weights kept along the way, for learning curves
+    snapshots: NonNegativeInt  # EMA weights kept along the way, for learning curves
     log_every: PositiveInt  # steps between records of the training log
-    hints: HintSettings | None = None  # cells of the answer that the first questions show
-    init_from: str | None = None  # checkpoint folder whose averaged weights to begin with: fine-tuning
+    hints: HintSettings | None = None  # cells of the answer shown in the first questions
+    init_from: str | None = None  # checkpoint folder whose EMA weights to begin with: fine-tuning
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
@@ -69,7 +71,7 @@ class TrainSettings(Settings):
 
 
 class TrainCell(Settings):
-    """Everything a training depends on besides its arrays."""
+    """Everything that a run's training depends on besides its arrays."""
 
     task: str
     variant: str
@@ -81,21 +83,21 @@ class TrainCell(Settings):
 
     @property
     def name(self) -> str:
-        """task-variant-seed, the name of the cell's files."""
+        """task-variant-seed, the name of the run's files."""
         return f"{self.task}-{self.variant}-s{self.seed}"
 
     def digest(self) -> str:
-        """sha256 of the resolved settings: where an unfinished training is kept."""
+        """sha256 of the resolved settings, the name of the scratch folder."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 class Execution(Settings):
-    """How the work is done, not what: neither tracked by DVC nor part of any hash."""
+    """Settings of the hardware, which no result depends on: neither tracked by DVC nor part of any hash."""
 
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
     processes: PositiveInt = 1  # that share a training or an evaluation here; torchrun's number wins
     micro_batch: PositiveInt | None = None  # most slots a process puts through the model at once (null: all)
-    native: bool = True  # our own kernels where they fit; false: PyTorch's operations alone, on every CPU
+    native: bool = True  # native kernels where they fit; false: PyTorch alone, on every CPU
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long

@@ -1,8 +1,8 @@
 """The slots of deep supervision: each holds a puzzle, its recurrent state and the steps it has had.
 
-A slot that halted takes the next unread example and a fresh state; its neighbours go on. Who halted is kept on the
-host, so that refilling never waits for a GPU. Several processes hold a part of the slots each and know of all who
-halted, so that each draws for its own slots just what one process would draw for them.
+A slot that halted takes the next unread example and a fresh state; its neighbours go on. Which slots halted is
+kept on the host, so that refilling never waits for a GPU. Several processes hold a part of the slots each and the
+halted flags of all, so that each draws for its own slots the examples that one process would draw for them.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Piece:
 
 
 class PieceResult(NamedTuple):
-    """What the forward and backward pass of a piece leaves besides the gradients of the parameters."""
+    """Results of the forward and backward pass of a piece, besides the gradients of the parameters."""
 
     state: State
     loss: Float[Tensor, ""]  # its share of the mean over all B slots
@@ -44,7 +44,7 @@ class PieceResult(NamedTuple):
 class Slots:
     """This process's b of the B slots, on the device of the model: those from number `first` on.
 
-    On the host, of all B: how many steps each has had, and in `is_halted` which of them need an example.
+    On the host, of all B: how many steps each has had, and in `is_halted` which of them get a new example.
     """
 
     tokens: Int[Tensor, "b I"]
@@ -58,7 +58,7 @@ class Slots:
 
     @property
     def own(self) -> slice:
-        """The places of this process's slots among all B."""
+        """Range of this process's slots among all B."""
         return slice(self.first, self.first + len(self.tokens))
 
     def refill(self, stream: Stream, model: RecurrentModel, num_symbols: int) -> None:

@@ -1,6 +1,6 @@
 """The library of native kernels: compiled once for this machine by its C++ compiler, then kept in a cache folder.
 
-Only for a CPU with bfloat16 arithmetic (AVX512-BF16) and a compiler; elsewhere `library` says why there is none.
+Only for a CPU with bfloat16 arithmetic (AVX512-BF16) and a compiler; elsewhere `library` raises NoKernels.
 Products go through tile registers (AMX) where the CPU has them too.
 """
 
@@ -25,21 +25,21 @@ FLAGS = ("-std=c++20", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "
 
 
 class NoKernels(RuntimeError):
-    """This machine cannot run the native kernels; the message says why."""
+    """This machine cannot run the native kernels; the message is the reason."""
 
 
 def has_avx512_bf16() -> bool:
-    """Whether the CPU has AVX512-BF16 and PyTorch may use it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
+    """True if the CPU has AVX512-BF16 and PyTorch may use it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
     return torch.cpu._is_avx512_bf16_supported() and has_avx512()
 
 
 def has_avx512() -> bool:
-    """Whether PyTorch uses AVX-512: the CPU has it, and ATEN_CPU_CAPABILITY does not forbid it."""
+    """True if the CPU has AVX-512 and PyTorch uses it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
     return torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 def may_use_tiles() -> bool:
-    """Whether the CPU has AMX and the system grants this process its tile registers, which are asked for here."""
+    """Request the tile registers of AMX; True if the CPU has them and the system grants them to this process."""
     return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
 
 
@@ -64,7 +64,7 @@ def library() -> ctypes.CDLL:
 
 @lru_cache(maxsize=1)
 def has_kernels() -> bool:
-    """Whether the native kernels can be used here; compiles them if need be, and says why they cannot."""
+    """Compile the native kernels if need be; False, with a warning of the reason, if that is not possible."""
     try:
         library()
     except NoKernels as error:
@@ -87,7 +87,7 @@ def _digest(compiler: str) -> str:
 
 
 def _processor() -> str:
-    """What `-march=native` looks at, as the system tells it."""
+    """Model and instruction sets of the CPU, which `-march=native` compiles for."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))

@@ -86,7 +86,7 @@ class AttentionCall(ctypes.Structure):
 
     @property
     def chunk(self) -> int:
-        """How many outer parts go through the phases of an attention together."""
+        """Number of outer parts that go through the phases of an attention together."""
         return -(-ROWS_A_THREAD * int(self.threads) // (int(self.length) * int(self.inner)))
 
     def forward(
@@ -139,7 +139,7 @@ class NativeNetwork:
 
 
 def fits(network: Network, like: Tensor) -> bool:
-    """Whether the kernels can run a network on a state such as `like`."""
+    """True if the kernels can run a network on a state such as `like`."""
     if like.dtype != torch.bfloat16 or like.device.type != "cpu":
         return False
     return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels()
@@ -154,7 +154,7 @@ def _sublayers(network: Network) -> list[list[nn.Module]]:
 
 
 def _fits(part: nn.Module) -> bool:
-    """Whether the sizes of a sublayer fill whole registers."""
+    """True if the sizes of a sublayer fill whole registers."""
     if isinstance(part, SwiGLU):
         width, inner = part.down.shape
         return width % LANES == 0 and inner % (2 * LANES) == 0
