@@ -1,7 +1,6 @@
 """The table of faults finds what it looks for: files cut short, checkpoints without sums, results that differ."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,17 +50,6 @@ def test_a_full_disk_leaves_no_arrays(make_arrays: Callable[..., Path], tmp_path
     with pytest.raises(OSError, match="File too large"), files_limited(700):
         build_arrays(puzzles, tmp_path / "arrays", seed=0)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_half_a_lock_file_is_found_and_restored(project: Project) -> None:
-    lock, git = project.root / "dvc.lock", ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    lock.write_text("schema: '2.0'\nstages: {}\n")
-    for command in (["init", "-q"], ["add", "dvc.lock"], ["commit", "-qm", "lock"]):
-        subprocess.run([*git, *command], cwd=project.root, check=True)
-    assert project.restored() == set()
-    whole = lock.read_text()
-    lock.write_text("")
-    assert project.restored() == {"dvc.lock"} and lock.read_text() == whole
 
 
 @pytest.mark.parametrize(("key", "is_same"), [("seconds", True), ("steps", False)])

@@ -3,11 +3,9 @@
 import io
 import logging
 import sys
-from typing import Any
 
 import pytest
 
-from serrm import progress
 from serrm.progress import duration, progress_bar, watch
 
 
@@ -32,26 +30,6 @@ def test_a_line_comes_every_fifteen_seconds_and_not_before(
     assert seen == [0] * 14 + [1] * 15 + [2] * 11
     first = "sudoku-se_rrm-s0: 150/660 step [00:15<00:51, loss 0.41]"
     assert lines(caplog)[0] == first
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"total": 20, "unit": "step"}, "work: 1/20 step [00:0"),
-        ({}, "work: 1/? [00:0"),
-        ({"is_quiet": True}, None),
-    ],
-)
-def test_a_line_says_what_is_known(
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    options: dict[str, Any],
-    told: str | None,
-) -> None:
-    caplog.set_level(logging.INFO)
-    monkeypatch.setattr(progress, "PAUSE", 1e-9)
-    assert list(watch(iter(range(3)), "work", **options)) == [0, 1, 2]
-    assert lines(caplog)[0].startswith(told) if told else lines(caplog) == []
 
 
 def test_on_a_terminal_there_is_a_bar_and_no_line(

@@ -40,14 +40,8 @@ def test_auto_is_the_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("without_cuda")
-@pytest.mark.parametrize("name", ["cuda", "cuda:1"])
-def test_a_missing_device_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"device '{name}': this machine has no CUDA device"):
-        choose_device(name)
-
-
-@pytest.mark.parametrize("name", ["gpu", "cud", ""])
-def test_an_unknown_device_is_refused_in_one_line(name: str) -> None:
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "gpu", "cud", ""])
+def test_a_device_that_is_not_here_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(ValueError, match=f"^device '{name}': ") as caught:
         choose_device(name)
     assert "\n" not in str(caught.value)

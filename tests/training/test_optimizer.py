@@ -14,7 +14,6 @@ from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.training.optimizer import AdamAtan2, learning_rate, muon, trained, update_rows
 from serrm.training.settings import TrainSettings
-from tests.compiling import DEVICES
 from tests.conftest import TRAIN
 
 pytestmark = pytest.mark.numeric
@@ -84,20 +83,6 @@ def test_after_the_warm_up() -> None:
     assert cosine[-1] == pytest.approx(0.1 * PEAK)
     assert cosine[50] == pytest.approx(0.55 * PEAK)
     assert cosine[25] == pytest.approx(PEAK * (0.55 + 0.45 * math.sqrt(0.5)))
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_loaded_state_keeps_its_count_on_the_host(device: str) -> None:
-    weights = [torch.nn.Parameter(torch.ones(3, device=device)) for _ in range(2)]
-    optimizers = [AdamAtan2([weight], 0.1) for weight in weights]
-    weights[0].grad = torch.ones(3, device=device)
-    optimizers[0].step()
-    state = optimizers[0].state_dict()
-    state["state"][0] = {name: value.to(device) for name, value in state["state"][0].items()}
-    optimizers[1].load_state_dict(state)
-    (loaded,) = optimizers[1].state.values()
-    assert loaded["step"].device.type == "cpu" and loaded["mean"].device.type == device
-    assert float(loaded["step"]) == 1
 
 
 def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(

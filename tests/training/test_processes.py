@@ -1,8 +1,6 @@
 """Several processes, or pieces of a batch, train as one process does; whoever dies or stops, all end in order."""
 
 import logging
-import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +8,11 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-import torch
-import torch.distributed as dist
 
-from serrm.processes import Processes, joined_by_torchrun
+from serrm.processes import Processes
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.settings import Execution, TrainCell
-from tests.compiling import DEVICES, apart
 from tests.torchrun import ROOT, environment, torchrun
 from tests.training import running
 from tests.training.running import MakeCell
@@ -112,23 +107,3 @@ def test_a_command_in_two_processes_ends_as_they_do(what: str, code: int, told: 
     command = [sys.executable, "-m", "tests.training.worker", what]
     ended = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert ended.returncode == code and told in ended.stdout + ended.stderr, ended.stderr
-
-
-def met(device: str) -> list[list[float]]:
-    """What one process that is connected hears of itself: of its device and of the host."""
-    with socket.create_server(("localhost", 0)) as free:
-        port = free.getsockname()[1]
-    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
-    with joined_by_torchrun(device):
-        told = [torch.arange(3.0, device=device), torch.tensor([0, 1], dtype=torch.uint8)]
-        for each in told:
-            dist.all_reduce(each)
-        heard: list[object] = [None]
-        dist.all_gather_object(heard, "self")
-        assert heard == ["self"]
-        return [each.tolist() for each in told]
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_one_process_is_connected_by_the_backend_of_its_device(device: str) -> None:
-    assert apart(met, device) == [[0, 1, 2], [0, 1]]
