@@ -84,7 +84,7 @@ TEXTS = {
     "evaluate.steps": "supervision steps after which to score",
     "evaluate.batch_size": "9×9 puzzles at once; fewer of larger grids",
     "curve_puzzles": "puzzles for each point of the learning curve; 0: no curve",
-    "evaluate.precision": "arithmetic",
+    "evaluate.precision": "arithmetic; `auto`: the fastest on this machine",
     "examples": "predictions of each test set that are kept for pictures",
     "evaluate.task_types": "ARC-AGI: task-type embeddings to score with",
     "effort": "test-time compute: score against supervision steps and guesses",
