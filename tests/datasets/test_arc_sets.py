@@ -236,9 +236,9 @@ def test_subsets_are_seeded_nested_and_independent() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_train": 13}, "13 training and concept puzzles asked for, 12 there"),
-        ({"num_test": 13, "scored": "held_out"}, r"13 held-out training puzzles asked for, \d+ there"),
-        ({"canvas": 2}, "1 evaluation puzzles asked for, 0 there"),
+        ({"num_train": 13}, "13 training and concept puzzles requested, 12 available"),
+        ({"num_test": 13, "scored": "held_out"}, r"13 held-out training puzzles requested, \d+ available"),
+        ({"canvas": 2}, "1 evaluation puzzles requested, 0 available"),
     ],
 )
 def test_more_puzzles_than_there_are_are_refused_and_nothing_is_left(

@@ -308,5 +308,5 @@ def test_bad_raw_files_are_refused_with_one_line_and_nothing_is_left(
 
 
 def test_more_puzzles_than_there_are_are_refused(shared_raw: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="train: 21 puzzles asked for, only 20 there"):
+    with pytest.raises(ValueError, match="train: 21 puzzles requested, only 20 available"):
         write(shared_raw, tmp_path / "sets", num_train=21)

@@ -170,16 +170,6 @@ def test_no_maze_is_a_transform_of_another() -> None:
     assert len({module.canonical(maze.question, 5) for maze in mazes}) == 300
 
 
-def test_start_and_goal_are_drawn_evenly_from_all_pairs_far_enough_apart() -> None:
-    # Of a passage of five cells the pairs with 3 steps and more are (0, 3), (0, 4), (1, 4) and back.
-    is_free, rng = np.arange(25) < 5, np.random.default_rng(0)
-    drawn = [module._draw_ends(is_free, 5, rng, 3) for _ in range(600)]
-    counts = {pair: drawn.count(pair) for pair in {*drawn}}
-    assert counts.keys() == {(0, 3), (0, 4), (1, 4), (3, 0), (4, 0), (4, 1)}
-    # 100 draws each: standard deviation 9.1.
-    assert max(abs(num - 100) for num in counts.values()) < 5 * 9.1
-
-
 @given(st.integers(2, 15), st.integers(0, 2**32))
 def test_walls_leave_all_rooms_in_one_tree(side: int, seed: int) -> None:
     is_free = module.tree_cells(side, np.random.default_rng(seed))

@@ -94,7 +94,7 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     """
     num_random = max(0, num - arc.NUM_TRANSFORMS)
     if not 0 < num <= arc.NUM_TRANSFORMS + NUM_DRAWABLE:
-        raise ValueError(f"{num} variants asked for, a puzzle has 1 to {arc.NUM_TRANSFORMS + NUM_DRAWABLE}")
+        raise ValueError(f"{num} variants requested, a puzzle has 1 to {arc.NUM_TRANSFORMS + NUM_DRAWABLE}")
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
     rng, codes = keyed_rng(seed, Purpose.VARIANT, address), dict[int, None]()  # in the order of drawing
     while len(codes) < num_random:
@@ -144,7 +144,7 @@ class ArcPairs:
         num_variants = self.arrays.index.shape[1]
         wrong = [variant for variant in self.variants if not 0 <= variant < num_variants]
         if wrong or not self.variants:
-            raise ValueError(f"variants {wrong} asked for, the index has 0 to {num_variants - 1}")
+            raise ValueError(f"variants {wrong} requested, the index has 0 to {num_variants - 1}")
 
     @property
     def num_task_types(self) -> int:

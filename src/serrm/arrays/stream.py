@@ -116,7 +116,7 @@ class GridExamples:
         """Raise ValueError for more augmentations than the task has."""
         most = grid_task(self.arrays.task).most_augmentations
         if most is not None and self.num_augmentations > most:
-            raise ValueError(f"{self.num_augmentations} augmentations asked for, {most} are there")
+            raise ValueError(f"{self.num_augmentations} augmentations requested, a puzzle has {most}")
 
     def stream(self) -> Stream:
         """The examples as training takes them."""

@@ -44,7 +44,7 @@ def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, ver
 
     `raw` is what the `download` stage wrote, with ConceptARC if it is there. The seed decides both draws; a larger
     draw of one seed holds a smaller one. ValueError if the raw files are not those of the manifest, a file is
-    malformed, or there are fewer puzzles than asked for; nothing is left behind.
+    malformed, or there are fewer puzzles than requested; nothing is left behind.
     """
     check_manifest(raw)
     published = {number: arc.read_raw(raw, number) for number in arc.VERSIONS}
@@ -123,7 +123,7 @@ def _draw(
     if num is None:
         return puzzles
     if num > len(puzzles):
-        raise ValueError(f"{num} {kind} puzzles asked for, {len(puzzles)} there")
+        raise ValueError(f"{num} {kind} puzzles requested, {len(puzzles)} available")
     order = keyed_rng(seed, Purpose.SUBSET, stream).permutation(len(puzzles))
     return [puzzles[index] for index in order[:num]]
 

@@ -54,7 +54,7 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
 
     Raises:
         ValueError: the raw files are not those of the manifest, a row is malformed, an answer is wrong, a test puzzle
-            also is a training puzzle, or there are fewer puzzles than asked for. Nothing is left behind.
+            also is a training puzzle, or there are fewer puzzles than requested. Nothing is left behind.
     """
     check_manifest(raw)
     with new_directory(target) as directory:
@@ -87,7 +87,7 @@ def draw(
         return
     kept = heapq.nlargest(num, ((rng.random(), number, puzzle) for number, puzzle in puzzles))
     if len(kept) < num:
-        raise ValueError(f"{name}: {num} puzzles asked for, only {len(kept)} there")
+        raise ValueError(f"{name}: {num} puzzles requested, only {len(kept)} available")
     yield from sorted(((number, puzzle) for _, number, puzzle in kept), key=lambda entry: entry[0])
 
 

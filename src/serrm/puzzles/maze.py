@@ -188,7 +188,7 @@ def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] 
 
 
 def has_unique_shortest_path(maze: UInt8[np.ndarray, " I"]) -> bool:
-    """Whether there is exactly one shortest path; False without a path."""
+    """True for exactly one shortest path; False without a path."""
     levels = _waves_from_goal(maze)
     if levels is None:
         return False
@@ -200,7 +200,7 @@ def has_unique_shortest_path(maze: UInt8[np.ndarray, " I"]) -> bool:
 def are_valid_paths(
     questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
 ) -> Bool[np.ndarray, " N"]:
-    """Which answers mark exactly a simple path from the start to the goal, and change nothing else.
+    """True for answers that mark exactly a simple path from the start to the goal, and change nothing else.
 
     A path that touches itself is none: its cells do not determine the order of its steps.
     """
@@ -223,7 +223,7 @@ def are_valid_paths(
 def are_shortest_paths(
     questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
 ) -> Bool[np.ndarray, " N"]:
-    """Which answers are valid paths, and no path is shorter."""
+    """True for answers that are valid paths, and no path is shorter."""
     is_shortest = are_valid_paths(questions, answers)
     for index in np.flatnonzero(is_shortest):
         is_shortest[index] = num_steps(answers[index]) == shortest_length(questions[index])
@@ -231,12 +231,12 @@ def are_shortest_paths(
 
 
 def is_valid_path(question: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
-    """Whether an answer is a valid path, as in `are_valid_paths`."""
+    """True for a valid path, as in `are_valid_paths`."""
     return bool(are_valid_paths(question[None], answer[None])[0])
 
 
 def is_shortest_path(question: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
-    """Whether an answer is a valid path, and no path is shorter."""
+    """True for a valid path, and no path is shorter."""
     return bool(are_shortest_paths(question[None], answer[None])[0])
 
 
@@ -264,7 +264,7 @@ def judge(
     question: UInt8[np.ndarray, " I"],
     answer: UInt8[np.ndarray, " I"] | None,
 ) -> str:
-    """How good a prediction is; a shortest path may be another than the answer's."""
+    """Judge a prediction; a shortest path may be another than the answer's."""
     if answer is not None and np.array_equal(prediction, answer):
         return "exactly the answer"
     if is_shortest_path(question, prediction):
@@ -384,7 +384,7 @@ def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side:
 
 
 def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
-    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    """Describe the source of a run's puzzles, from the values in a params file, for the notes beneath tables."""
     if source["kind"] != "generated":
         return "Maze-Hard from a local mirror" if source["kind"] == "mirror" else "Maze-Hard"
     side, cells = source["side"], source["min_path"]

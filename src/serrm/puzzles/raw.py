@@ -176,7 +176,7 @@ def distinct(puzzles: Iterable[T], key: Callable[[T], Hashable], most_repeats: i
     for puzzle in puzzles:
         num_repeats = num_repeats + 1 if key(puzzle) in seen else 0
         if num_repeats == most_repeats:
-            raise ValueError(f"found only {len(seen)} different {kind}")
+            raise ValueError(f"only {len(seen)} different {kind} in {most_repeats} attempts")
         if num_repeats == 0:
             seen.add(key(puzzle))
             yield puzzle

@@ -79,7 +79,7 @@ def unit_indices(box: Box) -> Int[np.ndarray, "U n"]:
 
 
 def are_consistent(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray, " N"]:
-    """Whether no digit stands twice in a unit. Values above n are no digits and make a grid inconsistent."""
+    """True for grids with no digit twice in a unit. Values above n are no digits and make a grid inconsistent."""
     if grids.shape[1] != box.num_cells:
         raise ValueError(f"a grid with boxes of {box} has {box.num_cells} cells, not {grids.shape[1]}")
     values = np.sort(grids[:, unit_indices(box)], axis=-1)
@@ -88,14 +88,14 @@ def are_consistent(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray
 
 
 def are_solutions(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray, " N"]:
-    """Whether every unit holds every digit once."""
+    """True where every unit holds every digit once."""
     return np.asarray(are_consistent(grids, box) & np.all(grids > 0, axis=-1))
 
 
 def are_answers(
     questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
 ) -> Bool[np.ndarray, " N"]:
-    """Which answers are solutions that keep the digits of their questions."""
+    """True for answers that are solutions and keep the digits of their questions."""
     keeps_digits = np.all((questions == 0) | (questions == answers), axis=1)
     return np.asarray(keeps_digits & are_solutions(answers, box_for_side(math.isqrt(questions.shape[1]))))
 
@@ -108,18 +108,18 @@ def solves(
 
 
 def allows(questions: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
-    """Whether the digits of questions, as tokens, break no rule."""
+    """True where the digits of questions, as tokens, break no rule."""
     box = box_for_side(math.isqrt(questions.shape[1]))
     return are_consistent(questions - np.uint8(BLANK), box)
 
 
 def is_consistent(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
-    """Whether no digit stands twice in a unit; blanks are allowed."""
+    """True for no digit twice in a unit; blanks are allowed."""
     return bool(are_consistent(grid[None], box)[0])
 
 
 def is_solution(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
-    """Whether every unit holds every digit once."""
+    """True where every unit holds every digit once."""
     return bool(are_solutions(grid[None], box)[0])
 
 
@@ -129,7 +129,7 @@ def judge(
     question: UInt8[np.ndarray, " I"],
     answer: UInt8[np.ndarray, " I"] | None,
 ) -> str:
-    """How good a prediction is, in a few words; all are tokens."""
+    """Judge a prediction in a few words; all are tokens."""
     is_blank = question == BLANK
     if answer is None:
         values = np.maximum(prediction, BLANK) - np.uint8(BLANK)

@@ -239,7 +239,7 @@ COLUMNS = {
 
 
 def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
-    """Where a run's puzzles come from, for the notes beneath tables, of the values in a params file."""
+    """Describe the source of a run's puzzles, from the values in a params file, for the notes beneath tables."""
     is_mirror = source["kind"] == "mirror"
     if source["kind"] == "generated":
         least, most = source["clues"]
@@ -351,7 +351,7 @@ def remove_clues(
 
 
 def _has_only(values: list[int], cell: int, digit: int, board: solver.Tables) -> bool:
-    """Whether a blank cell can hold no other digit; False where the search takes too long."""
+    """True if a blank cell can hold no other digit; False where the search takes too long."""
     places = solver.places_from_values(values, board)
     places[digit - 1] &= ~(1 << cell)
     try:

@@ -212,7 +212,7 @@ def solve(grid: UInt8[np.ndarray, " I"], box: Box) -> UInt8[np.ndarray, " I"] | 
 
 
 def answered(puzzle: Puzzle) -> Puzzle | None:
-    """The puzzle with an answer, found if it came without; None where it has no solution."""
+    """The puzzle with an answer, solved if it has none; None where it has no solution."""
     if puzzle.answer is not None:
         return puzzle
     answer = solve(puzzle.question, box_for_side(puzzle.side))
