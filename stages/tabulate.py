@@ -8,7 +8,7 @@ from serrm.layout import PAPER, PARAMS, PROFILES, Layout
 
 
 def tabulate() -> None:
-    """Build every table and figure of the profile, and the page with all of them."""
+    """Write every table and figure of the profile, and the page with all of them."""
     from serrm.config import read_params
     from serrm.models.flops import flops
     from serrm.project import current_commit

@@ -58,6 +58,8 @@ def test_help_imports_nothing_heavy() -> None:
         [*IMPORT, "new", "--profile", "huge"],
         ["export-checkpoint", "."],
         ["headline", "--profile", "huge"],
+        ["solve", ".", "--max-steps", "0"],
+        ["solve", ".", "--trace-file", "picture.jpg"],
         ["ui", "--port", "0"],
     ],
 )

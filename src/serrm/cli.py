@@ -1,7 +1,7 @@
-"""`serrm`: what one does with the project beside running its pipeline.
+"""The command `serrm`: everything beside the pipeline itself.
 
-One command a function, each a thin layer over one function of the package; only here is anything printed. What a user
-can cause is one line on stderr: exit code 2 for a wrong call, 1 for a failure.
+One command a function, each a thin layer over one function of the package. Errors that a user can cause are one line on
+stderr, with exit code 2 for a usage error and 1 for a failure.
 """
 
 import math
@@ -24,7 +24,7 @@ from serrm.files import write_json
 from serrm.project import find_root, open_project
 
 app = typer.Typer(
-    help="Recurrent reasoning models on puzzles: check, score, look at results.",
+    help="Recurrent reasoning models: solve puzzles, score checkpoints, inspect and compare runs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -35,7 +35,7 @@ app = typer.Typer(
 def conformance(
     files: list[Path] = typer.Argument(..., metavar="FILE...", exists=True, dir_okay=False),
 ) -> None:
-    """Compare our models with numbers of the authors' published code (.npz vector files)."""
+    """Compare our models with reference values from the authors' code (.npz files)."""
     from serrm.display import conformance_table, console
     from serrm.published.conformance import check_conformance
 
@@ -66,9 +66,11 @@ def evaluate(
     ),
     device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …"),
     precision: Precision = typer.Option(Precision.float32),
-    target: Path | None = typer.Option(None, "--json", dir_okay=False, help="Write the scores there."),
+    target: Path | None = typer.Option(
+        None, "--json", dir_okay=False, help="Also write the scores to this file."
+    ),
 ) -> None:
-    """Score a checkpoint on any file of Sudoku puzzles, whatever the sizes of their grids."""
+    """Score a checkpoint on a file of Sudoku puzzles of any size."""
     from serrm.devices import choose_device, keep_memory
     from serrm.display import console, remarks_on, scores_table
     from serrm.solving.model import folder_of
@@ -98,13 +100,13 @@ def evaluate(
 def import_checkpoint(
     file: Path = typer.Argument(..., metavar="FILE", exists=True, dir_okay=False, help="State dict (.pt)."),
     name: str = typer.Option(
-        ..., "--run", metavar="RUN", help="The run it is the training of: sudoku-se_rrm-s0."
+        ..., "--run", metavar="RUN", help="Run with the model's settings, such as sudoku-se_rrm-s0."
     ),
     target: Path = typer.Option(..., "--out", metavar="DIR", help="The new checkpoint, a folder."),
     profile: str = typer.Option("paper", help="The profile of that run."),
-    is_forced: bool = typer.Option(False, "--force", help="Replace a checkpoint that is there."),
+    is_forced: bool = typer.Option(False, "--force", help="Replace an existing checkpoint."),
 ) -> None:
-    """Make a checkpoint of the weights that the authors' code saves, to score it with `evaluate`."""
+    """Convert weights saved by the authors' code into a checkpoint."""
     from serrm.published.exchange import import_checkpoint
 
     params = open_project(profile).params
@@ -120,9 +122,9 @@ def export_checkpoint(
         ..., metavar="DIR", exists=True, file_okay=False, help="Folder of a finished training."
     ),
     target: Path = typer.Argument(..., metavar="FILE", help="The new state dict (.pt), in float32."),
-    is_forced: bool = typer.Option(False, "--force", help="Replace a file that is there."),
+    is_forced: bool = typer.Option(False, "--force", help="Replace an existing file."),
 ) -> None:
-    """Save the weights of a checkpoint as the authors' code does."""
+    """Convert a checkpoint into weights for the authors' code."""
     from serrm.published.exchange import export_checkpoint
 
     shapes = export_checkpoint(checkpoint, target, replaces=is_forced)
@@ -132,9 +134,9 @@ def export_checkpoint(
 @app.command()
 def ui(
     port: int = typer.Option(5000, min=1, max=65535),
-    host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
+    host: str = typer.Option("127.0.0.1", help="0.0.0.0 is open to other machines."),
 ) -> None:
-    """Serve the MLflow UI on the project's runs."""
+    """Start the MLflow UI for the project's runs."""
     root = find_root(Path.cwd())
     from serrm.tracking.server import become, tracking_uri, ui_command
 

@@ -1,8 +1,6 @@
 """`serrm show`: pictures in files and in the terminal, and one line for what went wrong."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +118,3 @@ def test_failures_name_the_file(sudokus: Path, tmp_path: Path, capsys: pytest.Ca
     for file, *options in ([sudokus, "--number", 3], [sudokus, "--trace"], [Path(__file__)]):
         assert f"{file}:" in refused(capsys, 1, file, *options, "--out", target)
     assert not target.exists()
-
-
-def test_the_terminal_waits_for_no_heavy_package(sudokus: Path) -> None:
-    script = "import sys; from serrm.cli import main; code = main(sys.argv[1:]); print(code, *sys.modules)"
-    run = subprocess.run(
-        [sys.executable, "-c", script, "show", str(sudokus)], capture_output=True, text=True, check=True
-    )
-    code, *modules = run.stdout.splitlines()[-1].split()
-    assert code == "0"
-    assert not {"torch", "mlflow", "matplotlib", "ortools", "pandas", "scipy"} & set(modules)

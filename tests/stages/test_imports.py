@@ -56,10 +56,6 @@ def test_the_command_line_imports_none_of_them() -> None:
     assert loaded("import stages.__main__") == set()
 
 
-def test_a_stage_that_imports_more_is_found() -> None:
-    assert loaded("import mlflow.entities\nimport scipy") == {"mlflow", "scipy"}
-
-
 def imports_of(stage: str) -> str:
     """The import statements of a stage, those in its functions too, as a program."""
     nodes = ast.walk(ast.parse((STAGES / f"{stage}.py").read_text()))

@@ -222,9 +222,3 @@ def test_failures_are_one_line_and_a_code(
         command_line.main()
     assert stop.value.code == code
     assert capsys.readouterr().err == message
-
-
-def test_a_missing_name_is_a_usage_error() -> None:
-    result = Project(ROOT).run(sys.executable, "-m", "stages", "train")
-    assert result.returncode == 2
-    assert "RUN" in result.stderr and "Traceback" not in result.stderr

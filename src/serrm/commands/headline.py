@@ -1,4 +1,4 @@
-"""`serrm headline`: the table of scores that the pipeline left, on the terminal or in a page."""
+"""`serrm headline`: the main scores of a profile, on the terminal or in a page."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`serrm use`: another profile in the place of params.yaml."""
+"""`serrm use`: switch to another profile."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ def use(
         False, "--force", help="Replace params.yaml even if its edits would be lost."
     ),
 ) -> None:
-    """Make a profile the one that runs: copy profiles/PROFILE.yaml to params.yaml."""
+    """Switch to a profile: copy profiles/PROFILE.yaml to params.yaml."""
     from serrm.config import read_params
 
     root = find_root(Path.cwd())
@@ -31,7 +31,7 @@ def use(
 
 
 def is_kept_elsewhere(root: Path, params: Path) -> bool:
-    """Whether the content of params.yaml is also that of a profile, or in a commit."""
+    """True if the content of params.yaml is also that of a profile, or in a commit."""
     content = params.read_bytes()
     if any(path.read_bytes() == content for path in (root / PROFILES).glob("*.yaml")):
         return True

@@ -1,4 +1,4 @@
-"""The training log of a cell as a CSV file: one line a record, for plots, for MLflow, and for what moved since.
+"""The training log of a run as a CSV file, one line a record, for plots, MLflow and `serrm regress`.
 
 The train stage writes it beside the metrics, where it is small enough to be committed.
 """
