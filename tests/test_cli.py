@@ -217,23 +217,6 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
     assert "is not replaced, as it is nothing of this kind" in output_of(capsys)[1]
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        (["--run", "sudoku-nonsense-s0"], "'sudoku-nonsense-s0' is no run of profile paper"),
-        (["--run", "sudoku-trm-s0"], "expected the shape (1536, 512), got (48, 16)"),
-    ],
-)
-def test_what_a_published_file_is_must_fit(
-    published: Path, capsys: pytest.CaptureFixture[str], changed: list[str], message: str
-) -> None:
-    target = published.with_name("imported")
-    arguments = ["import-checkpoint", str(published), "--run", "sudoku-small_trm-s0"]
-    assert main([*arguments, "--out", str(target), *changed]) in (1, 2)
-    assert_one_line(error := output_of(capsys)[1])
-    assert message in error and not target.exists()
-
-
 def test_headline_shows_the_scores_and_where_the_rest_lies(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

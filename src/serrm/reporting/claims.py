@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pandas as pd
 
@@ -18,11 +18,8 @@ from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_na
 from serrm.reporting.results import Report, Score, score
 from serrm.reporting.tables import ARC, Table
 
-Verdict = Literal["holds here", "not separated here", "does not hold here", "not tested here"]
-HOLDS: Final[Verdict] = "holds here"
-LEVEL: Final[Verdict] = "not separated here"
-FAILS: Final[Verdict] = "does not hold here"
-UNTESTED: Final[Verdict] = "not tested here"
+Verdict = str
+HOLDS, LEVEL, FAILS, UNTESTED = "holds here", "not separated here", "does not hold here", "not tested here"
 Finding = tuple[Verdict, str]  # and the numbers in words
 SE_RRM, TRM, HRM = "se_rrm", "trm", "hrm"
 ALL: Final = (SE_RRM, TRM, HRM)
@@ -129,11 +126,6 @@ def together(findings: Sequence[Finding], what: str = "") -> Finding:
     return weakest(verdict for verdict, _ in findings), " ".join(text for _, text in findings)
 
 
-def never(why: str) -> Callable[[Report], Finding]:
-    """A claim that no run of ours can test."""
-    return lambda report: (UNTESTED, why)
-
-
 def depths(report: Report, models: Sequence[str]) -> dict[int, list[Score]]:
     """The scores on 9×9 Sudoku by the numbers of steps of table 2 at which all of some models were scored."""
     columns = load_paper().score_tables["2"].columns.values()
@@ -154,8 +146,9 @@ def every_depth(report: Report) -> Finding:
     """SE-RRM against both others at every number of steps at which all three were scored."""
     verdicts = {steps: leads(*scores) for steps, scores in depths(report, ALL).items()}
     text = f"Compared after {', '.join(map(str, verdicts))} steps, see table 2."
-    findings = [(weakest(verdicts.values()), text)] if verdicts else []
-    return together(findings, "SE-RRM, TRM and HRM at the same steps")
+    if not verdicts:
+        return UNTESTED, "Not run: SE-RRM, TRM and HRM at the same steps."
+    return weakest(verdicts.values()), text
 
 
 def permutation(report: Report) -> Finding:
@@ -173,23 +166,23 @@ def permutation(report: Report) -> Finding:
 def data_efficient(report: Report) -> Finding:
     """SE-RRM's learning curve around as many samples as the best score of each other model took."""
     findings: list[Finding] = []
-    for (task, model), runs in report.results.items():
-        metric, ours = metrics_of(task)[0], report.results.get((task, SE_RRM), [])
-        mine, theirs = (
-            [p for p in each[0].learning_curve if metric in p] if each else [] for each in (ours, runs)
-        )
+    for (task, model), (run, *_) in report.results.items():
+        metric, ours = metrics_of(task)[0], report.results.get((task, SE_RRM))
+        if model not in (TRM, HRM) or not ours:
+            continue
+        mine, theirs = ([p for p in each.learning_curve if metric in p] for each in (ours[0], run))
         best = max(theirs, key=lambda point: point[metric], default={metric: 0.0})
-        if model in (TRM, HRM) and mine and best[metric]:
+        if mine and best[metric]:
             before = [point for point in mine if point["samples"] <= best["samples"]]
             after = [point for point in mine if point["samples"] >= best["samples"]] or mine[-1:]
             is_ahead = bool(before) and before[-1][f"{metric}_lo"] > best[f"{metric}_hi"]
             is_behind = best[f"{metric}_lo"] > after[0][f"{metric}_hi"]
-            verdict = HOLDS if is_ahead else FAILS if is_behind else LEVEL
-            parts = [
+            words = "; ".join(
                 f"{model_name(name)} {100 * point[metric]:.1f} after {point['samples']:,.0f} samples"
                 for name, point in ((model, best), (SE_RRM, (before or after)[-1]))
-            ]
-            findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {'; '.join(parts)}."))
+            )
+            verdict = HOLDS if is_ahead else FAILS if is_behind else LEVEL
+            findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {words}."))
     return together(findings, "learning curves of SE-RRM and of another model that solves any")
 
 
@@ -200,15 +193,12 @@ CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
         Check(partial(above, 100 / side), of_set=f"{side}x{side}", metric="gpa", needs=1) for side in (16, 25)
     ),
     "larger_unsolved": tuple(Check(all_zero, [SE_RRM], of_set=name) for name in ("16x16", "25x25")),
-    "language_model": (never("No language model is run here."),),
-    "language_model_4x4": (never("No language model is run here."),),
     "more_steps": (more_steps,),
     "every_depth": (every_depth,),
     "arc_hrm": (Check(leads, (SE_RRM, HRM), ARC, "pass_at_2"),),
     "arc_trm": (Check(is_level, (SE_RRM, TRM), ARC, "pass_at_2"),),
     "augmentations": (Check(is_not_behind, ALL, ARC, "pass_at_2", fewer_augmentations=True),),
     "maze": (Check(higher, (SE_RRM, TRM), ["maze"]), Check(leads, (SE_RRM, HRM), ["maze"])),
-    "parameters": (never("Sizes are settings, not results: see the table of training runs."),),
     "permutation": (permutation,),
     "data_efficient": (data_efficient,),
     "tied_sudoku": (Check(leads, (SE_RRM, "se_rrm_untied")),),
@@ -223,11 +213,20 @@ CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
 }
 
 
+UNTESTABLE: Final = {
+    "language_model": "No language model is run here.",
+    "language_model_4x4": "No language model is run here.",
+    "parameters": "Sizes are settings, not results: see the table of training runs.",
+}
+
+
 def claims_table(report: Report) -> Table:
     """Every claim with the paper's numbers, ours, and the verdict."""
     lines = []
     for key, claim in load_paper().claims.items():
-        verdict, ours = together([check(report) for check in CHECKS[key]])
+        verdict, ours = UNTESTED, UNTESTABLE.get(key, "")
+        if key in CHECKS:
+            verdict, ours = together([check(report) for check in CHECKS[key]])
         lines.append((claim.says, claim.section, claim.paper, ours, verdict))
     frame = pd.DataFrame(
         lines, columns=["The paper says", "Section", "The paper's numbers", "Ours", "Verdict"]
