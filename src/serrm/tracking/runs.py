@@ -37,6 +37,8 @@ TAG: Final = "serrm.run"
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
 COUNTED = ("seconds", "samples", "steps", "operations", "puzzle_steps_per_second", "peak_memory_bytes")
 SIZES = ("parameters", "parameters_with_task_types")
+COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts; as in the report's figures
+COLOURS = {"se_rrm": "#d55e00", "trm": "#0072b2", "hrm": "#009e73"}
 TAGGED = ("task", "model", "seed", "family", "device", "data_hash")
 
 # A failure is raised as well as logged there, and requests are repeated before they fail.
@@ -86,7 +88,7 @@ class LiveRun:
         if run is None:
             commit, has_changes = current_commit(self.layout.root)
             git = {"mlflow.source.git.commit": commit, "mlflow.source.git.dirty": str(has_changes).lower()}
-            tags = {TAG: cell.digest()} | (git if commit else {})
+            tags = {TAG: cell.digest(), COLOUR: COLOURS[cell.model.family]} | (git if commit else {})
             run = client.create_run(experiment, run_name=cell.name, tags=tags)
         self.run_id = run.info.run_id
         client.update_run(self.run_id, "RUNNING")
@@ -143,7 +145,7 @@ def sync_run(layout: Layout, name: str) -> str:
             run = client.create_run(experiment, int(1000 * (written - facts["seconds"])), run_name=name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("cell", {})).to_dict("index").get(0, {})  # keys joined by dots
-        tags = {TAG: digest} | {key: str(facts[key]) for key in TAGGED}
+        tags = {TAG: digest, COLOUR: COLOURS[facts["family"]]} | {key: str(facts[key]) for key in TAGGED}
         client.log_batch(
             run_id,
             _without_known(client, run, list(_metrics(layout, name, evaluation, facts))),
