@@ -20,8 +20,8 @@ import torch
 from serrm.arrays.stream import PuzzleArrays, open_arrays
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.search import Limits, Search, search
-from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
+from serrm.models.registry import flops
 from serrm.progress import watch
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import rates

@@ -23,9 +23,8 @@ from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.config import read_params
 from serrm.kernels.accelerate import accelerate
-from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
-from serrm.models.registry import build_model
+from serrm.models.registry import build_model, flops
 from serrm.models.settings import ModelSettings, RandomHalting
 from serrm.training.loop import Trainer
 

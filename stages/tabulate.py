@@ -10,7 +10,7 @@ from serrm.layout import PAPER, PARAMS, PROFILES, Layout
 def tabulate() -> None:
     """Write every table and figure of the profile, and the page with all of them."""
     from serrm.config import read_params
-    from serrm.models.flops import flops
+    from serrm.models.registry import flops
     from serrm.project import current_commit
     from serrm.reporting.report import write_report
     from serrm.reporting.results import read_report

@@ -18,7 +18,7 @@ from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
 from serrm.inference.sets import Gallery
 from serrm.manifest import Origin
-from serrm.models.flops import flops
+from serrm.models.registry import flops
 from serrm.puzzles.raw import RawSet
 from serrm.puzzles.tasks import TASKS, Alphabet, GridTask
 from serrm.randomness import Purpose, keyed_rng

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from serrm.models.flops import flops
+from serrm.models.registry import flops
 from serrm.models.settings import ModelSettings
 from serrm.reporting.paper import differences, load_paper
 from serrm.reporting.report import write_report

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from serrm.config import read_params
 from serrm.files import between_markers
-from serrm.models.flops import flops
+from serrm.models.registry import flops
 from serrm.reporting.figures import LOOK, compute, depth, permuted, svg_text
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import all_tables, render_page, table_files

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from serrm import devices
 from serrm.manifest import file_names, hash_file
-from serrm.models.flops import flops
+from serrm.models.registry import flops
 from serrm.training import checkpoint as ckpt
 from serrm.training import estimate as needs
 from serrm.training.run import Interrupted, TrainingRun

@@ -19,7 +19,7 @@ from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_nor
 State = tuple[Tensor, ...]
 Tokens = Int[Tensor, "B I"]
 TaskVectors = Float[Tensor, "B W"]  # rows of the task-type table, one a puzzle
-Z_L, Z_H = 0, 1  # places of the two states of a model that has two; the readout reads the last
+Z_L, Z_H = 0, 1  # index of the two states of HRM and TRM; the readout reads the last
 
 
 class CannotExtrapolate(ValueError):
@@ -52,16 +52,25 @@ def one_state_schedule(h_cycles: int, l_cycles: int) -> Schedule:
     return Schedule((Update("block", target=0),) * (h_cycles * l_cycles), num_with_gradient=l_cycles)
 
 
-def two_state_schedule(h_cycles: int, l_cycles: int) -> Schedule:
-    """TRM's: z_L takes z_H and the input L_c times, then z_H takes z_L; the last of H such cycles carries gradient."""
-    low = Update("block", target=Z_L, others=(Z_H,))
-    high = Update("block", target=Z_H, others=(Z_L,), has_embedding=False)
-    cycle = (low,) * l_cycles + (high,)
-    return Schedule(cycle * h_cycles, num_with_gradient=len(cycle))
+def two_state_schedule(
+    h_cycles: int,
+    l_cycles: int,
+    low: str = "block",
+    high: str = "block",
+    num_with_gradient: int | None = None,
+) -> Schedule:
+    """HRM's and TRM's: z_L takes z_H and the input L_c times, then z_H takes z_L; H such cycles.
+
+    `low` and `high` name the networks of z_L and z_H. By default the whole last cycle carries gradient, as in TRM.
+    """
+    update_low = Update(low, target=Z_L, others=(Z_H,))
+    update_high = Update(high, target=Z_H, others=(Z_L,), has_embedding=False)
+    cycle = (update_low,) * l_cycles + (update_high,)
+    return Schedule(cycle * h_cycles, num_with_gradient or len(cycle))
 
 
 class StepOutput(NamedTuple):
-    """What a supervision step gives: the detached next state, the logits, and the halting logits if any."""
+    """The results of a supervision step: the detached next state, the logits, and the halting logits if any."""
 
     state: State
     logits: Float[Tensor, "B I K"]
@@ -97,7 +106,7 @@ class Network(nn.Module):
 
 
 class InputEmbedding(nn.Module, ABC):
-    """How a model sees its input: the shape of its state, and the embedding E that every cycle adds."""
+    """The shape of a model's state, and the embedding E of its input, which every cycle adds."""
 
     @abstractmethod
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
@@ -110,7 +119,7 @@ class InputEmbedding(nn.Module, ABC):
         """The embedding, in shape and dtype of the state, and the rotary table of its positions."""
 
     def permuted(self, task_vectors: TaskVectors, permutation: Int[Tensor, " symbols"]) -> TaskVectors:
-        """Task vectors for the same puzzles with symbol k replaced by permutation[k]; here they tell of no symbol."""
+        """Task vectors for the same puzzles with symbol k replaced by permutation[k]; unchanged here."""
         return task_vectors
 
 
@@ -160,7 +169,7 @@ class RecurrentModel(nn.Module):
             for update in updates[:-num_with]:
                 state = self._updated(update, state, embedding, rotation)
         if torch.is_grad_enabled():
-            # Nobody reads this gradient, but with it all applications from here on are alike.
+            # This gradient is not used; with it all applications from here on are alike to the compiler.
             state = tuple(part.detach().requires_grad_() for part in state)
         for update in updates[-num_with:]:
             state = self._updated(update, state, embedding, rotation)

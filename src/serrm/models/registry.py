@@ -1,22 +1,16 @@
-"""The model families by name, and how one of them is built from its settings."""
+"""Builds a model of any family from its settings, and counts the FLOPs of its supervision step."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache, partial
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from serrm.models.hrm_trm import build_hrm, build_trm
+from serrm.models.hrm_trm import build_hrm_trm
 from serrm.models.layers import Rng
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.se_rrm import build_se_rrm, initial_task_types
-from serrm.models.settings import ModelSettings
-
-# Each takes (settings, num_symbols, num_positions, generator).
-FAMILIES: dict[str, Callable[[Any, int, int, Rng], RecurrentModel]] = {
-    "se_rrm": build_se_rrm,
-    "trm": build_trm,
-    "hrm": build_hrm,
-}
+from serrm.models.settings import HaltingSettings, ModelSettings, QLearning, SeRrmSettings
 
 
 def build_model(
@@ -29,11 +23,47 @@ def build_model(
 ) -> RecurrentModel:
     """A model of the settings' family for an alphabet of `num_symbols` (pad included), with its task-type table.
 
-    `num_positions` matters to a model bound to one size of grid only.
+    `num_positions` matters only to a model with weights for one size of grid.
     """
-    model = FAMILIES[settings.family](settings, num_symbols, num_positions, generator)
-    if settings.family == "se_rrm":
+    if isinstance(settings, SeRrmSettings):
+        model = build_se_rrm(settings, num_symbols, generator)
         model.task_types = initial_task_types(settings, num_task_types, num_symbols, generator)
     else:
+        model = build_hrm_trm(settings, num_symbols, num_positions, generator)
         model.task_types = torch.zeros(num_task_types, settings.width)
     return model
+
+
+@cache
+def flops(
+    settings: ModelSettings, num_positions: int, num_symbols: int, halting: HaltingSettings | None = None
+) -> int:
+    """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, pad included.
+
+    Counted by PyTorch on a model without numbers (device meta): those of matrix products, two a multiply-add; those of
+    everything else and of the optimiser are left out. Without `halting` the step only predicts. With it, it trains:
+    the backward pass through the updates that carry gradient, the halting logits where they are learned, and HRM's
+    bootstrapped target, which is the next step's prediction, are counted too.
+    """
+    with torch.device("meta"):
+        model = build_model(settings, num_symbols, num_positions=num_positions)
+        tokens = torch.zeros(1, num_positions, dtype=torch.long)
+    state = model.initial_state(1, num_positions, num_symbols)[0].requires_grad_()
+    embedding, rotation = model.embedding(state, tokens, None)
+    networks = model.networks.items()
+    of_network = {name: _counted(partial(network, state, embedding, rotation)) for name, network in networks}
+    applications = [of_network[update.network] for update in model.schedule.updates]
+    prediction = sum(applications) + _counted(partial(model.readout, state))
+    if halting is None:
+        return prediction
+    logits, halting_logits = model.readout(state)
+    learned = logits.sum() + halting_logits.sum() if isinstance(halting, QLearning) else logits.sum()
+    # The backward pass of a product is two products of its size.
+    backward = 2 * sum(applications[-model.schedule.num_with_gradient :]) + _counted(learned.backward)
+    return (2 if isinstance(halting, QLearning) and halting.bootstrap else 1) * prediction + backward
+
+
+def _counted(call: Callable[[], object]) -> int:
+    with FlopCounterMode(display=False) as counter:
+        call()
+    return int(counter.get_total_flops())

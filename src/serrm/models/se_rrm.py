@@ -11,34 +11,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from serrm.models.layers import (
-    Attention,
-    Rng,
-    Rotation,
-    SwiGLU,
-    linear,
-    linear_weight,
-    rotation_table,
-    truncated_normal,
-)
-from serrm.models.recurrence import (
-    CannotExtrapolate,
-    InputEmbedding,
-    Network,
-    RecurrentModel,
-    Residual,
-    TaskVectors,
-    Tokens,
-    one_state_schedule,
-    two_state_schedule,
-)
+from serrm.models import layers, recurrence
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, TaskVectors, Tokens
 from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
 
 
-class SymbolPlanes(InputEmbedding):
+class SymbolPlanes(recurrence.InputEmbedding):
     """The input embedding E^G of `B I K D`, its register positions, and the rotation that goes with it."""
 
-    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: Rng = None) -> None:
+    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None) -> None:
         super().__init__()
         self.settings = settings
         width, registers = settings.width, settings.registers
@@ -46,9 +27,9 @@ class SymbolPlanes(InputEmbedding):
         # Tied: one vector for each special symbol, then one for all usual symbols. Untied: one a symbol.
         is_tied = settings.symbols == "tied"
         num_vectors = self.num_special + 1 if is_tied else settings.num_planes(num_symbols)
-        self.symbols = nn.Parameter(truncated_normal(num_vectors, width, std=1.0, generator=generator))
+        self.symbols = nn.Parameter(layers.truncated_normal(num_vectors, width, std=1.0, generator=generator))
         self.registers = nn.Parameter(
-            truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
+            layers.truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
         )
 
     def num_planes(self, num_symbols: int) -> int:
@@ -70,7 +51,7 @@ class SymbolPlanes(InputEmbedding):
         state: Float[Tensor, "B places K D"],
         tokens: Tokens,
         task_vectors: TaskVectors | None,
-    ) -> tuple[Float[Tensor, "B places K D"], Rotation | None]:
+    ) -> tuple[Float[Tensor, "B places K D"], layers.Rotation | None]:
         batch, _, planes, _ = state.shape
         first = NUM_SPECIAL - self.num_special
         is_here = tokens[..., None] == torch.arange(first, first + planes, device=tokens.device)
@@ -83,17 +64,17 @@ class SymbolPlanes(InputEmbedding):
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 
     def permuted(self, task_vectors: TaskVectors, permutation: Int[Tensor, " symbols"]) -> TaskVectors:
-        """Likewise: what a vector holds of a symbol goes to the plane of the symbol in its place."""
+        """As the base class has it: the numbers of symbol k move to the plane of permutation[k]."""
         first = NUM_SPECIAL - self.num_special
         came_from = (permutation[first:] - first).argsort()
         of_all = self.settings.width if self.settings.task_types == "factored" else 0
         by_plane = task_vectors[:, of_all:].unflatten(1, (len(came_from), -1))
         return torch.cat([task_vectors[:, :of_all], by_plane[:, came_from].flatten(1)], dim=1)
 
-    def rotation(self, num_positions: int, device: torch.device) -> Rotation | None:
+    def rotation(self, num_positions: int, device: torch.device) -> layers.Rotation | None:
         """Rotary table of the grid; registers follow it and are not rotated."""
         settings = self.settings
-        return rotation_table(
+        return layers.rotation_table(
             settings.positions,
             num_positions,
             settings.head_dim,
@@ -119,53 +100,52 @@ class SymbolPlanes(InputEmbedding):
 class PlaneReadout(nn.Module):
     """Logits `B I K` from the state: one vector for all planes (tied), or a map of K·D features (untied)."""
 
-    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: Rng = None) -> None:
+    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None) -> None:
         super().__init__()
         self.is_tied = settings.symbols == "tied"
         self.num_registers = settings.registers
         planes = settings.num_planes(num_symbols)
         self.num_missing = num_symbols - planes
         shape = (1, settings.width) if self.is_tied else (planes, planes * settings.width)
-        self.weight = linear_weight(*shape, generator)
+        self.weight = layers.linear_weight(*shape, generator)
 
     def forward(self, state: Float[Tensor, "B places K D"]) -> tuple[Float[Tensor, "B I symbols"], None]:
         grid = state[:, : state.shape[1] - self.num_registers]
-        logits = linear(grid if self.is_tied else grid.flatten(2), self.weight)
+        logits = layers.linear(grid if self.is_tied else grid.flatten(2), self.weight)
         logits = logits.squeeze(-1) if self.is_tied else logits
         # A symbol without a plane is never predicted: its logit is -inf, its stablemax weight 0.
         return nn.functional.pad(logits.float(), (self.num_missing, 0), value=-math.inf), None
 
 
-def build_se_rrm(
-    settings: SeRrmSettings, num_symbols: int, num_positions: int = 0, generator: Rng = None
-) -> RecurrentModel:
-    """An SE-RRM for an alphabet of `num_symbols` (pad included); tied weights take any other alphabet too.
+def build_se_rrm(settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None) -> RecurrentModel:
+    """An SE-RRM for an alphabet of `num_symbols`, pad included, and any number of positions.
 
-    It takes any number of positions, so `num_positions` is not looked at.
+    Tied weights take any other alphabet too.
     """
-    schedule = two_state_schedule if settings.states == "two" else one_state_schedule
+    has_two = settings.states == "two"
+    make_schedule = recurrence.two_state_schedule if has_two else recurrence.one_state_schedule
     return RecurrentModel(
         embedding=SymbolPlanes(settings, num_symbols, generator),
-        networks={"block": Network([_layer(settings, generator) for _ in range(settings.layers)])},
-        schedule=schedule(settings.h_cycles, settings.l_cycles),
+        networks={"block": recurrence.Network([_layer(settings, generator) for _ in range(settings.layers)])},
+        schedule=make_schedule(settings.h_cycles, settings.l_cycles),
         readout=PlaneReadout(settings, num_symbols, generator),
         width=settings.width,
         generator=generator,
     )
 
 
-def _layer(settings: SeRrmSettings, generator: Rng) -> list[nn.Module]:
+def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
     """T^{D,I}, T^{D,K} and m^D, each with residual and norm (equations 7 to 9)."""
     width = settings.width
-    attention = partial(Attention, width, dropout=settings.attention_dropout, generator=generator)
+    attention = partial(layers.Attention, width, dropout=settings.attention_dropout, generator=generator)
     positions = attention(settings.heads, settings.head_dim, axis=-3)
     symbols = attention(settings.symbol_heads, settings.symbol_head_dim, axis=-2)
-    features = SwiGLU(width, settings.gates(width), generator)
-    return [Residual(part) for part in (positions, symbols, features)]
+    features = layers.SwiGLU(width, settings.gates(width), generator)
+    return [recurrence.Residual(part) for part in (positions, symbols, features)]
 
 
 def initial_task_types(
-    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: Rng = None
+    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: layers.Rng = None
 ) -> Float[Tensor, "T W"] | None:
     """The task-type table: D·K numbers a task (full) or D + K (factored), None without task types.
 
@@ -177,5 +157,5 @@ def initial_task_types(
         return None
     if settings.task_types == "factored":
         return torch.zeros(num_task_types, width + planes)
-    vectors = truncated_normal(num_task_types, 1, width, std=1 / math.sqrt(width), generator=generator)
+    vectors = layers.truncated_normal(num_task_types, 1, width, std=1 / math.sqrt(width), generator=generator)
     return vectors.expand(-1, planes, -1).reshape(num_task_types, planes * width)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from serrm.config import Params
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, EvaluateCell
-from serrm.models.flops import flops
+from serrm.models.registry import flops
 from serrm.models.settings import HaltingSettings, SeRrmSettings
 from serrm.progress import duration
 from serrm.puzzles.sudoku_data import FOLDER_EXTREME_1K, NUM_HELD_OUT

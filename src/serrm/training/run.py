@@ -22,9 +22,8 @@ from serrm.arrays.stream import Stream, read_ahead
 from serrm.files import write_whole
 from serrm.kernels.accelerate import accelerate
 from serrm.manifest import hash_file
-from serrm.models.flops import flops
 from serrm.models.recurrence import RecurrentModel, num_parameters
-from serrm.models.registry import build_model
+from serrm.models.registry import build_model, flops
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import progress_bar
 from serrm.training import checkpoint as ckpt
