@@ -19,7 +19,7 @@ from serrm.cli import main
 from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.project import find_root
-from serrm.published.exchange import published_weights
+from serrm.published.weights import published_weights
 from serrm.tracking.server import ui_command
 
 ROOT = Path(__file__).parents[1]

@@ -17,13 +17,8 @@ from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
 from serrm.published.conformance import build_published, read_vectors, settings_of
-from serrm.published.exchange import (
-    export_checkpoint,
-    import_checkpoint,
-    published_model,
-    published_weights,
-    read_state_dict,
-)
+from serrm.published.exchange import export_checkpoint, import_checkpoint, read_state_dict
+from serrm.published.weights import published_model, published_weights
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import TrainCell
 
@@ -119,7 +114,7 @@ def test_the_authors_own_weights_keep_keys_shapes_and_numbers(path: Path) -> Non
     vectors = read_vectors(path)
     model_settings, model = settings_of(vectors.config), build_published(vectors)
     weights = published_weights(model_settings, model)
-    assert_same({f"_orig_mod.model.{key}": value for key, value in vectors.weights.items()}, weights)
+    assert_same({f"_orig_mod.model.{key}": value for key, value in vectors.below("weight/").items()}, weights)
     num_symbols, num_positions = vectors.config["vocab_size"], vectors.tokens.shape[1]
     again = published_model(model_settings, weights, num_symbols, num_positions)
     assert_same(model.state_dict(), again.state_dict())

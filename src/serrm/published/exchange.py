@@ -16,18 +16,9 @@ from torch import Tensor
 from serrm.files import new_file
 from serrm.inference.load import load_model
 from serrm.manifest import hash_file
-from serrm.models.recurrence import RecurrentModel, num_parameters
-from serrm.models.registry import build_model
+from serrm.models.recurrence import num_parameters
 from serrm.models.settings import ModelSettings, SequenceSettings
-from serrm.published.weights import (
-    PREFIXES,
-    TABLE,
-    TASK_TYPES,
-    from_published,
-    published_parts,
-    short_key,
-    to_published,
-)
+from serrm.published.weights import published_model, published_weights
 from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
 from serrm.training.settings import TrainCell
@@ -108,37 +99,6 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     ):
         raise ValueError("no state dict of plain floating-point tensors")
     return content
-
-
-def published_model(
-    settings: ModelSettings, weights: dict[str, Tensor], num_symbols: int, num_positions: int
-) -> RecurrentModel:
-    """A model with the weights of a published state dict and as many task types as that has.
-
-    Without a task-type table in the state dict, a model that has one keeps its initial one, with one row.
-    Raises ValueError naming a key that is unknown, missing or of the wrong shape, or a setting without published form.
-    """
-    model = build_model(settings, num_symbols, num_positions=num_positions)
-    ours = model.state_dict()
-    parts = published_parts(settings, ours)
-    _warn_of_rotation(settings)
-    if TASK_TYPES in parts and TASK_TYPES not in map(short_key, weights):
-        log.warning("no task-type embeddings in the file: zeros take their place")
-    state = from_published(parts, weights, ours)
-    model.task_types = state.get(TABLE)  # it may have another number of rows
-    model.load_state_dict(state)
-    return model
-
-
-def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[str, Tensor]:
-    """The weights of a model under the published keys and in the published shapes, each with its own memory.
-
-    Raises ValueError naming a setting that has no published form.
-    """
-    ours = model.state_dict()
-    weights = to_published(published_parts(settings, ours), ours)
-    _warn_of_rotation(settings)
-    return {"".join(PREFIXES) + key: value.clone() for key, value in weights.items()}
 
 
 def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:

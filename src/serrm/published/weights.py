@@ -1,17 +1,21 @@
-"""The authors' checkpoint keys and ours: the only place that knows how their code names its weights.
+"""The authors' weights and ours: published keys, and models made from a published state dict or turned into one.
 
-Every part is the same numbers, perhaps in another shape (their embeddings carry singleton axes of `B K I D`) or as some
-rows of one of ours, so one table serves both ways.
+The only place that knows how their code names its weights. Every part is the same numbers, perhaps in another shape
+(their embeddings have singleton axes of `B K I D`) or as some rows of one of ours, so one table serves both ways.
 """
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from torch import Tensor
 
+from serrm.models.recurrence import RecurrentModel
+from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL, ModelSettings, SeRrmSettings
 
+log = logging.getLogger(__name__)
 PREFIXES = ("_orig_mod.", "model.", "inner.")
 TASK_TYPES = "puzzle_emb.weights"  # theirs
 TABLE = "task_types"  # the same, ours
@@ -86,33 +90,48 @@ def to_published(parts: Mapping[str, Part], ours: Mapping[str, Tensor]) -> dict[
     }
 
 
-def from_published(
-    parts: Mapping[str, Part], theirs: Mapping[str, Tensor], ours: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    """Our state dict with the numbers of a published one, whose task-type table may be missing or have any rows.
+def published_model(
+    settings: ModelSettings, weights: Mapping[str, Tensor], num_symbols: int, num_positions: int
+) -> RecurrentModel:
+    """A model with the weights of a published state dict and as many task types as that has.
 
-    Raises ValueError naming a key that is unknown, missing or of the wrong shape.
+    Without a task-type table in the state dict, a model that has one keeps its initial one, with one row.
+    Raises ValueError naming a key that is unknown, missing or of the wrong shape, or a setting without published form.
     """
-    found = {short_key(key): value for key, value in theirs.items()}
-    if unknown := sorted(found.keys() - parts.keys()):
+    model = build_model(settings, num_symbols, num_positions=num_positions)
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    parts = published_parts(settings, state)
+    theirs = {short_key(key): value for key, value in weights.items()}
+    if unknown := sorted(theirs.keys() - parts.keys()):
         raise ValueError(f"{unknown[0]}: this model has no such weight")
-    state = {name: value.clone() for name, value in ours.items()}
+    if TASK_TYPES in parts and TASK_TYPES not in theirs:
+        log.warning("no task-type embeddings in the file: zeros take their place")
+        del parts[TASK_TYPES]
     for key, part in parts.items():
-        shape = part.shape
-        if key == TASK_TYPES:
-            if key not in found:
-                continue
-            shape = (max(1, *found[key].shape[:1]), *shape[1:])
-        if key not in found:
+        if key not in theirs:
             raise ValueError(f"{key}: missing")
-        if found[key].shape != shape:
-            raise ValueError(f"{key}: expected the shape {shape}, got {tuple(found[key].shape)}")
+        shape = theirs[key].shape
+        expected = part.shape if key != TASK_TYPES else (max(1, *shape[:1]), *part.shape[1:])
+        if shape != expected:
+            raise ValueError(f"{key}: expected the shape {expected}, got {tuple(shape)}")
         if key == TASK_TYPES:
-            state[TABLE] = found[key].float()
+            state[TABLE] = theirs[key].float()
         else:
             rows = state[part.name][part.rows]
-            rows.copy_(found[key].reshape(rows.shape))
-    return state
+            rows.copy_(theirs[key].reshape(rows.shape))
+    model.task_types = state.get(TABLE)  # it may have another number of rows
+    model.load_state_dict(state)
+    return model
+
+
+def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[str, Tensor]:
+    """The weights of a model under the published keys and in the published shapes, each with its own memory.
+
+    Raises ValueError naming a setting that has no published form.
+    """
+    ours = model.state_dict()
+    weights = to_published(published_parts(settings, ours), ours)
+    return {"".join(PREFIXES) + key: value.clone() for key, value in weights.items()}
 
 
 def short_key(key: str) -> str:
