@@ -126,7 +126,7 @@ def test_every_profile_has_a_forecast(
     assert main(["forecast", "--profile", path.stem, "--tflops", "300"]) == 0
     num = len(read_params(path).runs)
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"profile {path.stem}: {num} trainings") and "at 300 TFLOP/s: about " in line
+    assert line.startswith(f"profile {path.stem}: {num} training runs") and "at 300 TFLOP/s: about " in line
 
 
 def test_the_rate_of_this_machine_is_measured(

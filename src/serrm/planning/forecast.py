@@ -1,7 +1,7 @@
-"""What a profile will take: the FLOPs of its trainings and evaluations, by its settings, over the rate of this machine.
+"""Forecast of the time that a profile takes: FLOPs of its training runs and evaluations over this machine's rate.
 
-A training's are exact, an evaluation's the most that they can be: puzzles of the search stop at a verified answer. How
-many published ARC-AGI puzzles fit a canvas only the files tell; examples and test inputs are the average a puzzle.
+FLOPs of training are exact, those of an evaluation an upper bound: the search stops at a verified answer. The number of
+published ARC-AGI puzzles that fit a canvas is unknown before the download: examples and test inputs are averages.
 """
 
 import json
@@ -21,9 +21,9 @@ from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import Execution, TrainCell
 
 DATA_STAGES = ("download", "augment", "build_arrays")
-# Seconds of a stage besides its arithmetic: DVC, imports, MLflow, the trial before a training, reading and writing.
+# Seconds of a stage besides its FLOPs: DVC, imports, MLflow, the trial before training, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
-MOST_AT_ONCE = 32  # puzzles in the trial
+MOST_AT_ONCE = 32  # puzzles of a batch in the trial
 
 
 EXTREME_1K = {"num_train": 1_000, "num_test": 9_488}
@@ -39,7 +39,7 @@ class Counts(NamedTuple):
 
 
 def count_puzzles(params: Params, task: str) -> Counts:
-    """What the settings of a task come to."""
+    """Count the puzzles that the settings of a task give."""
     source = params.download_settings(task).source.model_dump()
     subset = params.augment_settings(task).model_dump()
     is_1k, has_votes = source.get("folder_9x9") == FOLDER_EXTREME_1K, "canvas" in subset
@@ -56,7 +56,7 @@ def count_puzzles(params: Params, task: str) -> Counts:
 
 
 class Stage(NamedTuple):
-    """The stages that one waits for, named as DVC names them, and its FLOPs."""
+    """The stages before this one, named as DVC names them, and its FLOPs."""
 
     after: list[str]
     flops: int = 0
@@ -66,7 +66,7 @@ Stages = dict[str, Stage]  # by name, such as train@sudoku-trm-s0
 
 
 def stages_of(params: Params) -> Stages:
-    """The stages of a profile but for that of the tables, which waits for all."""
+    """The stages of a profile without `tabulate`."""
     stages: Stages = {}
     for task in params.tasks:
         names = [f"{stage}@{task}" for stage in DATA_STAGES]
@@ -83,18 +83,18 @@ def stages_of(params: Params) -> Stages:
 
 
 def evaluation_flops(cell: TrainCell, scoring: EvaluateCell, counts: Counts) -> int:
-    """Of every set at its deepest steps, learning curve and equivariance, and the search if it finds no answer."""
+    """FLOPs of every set at its most steps, learning curve, equivariance, and a search that finds no answer."""
     settings, search, num = scoring.evaluate, scoring.evaluate.effort, counts.tests[counts.side]
     votes, passes, snapshots = 1, 1, cell.train.snapshots
     if counts.has_votes:
         votes = cell.arrays.num_augmentations + 1 + cell.fidelity.identity_twice
         passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
-    is_tied = isinstance(cell.model, SeRrmSettings) and cell.model.symbols == "tied"  # and takes larger grids
+    is_tied = isinstance(cell.model, SeRrmSettings) and cell.model.symbols == "tied"  # takes larger grids
     sizes = {side: of_side for side, of_side in counts.tests.items() if is_tied or side <= counts.side}
     of_sets = sum(number * _step(cell, side) for side, number in sizes.items())
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
-    if search is not None:  # which begins with the first attempts that are scored
+    if search is not None:  # its first attempts are those of the scores
         further = max(0, *(most - max(settings.steps) for most in (*search.max_steps, search.attempt_steps)))
         guessing = (max(search.guesses, default=1) - 1) * GUESS_STEPS
         steps += (further + guessing) * min(search.num_puzzles, num)
@@ -106,7 +106,7 @@ def _step(cell: TrainCell, side: int, halting: HaltingSettings | None = None) ->
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
-    """The stages that DVC finds changed, and all behind them. ValueError with its reason if it cannot say."""
+    """The stages that DVC finds changed, and all after them. ValueError with DVC's reason if `dvc status` fails."""
     command = [sys.executable, "-m", "dvc", "status", "--json"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -120,7 +120,7 @@ def still_to_do(stages: Stages, root: Path) -> Stages:
 
 
 def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float | None) -> tuple[float, str]:
-    """FLOPs a second, given or by a short trial of the training of the longest stage; and this in words."""
+    """FLOPs a second, given or measured by a few training steps of the longest stage, and where it comes from."""
     if tflops is not None:
         return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
     from serrm.arrays.stream import random_stream
@@ -138,18 +138,18 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     settings = cell.train.model_copy(update=here)
     stream = random_stream(side, alphabet(cell.task, side).num_symbols)
     model = build_cell_model(cell, stream).to(device).train()
-    accelerate(model, is_native=execution.native)  # not compiled, which would take longer than the trial
+    accelerate(model, is_native=execution.native)  # not compiled: that would take longer than the steps
     seconds = seconds_of_step(Trainer(model, stream, settings, cell.seed, micro_batch=execution.micro_batch))
     rate = settings.batch_size * _step(cell, side, settings.halting) / seconds
     return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {settings.precision}"
 
 
-def words(profile: str, stages: Stages, rate: float, pace: str) -> str:
-    """The forecast in a line, at a rate, which `pace` has in words."""
+def summary(profile: str, stages: Stages, rate: float, source: str) -> str:
+    """The forecast in one line, at a rate in FLOPs a second; `source` names where the rate comes from."""
     num, each = sum(name.startswith("train@") for name in stages), [stage.flops for stage in stages.values()]
     seconds = sum(each) / rate + sum(COMPUTING_SECONDS if flops else DATA_SECONDS for flops in each)
-    needs = f"{num} training{'' if num == 1 else 's'}, at most {with_prefix(sum(each))}FLOP in all"
-    return f"profile {profile}: {needs}; {pace}: about {duration(seconds)}"
+    needs = f"{num} training run{'' if num == 1 else 's'}, at most {with_prefix(sum(each))}FLOP in all"
+    return f"profile {profile}: {needs}; {source}: about {duration(seconds)}"
 
 
 def with_prefix(number: int | float) -> str:

@@ -1,7 +1,7 @@
-"""A profile in miniature: the same tasks, runs and changes with small models, few puzzles and few steps, run through.
+"""Rehearsal of a profile: the same tasks, runs and changes with small models, few puzzles and few steps.
 
-Every stage runs as DVC would run it, in a folder of its own. What has an entry in AT_MOST becomes small wherever it
-stands; sources, canvases, alphabets, positions and the other settings are the profile's.
+Every stage runs as DVC would run it, in a folder of its own. A setting with an entry in AT_MOST becomes small wherever
+it stands; sources, canvases, alphabets, positions and the other settings are the profile's.
 """
 
 import os
@@ -25,8 +25,8 @@ from serrm.training.settings import Execution
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
 TABLES = ("tables", "tabulate")
 NUM_PROCESSES = min(4, os.cpu_count() or 1)  # not too many for one machine's memory
-HEAD = max(HEAD_DIVISOR.values())  # features, of which every kind of positions can make a head
-# A number, each of a list, or what null stands for.
+HEAD = max(HEAD_DIVISOR.values())  # features of a head that suits every kind of positions
+# Of a number, of each in a list; null becomes it.
 AT_MOST = {
     **dict.fromkeys(("width", "head_dim", "symbol_head_dim", "swiglu_multiple"), HEAD),
     **dict.fromkeys(("layers", "heads", "symbol_heads", "snapshots", "log_every"), 1),
@@ -81,9 +81,9 @@ def _small(key: str, value: Any, fixed: Mapping[str, Any]) -> Any:
 
 
 def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> Results:
-    """Run all stages of a profile in an empty folder, by the project's code; their output stands there in *.log.
+    """Run all stages of a profile in an empty folder with the project's code; their output is there in *.log.
 
-    What needs the result of a failed stage is not run; the tables need all.
+    A stage that depends on a failed one is not run; the tables depend on all.
     """
     alone = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / EXECUTION, execution.model_copy(update=alone).model_dump())
@@ -120,5 +120,5 @@ def _run(stage: str, of: str, root: Path, folder: Path) -> tuple[str, float]:
     with log.open("w") as file:
         done = subprocess.run(command, cwd=folder, env=environment, stdout=file, stderr=file, check=False)
     lines = [f"exit code {done.returncode}", *filter(str.strip, log.read_text(errors="replace").splitlines())]
-    told = next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1])
-    return told.removeprefix("error: ") if done.returncode else "", time.perf_counter() - start
+    reason = next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1])
+    return reason.removeprefix("error: ") if done.returncode else "", time.perf_counter() - start
