@@ -142,7 +142,9 @@ def test_what_two_cells_share_decides_their_likeness_in_grids_of_every_size(side
 
 
 def test_more_places_in_a_box_than_the_frequencies_tell_apart_are_refused() -> None:
-    with pytest.raises(ValueError, match="heads of 16 features tell 5 places of a box apart, not 7"):
+    with pytest.raises(
+        ValueError, match="heads of 16 features distinguish 5 rows or columns of a box, not 7"
+    ):
         place_angles(14 * 14, 16)
 
 

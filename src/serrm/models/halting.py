@@ -1,4 +1,4 @@
-"""When a slot of the batch is done: the halting rules of training (paper, section 3), passed to the loop as a part.
+"""Halting rules of training: when a slot of the batch takes its next puzzle (paper, section 3).
 
 `random` needs nothing from the model. `q_learning` reads the model's halting logits and adds a loss that teaches
 them. SE-RRM has no Q head: its state has another shape, which the paper gives as the reason.
@@ -21,14 +21,14 @@ HALT, CONTINUE = 0, 1  # columns of the halting logits
 
 @runtime_checkable
 class Batch(Protocol):
-    """What a rule may look at: the slots of the training loop. `num_steps` is on the host."""
+    """The inputs of a rule: slots of the training loop. `num_steps` is on the host."""
 
     tokens: Tokens
     num_steps: Int[Tensor, " B"]
 
 
 def looks_at_answers(settings: HaltingSettings) -> bool:
-    """Whether the rule asks which puzzles are solved."""
+    """True if the rule depends on which puzzles are solved."""
     return isinstance(settings, RandomHalting) and settings.probability_solved > 0
 
 
@@ -84,7 +84,7 @@ def halting_loss(
     is_solved: Bool[Tensor, " B"],
     most: int,
 ) -> Float[Tensor, " B"] | None:
-    """What the rule adds to each puzzle's loss: 0.5·BCE of halting, and of continuing where bootstrapped."""
+    """The term that the rule adds to each puzzle's loss: 0.5·BCE of halting, and of continuing where bootstrapped."""
     if not isinstance(settings, QLearning):
         return None
     assert output.halting is not None, "q_learning needs a model with halting logits"

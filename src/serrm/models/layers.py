@@ -168,14 +168,14 @@ def place_angles(num_positions: int, head_dim: int) -> Angles:
     box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8
     if box.cols > 2 * num + 1:
         raise ValueError(
-            f"heads of {head_dim} features tell {2 * num + 1} places of a box apart, not {box.cols}"
+            f"heads of {head_dim} features distinguish {2 * num + 1} rows or columns of a box, not {box.cols}"
         )
     places = [row // box.rows, row % box.rows, column // box.cols, column % box.cols]
     return _products(places, 2 * math.pi * torch.arange(1, num + 1).float() / (2 * num + 1))
 
 
 def _rows_and_columns(num_positions: int) -> list[Int[Tensor, " S"]]:
-    """Of each cell of a square grid."""
+    """The row and the column of each cell of a square grid."""
     side = math.isqrt(num_positions)
     assert side * side == num_positions, "a grid with rows and columns is square"
     cell = torch.arange(num_positions)
@@ -212,7 +212,7 @@ def rotation_table(
 
     Both are multiplied by the root of `score_scale`, and with them the queries and keys they turn: so are the scores.
     For the kind "none" nothing turns, and there is no table unless scores are scaled.
-    Kept from call to call, so that no step waits for the copy to the device.
+    Cached, so that it is copied to the device once, not at every step.
     """
     if kind == "none" and score_scale == 1.0:
         return None

@@ -1,4 +1,4 @@
-"""What a model variant is: a closed set of parameters (tables A2 to A4 of the paper).
+"""Settings of a model variant: a closed set of parameters (tables A2 to A4 of the paper).
 
 A variant is one entry under `model:` in params.yaml; these classes refuse keys they do not know.
 """
@@ -44,7 +44,7 @@ HaltingSettings = Annotated[RandomHalting | QLearning, Field(discriminator="kind
 
 
 class GatedSettings(Settings):
-    """How wide a SwiGLU is inside."""
+    """The inner width of a SwiGLU."""
 
     expansion: float = Field(gt=0)
     swiglu_multiple: PositiveInt = 256  # that the inner width is rounded up to; 256 as published
@@ -55,13 +55,13 @@ class GatedSettings(Settings):
 
 
 class BlockSettings(GatedSettings):
-    """What the blocks of all models have."""
+    """Settings of the blocks of all models."""
 
     # The I that no score is scaled for; ours. None: whatever I is.
     standard_length: int | None = Field(default=None, ge=2)
 
     def score_scale(self, num_positions: int) -> float:
-        """What scores over positions are multiplied by: log I over that of the standard length.
+        """The factor of attention scores over positions: log I over that of the standard length.
 
         What a softmax gives to one of I places falls as I grows, unless scores grow as log I.
         """
@@ -81,7 +81,7 @@ class SeRrmSettings(BlockSettings):
     head_dim: PositiveInt
     symbol_heads: PositiveInt  # heads of the attention over symbols
     symbol_head_dim: PositiveInt
-    # How attention knows where a cell stands; the last three are ours (serrm.models.layers).
+    # Positional encoding of attention; the three after rope2d are ours (serrm.models.layers).
     positions: Literal["rope", "rope2d", "rope2d_linear", "rope2d_boxes", "rope2d_in_boxes", "none"]
     registers: int = Field(ge=0)  # extra positions that are cut before the output
     symbols: Literal["tied", "untied"]  # tied is symbol-equivariant
@@ -100,7 +100,7 @@ class SeRrmSettings(BlockSettings):
 
 
 class SequenceSettings(BlockSettings):
-    """What HRM and TRM share: one feature vector a position, behind a prefix that holds the task type."""
+    """Settings of HRM and TRM: one feature vector a position, behind a prefix that holds the task type."""
 
     width: PositiveInt  # D, features of a position
     layers: PositiveInt  # layers of a network

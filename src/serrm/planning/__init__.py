@@ -1,1 +1,1 @@
-"""What a profile will take, before it starts: a forecast by counting, a rehearsal in miniature."""
+"""Forecast of the time that a profile takes, and its rehearsal with small models."""

@@ -46,7 +46,7 @@ class Check:
 
     @property
     def is_ok(self) -> bool:
-        """Whether they agree; never if the difference is not a number."""
+        """True if they agree; False if the difference is not a number."""
         return self.difference <= self.tolerance
 
 
@@ -69,7 +69,7 @@ class Vectors:
 
     @property
     def has_q_halting(self) -> bool:
-        """Whether the halting values are the Q head's, not the confidence of random halting."""
+        """True if the halting values are the Q head's, not the confidence of random halting."""
         return any(key.startswith("grad/inner.q_head.") for key in self.numbers)
 
 

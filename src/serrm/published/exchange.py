@@ -28,25 +28,28 @@ log = logging.getLogger(__name__)
 SIDES = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}
 
 
-def import_checkpoint(file: Path, cell: TrainCell, target: Path, *, replaces: bool = False) -> dict[str, Any]:
+def import_checkpoint(
+    file: Path, settings: TrainCell, target: Path, *, replaces: bool = False
+) -> dict[str, Any]:
     """Write the weights of a published state dict as the checkpoint `target`; returns its config.json.
 
-    `cell` says what they are the weights of. A checkpoint at `target` is replaced only on demand, anything else never.
-    A published ARC file does not name the puzzles of its task-type table, so such a checkpoint comes back out but
-    cannot be asked about ARC tasks.
+    `settings` are those of the run that the weights belong to. A checkpoint at `target` is replaced only on demand,
+    anything else never.
+    A published ARC file does not name the puzzles of its task-type table, so such a checkpoint can be exported
+    but not evaluated on ARC tasks.
     Raises ValueError for a file that is no state dict of plain tensors, and naming a key that does not fit.
     """
     _check_target(target, replaces, (target / MODEL).is_file() and (target / CONFIG).is_file())
-    if cell.task not in SIDES:
-        raise ValueError(f"task {cell.task!r} is none of {', '.join(SIDES)}")
-    side = SIDES[cell.task]
-    num_symbols = alphabet(cell.task, side).num_symbols
+    if settings.task not in SIDES:
+        raise ValueError(f"task {settings.task!r} is none of {', '.join(SIDES)}")
+    side = SIDES[settings.task]
+    num_symbols = alphabet(settings.task, side).num_symbols
     try:
-        model = published_model(cell.model, read_state_dict(file), num_symbols, side**2)
+        model = published_model(settings.model, read_state_dict(file), num_symbols, side**2)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
     config = {
-        "cell": cell.model_dump(mode="json"),
+        "cell": settings.model_dump(mode="json"),
         "imported": {"file": file.name, "sha256": hash_file(file)},
         "code_hash": code_hash(),
         "packages": package_versions(),
@@ -77,9 +80,9 @@ def export_checkpoint(checkpoint: Path, target: Path, *, replaces: bool = False)
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:
-    """A file of tensors by name, unpickled without running anything it asks for.
+    """A file of tensors by name, unpickled without running any code in it.
 
-    Raises ValueError if it asks for something, or holds anything but floating-point tensors by name.
+    Raises ValueError if it contains code, or anything but floating-point tensors by name.
     """
     try:
         with warnings.catch_warnings():
@@ -105,9 +108,11 @@ def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
     if not os.path.lexists(target):
         return
     if not replaces:
-        raise ValueError(f"{target} is there already; --force replaces it")
+        raise ValueError(f"{target} exists; --force replaces it")
     if not is_replaceable:
-        raise ValueError(f"{target} is not replaced, as it is nothing of this kind")
+        raise ValueError(
+            f"{target} exists and is not replaced: it is neither a checkpoint folder nor a state dict"
+        )
 
 
 def _warn_of_rotation(settings: ModelSettings) -> None:

@@ -1,6 +1,6 @@
 """The authors' weights and ours: published keys, and models made from a published state dict or turned into one.
 
-The only place that knows how their code names its weights. Every part is the same numbers, perhaps in another shape
+No other module has the names of their weights. Every part is the same numbers, perhaps in another shape
 (their embeddings have singleton axes of `B K I D`) or as some rows of one of ours, so one table serves both ways.
 """
 

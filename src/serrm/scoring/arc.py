@@ -54,8 +54,8 @@ class ArcTally:
 
     def include(self, other: "ArcTally") -> None:
         """Count the votes of another tally of the same answers, too; the order does not matter."""
-        for asked, pools in other.pools.items():
-            own = self.pools.setdefault(asked, {})
+        for question, pools in other.pools.items():
+            own = self.pools.setdefault(question, {})
             for key, pool in pools.items():
                 num_votes, total = own.get(key, Pool(0, 0))
                 own[key] = Pool(num_votes + pool.num_votes, total + pool.confidence)
@@ -88,13 +88,13 @@ class ArcTally:
         return scores
 
     def _rank(self, puzzle: str, test: int) -> int | None:
-        """How many grids rank before the answer; None if it was not predicted."""
+        """Number of grids that rank before the answer; None if it was not predicted."""
         pools, answer = self.pools.get((puzzle, test), {}), grid_key(self.answers[puzzle][test])
         return _ranked(pools).index(answer) if answer in pools else None
 
 
 def grid_key(grid: Grid) -> Key:
-    """What makes grids identical: their shape and cells; all grids without cells are one."""
+    """A key by which grids are identical: shape and cells; all grids without cells have the same."""
     num_rows, num_columns = grid.shape if grid.size else (0, 0)
     return num_rows, num_columns, grid.tobytes()
 

@@ -42,22 +42,22 @@ def wilson(successes: float | int, num: int, level: float = 0.95) -> tuple[float
 
 
 def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    """Of (successes, trials) by name: each rate as a fraction, with the ends of its interval as _lo and _hi.
+    """Rates as fractions from (successes, trials) by name, with the ends of their intervals as _lo and _hi.
 
     ValueError if there were no trials.
     """
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for name, (successes, num) in counts.items():
         low, high = wilson(successes, num)
-        found |= {name: successes / num, f"{name}_lo": low, f"{name}_hi": high}
-    return found
+        result |= {name: successes / num, f"{name}_lo": low, f"{name}_hi": high}
+    return result
 
 
 @dataclass
 class Tally:
     """Counts over the batches seen so far; constant memory whatever the number of puzzles."""
 
-    blank: int  # the token of the cells that a question leaves to be found
+    blank: int  # the token of the cells that a question leaves to be result
     rules: Mapping[str, Rule] = field(default_factory=dict)
     num_puzzles: int = 0
     num_solved: int = 0
@@ -85,7 +85,7 @@ class Tally:
     def scores(self) -> dict[str, float]:
         """FSR and the rates of rules over puzzles, GPA over blank cells, as fractions, with 95% Wilson intervals.
 
-        `gpa_guess` is the GPA of whoever writes one and the same symbol, the best, into every blank cell.
+        `gpa_guess` is the GPA of the best constant answer: one symbol in every blank cell.
 
         Raises:
             ValueError: nothing was counted, or no puzzle had a blank cell.
@@ -101,6 +101,6 @@ COUNTS = ("num_puzzles", "num_solved", "num_blank", "num_right", "answers", "num
 
 
 def added_up(tallies: Sequence[Tally]) -> Tally:
-    """One tally of what several have counted."""
+    """The sum of several tallies."""
     sums = {name: reduce(add, [getattr(tally, name) for tally in tallies]) for name in COUNTS}
     return replace(tallies[0], **sums)

@@ -60,36 +60,36 @@ def runs_with_results(root: Path, profile: str = "*") -> list[tuple[str, str]]:
 
 
 @contextmanager
-def log_training(layout: Layout, cell: TrainCell) -> Iterator[Callable[[Record], None]]:
+def log_training(layout: Layout, settings: TrainCell) -> Iterator[Callable[[Record], None]]:
     """Log the records of a training as they come, and its files once it is done.
 
     A training that stops early leaves its run FAILED. A failure of MLflow stops no training: there is one warning,
     nothing more is logged, and the evaluation or `serrm track sync` logs the files later.
     """
-    live = LiveRun(layout, cell)
+    live = LiveRun(layout, settings)
     try:
         yield live.log
     except BaseException:
         live.call(lambda client: client.set_terminated(live.run_id, "FAILED"))
         raise
-    live.call(lambda _: sync_run(layout, cell.name))
+    live.call(lambda _: sync_run(layout, settings.name))
 
 
 class LiveRun:
     """The run of a training in progress; nothing is logged after a failure of MLflow."""
 
-    def __init__(self, layout: Layout, cell: TrainCell) -> None:
+    def __init__(self, layout: Layout, settings: TrainCell) -> None:
         self.layout, self.is_on = layout, True
-        self.call(lambda client: self._open(client, cell))
+        self.call(lambda client: self._open(client, settings))
 
-    def _open(self, client: MlflowClient, cell: TrainCell) -> None:
-        experiment = experiment_id(client, self.layout.profile, cell.task)
-        run = _newest(client, experiment, cell.digest())
+    def _open(self, client: MlflowClient, settings: TrainCell) -> None:
+        experiment = experiment_id(client, self.layout.profile, settings.task)
+        run = _newest(client, experiment, settings.digest())
         if run is None:
             commit, has_changes = current_commit(self.layout.root)
             git = {"mlflow.source.git.commit": commit, "mlflow.source.git.dirty": str(has_changes).lower()}
-            tags = {TAG: cell.digest(), COLOUR: COLOURS[cell.model.family]} | (git if commit else {})
-            run = client.create_run(experiment, run_name=cell.name, tags=tags)
+            tags = {TAG: settings.digest(), COLOUR: COLOURS[settings.model.family]} | (git if commit else {})
+            run = client.create_run(experiment, run_name=settings.name, tags=tags)
         self.run_id = run.info.run_id
         client.update_run(self.run_id, "RUNNING")
         # A resumed training repeats its earlier records.
