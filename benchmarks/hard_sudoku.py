@@ -1,4 +1,4 @@
-"""Hard Sudoku: puzzles solved within a number of supervision steps, by one attempt or with guesses, as JSON.
+"""Hard Sudoku: puzzles solved within a number of supervision steps, by one attempt or with guesses, as JSON and CSV.
 
     python benchmarks/hard_sudoku.py CHECKPOINT --max-steps 16 --guesses 1020 --out guesses.json
     python benchmarks/hard_sudoku.py CHECKPOINT --max-steps 128 --out one_attempt.json
@@ -9,6 +9,7 @@ files of the runs that made the checkpoint. Seconds are of the process on one th
 """
 
 import argparse
+import csv
 import json
 import time
 from pathlib import Path
@@ -56,6 +57,7 @@ def main() -> None:
         **measure(loaded, puzzles, limits, options.batch_size, DTYPES[options.precision]),
     }
     options.out.write_text(json.dumps(result, indent=1) + "\n")
+    write_table(result, options.out.with_suffix(".csv"))
 
 
 def measure(
@@ -93,6 +95,22 @@ def measure(
             int(each) if right else None for each, right in zip(steps, is_right, strict=True)
         ],
     }
+
+
+def write_table(result: dict[str, Any], path: Path) -> None:
+    """A row a number of steps, scores in percent with their 95% intervals."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        num = result["puzzles"]["first"]
+        writer.writerow(["steps at most", "solved", f"of {num}, percent", "mean steps", "GFLOPs a puzzle"])
+        for row in result["within"]:
+            rate, low, high = (100 * row[name] for name in ("fsr", "fsr_lo", "fsr_hi"))
+            score = f"{rate:.2f} ({low:.2f}-{high:.2f})"
+            mean, gflops = (
+                f"{row['mean_steps']:.1f}",
+                f"{row['mean_steps'] * result['flops_a_step'] / 1e9:.1f}",
+            )
+            writer.writerow([row["steps"], row["num_solved"], score, mean, gflops])
 
 
 def _training_flops(metrics: Path) -> int:
