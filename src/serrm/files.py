@@ -42,6 +42,9 @@ def new_file(path: Path) -> Iterator[Path]:
     try:
         yield partial
         partial.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk has none
+        raise
     finally:
         partial.unlink(missing_ok=True)
 

@@ -57,6 +57,9 @@ def new_directory(target: Path) -> Iterator[Path]:
         if target.is_dir():
             shutil.rmtree(target)
         temporary.replace(target)
+    except OSError as error:
+        error.filename = error.filename or str(target)  # a full disk has none
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
