@@ -14,7 +14,7 @@ def evaluate(
     """Score the checkpoint of one run on all sizes of its task."""
     from serrm.config import read_execution, read_params
     from serrm.files import write_json
-    from serrm.inference.evaluate import evaluate_together
+    from serrm.inference import evaluate as inference
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.tracking.runs import sync_or_warn
 
@@ -23,11 +23,9 @@ def evaluate(
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, "stages"))
-    what = (layout.runs / name, layout.arrays / cell.task, cell, execution)
+    scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / cell.task, cell, execution)
     if not is_first_of_torchrun():
-        evaluate_together(*what)
         return
-    scores, gallery = evaluate_together(*what)
     gallery.write(layout.predictions / name)
     layout.metrics.mkdir(parents=True, exist_ok=True)
     about = {"profile": params.profile, "task": cell.task, "model": cell.variant, "seed": cell.seed}

@@ -15,10 +15,9 @@ from serrm.arrays.build import build_arc_arrays
 from serrm.config import read_params
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
-from serrm.inference.evaluate import evaluate
+from serrm.inference.evaluate import Gallery, evaluate, votes
 from serrm.inference.load import LoadedModel, load_snapshot
 from serrm.inference.predict import Predictor
-from serrm.inference.sets import Gallery, votes
 from serrm.inference.settings import EvaluateCell
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -71,7 +70,9 @@ def test_scores_depend_on_the_seed_only_with_dropout_at_evaluation(
             "fidelity": {"dropout_at_evaluation": has_dropout},
             "source": "made here",
         }
-        found = evaluate(checkpoint, arrays, EvaluateCell.model_validate(values), CPU)["sets"]
+        found = evaluate(checkpoint, arrays, EvaluateCell.model_validate(values), Execution(device="cpu"))[0][
+            "sets"
+        ]
         assert isinstance(found, dict)
         return found
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-import torch
 import yaml
 from jaxtyping import Bool, UInt8
 
@@ -16,7 +15,6 @@ from serrm.arrays.build import build
 from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
-from serrm.inference.sets import Gallery
 from serrm.manifest import Origin
 from serrm.models.registry import flops
 from serrm.puzzles.raw import RawSet
@@ -165,8 +163,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     name = f"{latin}-trm-s0"
     cell, asked = params.train_settings(name), params.evaluate_settings(name)
     train(cell, arrays, run, tmp_path / "scratch", Execution(device="cpu"))
-    gallery = Gallery(latin, asked.evaluate.examples)
-    scores = evaluate(run, arrays, asked, torch.device("cpu"), gallery)
+    scores, gallery = evaluate(run, arrays, asked, Execution(device="cpu"))
     gallery.write(tmp_path / "examples" / cell.name)
     metrics = {"profile": "mine", "task": latin, "model": "trm", "seed": 0, **scores}
     (tmp_path / "metrics").mkdir()

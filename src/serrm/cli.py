@@ -13,14 +13,14 @@ import typer
 
 from serrm import command_line
 from serrm.commands.ask import ask
+from serrm.commands.evaluate import evaluate
 from serrm.commands.headline import headline
 from serrm.commands.plan import forecast, rehearse
 from serrm.commands.regress import regress
 from serrm.commands.show import show
-from serrm.commands.solve import A_CHECKPOINT, Precision, solve
+from serrm.commands.solve import solve
 from serrm.commands.track import track
 from serrm.commands.use import use
-from serrm.files import write_json
 from serrm.project import find_root, open_project
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def conformance(
     files: list[Path] = typer.Argument(..., metavar="FILE...", exists=True, dir_okay=False),
 ) -> None:
     """Compare our models with reference values from the authors' code (.npz files)."""
-    from serrm.display import conformance_table, console
+    from serrm.drawing.terminal import console, table
     from serrm.published.conformance import check_conformance
 
     screen, is_ok = console(), True
@@ -48,52 +48,14 @@ def conformance(
             is_ok = False
             continue
         screen.print(str(file), markup=False, soft_wrap=True)
-        screen.print(conformance_table(checks))
+        lines = table("quantity", "largest difference", "tolerance", "ok")
+        for check in checks:
+            word = "[green]yes[/]" if check.is_ok else "[red]no[/]"
+            lines.add_row(check.quantity, f"{check.difference:.1e}", f"{check.tolerance:.0e}", word)
+        screen.print(lines)
         is_ok = is_ok and all(check.is_ok for check in checks)
     if not is_ok:
         raise typer.Exit(1)
-
-
-@app.command()
-def evaluate(
-    checkpoint: str = typer.Option(..., help=A_CHECKPOINT),
-    puzzles: Path = typer.Option(
-        ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines."
-    ),
-    steps: int = typer.Option(16, min=1, help="Supervision steps; scores are given at 1, 2, 4, … of them."),
-    batch_size: int | None = typer.Option(
-        None, min=1, help="9×9 puzzles at once, larger grids fewer. Default: 64, on a GPU 512."
-    ),
-    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …"),
-    precision: Precision = typer.Option(Precision.float32),
-    target: Path | None = typer.Option(
-        None, "--json", dir_okay=False, help="Also write the scores to this file."
-    ),
-) -> None:
-    """Score a checkpoint on a file of Sudoku puzzles of any size."""
-    from serrm.devices import choose_device, keep_memory
-    from serrm.display import console, remarks_on, scores_table
-    from serrm.solving.model import folder_of
-    from serrm.solving.score_file import score_file
-
-    keep_memory()
-    if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    scores = score_file(
-        folder_of(checkpoint),
-        puzzles,
-        steps=steps,
-        device=choose_device(device),
-        precision=precision.value,
-        batch_size=batch_size,
-    )
-    if target is not None:
-        write_json(target, scores)
-    screen = console()
-    screen.print(f"{puzzles} with {checkpoint}: percent (95% interval)", markup=False, soft_wrap=True)
-    screen.print(scores_table(scores["sets"]))
-    for remark in remarks_on(scores["sets"]):
-        screen.print(remark, markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -146,7 +108,7 @@ def ui(
     become(root, command)
 
 
-for command in (ask, forecast, headline, regress, rehearse, show, solve, use):
+for command in (ask, evaluate, forecast, headline, regress, rehearse, show, solve, use):
     app.command()(command)
 app.add_typer(track, name="track")
 

@@ -33,7 +33,7 @@ Values = dict[str, Any]  # checked when they are composed
 
 
 class TaskSection(Settings):
-    """A task's puzzles, and how they are scored."""
+    """The settings of a task: its puzzles and their scoring."""
 
     seed: NonNegativeInt
     download: Values
@@ -43,7 +43,7 @@ class TaskSection(Settings):
 
 
 class RunSection(Settings):
-    """One training with its scores."""
+    """A training run with its scores."""
 
     task: str
     model: str
@@ -92,15 +92,15 @@ class Params(Settings):
         return [(run.task, self.variant(name), run.seed) for name, run in self.runs.items()]
 
     def download_settings(self, task: str) -> Any:  # Download of the task's source
-        """Where a task's raw files come from."""
+        """The source of a task's raw files."""
         return self._data(download_kind(task), task, "download")
 
     def augment_settings(self, task: str) -> Settings:
-        """Which of the raw puzzles are used."""
+        """The subset of the raw puzzles that is used."""
         return self._data(TASKS[task].subset, task, "augment")
 
     def array_settings(self, task: str) -> ArraySettings:
-        """How a task's training set is augmented."""
+        """The augmentation of a task's training set."""
         return self._data(ArraySettings, task, "arrays")
 
     def _data(self, kind: type[T], task: str, name: str) -> T:
@@ -108,16 +108,16 @@ class Params(Settings):
         return parse(kind, {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}")
 
     def train_settings(self, name: str) -> TrainCell:
-        """What a run trains, composed."""
+        """The settings of a run's training, composed."""
         return self._compose(self.runs[name], name)[0]
 
     def settings_of(self, task: str, family: str) -> TrainCell | None:
-        """The settings of a family's plain run on a task, what profile paper is asked for; None without one."""
+        """The settings of a family's plain run on a task; None without one."""
         name = f"{task}-{family}-s0"
         return self.train_settings(name) if name in self.runs else None
 
     def evaluate_settings(self, name: str) -> EvaluateCell:
-        """How a run is scored, composed."""
+        """The settings of a run's evaluation, composed."""
         run, task = self.runs[name], self.tasks[self.runs[name].task]
         values = {
             "task": run.task,

@@ -1,4 +1,4 @@
-"""A language model behind a server of the OpenAI chat API, asked for solutions of Sudokus (table 1, row GPT-OSS).
+"""Scores of a language model on Sudoku, through a server of the OpenAI chat API (table 1, row GPT-OSS).
 
 The paper prints neither its prompt nor its notation, only that the model had no tools and was given the rules alone
 (table 1, footnote b); both are ours here. FSR counts a reply without a grid as unsolved. GPA needs a grid, so it is
@@ -47,13 +47,13 @@ The puzzle, one line a row, cells separated by spaces, a dot for an empty cell:
 Use no tools. End your reply with the complete solution in one fenced block: {n} lines of {n} numbers, separated by \
 spaces, without dots, labels or lines between the boxes, and with nothing after it.
 """
-# What may stand between the numbers of a row: box lines, brackets, commas, quotes, stars.
+# Characters between the numbers of a row: box lines, brackets, commas, quotes, stars.
 _SEPARATORS = re.compile(r"[\s|\u2500-\u257F!,;&\[\](){}'\"`*_\\+=-]+")
 
 
 @dataclass(frozen=True)
 class Server:
-    """A model, where it is served, and how it is asked."""
+    """A served model and the options of its requests."""
 
     address: str  # version included: http://localhost:8000/v1
     model: str
@@ -63,7 +63,7 @@ class Server:
 
 
 def ask(server: Server, puzzles: Mapping[str, Sequence[Puzzle]]) -> dict[str, Any]:
-    """Ask for a solution of every puzzle; the scores, counts and replies of each set, by its name.
+    """Request a solution of every puzzle; returns the scores, counts and replies of each set, by its name.
 
     Raises ValueError if a request fails before any has been answered: then the address, the model or the key is wrong.
     """
@@ -77,7 +77,7 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # it has a line for every request
     limit, replies = asyncio.Semaphore(server.concurrency), dict[int, str | None]()
 
-    async def put(number: int) -> None:
+    async def request(number: int) -> None:
         async with limit:
             try:
                 completion = await client.chat.completions.create(
@@ -99,7 +99,7 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
     client = AsyncOpenAI(base_url=server.address, api_key=key, max_retries=NUM_RETRIES)
     async with client:
         with progress_bar("asking", len(prompts), unit="puzzle") as bar:
-            await asyncio.gather(*map(put, range(len(prompts))))
+            await asyncio.gather(*map(request, range(len(prompts))))
     return [replies[number] for number in range(len(prompts))]
 
 
@@ -143,7 +143,7 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
             check_answers(solved, side, name, grid_task("sudoku"))
             sets[name] = [puzzle for _, puzzle in solved]
     if not sets:
-        raise ValueError("no puzzle to ask")
+        raise ValueError("no Sudoku with a solution in the files")
     return sets
 
 

@@ -27,8 +27,7 @@ def test_the_provenance_is_of_these_weights() -> None:
 def test_it_solves_fresh_puzzles(capsys: pytest.CaptureFixture[str]) -> None:
     puzzles = list(generate_puzzles(box_for_side(9), 4, np.random.default_rng(77), (40, 45)))
     assert (
-        main(["solve", "--max-steps", "32", "--exact", *(format_grid(each.question) for each in puzzles)])
-        == 0
+        main(["solve", "--budget", "32", "--exact", *(format_grid(each.question) for each in puzzles)]) == 0
     )
     out = capsys.readouterr().out
     for puzzle in puzzles:

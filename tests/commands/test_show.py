@@ -70,7 +70,7 @@ def test_a_sudoku_in_the_terminal(sudokus: Path, capsys: pytest.CaptureFixture[s
 def test_a_prediction_is_held_against_the_answer(
     sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "answers.txt").write_text(f"{ANSWER}\n{PREDICTED}\tunverified\n")
+    (tmp_path / "answers.txt").write_text(f"puzzles.csv:3\t{PREDICTED}\tunverified\n")
     text = shown(capsys, sudokus, "--number", 2, "--prediction", tmp_path / "answers.txt")
     assert "prediction" in text
     assert "answer" not in text

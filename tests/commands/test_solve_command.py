@@ -22,14 +22,14 @@ MAZE = "S  #" + " # #" + "    " + "## G"
 UNSOLVABLE = "123....4........"
 OTHER_TASK = "a puzzle of the task maze, and the checkpoint is of sudoku"
 GOLDEN = {
-    "text": f"""1234341221434321\tverified\t3 steps\t0.000 s
-argument 2\tunsupported\t\t\t{OTHER_TASK}
-argument 3\tcontradictory\t3 steps\t0.000 s\tthe given digits leave no place for another
+    "text": f"""argument 1\t1234341221434321\tverified\t3 steps, 0.000 s
+argument 2\t\tunsupported\t\t{OTHER_TASK}
+argument 3\t\tcontradictory\t\tthe given digits leave no place for another
 """,
     "csv": f"""place,task,question,answer,status,by,steps,attempts,seconds,remark
 argument 1,sudoku,{EASY},1234341221434321,verified,network,3,1,0.000,
 argument 2,maze,{MAZE},,unsupported,,0,0,0.000,"{OTHER_TASK}"
-argument 3,sudoku,{UNSOLVABLE},,contradictory,,3,1,0.000,the given digits leave no place for another
+argument 3,sudoku,{UNSOLVABLE},,contradictory,,0,0,0.000,the given digits leave no place for another
 """,
 }
 
@@ -62,7 +62,7 @@ def test_arguments_standard_input_and_files_go_together(
 ) -> None:
     table = tmp_path / "table.csv"
     table.write_text(f"source,question\nx,{EASY}\n")
-    options = ["--checkpoint", str(checkpoint), "--format", "json"]
+    options = ["--checkpoint", str(checkpoint), "--format", "json", "--ordered"]
     pipe(monkeypatch, f"{EASY}\r\n\n{EASY}")
     assert main(["solve", str(table), "-", EASY, *options]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -80,14 +80,16 @@ def test_answers_are_written_to_a_file_that_appears_whole(
 ) -> None:
     target = tmp_path / "new" / "answers"
     arguments = ["solve", EASY, MAZE, "--checkpoint", str(checkpoint), "--out", str(target)]
-    assert main([*arguments, "--format", notation]) == 1
+    assert main([*arguments, "--format", notation, "--ordered"]) == 1
     assert capsys.readouterr().out == ""
     assert [path.name for path in target.parent.iterdir()] == ["answers"]
     with target.open(newline="") as file:
         rows = {
             "csv": lambda: list(csv.DictReader(file)),
             "json": lambda: [json.loads(line) for line in file],
-            "text": lambda: [{"answer": line.split("\t")[0], "status": line.split("\t")[1]} for line in file],
+            "text": lambda: [
+                dict(zip(("place", "answer", "status"), line.split("\t"), strict=False)) for line in file
+            ],
         }[notation]()
     assert [row["status"] for row in rows] == ["verified", "unsupported"]
     assert is_right(EASY, rows[0]["answer"])
@@ -112,14 +114,14 @@ def test_what_stands_in_the_terminal(
     oracle: LoadedModel, checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for notation, expected in GOLDEN.items():
-        arguments = ["solve", EASY, MAZE, UNSOLVABLE, "--checkpoint", str(checkpoint), "--max-steps", "3"]
+        arguments = ["solve", EASY, MAZE, UNSOLVABLE, "--checkpoint", str(checkpoint), "--ordered"]
         assert main([*arguments, "--format", notation]) == 1
         assert re.sub(r"\b0\.\d+", "0.000", capsys.readouterr().out) == expected
 
 
 @pytest.mark.parametrize("name", packaged())
 def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["solve", EASY, "--checkpoint", name, "--precision", "bfloat16", "--guesses", "50"]
+    arguments = ["solve", EASY, "--checkpoint", name, "--precision", "bfloat16"]
     assert main([*arguments, "--format", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["status"] == "verified" and is_right(EASY, answer["answer"])
@@ -144,7 +146,7 @@ def test_a_trace_in_the_terminal(
     assert "argument 1" in out
     assert "question" in out and "after 1 step" in out and "after 3 steps" in out
     assert "after 2 steps" not in out, "nothing changed there"
-    assert out.splitlines()[-1].split("\t")[1] == "verified"
+    assert out.splitlines()[-1].split("\t")[2] == "verified"
 
 
 @pytest.mark.parametrize("suffix", [".png", ".gif"])
@@ -167,7 +169,7 @@ def test_whoever_reads_may_stop(checkpoint: Path, tmp_path: Path) -> None:
     file.write_text(f"{EASY}\n" * 20_000)
     command = [sys.executable, "-m", "serrm.cli", "solve", str(file), "--checkpoint", str(checkpoint)]
     with subprocess.Popen(
-        [*command, "--max-steps", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--budget", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()

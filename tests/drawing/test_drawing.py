@@ -18,15 +18,12 @@ from rich.console import Console
 
 from serrm.drawing.panels import (
     ARC_COLOURS,
-    WRONG,
-    WRONG_TINT,
     Item,
     Puzzle,
     Scene,
     settling_panels,
-    verdict_of,
 )
-from serrm.drawing.svg import grid_svg, picture_svg, write_picture
+from serrm.drawing.svg import picture_svg, write_picture
 from serrm.drawing.terminal import Drawing
 from serrm.puzzles.arc import decode, encode
 from serrm.puzzles.maze import parse_maze
@@ -89,13 +86,6 @@ def test_a_picture_is_written_in_every_format(item: Item, tmp_path: Path) -> Non
     if item.puzzle is ARC:
         assert {tuple(bytes.fromhex(each[1:])) for each in ARC_COLOURS[:2]} <= colours
     assert len(colours) > 2
-
-
-def test_a_small_picture_of_a_sudoku_has_the_verdicts_and_no_digits() -> None:
-    (panel,) = SUDOKU.trace_panels({1: sudoku("1434341221434321")})
-    svg = grid_svg(panel, "", draw=verdict_of)
-    assert "<text" not in svg
-    assert [svg.count(f'h1v1h-1z" fill="{colour}"') for colour in (WRONG, WRONG_TINT)] == [1, 0]
 
 
 def grids(task: str) -> st.SearchStrategy[Any]:
@@ -169,18 +159,6 @@ def test_remarks_tell_solutions_and_other_paths_from_none() -> None:
         "no path",
     ]
     assert Puzzle("maze", 6, EMPTY_MAZE).prediction_panel(other).remark == "a shortest path"
-
-
-@pytest.mark.parametrize(("side", "num_rules"), [(6, 2), (16, 3), (25, 4)])
-def test_the_digits_of_a_sudoku_stand_in_order_in_the_terminal(side: int, num_rules: int) -> None:
-    question = np.random.default_rng(side).integers(1, side + 2, side**2).astype(np.uint8)
-    stream = io.StringIO()
-    Console(file=stream, width=110).print(Drawing([[Puzzle("sudoku", side, question).question_panel()]], ""))
-    grid = stream.getvalue().splitlines()[4:]
-    digits = [line.replace("│", " ").split() for line in grid if "─" not in line]
-    symbols = ".123456789ABCDEFGHIJKLMNOP"
-    assert digits == [[symbols[token - 1] for token in row] for row in question.reshape(side, side)]
-    assert len(grid) == side + num_rules
 
 
 @pytest.mark.parametrize(

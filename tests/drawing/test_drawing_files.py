@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.files import read_scene
-from serrm.drawing.panels import Puzzle
+from serrm.drawing.panels import Puzzle, read_scene
 from serrm.puzzles.arc import decode
 from serrm.puzzles.sudoku import parse_grid
 
@@ -103,8 +102,8 @@ def test_attempts_come_from_a_submission(write: Any) -> None:
     "content",
     [
         f"{'.' * 16}\n{PREDICTED}\n",
-        f"first\tcontradictory\n\n{PREDICTED}\tverified\t3 steps\t0.1 s\n",
-        f"place,question,answer,status\na,,{'.' * 16},x\nb,,{PREDICTED},verified\n",
+        f"x/a.csv:3\t{PREDICTED}\tverified\t3 steps, 0.1 s\n\na.csv:2\t\tcontradictory\n",
+        f"place,question,answer,status\na.csv:3,,{PREDICTED},verified\na.csv:2,,{'.' * 16},x\n",
         '{"answer": ""}\n' + json.dumps({"answer": PREDICTED, "status": "verified"}) + "\n",
     ],
 )
@@ -157,7 +156,13 @@ def test_what_is_not_there_or_malformed_is_said_with_the_file(
 
 @pytest.mark.parametrize(
     ("puzzle", "content"),
-    [(sudoku_csv(), ""), (sudoku_csv(), "x\n"), (PUZZLE, "{}"), (PUZZLE, {"abc": [{"attempt_1": [[10]]}]})],
+    [
+        (sudoku_csv(), ""),
+        (sudoku_csv(), "x\n"),
+        (sudoku_csv(), "b.csv:2\t1\n"),
+        (PUZZLE, "{}"),
+        (PUZZLE, {"abc": [{"attempt_1": [[10]]}]}),
+    ],
 )
 def test_faulty_predictions_are_refused(write: Any, puzzle: Any, content: Any) -> None:
     path, predictions = write("abc.json", puzzle), write("answers", content)

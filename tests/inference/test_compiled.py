@@ -1,18 +1,16 @@
 """Compiled evaluation: one variant a network and size of grid whatever is asked, and the answers of the plain form."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
 from serrm.inference.evaluate import evaluate
-from serrm.inference.predict import filled_up, predict, refusal
+from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import EvaluateCell
 from serrm.kernels.accelerate import accelerate
@@ -102,7 +100,7 @@ def variants_of_evaluation(
     """(variants, names of the sets that were scored) of two evaluations of a checkpoint and its snapshots."""
     with traced_only():
         for _ in range(2):
-            found = evaluate(checkpoint, arrays, cell, torch.device(device))
+            found, _ = evaluate(checkpoint, arrays, cell, Execution(device=device))
     assert len(found["learning_curve"]) == 2 and found["adaptive"] and found["breadth"]
     return num_variants(), [name for name, entry in found["sets"].items() if entry["status"] == "scored"]
 
@@ -161,54 +159,6 @@ def test_an_evaluation_compiles_one_variant_a_size(
     known = sides if family == "se_rrm" else (4,)  # the others have no weights for larger alphabets
     assert sizes == [f"{side}x{side}" for side in known]
     assert num_graphs == len(sizes)
-
-
-def test_a_size_without_weights_is_refused_before_anything_is_compiled() -> None:
-    settings: ModelSettings = TypeAdapter(ModelSettings).validate_python(
-        {**MODELS["trm"], "mixer": "mlp", "positions": "none"}
-    )
-    model = build_model(settings, 6, num_positions=16).eval()
-    accelerate(model, compiles=True)
-    assert refusal(model, 3, 6) == "the MLP mixes 16 positions, the puzzle has 9"
-
-
-def as_if_compiled(model: RecurrentModel, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The model fills its batches up, but nothing is compiled; the sizes of the batches it sees."""
-    seen: list[int] = []
-    model.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[1])))
-    monkeypatch.setattr("serrm.inference.predict.runs_compiled", lambda model, dtype: True)
-    return seen
-
-
-@pytest.mark.parametrize("family", MODELS)
-def test_what_fills_a_batch_changes_no_answer(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = make_model(family, 6, 4, "cpu")
-    plain = answered(model, 5, 4, 6, 2)
-    seen = as_if_compiled(model, monkeypatch)
-    for one, other in zip(plain, answered(model, 5, 4, 6, 2), strict=True):
-        torch.testing.assert_close(one, other)
-    assert set(seen) == {2}
-
-
-@pytest.mark.parametrize("family", MODELS)
-def test_a_batch_that_empties_keeps_its_shape(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = make_model(family, 6, 4, "cpu")
-    tokens = draw_tokens(7, 4, 6).numpy().astype(np.uint8)
-
-    def answers() -> dict[int, tuple[int, list[int]]]:
-        task = replace(TASKS["arc_agi_1"], verify=lambda questions, predictions: questions.sum(1) % 2 == 0)
-        found = search(model, map(Search, range(7), tokens), 6, task, Limits(4), 3)
-        return {each.key: (each.steps, each.history[-1].tolist()) for each in found}
-
-    plain = answers()
-    seen = as_if_compiled(model, monkeypatch)
-    assert answers() == plain and len(plain) == 7
-    assert set(seen) == {3} and {steps for steps, _ in plain.values()} == {1, 4}
-
-
-def test_a_batch_is_filled_up_with_its_first_row() -> None:
-    batch = torch.tensor([[1, 2], [3, 4]])
-    assert filled_up(batch, 4).tolist() == [[1, 2], [3, 4], [1, 2], [1, 2]]
 
 
 def variants_of_training(

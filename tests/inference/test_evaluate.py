@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
-from serrm.drawing.files import read_examples
-from serrm.inference.evaluate import evaluate, evaluate_together
+from serrm.drawing.panels import read_examples
+from serrm.inference.evaluate import Gallery, evaluate, score_set
 from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.predict import Predicted, Predictor, rows_at_once
-from serrm.inference.sets import Gallery, score_set
+from serrm.inference.predict import Predicted, Predictor
 from serrm.inference.settings import EvaluateCell, EvaluateSettings
+from serrm.kernels.cpu.build import has_kernels
+from serrm.kernels.cpu.network import NativeNetwork
 from serrm.scoring.metrics import rates
 from serrm.training.settings import Execution
 from tests.oracle import make_oracle
@@ -25,6 +27,7 @@ from tests.torchrun import torchrun
 pytestmark = pytest.mark.numeric
 
 CPU = torch.device("cpu")
+CPU_ONLY = Execution(device="cpu", threads=1)
 SHALLOW = {"layers": 1, "h_cycles": 1}
 RATES = {f"{metric}{end}" for metric in ("fsr", "gpa") for end in ("", "_lo", "_hi")} | {"gpa_guess"}
 
@@ -77,14 +80,8 @@ def test_scores_do_not_depend_on_the_batches(checkpoint: Path, arrays: Path) -> 
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize(("side", "expected"), [(4, 3690), (9, 64), (16, 3), (25, 1)])
-def test_larger_grids_come_in_smaller_batches(side: int, expected: int) -> None:
-    assert rows_at_once(side, 64) == expected
-    assert rows_at_once(side, 1) >= 1
-
-
 def test_a_size_without_weights_is_told_with_its_reason(trained: Callable[..., Path], arrays: Path) -> None:
-    result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, make_cell_of(), CPU)
+    result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, make_cell_of(), CPU_ONLY)[0]
     assert result["sets"]["4x4"]["status"] == "scored"
     assert result["sets"]["9x9"] == {
         "status": "cannot_extrapolate",
@@ -93,7 +90,7 @@ def test_a_size_without_weights_is_told_with_its_reason(trained: Callable[..., P
 
 
 def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
-    result = evaluate(checkpoint, arrays, make_cell_of(), CPU)
+    result = evaluate(checkpoint, arrays, make_cell_of(), CPU_ONLY)[0]
     config = load_model(checkpoint, CPU).config
     assert result["model_info"] == {
         "family": "se_rrm",
@@ -112,7 +109,7 @@ def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
 
 
 def test_the_learning_curve_has_a_point_for_every_snapshot(checkpoint: Path, arrays: Path) -> None:
-    result = evaluate(checkpoint, arrays, make_cell_of(evaluate=settings(curve_puzzles=5)), CPU)
+    result = evaluate(checkpoint, arrays, make_cell_of(evaluate=settings(curve_puzzles=5)), CPU_ONLY)[0]
     curve = result["learning_curve"]
     assert [point["step"] for point in curve] == [4, 6]
     assert all(point.keys() == RATES | {"step", "samples", "loss"} for point in curve)
@@ -128,7 +125,7 @@ def test_evaluation_repeats_itself_even_with_dropout(checkpoint: Path, arrays: P
     results = []
     for has_dropout in (False, True):
         cell = make_cell_of(fidelity={"dropout_at_evaluation": has_dropout}, evaluate=shallow)
-        results += [evaluate(checkpoint, arrays, cell, CPU) for _ in range(2)]
+        results += [evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for _ in range(2)]
     assert results[0] == results[1] != results[2] == results[3]
     assert results[0]["learning_curve"] == []
 
@@ -136,13 +133,13 @@ def test_evaluation_repeats_itself_even_with_dropout(checkpoint: Path, arrays: P
 PROGRAM = """
 import os, pickle, sys
 from pathlib import Path
-from serrm.inference.evaluate import evaluate_together
+from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import EvaluateCell
 from serrm.training.settings import Execution
 
 checkpoint, arrays, cell, result = sys.argv[1:]
 cell = EvaluateCell.model_validate_json(cell)
-found = evaluate_together(Path(checkpoint), Path(arrays), cell, Execution(device="cpu", threads=2))
+found = evaluate(Path(checkpoint), Path(arrays), cell, Execution(device="cpu", threads=2))
 if os.environ["RANK"] == "0":
     Path(result).write_bytes(pickle.dumps(found))
 """
@@ -151,7 +148,7 @@ if os.environ["RANK"] == "0":
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_path: Path) -> None:
     effort = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
     cell = make_cell_of(evaluate=settings(steps=(1, 2, 16), effort=effort, equivariance_pairs=2, examples=3))
-    one, seen = evaluate_together(checkpoint, arrays, cell, Execution(device="cpu", threads=1))
+    one, seen = evaluate(checkpoint, arrays, cell, Execution(device="cpu", threads=1))
     program, result = tmp_path / "program.py", tmp_path / "result"
     program.write_text(PROGRAM)
     done = torchrun(2, str(program), str(checkpoint), str(arrays), cell.model_dump_json(), str(result))
@@ -165,18 +162,27 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
     assert [len(kept) for kept in seen.examples.values()] == [3, 3]
 
 
-def test_native_kernels_score_only_where_they_may(
-    checkpoint: Path, arrays: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.skipif(not has_kernels(), reason="this machine has no native kernels")
+def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
+    trained: Callable[..., Path], arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-    monkeypatch.setattr("serrm.kernels.accelerate.fits", lambda *_: bool(asked.append(1)))
-    cell = make_cell_of(evaluate=settings(steps=(1,), equivariance_pairs=2))
-    scores = []
+    whole_registers = {"head_dim": 32, "symbol_head_dim": 32, "expansion": 2.0}
+    checkpoint, num_calls, scores = trained(model={**SHALLOW, **whole_registers}), [0], []
+    native = NativeNetwork.__call__
+
+    def counted(*args: Any) -> Tensor:
+        num_calls[0] += 1
+        return native(*args)
+
+    monkeypatch.setattr(NativeNetwork, "__call__", counted)
+    cell = make_cell_of(evaluate=settings(steps=(1, 2), precision="bfloat16", curve_puzzles=0))
     for is_native in (False, True):
-        assert not asked
+        assert num_calls == [0]
         execution = Execution(device="cpu", threads=1, native=is_native)
-        scores.append(evaluate_together(checkpoint, arrays, cell, execution)[0])
-    assert asked and scores[0] == scores[1]
+        scores.append(evaluate(checkpoint, arrays, cell, execution)[0]["sets"]["9x9"]["steps"])
+    assert num_calls[0] > 0
+    for step, plain in scores[0].items():
+        assert scores[1][step] == pytest.approx(plain, abs=0.05) and plain["gpa"] > 0
 
 
 @pytest.mark.parametrize("fastest", ["float32", "bfloat16"])
@@ -190,7 +196,7 @@ def test_precision_auto_scores_in_the_fastest(
     monkeypatch.setattr("serrm.devices.fastest_arithmetic", in_fastest)
     monkeypatch.setattr("serrm.devices.has_fast_bfloat16", lambda device: True)
     cells = [make_cell_of(evaluate=settings((1,), precision=precision)) for precision in ("auto", fastest)]
-    scores, expected = (evaluate(checkpoint, arrays, cell, CPU) for cell in cells)
+    scores, expected = (evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for cell in cells)
     assert scores == expected
 
 

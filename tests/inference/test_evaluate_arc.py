@@ -14,10 +14,15 @@ from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
-from serrm.inference.evaluate import symmetric_questions
+from serrm.inference.evaluate import (
+    Gallery,
+    arc_questions,
+    score_votes,
+    symmetric_questions,
+    vote,
+)
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import Predictor
-from serrm.inference.sets import Gallery, arc_questions, score_votes, vote
 from serrm.inference.settings import EvaluateCell
 from serrm.inference.studies import equivariance
 from serrm.models.recurrence import RecurrentModel, StepOutput
@@ -125,7 +130,7 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
     assert [depth["pass_at_1"] for depth in found["steps"].values()] == [0, 0.25, 0.25]
     assert sets["evaluation, blank task type"]["steps"]["4"]["pass_at_1"] == 0
     first = arc_questions(Predictor(loaded, 2), arrays, 1)
-    assert vote(Predictor(loaded, 2), first, (4,), cell_of())[4].scores()["pass_at_1"] == 1
+    assert vote(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
 
 
 def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> None:
@@ -160,7 +165,7 @@ def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) 
     whole = Predictor(loaded, batch_size=1)  # which are 23 of these, of 24
     inputs, steps = arc_questions(whole, arrays), (1, 4)
     halves = [replace(whole, processes=Processes(rank, 2)) for rank in (0, 1)]
-    expected, first, second = (vote(part, inputs, steps, cell_of()) for part in (whole, *halves))
+    expected, first, second = (vote(part, inputs, steps) for part in (whole, *halves))
     for step, tally in first.items():
         assert tally.pools != expected[step].pools
         tally.include(second[step])

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference.evaluate import symmetric_questions
+from serrm.inference.evaluate import of_trained_size, score_set, symmetric_questions
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Predictor
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.sets import of_trained_size, score_set
 from serrm.inference.settings import EffortSettings
 from serrm.inference.studies import ComputeStudy, equivariance
 from serrm.models.registry import build_model

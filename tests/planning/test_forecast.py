@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
 from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import EvaluateCell
 from serrm.planning.forecast import Counts, count_puzzles, evaluation_flops, stages_of, still_to_do
-from serrm.training.settings import TrainCell
+from serrm.training.settings import Execution, TrainCell
 from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +43,7 @@ def test_an_evaluation_takes_what_is_forecast(
         scoring = EvaluateCell.model_validate(
             {**values, "evaluate": {**plain, "equivariance_pairs": 4, **settings}}
         )
-        done = counted(lambda: evaluate(checkpoint, arrays, scoring, torch.device("cpu")))
+        done = counted(lambda: evaluate(checkpoint, arrays, scoring, Execution(device="cpu")))
         return evaluation_flops(cell, scoring, Counts(4, 8, {4: 5, 9: 5}, has_votes=False)), done
 
     without, done = forecast_and_done()

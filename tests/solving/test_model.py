@@ -15,6 +15,7 @@ from torch import Tensor
 
 import serrm
 from serrm.inference.load import LoadedModel, load_model
+from serrm.puzzles.files import questions_of
 from serrm.puzzles.sudoku import box_for_side, format_grid, is_solution
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.solving.answers import Status
@@ -25,7 +26,7 @@ MAZE = "S  #" + " # #" + "    " + "## G"
 
 @pytest.fixture(scope="module")
 def model() -> serrm.Model:
-    return serrm.load(device="cpu")
+    return serrm.load("sudoku", device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -40,23 +41,32 @@ def logits(model: serrm.Model, questions: np.ndarray) -> Tensor:
 
 def test_puzzles_come_as_text_arrays_tensors_or_lists(model: serrm.Model, questions: np.ndarray) -> None:
     texts = [format_grid(question.reshape(-1)) for question in questions]
-    answers = model.solve(texts, max_steps=32)
+    answers = model.solve(texts, budget=32)
     assert [answer.status for answer in answers] == [Status.VERIFIED] * 3
     for answer, question in zip(answers, questions, strict=True):
         assert is_solution(answer.grid.reshape(-1), box_for_side(9))
         assert ((answer.grid == question) | (question == 0)).all()
     for same in (questions, torch.from_numpy(questions), list(questions), questions.tolist(), iter(texts)):
-        assert [answer.answer for answer in model.solve(same, max_steps=32)] == [
-            each.answer for each in answers
-        ]
+        assert [answer.answer for answer in model.solve(same, budget=32)] == [each.answer for each in answers]
     for one in (texts[0], questions[0], questions[0].tolist()):
-        assert [answer.answer for answer in model.solve(one, max_steps=32)] == [answers[0].answer]
+        assert [answer.answer for answer in model.solve(one, budget=32)] == [answers[0].answer]
+
+
+def test_without_a_name_each_size_has_its_packaged_model_and_other_tasks_none(questions: np.ndarray) -> None:
+    model = serrm.load(device="cpu")
+    nine, four = model.solve([questions[0], "1.3.34...14...21"])
+    assert (nine.status, four.status) == (Status.VERIFIED,) * 2
+    assert four.answer == "1234341221434321" and model.model_for is not None
+    general = model.model_for(next(questions_of("1.3.34...14...21")))
+    assert general.config["side"] == 9 and general.model is not model.model
+    with pytest.raises(ValueError, match=r"^puzzle: no packaged checkpoint is of the task maze"):
+        model.solve(MAZE)
 
 
 def test_what_is_no_puzzle_is_refused_and_another_task_is_an_answer(model: serrm.Model) -> None:
     with pytest.raises(ValueError, match=r"^puzzle 2: "):
-        model.solve([MAZE, "12"], max_steps=1)
-    (of_maze,) = model.solve([MAZE], max_steps=1)
+        model.solve([MAZE, "12"], budget=1)
+    (of_maze,) = model.solve([MAZE], budget=1)
     assert (of_maze.status, of_maze.place, of_maze.grid.size) == ("unsupported", "puzzle 1", 0)
 
 
@@ -68,10 +78,10 @@ def test_mazes_and_arc_tasks_have_grids_too(untrained: Callable[..., LoadedModel
             untrained(12, {"puzzles": ["aa"], "side": 4}, task="arc_agi_1", model={"task_types": "factored"}),
         )
     )
-    (maze,) = mazes.solve(MAZE, max_steps=1)
+    (maze,) = mazes.solve(MAZE, budget=1)
     assert maze.task == "maze" and maze.grid.shape == (4, 4)
     task = {"name": "aa", "train": [], "test": [{"input": [[1, 2]]}, {"input": [[3]]}]}
-    first, second = arc.solve(task, max_steps=1)
+    first, second = arc.solve(task, budget=1)
     assert (first.task, first.place, second.place) == ("arc", "puzzle test 1", "puzzle test 2")
     assert first.grid.ndim == 2
 
@@ -119,11 +129,7 @@ def test_the_hub_gives_back_what_was_pushed(
             return f"https://hub/{repo_id}"
 
     monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Api)
-    monkeypatch.setattr("serrm.solving.hub.snapshot_download", lambda name, **options: tmp_path / name)
-    monkeypatch.setattr(
-        "huggingface_hub.hub_mixin.hf_hub_download",
-        lambda repo_id, filename, **_: tmp_path / repo_id / filename,
-    )
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **options: tmp_path / name)
     assert model.push_to_hub("me/sudoku", token="secret") == "https://hub/me/sudoku"
     header = (tmp_path / "me" / "sudoku" / "README.md").read_text()
     assert "tags: [serrm, se_rrm, sudoku," in header and 'serrm.load("me/sudoku")' in header
@@ -145,7 +151,7 @@ def test_import_serrm_is_light_and_solving_imports_the_core_alone() -> None:
 import sys, json, serrm
 light = "torch" in sys.modules or "numpy" in sys.modules
 from serrm.cli import main
-main(["solve", "--max-steps", "1", "1" * 81])
+main(["solve", "--budget", "1", "1" * 81])
 print(json.dumps([light, sorted(sys.modules)]))
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,9 +12,9 @@ import torch
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.cli import main
+from serrm.inference.evaluate import score_set
 from serrm.inference.load import load_model
 from serrm.inference.predict import Predictor
-from serrm.inference.sets import score_set
 from serrm.puzzles.sudoku import Puzzle, box_for_side, format_grid, write_csv
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.solving.score_file import score_file

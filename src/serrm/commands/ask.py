@@ -41,7 +41,7 @@ def ask(
     Exit code 1 if the server gave no response to some of the puzzles.
     """
     from serrm import llm
-    from serrm.display import console, percent, table
+    from serrm.drawing.terminal import console, percent, table
 
     try:
         request = dict(json.loads(extra))

@@ -41,7 +41,7 @@ def show(
         raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
     if name is not None and number is not None:
         raise typer.BadParameter("give a name or a --number, not both", param_hint="--task")
-    from serrm.drawing.files import read_scene
+    from serrm.drawing.panels import read_scene
 
     scene = read_scene(file, number or 1, name, prediction, has_answer)
     is_example = any(item.trace for item in scene.items)
@@ -49,8 +49,7 @@ def show(
         raise ValueError(f"{file}: has no predictions after several numbers of steps")
     rows = scene.rows(has_answer=has_answer or is_example, has_trace=has_trace)
     if target is None:
-        from serrm.display import console
-        from serrm.drawing.terminal import Drawing
+        from serrm.drawing.terminal import Drawing, console
 
         console().print(Drawing(rows, scene.title))
         return

@@ -1,4 +1,4 @@
-"""`serrm solve`: a checkpoint answers puzzles from arguments, standard input and files, and says which are right."""
+"""`serrm solve`: puzzles from arguments, standard input and files, answered, and the answers checked by the rules."""
 
 import io
 import logging
@@ -6,95 +6,85 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from serrm.files import new_file
-from serrm.progress import watch
-
-if TYPE_CHECKING:
-    from serrm.solving.answers import Answer, Trace
+from serrm.progress import progress_bar
 
 log = logging.getLogger(__name__)
-Write = Callable[[str], Any]
 MAX_PANELS = 12  # of a picture or in the terminal; a GIF has all steps at which something changed
 PANELS_A_ROW = 4
+Notation = StrEnum("Notation", ["text", "csv", "json"])
+Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
 
-
-class Notation(StrEnum):
-    """How answers are written."""
-
-    text = "text"
-    csv = "csv"
-    json = "json"
-
-
-class Precision(StrEnum):
-    """What all arithmetic is done in."""
-
-    float32 = "float32"
-    bfloat16 = "bfloat16"
-
-
+A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
 PUZZLES = typer.Argument(
     None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of them, or - for standard input, the default."
 )
-A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
-CHECKPOINT = typer.Option("sudoku", help=A_CHECKPOINT)
-MAX_STEPS = typer.Option(128, min=1, help="Supervision steps at most; a verified answer stops earlier.")
-GUESSES = typer.Option(
-    0,
-    min=0,
-    help="Further attempts at a Sudoku, of 4 steps each, with cells filled in that the network is unsure of.",
+CHECKPOINT = typer.Option(
+    None,
+    help=f"{A_CHECKPOINT} Default: of the packaged ones sudoku_extreme for 9×9 Sudoku, sudoku for other sizes.",
 )
-PATIENCE = typer.Option(
-    None, min=1, help="Give up after as many steps without a change. Default: never; for ARC 4."
+BUDGET = typer.Option(4096, min=1, help="Supervision steps for a puzzle, all its attempts together.")
+SECONDS = typer.Option(
+    None, min=0.001, help="Time for a puzzle, its share of the time of its batches. Default: any."
 )
-BATCH_SIZE = typer.Option(
-    None, min=1, help="9×9 Sudoku at once, larger grids fewer. Default: 8, on a GPU 512."
+MAX_STEPS = typer.Option(
+    None,
+    min=1,
+    help="Supervision steps of the first attempt. Default: 16 on Sudoku, where guesses follow, else 128.",
 )
+BATCH_SIZE = typer.Option(None, min=1, help="9×9 Sudoku at once, larger grids fewer. Default: by memory.")
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
-PRECISION = typer.Option(Precision.float32, help="bfloat16 is quicker where the processor has it.")
+PRECISION = typer.Option(
+    Precision.auto, help="auto tries out the fastest where there are more puzzles than a batch."
+)
 FORMAT = typer.Option(Notation.text, "--format", help="json is one object a line.")
 TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers there.")
-TRACE = typer.Option(False, "--trace", help="Show in the terminal how each answer settles.")
+ORDERED = typer.Option(
+    False, "--ordered", help="Write the answers in the order of the puzzles, not as they come."
+)
+TRACE = typer.Option(False, "--trace", help="Show in the terminal the steps to each answer.")
 PICTURE = typer.Option(
     None,
     "--trace-file",
     metavar="FILE",
     dir_okay=False,
-    help="Draw how the first answer settles, .png, .svg or .gif.",
+    help="Draw the steps to the first answer, .png, .svg or .gif.",
 )
 EXACT = typer.Option(
     False,
     "--exact",
-    help="Let an exact solver do what the network leaves unsolved, with its sure cells as hints.",
+    help="Answer by an exact method what the network leaves unsolved, with its sure cells as hints.",
 )
 
 
 def solve(
     puzzles: list[str] | None = PUZZLES,
-    checkpoint: str = CHECKPOINT,
-    max_steps: int = MAX_STEPS,
-    guesses: int = GUESSES,
-    patience: int | None = PATIENCE,
+    checkpoint: str | None = CHECKPOINT,
+    budget: int = BUDGET,
+    seconds: float | None = SECONDS,
+    max_steps: int | None = MAX_STEPS,
     batch_size: int | None = BATCH_SIZE,
     device: str = DEVICE,
     precision: Precision = PRECISION,
     notation: Notation = FORMAT,
     target: Path | None = TARGET,
+    is_ordered: bool = ORDERED,
     is_traced: bool = TRACE,
     picture: Path | None = PICTURE,
     is_exact: bool = EXACT,
 ) -> None:
     """Solve Sudoku of any size, mazes or ARC tasks with a checkpoint; answers are checked against the rules.
 
-    Exit code 1 if some puzzle has no verified answer. Of equally likely symbols the first is taken.
+    Where an answer to a Sudoku breaks the rules, the network guesses and tries again within the budget. Exit code 1 if
+    some puzzle has no verified answer. Of equally likely symbols the first is taken.
     """
     arguments = puzzles or _piped()
     if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
@@ -104,29 +94,38 @@ def solve(
     if not (questions := read_arguments(arguments, _standard_input)):
         raise ValueError("no puzzle in the input")
     from serrm.devices import keep_memory
-    from serrm.solving import solve as solving
+    from serrm.solving.answers import FORMATS, Status, csv_header, summary
     from serrm.solving.model import folder_of, load
+    from serrm.solving.solve import SolveOptions, in_order
 
     keep_memory()
-    options = solving.SolveOptions(
-        max_steps=max_steps,
-        guesses=guesses,
-        batch_size=batch_size,
-        patience=patience,
-        precision=precision.value,
-        is_exact=is_exact,
-        has_trace=is_traced or picture is not None,
-    )
-    answers = solving.solve(load(folder_of(checkpoint), device=device), questions, options)
-    if target is not None:
-        answers = watch(answers, "solving", len(questions), unit="puzzle")
+    has_trace = is_traced or picture is not None
+    options = SolveOptions(budget, seconds, max_steps, precision.value, batch_size, is_exact, has_trace)
+    model = load(None if checkpoint is None else folder_of(checkpoint), device=device)
+    found = model.answers(questions, options)
+    answers = in_order(found) if is_ordered else (answer for _, answer in found)
+    start, num_steps, statuses = time.perf_counter(), 0, Counter[Status]()
     try:
-        with _opened(target) as write:
-            is_solved = _give(answers, write, notation, is_traced, picture)
-    except BrokenPipeError:  # whoever reads has enough
+        with _opened(target) as write, progress_bar("solving", len(questions), unit="puzzle") as bar:
+            if notation == Notation.csv:
+                write(csv_header())
+            for answer in answers:
+                statuses[answer.status] += 1
+                num_steps += answer.steps
+                num_solved, num_done = statuses[Status.VERIFIED], statuses.total()
+                counts = {"solved": num_solved, "open": len(questions) - num_done}
+                bar.set_postfix({**counts, "given_up": num_done - num_solved}, refresh=False)
+                bar.update()
+                with bar.external_write_mode():
+                    if answer.trace is not None:
+                        _show(answer.trace, answer.place, is_traced, picture)
+                        picture = None  # of the first alone
+                    write(FORMATS[notation.value](answer))
+    except BrokenPipeError:  # the reader of standard output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        is_solved = False
-    if not is_solved:
+        raise typer.Exit(1) from None
+    log.info(summary(statuses, num_steps, time.perf_counter() - start))
+    if statuses.keys() != {Status.VERIFIED}:
         raise typer.Exit(1)
 
 
@@ -144,8 +143,8 @@ def _standard_input() -> str:
 
 
 @contextmanager
-def _opened(target: Path | None) -> Iterator[Write]:
-    """What writes a line to standard output, or to a file that appears when it is whole."""
+def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
+    """A function that writes a line to standard output, or to a file that appears when it is whole."""
     if target is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
@@ -158,34 +157,11 @@ def _opened(target: Path | None) -> Iterator[Write]:
         yield lambda line: output.write(f"{line}\n")
 
 
-def _give(
-    answers: Iterable["Answer"], write: Write, notation: Notation, is_traced: bool, picture: Path | None
-) -> bool:
-    """Write the answers as they come, and say what they are in all; whether all are verified."""
-    from serrm.solving.answers import FORMATS, Status, csv_header, summary
-
-    start = time.perf_counter()
-    statuses: Counter[Status] = Counter()
-    num_steps = 0
-    if notation == Notation.csv:
-        write(csv_header())
-    for answer in answers:
-        if answer.trace is not None:
-            _show(answer.trace, answer.place, is_traced, picture)
-            picture = None  # of the first alone
-        write(FORMATS[notation](answer))
-        statuses[answer.status] += 1
-        num_steps += answer.steps
-    log.info(summary(statuses, num_steps, time.perf_counter() - start))
-    return statuses.keys() == {Status.VERIFIED}
-
-
-def _show(trace: "Trace", place: str, is_traced: bool, picture: Path | None) -> None:
-    """How an answer came about, in the terminal or as the picture asked for."""
-    from serrm.display import console
+def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None:
+    """Draw the steps to an answer in the terminal, in a picture, or both."""
     from serrm.drawing.panels import Puzzle, settling_panels
     from serrm.drawing.svg import picture_svg, write_picture
-    from serrm.drawing.terminal import Drawing
+    from serrm.drawing.terminal import Drawing, console
 
     puzzle = Puzzle(trace.task, trace.side, trace.question)
     panels = settling_panels(puzzle, trace.predictions, MAX_PANELS)
@@ -198,4 +174,4 @@ def _show(trace: "Trace", place: str, is_traced: bool, picture: Path | None) -> 
     else:
         frames = [[panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]]
     write_picture(picture, [picture_svg(rows, place) for rows in frames])
-    log.info("%s: how the answer to %s settled", picture, place)
+    log.info("%s: the steps to the answer to %s", picture, place)

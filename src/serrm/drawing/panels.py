@@ -1,21 +1,30 @@
-"""Grids to be drawn: what stands in each cell, which cells are given, wrong or changed, and how good a prediction is.
+"""Grids to be drawn: the content of each cell, which cells are given, wrong or changed, and how good a prediction is.
 
-The tokens of a question, its answer and predictions become panels; `svg` and `terminal` draw what `cell_of` says of
-each cell and compare nothing. Remarks are counted on one grid; scores are the business of `serrm.scoring`.
+Files of puzzles, predictions and an evaluation's examples are read as scenes; the tokens of a question, its answer and
+predictions become panels; `svg` and `terminal` draw what `cell_of` gives for each cell and compare nothing. A fault in
+a file is a ValueError of one line that names the file.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import csv
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, UInt8
+from pydantic import BaseModel, Field, TypeAdapter
 
-from serrm.puzzles import maze
-from serrm.puzzles.arc import FIRST_COLOUR, decode
-from serrm.puzzles.sudoku import BLANK, SYMBOLS
-from serrm.puzzles.tasks import TASKS, Look
+from serrm.files import read_parsed
+from serrm.puzzles import arc, maze
+from serrm.puzzles.files import MAZE, Question, read_file
+from serrm.puzzles.raw import open_text
+from serrm.puzzles.sudoku import BLANK, SYMBOLS, parse_grid
+from serrm.puzzles.tasks import TASKS, Look, grid_task
 
+T = TypeVar("T")
 Tokens = UInt8[np.ndarray, " I"]
 Cells = UInt8[
     np.ndarray, "_ _"
@@ -29,13 +38,13 @@ ARC_COLOURS: Final = (
 DARK_COLOURS: Final = (0, 1, 2, 6, 9)  # on which a mark is white
 INK, FAINT_INK, LINE, PAPER = "#1A1A1A", "#666666", "#B4B4B4", "#FFFFFF"
 GIVEN_TINT, WALL = "#EFEFEF", "#3A3A3A"
-FILLED, RIGHT_TINT = "#0072B2", "#A9D1EA"  # digits and paths that were not given
+FILLED = "#0072B2"  # digits and paths that were not given
 WRONG, WRONG_TINT, CHANGED = "#D55E00", "#F7BCAF", "#E69F00"
 START, GOAL = "#009E73", "#CC79A7"
 
 
 class Cell(NamedTuple):
-    """How a cell is drawn; `plain` is what stands for it where there are no colours."""
+    """The look of a cell; `plain` is its character where there are no colours."""
 
     ground: str
     ink: str
@@ -61,18 +70,9 @@ class Panel:
 
 
 def cell_of(panel: Panel, row: int, column: int) -> Cell:
-    """How a cell of a panel is drawn."""
+    """The look of a cell of a panel."""
     token, place = int(panel.cells[row, column]), (row, column)
     return CELLS[panel.look](token, bool(panel.is_given[place]), bool(panel.is_wrong[place]))
-
-
-def verdict_of(panel: Panel, row: int, column: int) -> Cell:
-    """The same of a Sudoku without its digits: given, right, wrong."""
-    cell, is_given = cell_of(panel, row, column), panel.is_given[row, column]
-    if panel.look != "digits":
-        return cell
-    filled = RIGHT_TINT if cell.symbol else PAPER
-    return Cell(WRONG if panel.is_wrong[row, column] else GIVEN_TINT if is_given else filled, INK, "", "")
 
 
 def sudoku_symbol(token: int) -> str:
@@ -98,7 +98,7 @@ def _maze_cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
 
 
 def _colour(token: int, is_given: bool, is_wrong: bool) -> Cell:
-    colour = token - FIRST_COLOUR
+    colour = token - arc.FIRST_COLOUR
     ink = "#FDFDFD" if colour in DARK_COLOURS else "#000000"
     return Cell(ARC_COLOURS[colour], ink, "×" if is_wrong else "", str(colour))
 
@@ -112,7 +112,7 @@ CELLS: Final[dict[str, Callable[[int, bool, bool], Cell]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Puzzle:
-    """A question of a task and its answer, if known, as I = side² tokens each, of which panels are made.
+    """A question of a task and its answer, if known, as I = side² tokens each.
 
     Methods raise ValueError for an unknown task, a number of tokens other than side², or a token that it does not have.
     """
@@ -129,11 +129,11 @@ class Puzzle:
             self._check(self.answer)
 
     def question_panel(self, caption: str = "question") -> Panel:
-        """What is asked."""
+        """The panel of the question."""
         return self.answer_panel(self.question, caption)
 
     def answer_panel(self, answer: Tokens, caption: str = "answer") -> Panel:
-        """An answer that is not judged; what the question gives is told from what it asks for."""
+        """The panel of an answer without a remark; the cells that the question gives are marked."""
         task = TASKS[self.task]
         cells = self._visible(answer)
         nothing = np.zeros(cells.shape, dtype=bool)
@@ -143,7 +143,7 @@ class Puzzle:
     def prediction_panel(
         self, prediction: Tokens, caption: str = "prediction", before: Tokens | None = None
     ) -> Panel:
-        """What a model makes of the question, with a remark on how good it is.
+        """The panel of a prediction, with a remark on how good it is.
 
         Where the answer is known, cells that differ from it are wrong; those that differ from `before` have changed.
         """
@@ -166,9 +166,9 @@ class Puzzle:
         ]
 
     def _visible(self, tokens: Tokens) -> Cells:
-        """The tokens that are seen, as a grid: of an ARC canvas the part that is read off it."""
+        """The visible tokens as a grid: of an ARC canvas the decoded part."""
         if TASKS[self.task].look == "colours":
-            grid: Cells = decode(tokens, self.side) + np.uint8(FIRST_COLOUR)
+            grid: Cells = arc.decode(tokens, self.side) + np.uint8(arc.FIRST_COLOUR)
             return grid
         return tokens.reshape(self.side, self.side)
 
@@ -192,7 +192,7 @@ def as_tokens(values: Sequence[int]) -> Tokens:
 
 
 def _differs(cells: Cells, other: Cells) -> Mask:
-    """Where a grid is not as another, which may have another size: what lies beyond the other differs."""
+    """The cells in which a grid differs from another; cells beyond the other grid differ."""
     rows, columns = np.minimum(cells.shape, other.shape)
     is_different = np.ones(cells.shape, dtype=bool)
     is_different[:rows, :columns] = cells[:rows, :columns] != other[:rows, :columns]
@@ -210,7 +210,7 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a puzzle asks, one item but for ARC, and what it demonstrates."""
+    """A puzzle to draw: one item, of ARC one for each test input, and its demonstrations."""
 
     title: str
     items: Sequence[Item]
@@ -253,3 +253,162 @@ def settling_panels(puzzle: Puzzle, predictions: Sequence[Tokens], most: int | N
         powers = (2**power for power in range(last.bit_length()))
         steps = sorted({max(step for step in steps if step <= power) for power in powers} | {last})
     return [puzzle.question_panel(), *puzzle.trace_panels({step: predictions[step - 1] for step in steps})]
+
+
+# Reading.
+
+EXAMPLES: Final = "examples.json"
+Token = Annotated[int, Field(strict=True, ge=0, le=255)]
+
+
+class Example(BaseModel):
+    """A puzzle in examples.json: side² tokens a grid, the predictions by numbers of supervision steps."""
+
+    set: str
+    side: int
+    name: str
+    question: list[Token]
+    answer: list[Token]
+    predictions: dict[int, list[Token]]
+    is_right: bool = False
+
+    def item(self, task: str) -> Item:
+        """What is drawn of it. ValueError where a grid is none of the task's."""
+        puzzle = Puzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer))
+        return Item(puzzle, trace={steps: as_tokens(grid) for steps, grid in self.predictions.items()})
+
+
+class Examples(BaseModel):
+    """An examples.json, as evaluations write it."""
+
+    task: str
+    examples: list[Example]
+
+
+SUBMISSION: Final = TypeAdapter(dict[str, list[dict[str, arc.Rows]]])
+
+
+def load_examples(path: Path) -> Examples:
+    """An examples.json. ValueError, with the file, where it is malformed."""
+    return read_parsed(path, Examples.model_validate_json)
+
+
+def read_examples(path: Path) -> list[Scene]:
+    """All scenes of an examples.json, each with a trace. ValueError, with the file, where it is malformed."""
+    content, title = load_examples(path), path.parent.name if path.name == EXAMPLES else path.stem
+    return [
+        Scene(f"{title}: {each.set}, {each.name}", [each.item(content.task)]) for each in content.examples
+    ]
+
+
+def read_scene(
+    path: Path,
+    number: int = 1,
+    name: str | None = None,
+    predictions: Path | None = None,
+    has_answer: bool = False,
+) -> Scene:
+    """The puzzle of a file, or of a folder of an evaluation's examples or of Sudokus, by its number or ARC name.
+
+    `predictions` is a file of answers, as `serrm solve` writes it, or a Kaggle submission. With `has_answer` the answer
+    to a Sudoku or a maze is computed if the file has none. ValueError for what is malformed or missing.
+    """
+    if (path / EXAMPLES).is_file():
+        path = path / EXAMPLES
+    if _holds_examples(path):
+        return _take(path, read_examples(path), number)
+    # The tests of an ARC task belong together.
+    puzzles = [
+        list(each) for _, each in groupby(read_file(path), lambda question: question.name or question.place)
+    ]
+    if name is not None:
+        puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
+        if not puzzles:
+            raise ValueError(f"{path}: none of its puzzles is named {name!r}")
+    tests = _take(path, puzzles, number)
+    if tests[0].name:
+        return _arc_scene(path, tests, predictions)
+    (question,) = tests
+    grids = {}
+    if predictions is not None:
+        text = _answer_to(question, number, predictions)
+        grids["prediction"] = (
+            maze.parse_maze(text) if question.task == MAZE else parse_grid(text) + np.uint8(BLANK)
+        )
+    return Scene(f"{path.name}: puzzle {number}", [Item(_puzzle(question, has_answer), grids)])
+
+
+def _puzzle(question: Question, has_answer: bool) -> Puzzle:
+    """A puzzle on a square grid; its answer is computed if it is to be shown and not in the file."""
+    record, cells, answer = grid_task(question.task), question.cells.reshape(-1), question.answer
+    if has_answer and answer is None and record.solutions is not None:
+        answer = next(record.solutions(cells, {}), None)
+    tokens = None if answer is None else answer.reshape(-1) + np.uint8(record.offset)
+    return Puzzle(question.task, question.side, cells + np.uint8(record.offset), tokens)
+
+
+def _holds_examples(path: Path) -> bool:
+    if path.is_dir():
+        return False
+    with open_text(path) as file:
+        text = file.read()
+    try:
+        return text[:1] == "{" and "examples" in json.loads(text)
+    except (ValueError, RecursionError):
+        return False  # the reader of puzzles says what is wrong
+
+
+def _take(path: Path, found: Iterable[T], number: int) -> T:
+    """Thing `number` of those found in a file, from 1. ValueError if there are fewer."""
+    count = 0
+    for count, each in enumerate(found, start=1):
+        if count == number:
+            return each
+    raise ValueError(f"{path}: holds {count}, not number {number}")
+
+
+def _answer_to(question: Question, number: int, path: Path) -> str:
+    """The answer to a puzzle in a file as `serrm solve` writes it: by the puzzle's place, or by number without places.
+
+    ValueError if there is none.
+    """
+    with open_text(path) as file:
+        lines = [line.rstrip("\n") for line in file if line.strip()]
+    rows: list[dict[str, str]]
+    if lines and "answer" in lines[0].split(","):
+        rows = list(csv.DictReader(lines))
+    elif lines and lines[0].startswith("{"):
+        rows = [json.loads(line) for line in lines]
+    else:  # tabs, or answers alone
+        rows = [dict(zip(("answer", "place"), line.split("\t")[1::-1], strict=False)) for line in lines]
+    if not any(row.get("place") for row in rows):
+        return str(_take(path, rows, number).get("answer", ""))
+    place = Path(question.place).name
+    found = [str(row.get("answer", "")) for row in rows if Path(str(row.get("place"))).name == place]
+    return _take(path, found, 1)
+
+
+def _arc_scene(path: Path, tests: list[Question], predictions: Path | None) -> Scene:
+    """An ARC puzzle with attempts at it."""
+    name, attempts = tests[0].name, list[dict[str, Any]]({} for _ in tests)
+    if predictions is not None:
+        attempts = read_parsed(predictions, SUBMISSION.validate_json).get(name, [])
+    if len(tests) != len(attempts):
+        raise ValueError(f"{predictions}: not about the {len(tests)} tests of {name}")
+    items = [
+        Item(
+            _arc_puzzle(test.cells, test.answer),
+            {
+                caption.replace("_", " "): arc.encode(np.array(grid, np.uint8), arc.MAX_SIDE)
+                for caption, grid in grids.items()
+            },
+        )
+        for test, grids in zip(tests, attempts, strict=True)
+    ]
+    title = name if path.stem == name else f"{path.name}: {name}"
+    return Scene(title, items, [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations])
+
+
+def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:
+    right = None if answer is None else arc.encode(answer, arc.MAX_SIDE)
+    return Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)

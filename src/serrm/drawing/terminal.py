@@ -1,17 +1,21 @@
-"""Panels in a terminal, for `serrm show` and `serrm solve`: coloured cells, or characters that say the same."""
+"""The terminal: panels as coloured cells, or as characters that say the same, and tables of scores."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.box import SIMPLE_HEAD
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions
 from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 
 from serrm.drawing.panels import Panel, cell_of
 from serrm.puzzles.sudoku import box_for_side
 
 GAP = 4
+PLAIN_WIDTH = 110  # off a terminal
 BOLD, DIM = Style(bold=True), Style(dim=True)
 MARKS = {"is_wrong": "* wrong", "is_changed": "' changed since the panel before"}
 
@@ -63,3 +67,24 @@ def _cell(panel: Panel, row: int, column: int, has_colours: bool) -> Text:
         return Text(cell.plain + mark)
     symbol = (cell.symbol if panel.look != "colours" else "") or " "
     return Text(symbol + mark, Style(color=cell.ink, bgcolor=cell.ground, bold=bool(panel.is_given[place])))
+
+
+def console() -> Console:
+    """Standard output; plain and of a fixed width unless it is a terminal."""
+    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+
+
+def table(*columns: str) -> Table:
+    """An empty table: the first column is of names, the others of numbers."""
+    empty = Table(box=SIMPLE_HEAD)
+    for column in columns:
+        empty.add_column(column, justify="left" if column == columns[0] else "right", no_wrap=True)
+    return empty
+
+
+def percent(values: Mapping[str, float], metric: str) -> str:
+    """A rate with its interval; a dash where there is none."""
+    if metric not in values:
+        return "—"
+    rate, low, high = (100 * values[key] for key in (metric, f"{metric}_lo", f"{metric}_hi"))
+    return f"{rate:.2f} ({low:.2f} to {high:.2f})"

@@ -1,69 +1,128 @@
-"""Scoring a checkpoint: every test set of its task at several depths, its snapshots, and what else is measured."""
+"""Scores of a checkpoint: every test set of its task at several depths, its snapshots, and what else is measured.
 
-from collections.abc import Iterator
+On square grids one answer a puzzle is compared with the label; of ARC-AGI the answers to the augmentations of a test
+input vote. All is counted batch by batch in constant memory, by each process in its share of the batches. ARC-AGI is
+also scored, where the settings ask for it, with blank (all zeros) and random rows of the task-type table: what the
+model makes of a puzzle without its row. (Tables 1 to 3 of the paper; section "ARC-AGI".)
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from serrm.arrays.arc import open_arc_evaluation
+from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
+from serrm.arrays.stream import Examples, PuzzleArrays, evaluation_sets, open_arrays, trained_size
 from serrm.devices import prepare_device, supported
 from serrm.inference.load import LoadedModel, fastest_arithmetic, load_model, load_snapshot
-from serrm.inference.predict import Predictor, Questions
-from serrm.inference.sets import (
-    Gallery,
-    arc_questions,
-    of_trained_size,
-    pooled,
-    questions_of,
-    score_set,
-    score_sets,
-    score_votes,
-    vote,
-)
-from serrm.inference.settings import EvaluateCell
-from serrm.inference.studies import equivariance
+from serrm.inference.predict import Predicted, Predictor, Questions, confidences
+from serrm.inference.settings import EvaluateCell, TaskType
+from serrm.inference.studies import ComputeStudy, equivariance
 from serrm.kernels.accelerate import accelerate
+from serrm.manifest import new_directory
+from serrm.models.halting import HALT
 from serrm.models.layers import DTYPES
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.processes import ALONE, Processes, joined_by_torchrun
-from serrm.puzzles.tasks import TASKS, GridTask
+from serrm.puzzles.tasks import TASKS, GridTask, alphabet, grid_task
+from serrm.randomness import Purpose, keyed_rng
+from serrm.scoring.arc import ArcTally, submission
+from serrm.scoring.metrics import Tally, added_up
 from serrm.training.settings import Execution
 
+EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 Scores = dict[str, Any]
+Votes = dict[int, ArcTally]  # by number of supervision steps
+
+
+@dataclass
+class Gallery:
+    """Predictions for pictures, of the first `num` puzzles of each set, and ARC's submission.
+
+    `serrm show`, MLflow's pictures and the report draw from the files it writes.
+    """
+
+    task: str
+    num: int
+    examples: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    submission: dict[str, Any] | None = None
+
+    def add(self, of: str, side: int, found: Predicted, name: Callable[[int], str], votes: int = 1) -> None:
+        """Keep a batch's predictions for the first puzzles of a set, of each the first of its `votes`.
+
+        A model trained on larger grids may answer with symbols outside this size's alphabet: kept as padding, 0.
+        """
+        examples, known = self.examples.setdefault(of, {}), alphabet(self.task, side).num_symbols
+        for row, predicted in enumerate(found.tokens):
+            number, vote = divmod(found.start + row, votes)
+            if vote or number >= self.num:
+                continue
+            question, answer = found.batch.questions[row], found.batch.answers[row]
+            grids = {"question": question.tolist(), "answer": answer.tolist(), "predictions": {}}
+            example = examples.setdefault(number, {"set": of, "side": side, "name": name(number), **grids})
+            example["predictions"][str(found.step)] = np.where(predicted < known, predicted, 0).tolist()
+            example["is_right"] = bool(np.array_equal(predicted, answer))
+
+    def share(self, processes: Processes) -> None:
+        """Keep what any of the processes has kept; all call this together."""
+        seen: dict[str, dict[int, dict[str, Any]]] = {}
+        for own in processes.collect(self.examples):
+            for of, examples in own.items():
+                seen.setdefault(of, {}).update(examples)
+        self.examples = {of: dict(sorted(examples.items())) for of, examples in seen.items()}
+
+    def write(self, target: Path) -> None:
+        """Write examples.json, and submission.json where there is one, to a new folder `target`."""
+        with new_directory(target) as folder:
+            examples = [example for of_set in self.examples.values() for example in of_set.values()]
+            content = {"task": self.task, "examples": examples}
+            (folder / EXAMPLES).write_text(json.dumps(content) + "\n", encoding="utf-8")
+            if self.submission is not None:
+                (folder / SUBMISSION).write_text(json.dumps(self.submission) + "\n", encoding="utf-8")
 
 
 def evaluate(
-    checkpoint: Path,
-    arrays: Path,
-    cell: EvaluateCell,
-    device: torch.device,
-    gallery: Gallery | None = None,
-    processes: Processes = ALONE,
-    *,
-    is_native: bool = True,
-) -> Scores:
+    checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution
+) -> tuple[Scores, Gallery]:
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
-    Several processes share the work and all have the same scores; native kernels run where they fit, if they may.
-    Returns the metric file's content without the names of profile and cell; the gallery keeps what one may look at.
+    Processes under torchrun share the batches, and all have the same scores. Dropout at evaluation draws its masks in
+    the order of one process: there each scores all batches. Returns the metric file's content without the names of
+    profile and run, and predictions for pictures.
     """
-    gallery, settings = gallery or Gallery(cell.task, 0), cell.evaluate
-    loaded = load_model(checkpoint, device, has_dropout=cell.fidelity.dropout_at_evaluation)
-    if settings.precision == "auto":
-        fastest = fastest_arithmetic(loaded.model, loaded.config, settings.compile, is_native=is_native)
-        precision, compiles = processes.collect(fastest)[0]
-    else:
-        precision, compiles = supported(settings.precision, settings.compile, device)
-    accelerate(loaded.model, is_native=is_native, compiles=compiles)
-    torch.manual_seed(cell.seed)  # of the dropout, where it was asked for
-    predictor = Predictor(loaded, settings.batch_size, DTYPES[precision], processes)
-    score = score_votes if not isinstance(TASKS[cell.task], GridTask) else score_sets
-    scores = {**_facts(loaded, cell.source), **score(predictor, arrays, cell, gallery)}
-    gallery.share(processes)
-    asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
-    if asked is not None:
-        scores["equivariance"] = equivariance(predictor, *asked, settings.equivariance_pairs, cell.seed)
-    return {**scores, "learning_curve": list(learning_curve(predictor, arrays, cell))}
+    settings, gallery = cell.evaluate, Gallery(cell.task, cell.evaluate.examples)
+    has_dropout = cell.fidelity.dropout_at_evaluation
+    with joined_by_torchrun(execution.device) as processes:
+        device = prepare_device(execution.device, execution.threads, processes)
+        loaded = load_model(checkpoint, device, has_dropout=has_dropout)
+        if settings.precision == "auto":
+            fastest = fastest_arithmetic(
+                loaded.model, loaded.config, settings.compile, is_native=execution.native
+            )
+            precision, compiles = processes.collect(fastest)[0]
+        else:
+            precision, compiles = supported(settings.precision, settings.compile, device)
+        accelerate(loaded.model, is_native=execution.native, compiles=compiles)
+        torch.manual_seed(cell.seed)  # for dropout
+        shared = ALONE if has_dropout else processes
+        predictor = Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
+        is_grid = isinstance(TASKS[cell.task], GridTask)
+        scores = (score_sets if is_grid else score_votes)(predictor, arrays, cell, gallery)
+        gallery.share(shared)
+        scores = {**_facts(loaded, cell.source), **scores}
+        asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
+        if asked is not None:
+            scores["equivariance"] = equivariance(predictor, *asked, settings.equivariance_pairs, cell.seed)
+        scores["learning_curve"] = list(learning_curve(predictor, arrays, cell))
+    return scores, gallery
 
 
 def symmetric_questions(loaded: LoadedModel, arrays: Path) -> tuple[str, Questions] | None:
@@ -84,22 +143,19 @@ def learning_curve(predictor: Predictor, arrays: Path, cell: EvaluateCell) -> It
     for path in predictor.loaded.snapshots if num else ():
         facts = load_snapshot(predictor.loaded.model, path)
         if not isinstance(TASKS[cell.task], GridTask):
-            own = vote(predictor, arc_questions(predictor, arrays, num), (step,), cell)
+            questions = arc_questions(predictor, arrays, num)
+            own = vote(predictor, questions, (step,), ties_by_halting=cell.fidelity.ties_by_halting)
             scores = pooled(predictor.processes.collect(own))[step].scores()
         elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:
             scores = score_set(predictor, puzzles.first(num), (step,))["steps"][str(step)]
         else:
             return
-        yield {
-            "step": int(facts["step"]),
-            "samples": int(facts["samples"]),
-            "loss": float(facts["loss"]),
-            **scores,
-        }
+        numbers = {"step": int(facts["step"]), "samples": int(facts["samples"]), "loss": float(facts["loss"])}
+        yield {**numbers, **scores}
 
 
 def _facts(loaded: LoadedModel, source: str) -> Scores:
-    """What a metric file says of the model, its training and its puzzles."""
+    """The part of a metric file on the model, its training and its puzzles."""
     config, training = loaded.config, loaded.config["training"]
     kept = ("steps", "samples", "seconds", "final_loss", "device", "peak_memory_bytes")
     return {
@@ -117,17 +173,200 @@ def _facts(loaded: LoadedModel, source: str) -> Scores:
     }
 
 
-def evaluate_together(
-    checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution
-) -> tuple[Scores, Gallery]:
-    """`evaluate` as the execution section has it, together with the other processes under torchrun.
+# Tasks on square grids.
 
-    Returns the scores, and what one may look at. The fault of dropout at evaluation draws its masks in the order of
-    one process: each then does all the work.
+
+def of_trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
+    """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
+    name = trained_size(arrays, loaded.config["side"])
+    return None if name is None else open_arrays(arrays, name)
+
+
+def questions_of(puzzles: PuzzleArrays) -> Questions:
+    """All puzzles of a set, in order."""
+
+    def gather(start: int, num: int) -> Examples:
+        rows = slice(start, start + num)
+        questions, answers = np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])
+        return Examples(questions, answers, np.zeros(num, dtype=np.int64))
+
+    return Questions(puzzles.side, puzzles.num_symbols, len(puzzles), gather)
+
+
+def score_sets(predictor: Predictor, arrays: Path, cell: EvaluateCell, gallery: Gallery) -> Scores:
+    """The key `sets` of a metric file, and those of test-time compute where the settings ask for it."""
+    settings, sets, points = cell.evaluate, {}, {}
+    trained = trained_size(arrays, predictor.loaded.config["side"])
+    for name in evaluation_sets(arrays):
+        puzzles, study = open_arrays(arrays, name), None
+        if name == trained and settings.effort is not None and TASKS[cell.task].verify is not None:
+            study = ComputeStudy(settings.effort, puzzles)
+        sets[name] = score_set(predictor, puzzles, settings.steps, gallery, study)
+        if study is not None:
+            points = study.points(predictor)
+    return {"sets": sets, **points}
+
+
+def score_set(
+    predictor: Predictor,
+    puzzles: PuzzleArrays,
+    steps: Sequence[int],
+    gallery: Gallery | None = None,
+    study: ComputeStudy | None = None,
+) -> Scores:
+    """Scores of one set after each number of steps, or the reason why the model cannot take its size.
+
+    A study sees the first puzzles.
     """
-    with joined_by_torchrun(execution.device) as processes:
-        device = prepare_device(execution.device, execution.threads, processes)
-        gallery = Gallery(cell.task, cell.evaluate.examples)
-        shared = ALONE if cell.fidelity.dropout_at_evaluation else processes
-        scores = evaluate(checkpoint, arrays, cell, device, gallery, shared, is_native=execution.native)
-    return scores, gallery
+    task = grid_task(puzzles.task)
+    assert task.blank is not None
+    own = {step: Tally(task.blank, task.rules) for step in steps}
+    asked, what = questions_of(puzzles), f"evaluating {puzzles.name}"
+    num, reason = study.num if study else 0, ""
+    studied = predictor.batches(asked._replace(num=num), {*steps, *study.steps} if study else steps, what)
+    try:
+        for found in chain(studied, predictor.batches(asked, steps, what, first=num)):
+            if study is not None and found.start < num:
+                study.look_at(found)
+            if found.step not in own:
+                continue
+            own[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
+            if gallery is not None:
+                gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
+    except CannotExtrapolate as error:
+        reason = str(error)
+    of_all: list[tuple[dict[int, Tally], str]] = predictor.processes.collect((own, reason))
+    if reason := next((reason for _, reason in of_all if reason), ""):
+        return {"status": "cannot_extrapolate", "reason": reason}
+    tallies = {step: added_up([part[step] for part, _ in of_all]) for step in steps}
+    first = next(iter(tallies.values()))
+    return {
+        "status": "scored",
+        "num_puzzles": first.num_puzzles,
+        "num_blank": first.num_blank,
+        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+    }
+
+
+# ARC-AGI.
+
+
+def score_votes(predictor: Predictor, arrays: Path, cell: EvaluateCell, gallery: Gallery) -> Scores:
+    """The key `sets` of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
+
+    Where training puzzles are held out, the sets are called after those, "held_out" and so on. The gallery also takes
+    the submission.
+    """
+    questions, sets = arc_questions(predictor, arrays), dict[str, Any]()
+    for kind in cell.evaluate.task_types:
+        name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
+        tallies = pooled(predictor.processes.collect(votes(predictor, questions, cell, kind, gallery)))
+        if kind == "right":
+            gallery.submission = dict(submission(tallies[max(tallies)]))
+        sets[name] = vote_scores(questions, tallies)
+    return {"sets": sets}
+
+
+def vote_scores(questions: ArcEvaluation, tallies: Votes) -> Scores:
+    """The entry of a set in a metric file."""
+    return {
+        "status": "scored",
+        "num_puzzles": len(questions.answers()),
+        "num_test_inputs": len(questions.arrays),
+        "num_variants": questions.num_votes,
+        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+    }
+
+
+def arc_questions(predictor: Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
+    """The test inputs, or the first `num` of them, in the augmentations that the model was trained on."""
+    trained = predictor.loaded.cell
+    num_variants, twice = trained.arrays.num_augmentations + 1, trained.fidelity.identity_twice
+    questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)
+    by_input = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
+    first = {name: vars(questions.arrays)[name][:num] for name in by_input}
+    return replace(questions, arrays=replace(questions.arrays, **first))
+
+
+def votes(
+    predictor: Predictor, questions: ArcEvaluation, cell: EvaluateCell, kind: TaskType, gallery: Gallery
+) -> Votes:
+    """The votes of the checkpoint, or of all its snapshots where that published fault is asked for.
+
+    ValueError if it is, and there are none.
+    """
+    voted = partial(
+        vote, predictor, questions, cell.evaluate.steps,
+        kind=kind, seed=cell.seed, ties_by_halting=cell.fidelity.ties_by_halting,
+    )  # fmt: skip
+    snapshots = predictor.loaded.snapshots
+    if not cell.fidelity.aggregated_voting:
+        return voted(gallery=gallery)
+    if not snapshots:
+        raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes to pool")
+    of_all = []
+    for path in snapshots:
+        load_snapshot(predictor.loaded.model, path)
+        of_all.append(voted(gallery=gallery if path == snapshots[-1] else None))
+    return pooled(of_all)
+
+
+def vote(
+    predictor: Predictor,
+    questions: ArcEvaluation,
+    steps: Sequence[int],
+    *,
+    kind: TaskType = "right",
+    seed: int = 0,
+    ties_by_halting: bool = False,
+    gallery: Gallery | None = None,
+) -> Votes:
+    """The votes of all augmentations after each number of steps, of the batches that are this process's.
+
+    A vote's confidence orders equal numbers of votes: that of the least certain cell, or of halting. `seed` draws
+    random task types.
+    """
+    tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
+    asked = Questions(questions.side, questions.num_symbols, questions.num_examples, questions.gather)
+    vectors = partial(task_vectors, predictor.loaded.model, kind, seed)
+
+    def name(number: int) -> str:
+        ((puzzle, test),) = questions.inputs(number * num_votes, 1)
+        return f"{puzzle}, test {test + 1}"
+
+    for found in predictor.batches(asked, steps, "voting", vectors):
+        inputs = questions.inputs(found.start, len(found.tokens))
+        grids, certain = questions.undo(found.start, found.tokens), confidences(found.logits)
+        if ties_by_halting and found.halting is not None:
+            certain = found.halting[:, HALT].float().sigmoid()
+        for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
+            tallies[found.step].add(puzzle, test, grid, confidence)
+        if kind == "right" and gallery is not None:
+            gallery.add(questions.set_name, questions.side, found, name, num_votes)
+    return tallies
+
+
+def pooled(of_all: Sequence[Votes]) -> Votes:
+    """The votes of all processes, or snapshots, added to the first."""
+
+    def include(first: Votes, other: Votes) -> Votes:
+        for step, tally in first.items():
+            tally.include(other[step])
+        return first
+
+    return reduce(include, of_all)
+
+
+def task_vectors(
+    model: RecurrentModel, kind: TaskType, seed: int, start: int, batch: Examples
+) -> Float[Tensor, "B W"] | None:
+    """Rows of the task-type table: the puzzles' own, zeros, or random ones; None for a model without a table."""
+    if model.task_types is None:
+        return None
+    rows = batch.task_types
+    if kind == "random":
+        rng = keyed_rng(seed, Purpose.TASK_TYPE, start)
+        rows = rng.integers(len(model.task_types), size=len(rows))
+    vectors = model.task_vectors(torch.from_numpy(rows).to(model.initial.device))
+    assert vectors is not None
+    return torch.zeros_like(vectors) if kind == "blank" else vectors

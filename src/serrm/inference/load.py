@@ -1,4 +1,4 @@
-"""A checkpoint directory becomes a model ready to predict."""
+"""Checkpoint directories loaded as models for prediction."""
 
 import json
 from collections.abc import Callable
@@ -23,23 +23,23 @@ TRIAL_PUZZLES = 8  # at once in the trial of `fastest_arithmetic`
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model in evaluation mode with what it was trained as."""
+    """A model in evaluation mode, with its settings and the content of its config.json."""
 
     model: RecurrentModel
     cell: TrainCell
     config: dict[str, Any]
-    # Averaged weights along the way, the last those of the checkpoint itself.
+    # EMA weights during training, the last those of the checkpoint itself.
     snapshots: tuple[Path, ...] = ()
 
     @property
     def info(self) -> dict[str, Any]:
-        """What a file of scores says of the model."""
+        """The model's entry in a file of scores."""
         counts = {name: self.config[name] for name in ("parameters", "parameters_with_task_types")}
         return {"family": self.cell.model.family, **counts}
 
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
-    """The averaged weights of a checkpoint on `device`, by native kernels where they fit.
+    """The model of a checkpoint with its EMA weights on `device`, by native kernels where they fit.
 
     `has_dropout` keeps attention dropout active, a fault of the published code that can be switched on.
     ValueError if the directory is no checkpoint, is damaged, or its weights do not fit its settings.
@@ -93,7 +93,7 @@ def fastest_arithmetic(
 
 
 def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:
-    """Give the model the weights of a snapshot; returns its step, samples and loss as they are written."""
+    """Load the weights of a snapshot into the model; returns the snapshot's step, samples and loss as text."""
     with safe_open(path, "pt") as file:
         model.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
         facts: dict[str, str] = file.metadata()

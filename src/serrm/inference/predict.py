@@ -1,4 +1,4 @@
-"""Predictions at several depths in one pass: the state goes on from step to step, nothing is recomputed."""
+"""Predictions after several numbers of supervision steps in one pass, without computing a step twice."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -16,9 +16,12 @@ from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, St
 from serrm.processes import ALONE, Processes
 from serrm.progress import watch
 
+STATES_AT_ONCE = 16  # tensors of a state's size that a supervision step holds at most
+CPU_BYTES = 2**28  # of a batch in a search: a larger one is no faster on a CPU
+
 
 class Questions(NamedTuple):
-    """What is asked of one size of grid: how many there are, and a batch from any one on."""
+    """Questions on grids of one size: their number, and a function that gathers a batch of them."""
 
     side: int
     num_symbols: int
@@ -43,7 +46,7 @@ class Predicted(NamedTuple):
 
 @dataclass(frozen=True)
 class Predictor:
-    """A checkpoint at work: its batches (of 9×9 puzzles, larger grids fewer), its arithmetic, its share of the work."""
+    """A checkpoint with its batch size (9×9 puzzles, larger grids fewer), its dtype and its processes."""
 
     loaded: LoadedModel
     batch_size: int
@@ -51,7 +54,7 @@ class Predictor:
     processes: Processes = ALONE
 
     def rows(self, side: int, num_symbols: int) -> int:
-        """How many puzzles of a side come at once."""
+        """Number of puzzles of a side in a batch."""
         return rows_at_once(side, self.batch_size, num_symbols)
 
     def batches(
@@ -64,8 +67,8 @@ class Predictor:
     ) -> Iterator[Predicted]:
         """Predictions after each number of steps for the questions from `first` on, batch by batch.
 
-        Several processes take the batches in turns: each is what it would be for one. `task_vectors` are by default
-        the rows of the table that the batch names.
+        Several processes take the batches in turns, the same batches as one process. `task_vectors` are by default the
+        rows of the table that the batch names.
         """
         model, processes = self.loaded.model, self.processes
         size = self.rows(asked.side, asked.num_symbols)
@@ -91,16 +94,22 @@ def predict(
 ) -> Iterator[tuple[int, StepOutput]]:
     """(step, output) after each of the supervision steps asked for, ascending; by default of the first task type.
 
-    `rows` is the size of whole batches (see `supervision_step`).
+    Where networks are compiled, a batch of fewer than `rows` puzzles is filled up to them, and cut again.
     """
     if task_vectors is None:
         task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
+    num = len(tokens)
+    if rows is not None and num < rows and runs_compiled(model, dtype):
+        tokens = filled_up(tokens, rows)
+        task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
     state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
     for step in range(1, max(steps) + 1):
-        output = supervision_step(model, state, tokens, task_vectors, rows)
+        with torch.no_grad():
+            output: StepOutput = model(state, tokens, task_vectors)
         state = output.state
         if step in steps:
-            yield step, output
+            halting = None if output.halting is None else output.halting[:num]
+            yield step, StepOutput(tuple(part[:num] for part in state), output.logits[:num], halting)
 
 
 @torch.no_grad()
@@ -125,13 +134,13 @@ def supervision_step(
 
 
 def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
-    """The predicted symbols: of each cell that with the largest logit, of equal ones the first."""
+    """The predicted symbols: for each cell the one with the largest logit, of equal ones the first."""
     symbols: UInt8[np.ndarray, "B I"] = logits.argmax(-1).cpu().numpy().astype(np.uint8)
     return symbols
 
 
 def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
-    """How sure each prediction is: the smallest over positions of the largest softmax probability."""
+    """The confidence of each prediction: the smallest over positions of the largest softmax probability."""
     return logits.float().softmax(-1).amax(-1).amin(-1).clamp(0, 1)
 
 
@@ -142,7 +151,7 @@ def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows
 
 
 def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
-    """Why a model cannot take grids of a side and alphabet, found out with one step on an empty one; None if it can."""
+    """Why a model cannot take grids of a side and alphabet, by one step on an empty grid; None if it can."""
     empty = torch.ones((1, side * side), dtype=torch.long, device=model.initial.device)
     try:
         next(predict(model, empty, num_symbols, (1,)))
@@ -152,9 +161,16 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 
 
 def rows_at_once(side: int, batch_size: int, num_symbols: int | None = None) -> int:
-    """How many puzzles of a side need the memory of `batch_size` 9×9 Sudoku: attention grows with I²K.
+    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku: attention grows with I²K.
 
     `num_symbols` is K, that of Sudoku if not given.
     """
     usual = side if num_symbols is None else num_symbols - 2
     return max(1, batch_size * 9**5 // (side**4 * usual))
+
+
+def rows_in_memory(model: RecurrentModel, side: int, num_symbols: int, dtype: torch.dtype) -> int:
+    """Number of puzzles of a side that fit half of a GPU's free memory, or CPU_BYTES."""
+    state, device = model.initial_state(1, side**2, num_symbols, dtype), model.initial.device
+    free = torch.cuda.mem_get_info(device)[0] // 2 if device.type == "cuda" else CPU_BYTES
+    return max(1, free // (STATES_AT_ONCE * sum(part.nbytes for part in state)))

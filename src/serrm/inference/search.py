@@ -37,12 +37,14 @@ Shares = Float32[np.ndarray, "I K"]  # probabilities of the symbols of every cel
 class Limits:
     """Supervision steps of a puzzle's first attempt, and how many attempts with guesses may follow it.
 
-    An attempt also ends when its answer has been the same for `patience` further steps.
+    An attempt also ends when its answer has been the same for `patience` further steps, or when the puzzle's share of
+    the time of its batches has reached `seconds`; then no other follows.
     """
 
     max_steps: int
     guesses: int = 0
     patience: int | None = None
+    seconds: float = math.inf
 
     @property
     def budget(self) -> int:
@@ -79,7 +81,8 @@ class Search:
 
     def begin(self, limits: Limits) -> bool:
         """Begin the next attempt; False if there is nothing left to be asked."""
-        if self.is_verified or self.attempts > limits.guesses or not self.waiting:
+        is_late = self.seconds >= limits.seconds
+        if self.is_verified or is_late or self.attempts > limits.guesses or not self.waiting:
             return False
         self.cost, _, self.asked = heapq.heappop(self.waiting)
         self.steps_left = GUESS_STEPS if self.attempts else limits.max_steps
@@ -163,7 +166,7 @@ def search(
         for place, puzzle in enumerate(at_work):
             puzzle.seconds += seconds
             is_over = puzzle.is_over(predictions[place], is_verified[place], limits.patience)
-            (ends if is_over else stays).append(place)
+            (ends if is_over or puzzle.seconds >= limits.seconds else stays).append(place)
         going, begun = at_work, []
         if not ends:
             continue

@@ -1,4 +1,4 @@
-"""How a checkpoint is scored: the section `evaluate` of a profile, and what one evaluation depends on."""
+"""Settings of evaluations: the section `evaluate` of a profile, and all that one evaluation depends on."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ class EffortSettings(Settings):
 
 
 class EvaluateSettings(Settings):
-    """How a checkpoint is scored."""
+    """The section `evaluate` of a task."""
 
     steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
     batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
@@ -32,7 +32,7 @@ class EvaluateSettings(Settings):
     examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
     task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
     effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
-    equivariance_pairs: NonNegativeInt = 0  # Sudoku, ARC: puzzles compared with permuted images of them
+    equivariance_pairs: NonNegativeInt = 0  # Sudoku, ARC: puzzles predicted again with permuted symbols
 
     @property
     def curve_steps(self) -> int:
@@ -41,9 +41,9 @@ class EvaluateSettings(Settings):
 
 
 class ScoringFidelity(Fidelity):
-    """The faults that a training knows, and those of the ARC-AGI vote, which change no training."""
+    """The published faults of training, and those of the ARC-AGI vote, which change no training."""
 
-    aggregated_voting: bool = False  # the votes of a training's snapshots are pooled with its own
+    aggregated_voting: bool = False  # the votes of a run's snapshots are pooled with its own
     ties_by_halting: bool = False  # equal votes of HRM and TRM are ordered by the mean of σ(q_halt)
 
 

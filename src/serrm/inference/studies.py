@@ -1,7 +1,7 @@
-"""What an evaluation measures besides the paper's scores: accuracy against compute, and equivariance in practice.
+"""Test-time compute and equivariance, measured beside the paper's scores on puzzles of the size trained on.
 
-For the table of test-time compute and the figures of compute and equivariance. All of it on puzzles of the size
-trained on. (Paper: figures 1, A1 and A2, proposition on symbols; test-time compute is an extension.)
+For the table of test-time compute and the figures of compute and equivariance. (Paper: figures 1, A1 and A2,
+proposition on symbols; test-time compute is an extension.)
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ Point = dict[str, str | int | float]
 
 
 class ComputeStudy:
-    """FSR against mean supervision steps a puzzle, on the first puzzles of a set, which it looks at as they are scored.
+    """FSR against mean supervision steps a puzzle, on the first puzzles of a set, counted while they are scored.
 
     Two kinds of points: the first verified answer within a number of steps, and guesses after `attempt_steps`.
     """
@@ -43,7 +43,7 @@ class ComputeStudy:
 
     @property
     def steps(self) -> range:
-        """The supervision steps after which its puzzles are looked at."""
+        """The supervision steps after which its predictions are counted."""
         most = max(self.settings.max_steps)
         return range(1, 1 + (max(most, self.settings.attempt_steps) if self.guesses else most))
 
@@ -107,10 +107,9 @@ class ComputeStudy:
 
 
 def equivariance(predictor: Predictor, of: str, asked: Questions, num: int, seed: int) -> dict[str, Any]:
-    """How many predictions of puzzles with permuted symbols are the permuted predictions, and the first pair.
+    """Number of predictions for puzzles with permuted symbols that are the permuted predictions, and the first pair.
 
-    In ARC-AGI the colours of the grid that is read off count, and where a task type tells of colours, those are
-    permuted as well.
+    In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
     model, usual = predictor.loaded.model, alphabet(predictor.loaded.cell.task, asked.side).usual
     permutation = np.arange(asked.num_symbols, dtype=np.uint8)
@@ -146,9 +145,9 @@ def equivariance(predictor: Predictor, of: str, asked: Questions, num: int, seed
 def _predicted(
     predictor: Predictor, asked: Questions, vectors: TaskVectors | None = None
 ) -> UInt8[np.ndarray, "N I"]:
-    """Predictions by this process alone, in float32, for equivariance holds but for rounding.
+    """Predictions by this process alone, in float32, as equivariance holds but for rounding.
 
-    Of ARC-AGI padding where no grid is read off.
+    In ARC-AGI all cells outside the decoded grid are padding.
     """
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
     found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)

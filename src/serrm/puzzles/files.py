@@ -3,7 +3,7 @@
 The one reader of `serrm solve`, `evaluate`, `show`, `ask` and the Python API. A line is a puzzle: a Sudoku (a
 character a cell, `.` or `0` for a blank) or a maze (of `# SG`); a first line that names a column "question" makes the
 rest a table; what begins with a bracket is JSON. Sizes may be mixed. What is no puzzle is a ValueError of one line
-that says where it stands. (The published files of the paper's tasks among others.)
+that names its place. (The published files of the paper's tasks among others.)
 """
 
 import csv
@@ -26,16 +26,16 @@ from serrm.puzzles.raw import open_text, shorten
 from serrm.puzzles.sudoku import SYMBOLS, Puzzle, box_for_side, parse_grid
 
 SUDOKU, MAZE, ARC = "sudoku", "maze", "arc"
-# What tables, and objects of JSON, call a question and its answer.
+# Names of a question and of its answer in tables and JSON objects.
 COLUMNS = ("question", "puzzle", "quizzes", "quiz", "grid"), ("answer", "solution", "solutions")
 MAX_SUDOKU_SIDE = len(SYMBOLS) - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked: R × C cells, of a Sudoku the values 0…n, of a maze its tokens, of an ARC input the colours.
+    """A question: R × C cells, of a Sudoku the values 0…n, of a maze its tokens, of an ARC input the colours.
 
-    `text` is what stood at `place`. `name` is the ARC task's, whose demonstrations come along.
+    `text` is the question as it stood at `place`. `name` is the ARC task's, whose demonstrations come along.
     """
 
     task: str
@@ -48,7 +48,7 @@ class Question:
 
     @property
     def side(self) -> int:
-        """Of its longer edge."""
+        """The length of its longer edge."""
         return int(max(self.cells.shape))
 
 

@@ -258,6 +258,20 @@ def _waves_from_goal(maze: UInt8[np.ndarray, " I"]) -> list[int] | None:
     return None
 
 
+def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
+    """Why a maze has no solution."""
+    return None if shortest_path(question) is not None else "there is no path from S to G"
+
+
+def solutions(
+    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
+) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """The shortest path of `shortest_path`, if there is one; the search needs no hints."""
+    path = shortest_path(question)
+    if path is not None:
+        yield path
+
+
 def judge(
     side: int,
     prediction: UInt8[np.ndarray, " I"],

@@ -7,6 +7,7 @@ run tens of thousands of these; an ordinary 9×9 takes a fraction of a milliseco
 25×25 puzzles have a solution (the paper's 42). One worker and a fixed seed make it deterministic.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
@@ -204,6 +205,24 @@ def iterate_solutions(
         yield np.array([digit for _, digit in chosen], dtype=np.uint8)
         model.add_bool_or([~stands[key] for key in chosen])
     assert status == cp_model.INFEASIBLE, solver.status_name(status)
+
+
+def solutions(
+    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
+) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """The solutions of a Sudoku; `hints` are digits by cell that are tried first."""
+    return iterate_solutions(question, box_for_side(math.isqrt(len(question))), hints)
+
+
+def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
+    """Why a Sudoku has no solution, as far as propagation alone shows it."""
+    box = box_for_side(math.isqrt(len(question)))
+    if not is_consistent(question, box):
+        return "a digit is given twice in a row, column or box"
+    board = tables(box)
+    if not propagate(places_from_values(question.tolist(), board), board):
+        return "the given digits leave no place for another"
+    return None
 
 
 def solve(grid: UInt8[np.ndarray, " I"], box: Box) -> UInt8[np.ndarray, " I"] | None:

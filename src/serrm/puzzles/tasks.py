@@ -1,10 +1,10 @@
-"""The tasks: one record each, which holds all that the stages need to know of it, found by the task's name.
+"""The tasks: one record each, by name, from which all stages and commands read what differs between tasks.
 
 A record needs neither torch nor a drawing library. A task of one's own is a module and an entry of TASKS. Token 0 is
 padding in every task; see the paper's section on symbol-equivariant embeddings for special and usual symbols.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.manifest import Origin
-from serrm.puzzles import arc, maze, sudoku, sudoku_data
+from serrm.puzzles import arc, maze, sudoku, sudoku_data, sudoku_solver
 from serrm.puzzles.raw import Column, Published, RawSet, SubsetSettings
 from serrm.settings import Settings
 
@@ -43,7 +43,7 @@ class Alphabet:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What every task has. Grids are tokens unless it is said otherwise."""
+    """The record of a task. Grids are tokens unless noted otherwise."""
 
     alphabet: Callable[[int], Alphabet]  # of grids of a side
     # Where puzzles come from. `source` are the kinds of the download stage's setting of that name, `make` is
@@ -58,8 +58,8 @@ class Task:
     # What is published, by the names of its settings; on average a puzzle, examples to train on and test inputs.
     counts: Mapping[str, int | float] = field(default_factory=dict)
     # Answers.
-    verify: Rule | None = None  # right, which it tells without knowing the answer
-    blank: int | None = None  # the token of the cells that a question leaves to be found
+    verify: Rule | None = None  # which predictions are right, without the answer
+    blank: int | None = None  # the token of the cells that a question leaves open
     # Which questions break no rule. Where there is one, tokens above the blank may be guessed in its place.
     allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
     is_symmetric: bool = False  # its usual symbols may be exchanged for one another
@@ -84,6 +84,10 @@ class GridTask(Task):
     # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.
     draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
     apply: Callable[[Grids, UInt8[np.ndarray, "N P"], int], Grids]  # (tokens, a row each, side)
+    # By cells of a set: why a question has no solution, if that is quick to see, and its solutions by an exact method.
+    flaw: Callable[[Grid], str | None] = lambda question: None
+    solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
+    exact_method: str = ""
     # What is counted of predictions besides those that are the answer, by the name of the score.
     rules: Mapping[str, Rule] = field(default_factory=dict)
 
@@ -119,6 +123,9 @@ TASKS: dict[str, Task] = {
         most_augmentations=None,
         draw=sudoku.draw_symmetry,
         apply=sudoku.apply_symmetries,
+        flaw=sudoku_solver.flaw,
+        solutions=sudoku_solver.solutions,
+        exact_method="cp-sat",
     ),
     "maze": GridTask(
         alphabet=lambda side: Alphabet(6),  # 1 wall, 2 space, 3 start, 4 goal, 5 path
@@ -142,6 +149,9 @@ TASKS: dict[str, Task] = {
         most_augmentations=arc.NUM_TRANSFORMS - 1,
         draw=maze.draw_transform,
         apply=maze.apply_transforms,
+        flaw=maze.flaw,
+        solutions=maze.solutions,
+        exact_method="breadth-first search",
         # No maze of Maze-Hard has a unique shortest path: exact match also tests the tie-breaking of the labels.
         rules={"valid": maze.are_valid_paths, "valid_shortest": maze.are_shortest_paths},
     ),

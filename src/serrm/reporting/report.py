@@ -13,8 +13,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from serrm.drawing.files import EXAMPLES, Example, load_examples
-from serrm.drawing.panels import as_tokens
+from serrm.drawing.panels import EXAMPLES, Example, as_tokens, load_examples
 from serrm.drawing.svg import grid_svg
 from serrm.files import write_json, write_whole
 from serrm.progress import duration

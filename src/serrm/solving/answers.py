@@ -1,8 +1,4 @@
-"""Answers to puzzles as `serrm solve` gives them: what each is worth, and how it is written as text, CSV or JSON.
-
-Last link of `serrm solve`. One line an answer in every format, so that output streams as input does. (The notations
-are those of the questions.)
-"""
+"""Answers to puzzles as `serrm solve` gives them: what each is worth, and how it is written as text, CSV or JSON."""
 
 import csv
 import io
@@ -16,19 +12,13 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.files import ARC, MAZE, SUDOKU
+from serrm.puzzles.files import ARC, MAZE
 from serrm.puzzles.maze import parse_maze
 from serrm.puzzles.sudoku import parse_grid
 
-# By the kind of the question: the text of an answer → its cells.
-READERS: dict[str, Callable[[str], UInt8[np.ndarray, "..."]]] = {
-    SUDOKU: parse_grid, MAZE: parse_maze, ARC: lambda text: np.array(json.loads(text), dtype=np.uint8),
-}  # fmt: skip
-NETWORK = "network"  # what found an answer, unless it is named otherwise
-
 
 class Status(StrEnum):
-    """What is known of an answer, or why there is none."""
+    """The worth of an answer, or why there is none."""
 
     VERIFIED = "verified"  # it obeys the rules and keeps what was given
     UNVERIFIED = "unverified"  # the network's best guess
@@ -36,19 +26,9 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"  # the checkpoint cannot take it
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is said of a puzzle in the end."""
-
-    status: Status
-    answer: str = ""
-    by: str = ""
-    remark: str = ""
-
-
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """How an answer came about: tokens of the question and of the prediction after each supervision step."""
+    """Tokens of a question, and of the prediction after each supervision step of the attempt that gave the answer."""
 
     task: str
     side: int
@@ -58,10 +38,10 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What became of one puzzle of the input.
+    """The outcome of one puzzle of the input.
 
-    `steps` are the supervision steps of all `attempts`, `seconds` the puzzle's share of the time they took; `by` says
-    what found the answer, the network or an exact method. Texts are empty where there is nothing to say.
+    `place` is where the puzzle stands, `steps` are the supervision steps of all `attempts`, `seconds` the puzzle's
+    share of the time they took; `by` names what gave the answer, the network or an exact method.
     """
 
     place: str
@@ -79,16 +59,20 @@ class Answer:
     @property
     def grid(self) -> UInt8[np.ndarray, "R C"]:
         """The answer as an array: a Sudoku's values 1…n, a maze's tokens, an ARC grid's colours; 0 × 0 without one."""
-        cells = READERS[self.task](self.answer) if self.answer else np.zeros(0, dtype=np.uint8)
-        return cells if cells.ndim == 2 else cells.reshape(side := math.isqrt(len(cells)), side)
+        if not self.answer:
+            return np.zeros((0, 0), dtype=np.uint8)
+        if self.task == ARC:
+            cells = np.array(json.loads(self.answer), dtype=np.uint8)
+            return cells.reshape(cells.shape if cells.ndim == 2 else (0, 0))
+        cells = parse_maze(self.answer) if self.task == MAZE else parse_grid(self.answer)
+        return cells.reshape(math.isqrt(len(cells)), -1)
 
 
 def as_text(answer: Answer) -> str:
-    """The answer, its status, steps and time; where there is none, what was asked for and why."""
-    found = answer.answer or answer.place
+    """Place, answer, status, cost and remark, separated by tabs."""
     unit = "step" if answer.steps == 1 else "steps"
-    cost = f"{answer.steps} {unit}\t{answer.seconds:.3f} s" if answer.steps else "\t"
-    return "\t".join([found, answer.status, cost, answer.remark]).rstrip()
+    cost = f"{answer.steps} {unit}, {answer.seconds:.3f} s" if answer.steps else ""
+    return "\t".join([answer.place, answer.answer, answer.status, cost, answer.remark]).rstrip()
 
 
 def as_csv(answer: Answer) -> str:
@@ -97,7 +81,7 @@ def as_csv(answer: Answer) -> str:
 
 
 def csv_header() -> str:
-    """The names of the fields, which stand above the answers."""
+    """The names of the fields, separated by commas."""
     return _row(values(Answer("", "", "", "", Status.UNSUPPORTED)))
 
 
@@ -126,4 +110,3 @@ def _row(cells: Iterable[str | int | float]) -> str:
 
 
 FORMATS: dict[str, Callable[[Answer], str]] = {"text": as_text, "csv": as_csv, "json": as_json}
-"""By notation: an answer as a line."""

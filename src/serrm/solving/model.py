@@ -1,11 +1,13 @@
 """The Python API: a model that answers puzzles, by its folder, its name in the package, or its name on the Hub.
 
-`serrm.load` and `serrm.Model` are what `import serrm` offers. `serrm solve`, MLflow's models and the Hub use the same
-object, and it is a `LoadedModel`, as the stages evaluate them.
+`import serrm` offers `serrm.load` and `serrm.Model`. `serrm solve`, MLflow's models and the Hub use the same object,
+a `LoadedModel` as the stages evaluate them.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,35 +21,47 @@ from serrm.devices import choose_device
 from serrm.files import write_whole
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import predict
-from serrm.puzzles.files import questions_of
+from serrm.puzzles.files import SUDOKU, Question, questions_of
 from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import Answer
-from serrm.solving.solve import SolveOptions, solve
+from serrm.solving.solve import SolveOptions, in_order, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.settings import TrainCell
 
 CARD = "README.md"
+HARD, HARD_SIDE, GENERAL = (
+    "sudoku_extreme",
+    9,
+    "sudoku",
+)  # the packaged checkpoints for 9×9 and for other sizes
 PACKAGED = Path(str(files("serrm") / "checkpoints"))
 SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
 
 
+@dataclass(frozen=True)
 class Model(LoadedModel):
-    """A checkpoint at work: `model` is the network, `cell` its settings, `config` all that its config.json says."""
+    """A checkpoint in use: `model` is the network, `cell` its settings, `config` the content of its config.json."""
+
+    # (question) → the checkpoint that answers it; None: this one answers all.
+    model_for: Callable[[Question], LoadedModel] | None = None
 
     def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
-        """The answer to every puzzle, in order; `answer.status` says what is known of it, and no answer called
-        verified is wrong.
+        """The answer to every puzzle, in order; no answer whose `status` is verified is wrong.
 
         Args:
             puzzles: one, or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
                 0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, of which every
                 test input is answered.
-            options: fields of `SolveOptions`, such as `max_steps`, `guesses`, `is_exact`, `has_trace`.
+            options: fields of `SolveOptions`, such as `budget`, `is_exact`, `has_trace`.
 
         Raises:
             ValueError: something that is no puzzle, or too little memory on the device for the batch.
         """
-        return list(solve(self, list(questions_of(puzzles)), SolveOptions(**options)))
+        return list(in_order(self.answers(list(questions_of(puzzles)), SolveOptions(**options))))
+
+    def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
+        """(number of the question, its answer), as they are done."""
+        return solve(questions, self.model_for or (lambda question: self), options)
 
     def predict(
         self,
@@ -95,17 +109,24 @@ class Model(LoadedModel):
 
         `options` are those of huggingface_hub's mixin, such as `private`, `token`, `branch`, `commit_message`.
         """
-        from serrm.solving.hub import push
+        from huggingface_hub import ModelHubMixin
+
+        class SavedModel(ModelHubMixin):
+            """A folder that `save_pretrained` wrote, card included, as huggingface_hub's mixin takes models."""
+
+            def _save_pretrained(self, save_directory: Path) -> None:
+                shutil.copytree(folder, save_directory, dirs_exist_ok=True)
 
         with TemporaryDirectory() as place:
-            self.save_pretrained(Path(place) / "model", repo_id)
-            return push(Path(place) / "model", repo_id, **options)
+            folder = Path(place) / "model"
+            self.save_pretrained(folder, repo_id)
+            return str(SavedModel().push_to_hub(repo_id, **options))
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", **options: Any) -> "Model":
         """The packaged model of that name, else the one of a folder, else of the Hub as `owner/name`.
 
-        A `Path` is always a folder. `options` are those of huggingface_hub's mixin, such as `revision`, `token`.
+        A `Path` is always a folder. `options` are those of huggingface_hub's downloads, such as `revision`, `token`.
 
         Raises ValueError if the name is none of these, or the checkpoint damaged.
         """
@@ -116,9 +137,24 @@ class Model(LoadedModel):
         return cls(loaded.model, loaded.cell, loaded.config)
 
 
-def load(name: str | Path = "sudoku", *, device: str = "auto", **options: Any) -> Model:
-    """`Model.from_pretrained`, by default of the packaged Sudoku model."""
-    return Model.from_pretrained(name, device=device, **options)
+def load(name: str | Path | None = None, *, device: str = "auto", **options: Any) -> Model:
+    """`Model.from_pretrained`; without a name the packaged models, each for the puzzles of its task and size."""
+    if name is not None:
+        return Model.from_pretrained(name, device=device, **options)
+    first = Model.from_pretrained(PACKAGED / HARD, device=device)
+    models: dict[str, LoadedModel] = {HARD: first}
+
+    def model_for(question: Question) -> LoadedModel:
+        if question.task != SUDOKU:
+            raise ValueError(
+                f"{question.place}: no packaged checkpoint is of the task {question.task}: name a checkpoint"
+            )
+        name = HARD if question.side == HARD_SIDE else GENERAL
+        if name not in models:
+            models[name] = Model.from_pretrained(PACKAGED / name, device=device)
+        return models[name]
+
+    return Model(first.model, first.cell, first.config, model_for=model_for)
 
 
 def packaged() -> list[str]:
@@ -137,14 +173,14 @@ def _from_hub(name: str, options: dict[str, Any]) -> Path:
         raise ValueError(
             f"{name!r}: no folder, none of the packaged checkpoints ({known}), nor a name on the Hub (owner/name)"
         )
-    from serrm.solving.hub import pull
+    from huggingface_hub import snapshot_download
 
-    return pull(name, **options)
+    return Path(snapshot_download(name, allow_patterns=[MODEL, CONFIG, SUMS], **options))
 
 
 def model_card(cell: TrainCell, config: Mapping[str, Any], name: str) -> str:
     """Markdown with the header that the Hub reads."""
-    rows = "\n".join(f"| {what} | {said} |" for what, said in _facts(cell, config))
+    rows = "\n".join(f"| {what} | {value} |" for what, value in _facts(cell, config))
     return f"""---
 library_name: serrm
 tags: [serrm, {cell.model.family}, {cell.task}, recurrent-reasoning]

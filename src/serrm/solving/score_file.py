@@ -1,7 +1,4 @@
-"""Any file of Sudoku puzzles scored with a checkpoint, whatever its format and the sizes of its grids.
-
-The same scores as the evaluate stage, for puzzles that never went through the pipeline.
-"""
+"""Any file of puzzles scored with a checkpoint, by the scorer of the evaluate stage."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,19 +8,17 @@ import numpy as np
 import torch
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.datasets.sets import check_answers
 from serrm.devices import supported
+from serrm.inference.evaluate import score_set, vote, vote_scores
 from serrm.inference.load import load_model
 from serrm.inference.predict import Predictor, refusal
-from serrm.inference.sets import score_set
 from serrm.models.layers import DTYPES
-from serrm.puzzles.files import read_sudokus
-from serrm.puzzles.raw import Numbered
-from serrm.puzzles.sudoku import BLANK
-from serrm.puzzles.sudoku_solver import answered
-from serrm.puzzles.tasks import grid_task
+from serrm.puzzles.files import Question, read_file
+from serrm.puzzles.tasks import TASKS, GridTask, grid_task
+from serrm.solving.solve import arc_evaluation, arc_refusal, kind_of
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles at once
+NOTHING = "nothing_to_score"
 
 
 def score_file(
@@ -35,64 +30,98 @@ def score_file(
     precision: str = "float32",
     batch_size: int | None = None,
 ) -> dict[str, Any]:
-    """FSR and GPA of a checkpoint on the puzzles of a file, by size of grid, at 1, 2, 4, … and `steps` steps.
+    """Scores of a checkpoint on the puzzles of a file, by size of grid, after 1, 2, 4, … and `steps` steps.
 
-    Puzzles without an answer are solved exactly and those without a solution left out; both are counted. The
-    result has the sets of a metric file (see `evaluate`).
+    A Sudoku or a maze without an answer is solved exactly, and left out if it has no solution; of ARC tasks, test
+    inputs without an answer and those that the model cannot be asked about are left out. All are counted. The result
+    has the sets of a metric file (see `evaluate`).
 
-    Raises ValueError for a damaged checkpoint, a malformed file or a wrong answer, and if nothing can be scored.
+    Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task or a wrong answer, and if
+    nothing can be scored.
     """
     loaded, depths = load_model(checkpoint, device), depths_up_to(steps)
-    precision, _ = supported(precision, False, device)
-    predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], DTYPES[precision])
-    by_side: dict[int, list[Numbered]] = {}
-    for number, puzzle in enumerate(read_sudokus(puzzles)):
-        by_side.setdefault(puzzle.side, []).append((number, puzzle))
+    dtype = DTYPES[supported(precision, False, device)[0]]
+    predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], dtype)
+    task, by_side = loaded.cell.task, dict[int, list[Question]]()
+    for question in read_file(puzzles):
+        if question.task != kind_of(task):
+            raise ValueError(
+                f"{question.place}: a puzzle of the task {question.task}; the checkpoint is of {task}"
+            )
+        by_side.setdefault(question.side, []).append(question)
     try:
-        sets = {
-            f"{side}x{side}": _entry(predictor, side, own, depths, str(puzzles))
-            for side, own in sorted(by_side.items())
-        }
+        if isinstance(TASKS[task], GridTask):
+            sizes = sorted(by_side.items())
+            sets = {f"{side}x{side}": _score_size(predictor, side, own, depths) for side, own in sizes}
+        else:
+            sets = {
+                "arc": _score_votes(predictor, [each for own in by_side.values() for each in own], depths)
+            }
     except torch.OutOfMemoryError as error:
         raise ValueError(
             f"{device} has too little memory for {predictor.batch_size} puzzles at once"
         ) from error
     if not any(entry["status"] == "scored" for entry in sets.values()):
-        nothing = "no puzzle with a blank cell and a solution"
-        reasons = sorted({entry.get("reason", nothing) for entry in sets.values()})
+        reasons = sorted({entry["reason"] for entry in sets.values()})
         raise ValueError(f"{puzzles}: nothing to score: {'; '.join(reasons)}")
     return {
         "checkpoint": str(checkpoint),
         "puzzles": str(puzzles),
         "model_info": loaded.info,
         "device": str(device),
-        "precision": precision,
+        "precision": str(dtype).removeprefix("torch."),
         "sets": sets,
     }
 
 
-def _entry(
-    predictor: Predictor, side: int, numbered: Sequence[Numbered], depths: Sequence[int], source: str
+def _score_size(
+    predictor: Predictor, side: int, questions: Sequence[Question], depths: Sequence[int]
 ) -> dict[str, Any]:
-    """As in the metric file of an evaluation, with the counts of puzzles that came without an answer."""
-    if reason := refusal(predictor.loaded.model, side, side + 2):
+    """Scores of the puzzles of one size, with the counts of those that came without an answer."""
+    task = predictor.loaded.cell.task
+    record, name = grid_task(task), f"{side}x{side}"
+    if reason := refusal(predictor.loaded.model, side, record.alphabet(side).num_symbols):
         return {"status": "cannot_extrapolate", "reason": reason}
-    found = [(number, answered(puzzle)) for number, puzzle in numbered]
-    solved = [(number, puzzle) for number, puzzle in found if puzzle is not None]
-    scores: dict[str, Any] = {"status": "nothing_to_score"}
-    if any((puzzle.question == 0).any() for _, puzzle in solved):
-        check_answers(solved, side, source, grid_task("sudoku"))
-        questions = np.stack([puzzle.question for _, puzzle in solved]) + np.uint8(BLANK)
-        answers = np.stack([puzzle.answer for _, puzzle in solved if puzzle.answer is not None])
-        puzzles = PuzzleArrays(f"{side}x{side}", side, questions, answers + np.uint8(BLANK))
-        scores = score_set(predictor, puzzles, depths)
-    return {
-        **scores,
-        "num_answers_computed": sum(puzzle.answer is None for _, puzzle in numbered)
-        - len(found)
-        + len(solved),
-        "num_without_solution": len(found) - len(solved),
+    cells = [question.cells.reshape(-1) for question in questions]
+    answers = [
+        next(record.solutions(own, {}), None)
+        if question.answer is None and record.solutions
+        else question.answer
+        for question, own in zip(questions, cells, strict=True)
+    ]
+    kept = [place for place, answer in enumerate(answers) if answer is not None]
+    counts = {
+        "num_answers_computed": sum(questions[place].answer is None for place in kept),
+        "num_without_solution": len(questions) - len(kept),
     }
+    tokens = np.array([cells[place] for place in kept], dtype=np.uint8) + np.uint8(record.offset)
+    if not (tokens == record.blank).any():
+        return {"status": NOTHING, "reason": "no puzzle with a blank cell and a solution", **counts}
+    right = np.stack([np.ravel(answers[place]) for place in kept])  # type: ignore[arg-type]
+    are_right = record.are_answers(tokens - np.uint8(record.offset), right)
+    if not are_right.all():
+        raise ValueError(
+            f"{questions[kept[int(np.argmin(are_right))]].place}: the answer is wrong by the rules"
+        )
+    puzzles = PuzzleArrays(name, side, tokens, right + np.uint8(record.offset), task)
+    return {**score_set(predictor, puzzles, depths), **counts}
+
+
+def _score_votes(
+    predictor: Predictor, questions: Sequence[Question], depths: Sequence[int]
+) -> dict[str, Any]:
+    """pass@k over the ARC tasks with an answer to each test input, with the number of test inputs left out."""
+    reasons = {
+        id(question): arc_refusal(predictor.loaded, question)
+        or ("no answer" if question.answer is None else "")
+        for question in questions
+    }
+    kept = [question for question in questions if not reasons[id(question)]]
+    if not kept:
+        return {"status": NOTHING, "reason": sorted(reasons.values())[0]}
+    evaluation = arc_evaluation(predictor.loaded, kept)
+    scores = vote_scores(evaluation, vote(predictor, evaluation, depths))
+    return {**scores, "num_left_out": len(questions) - len(kept)}
 
 
 def depths_up_to(steps: int) -> list[int]:

@@ -1,336 +1,304 @@
-"""Answers to puzzles of any sizes, in the order of the input: what `serrm solve` and the Python API run.
+"""Answers to puzzles of any tasks and sizes: what `serrm solve` and the Python API run.
 
-Puzzles of one size share a batch, which stays full while any of them waits (`serrm.inference.search`). What a model is
-shown of a question, what its answer means and what becomes of a puzzle that it did not solve is the task's: a class
-each. (The paper's three tasks.)
+Puzzles of one checkpoint and size share a batch, which stays full as long as there are any (`serrm.inference.search`).
+A Sudoku or a maze is one search; the test input of an ARC task is one for each augmentation that votes on its answer.
 """
 
 import json
+import math
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
-from statistics import fmean
-from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.arrays.arc import draw_variants
+from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants, used_variants
 from serrm.devices import supported
-from serrm.inference.load import LoadedModel
-from serrm.inference.predict import refusal, rows_at_once
+from serrm.inference.load import LoadedModel, fastest_arithmetic
+from serrm.inference.predict import refusal, rows_at_once, rows_in_memory
 from serrm.inference.search import Limits, Search, search
+from serrm.inference.settings import GUESS_STEPS
 from serrm.models.layers import DTYPES
 from serrm.models.settings import SeRrmSettings
-from serrm.puzzles import sudoku_solver
-from serrm.puzzles.arc import decode, encode, inverse_transform, recoloured, transformed
-from serrm.puzzles.arc import inverse_colours as inverse
-from serrm.puzzles.files import ARC, MAZE, SUDOKU, Question
-from serrm.puzzles.maze import SPACE, WALL, format_maze, shortest_path
-from serrm.puzzles.sudoku import BLANK, SYMBOLS, box_for_side, format_grid, is_consistent
-from serrm.puzzles.sudoku_solver import places_from_values, propagate, tables
-from serrm.puzzles.tasks import TASKS, alphabet
-from serrm.solving.answers import NETWORK, Answer, Status, Trace, Verdict
+from serrm.puzzles.arc import decode, encode
+from serrm.puzzles.files import ARC, Question
+from serrm.puzzles.tasks import TASKS, ArcTask, GridTask, Task
+from serrm.solving.answers import Answer, Status, Trace
 
-BATCH_SIZES = {"cpu": 8, "cuda": 512}
-PATIENCE = 4  # steps for which a prediction has to stay the same where there is no rule
-CP_SAT, BREADTH_FIRST = "cp-sat", "breadth-first search"
-CONFIDENT = 0.9  # certainty from which a cell is a hint to the exact solver
-NUM_VARIANTS = 8  # of an ARC task that vote at most: the dihedral ones, all that SE-RRM knows
+FIRST_STEPS, ONLY_STEPS = (
+    16,
+    128,
+)  # supervision steps of an attempt, where guesses follow it and where none do
+PATIENCE = 4  # steps for which a prediction has to stay the same where no rule verifies it
+CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact method
+NUM_VOTES = (
+    8  # augmentations of an ARC task that vote at most: the dihedral ones, all that SE-RRM is trained on
+)
 
 Tokens = UInt8[np.ndarray, " I"]
 
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How hard the network tries, and what is done with what it leaves unsolved.
+    """The cost that a puzzle may have, and the extent of its answer.
 
-    `guesses` are attempts at a Sudoku after the first. `patience` gives an attempt up when its prediction has been the
-    same for that many further steps.
+    `budget` are the supervision steps of all attempts at a puzzle, `seconds` its share of the time of its batches,
+    `max_steps` those of its first attempt: by default 16 on Sudoku, where guesses follow, else 128.
     """
 
-    max_steps: int = 128
-    guesses: int = 0
-    precision: Literal["float32", "bfloat16"] = "float32"
-    batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: as BATCH_SIZES says
-    patience: int | None = None
-    is_exact: bool = False
+    budget: int = 4096
+    seconds: float | None = None
+    max_steps: int | None = None
+    precision: str = (
+        "auto"  # float32, bfloat16, or the faster where puzzles fill more than a batch, else float32
+    )
+    batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: by memory
+    is_exact: bool = False  # an exact method answers what the network leaves unsolved
     has_trace: bool = False
 
     def __post_init__(self) -> None:
-        if self.precision not in DTYPES:
-            raise ValueError(f"precision {self.precision!r}: float32 or bfloat16")
-        for name, least in {"max_steps": 1, "guesses": 0}.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} {getattr(self, name)}: at least {least}")
+        """Raise ValueError for an unknown precision or a number that is not positive."""
+        if self.precision not in ("auto", *DTYPES):
+            raise ValueError(f"precision {self.precision!r}: auto, float32 or bfloat16")
+        for name in ("budget", "seconds", "max_steps", "batch_size"):
+            if (value := getattr(self, name)) is not None and value <= 0:
+                raise ValueError(f"{name} {value}: must be positive")
+
+    def limits(self, task: Task, num_votes: int) -> Limits:
+        """The limits of one search."""
+        budget, can_guess = max(1, self.budget // num_votes), task.allows is not None
+        first = min(budget, self.max_steps or (FIRST_STEPS if can_guess else ONLY_STEPS))
+        guesses = (budget - first) // GUESS_STEPS if can_guess else 0
+        patience = PATIENCE if task.verify is None else None
+        return Limits(
+            first, guesses, patience, math.inf if self.seconds is None else self.seconds / num_votes
+        )
 
 
-def solve(loaded: LoadedModel, questions: Sequence[Question], options: SolveOptions) -> Iterator[Answer]:
-    """The answer to every question, in their order, each as soon as those before it are there.
+def solve(
+    questions: Sequence[Question], model_for: Callable[[Question], LoadedModel], options: SolveOptions
+) -> Iterator[tuple[int, Answer]]:
+    """(number of the question, its answer), as they are done.
 
-    Raises ValueError if the device has too little memory for the batch, or guesses are asked for where none can be.
+    `model_for` gives the checkpoint of a question. ValueError if the device has too little memory for a batch.
     """
-    task = loaded.cell.task
-    if options.guesses and TASKS[task].allows is None:
-        raise ValueError(f"guesses fill in the blanks of a Sudoku; the checkpoint is of {task}")
-    groups: dict[int, list[int]] = {}  # the places of the questions, by size
-    done: dict[int, Answer] = {}
+    groups: dict[tuple[int, int], tuple[LoadedModel, dict[int, Question]]] = {}
     for number, question in enumerate(questions):
-        if question.task == SUBJECTS[task].kind:
-            groups.setdefault(0 if SUBJECTS[task].has_canvas else question.side, []).append(number)
+        loaded = model_for(question)
+        task = loaded.cell.task
+        if question.task == kind_of(task):
+            side = int(loaded.config["side"]) if question.task == ARC else question.side
+            groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
         else:
             reason = f"a puzzle of the task {question.task}, and the checkpoint is of {task}"
-            done[number] = _not_asked(question, Status.UNSUPPORTED, reason)
+            yield number, _unasked(question, Status.UNSUPPORTED, reason)
+    for (_, side), (loaded, group) in groups.items():
+        yield from _solve_size(loaded, side, group, options)
+
+
+def in_order(answers: Iterable[tuple[int, Answer]]) -> Iterator[Answer]:
+    """The answers in the order of their numbers 0, 1, …, each as soon as those before it are there."""
+    done: dict[int, Answer] = {}
     num_given = 0
-    for group in groups.values():
-        for number, answer in _answers(loaded, {number: questions[number] for number in group}, options):
-            done[number] = answer
-            while num_given in done:
-                yield done.pop(num_given)
-                num_given += 1
-    yield from (done[number] for number in sorted(done))
+    for number, answer in answers:
+        done[number] = answer
+        while num_given in done:
+            yield done.pop(num_given)
+            num_given += 1
 
 
-def _answers(
-    loaded: LoadedModel, group: Mapping[int, Question], options: SolveOptions
+def kind_of(task: str) -> str:
+    """The task of the questions that a checkpoint of `task` answers, as `serrm.puzzles.files` has it."""
+    return ARC if isinstance(TASKS[task], ArcTask) else task
+
+
+def _solve_size(
+    loaded: LoadedModel, side: int, group: Mapping[int, Question], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
-    """The answers to puzzles of one size with their numbers, as they are done."""
-    task, device = loaded.cell.task, loaded.model.initial.device
-    subject = SUBJECTS[task](loaded, next(iter(group.values())).side)
-    num_symbols = alphabet(task, subject.side).num_symbols
-    cannot, parts = refusal(loaded.model, subject.side, num_symbols), dict[int, list[Search]]()
+    """(number, answer) of the questions of one checkpoint and size, as they are done."""
+    record, device = TASKS[loaded.cell.task], loaded.model.initial.device
+    num_symbols, asked = record.alphabet(side).num_symbols, dict[int, Question]()
+    cannot = refusal(loaded.model, side, num_symbols)
     for number, question in group.items():
-        if reason := cannot or subject.refusal(question):
-            yield number, _not_asked(question, Status.UNSUPPORTED, reason)
-        elif reason := subject.contradiction(question):
-            yield number, _not_asked(question, Status.CONTRADICTORY, reason)
+        reason = cannot or (arc_refusal(loaded, question) if question.task == ARC else None)
+        if reason:
+            yield number, _unasked(question, Status.UNSUPPORTED, reason)
+        elif isinstance(record, GridTask) and (reason := record.flaw(question.cells.reshape(-1))):
+            yield number, _unasked(question, Status.CONTRADICTORY, reason)
         else:
-            parts[number] = []
-    patience = PATIENCE if TASKS[task].verify is None and options.patience is None else options.patience
-    limits = Limits(options.max_steps, options.guesses, patience)
-    size = options.batch_size or BATCH_SIZES[device.type]
-    found = search(
-        loaded.model,
-        (each for number in parts for each in subject.searches(number, group[number])),
-        num_symbols,
-        TASKS[task],
-        limits,
-        rows_at_once(subject.side, size, num_symbols),
-        DTYPES[supported(options.precision, False, device)[0]],
-    )
+            asked[number] = question
+    if not asked:
+        return
+    subject = Votes(loaded, asked) if isinstance(record, ArcTask) else Grids(loaded, side, asked)
+    precision = "float32" if options.precision == "auto" else options.precision
+    dtype = DTYPES[supported(precision, False, device)[0]]
+    if options.batch_size is None:
+        rows = rows_in_memory(loaded.model, side, num_symbols, dtype)
+    else:
+        rows = rows_at_once(side, options.batch_size, num_symbols)
+    if options.precision == "auto" and len(asked) > rows:  # else the trial takes longer than it saves
+        dtype = DTYPES[fastest_arithmetic(loaded.model, loaded.config)[0]]
+    limits = options.limits(record, subject.num_searches)
+    searches = (each for number in asked for each in subject.searches(number))
+    parts: dict[int, list[Search]] = {number: [] for number in asked}
     try:
-        for each in found:
-            parts[each.key].append(each)
-            if len(parts[each.key]) == subject.num_variants:
-                yield each.key, _answer(subject, group[each.key], parts[each.key], options)
+        for each in search(loaded.model, searches, num_symbols, record, limits, rows, dtype):
+            own = parts[each.key]
+            own.append(each)
+            if len(own) == subject.num_searches:
+                yield each.key, _answer(subject, each.key, asked[each.key], own, options)
     except torch.OutOfMemoryError as error:
-        raise ValueError(f"{device} has too little memory for a batch of {size}") from error
+        raise ValueError(
+            f"{device} has too little memory for {rows} puzzles at once: fewer by batch_size"
+        ) from error
 
 
-def _answer(subject: "Subject", question: Question, parts: Sequence[Search], options: SolveOptions) -> Answer:
-    """What became of a puzzle, by its searches."""
+def _answer(
+    subject: "Grids | Votes", number: int, question: Question, parts: Sequence[Search], options: SolveOptions
+) -> Answer:
     start = time.perf_counter()
-    chosen, remark = subject.chosen(question, parts)
-    assert chosen.answer is not None
-    text = subject.text(chosen.answer)
-    verdict = Verdict(Status.VERIFIED if chosen.is_verified else Status.UNVERIFIED, text, NETWORK, remark)
-    if not chosen.is_verified:
-        verdict = subject.otherwise(question, chosen, verdict, is_exact=options.is_exact)
-    trace = Trace(subject.task, subject.side, subject.tokens(question), chosen.history)
-    return Answer(
-        place=question.place,
-        task=question.task,
-        question=question.text,
-        steps=sum(part.steps for part in parts),
-        attempts=sum(part.attempts for part in parts),
-        seconds=sum(part.seconds for part in parts) + time.perf_counter() - start,
-        trace=trace if options.has_trace else None,
-        **vars(verdict),
+    found, text, remark = subject.chosen(number, parts)
+    status = Status.VERIFIED if found.is_verified else Status.UNVERIFIED
+    trace = Trace(subject.task, subject.side, found.question, found.history) if options.has_trace else None
+    answer = Answer(
+        question.place, question.task, question.text, text, status, "network", remark=remark, trace=trace
     )
+    if isinstance(subject, Grids) and not found.is_verified:
+        answer = subject.unsolved(question, found, answer, is_exact=options.is_exact)
+    seconds = sum(part.seconds for part in parts) + time.perf_counter() - start
+    steps, attempts = (sum(getattr(part, name) for part in parts) for name in ("steps", "attempts"))
+    return replace(answer, steps=steps, attempts=attempts, seconds=seconds)
 
 
-def _not_asked(question: Question, status: Status, remark: str) -> Answer:
-    """What is said of a puzzle that the network is not asked."""
+def _unasked(question: Question, status: Status, remark: str) -> Answer:
     return Answer(question.place, question.task, question.text, "", status, remark=remark)
 
 
-class Subject(ABC):
-    """A task on grids of one size, as a checkpoint sees it: what it is shown, and what its answers mean."""
+class Grids:
+    """Puzzles of a `GridTask` and one size, by number."""
 
-    kind: ClassVar[str]  # of the questions
-    has_canvas: ClassVar[bool] = False  # on which questions of all sizes lie
-    num_variants = 1  # of a question, each of which is answered
+    num_searches = 1  # of a puzzle
 
-    def __init__(self, loaded: LoadedModel, side: int) -> None:
-        self.task, self.side, self.model = loaded.cell.task, side, loaded.cell.model
+    def __init__(self, loaded: LoadedModel, side: int, questions: Mapping[int, Question]) -> None:
+        record = TASKS[loaded.cell.task]
+        assert isinstance(record, GridTask)
+        self.record, self.task, self.side, self.questions = record, loaded.cell.task, side, questions
+        model = loaded.cell.model
+        self.has_tied_symbols = isinstance(model, SeRrmSettings) and model.symbols == "tied"
 
-    def refusal(self, question: Question) -> str | None:
-        """Why the model cannot be asked this."""
-        return None
+    def searches(self, number: int) -> Iterator[Search]:
+        """The one search."""
+        yield Search(number, self.questions[number].cells.reshape(-1) + np.uint8(self.record.offset))
 
-    @abstractmethod
-    def contradiction(self, question: Question) -> str | None:
-        """Why the puzzle cannot have a solution, if a look at it tells."""
+    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, str, str]:
+        """The search that counts, its answer as text, and a remark. Padding is shown as a cell without an answer."""
+        answer, blank = parts[0].answer, self.record.blank
+        assert answer is not None and blank is not None
+        return parts[0], self._text(np.where(answer == 0, np.uint8(blank), answer)), ""
 
-    @abstractmethod
-    def tokens(self, question: Question) -> Tokens:
-        """The question as the model sees it."""
+    def unsolved(self, question: Question, found: Search, answer: Answer, *, is_exact: bool) -> Answer:
+        """The answer to a puzzle that the network did not solve: by the exact method, or with a remark."""
+        if is_exact and self.record.solutions is not None:
+            return self._solved_exactly(question, found, answer)
+        missing = [token for token in self.record.alphabet(self.side).usual if token not in found.question]
+        if self.record.is_symmetric and self.has_tied_symbols and len(missing) > 1:
+            symbols = ", ".join(self._text(np.array(missing, dtype=np.uint8)))
+            return replace(answer, remark=f"the network cannot tell {symbols} apart, which are not given")
+        return answer
 
-    @abstractmethod
-    def text(self, tokens: Tokens) -> str:
-        """A prediction in the notation of the question."""
-
-    def searches(self, number: int, question: Question) -> Iterator[Search]:
-        """What the model is asked."""
-        yield Search(number, self.tokens(question))
-
-    def chosen(self, question: Question, parts: Sequence[Search]) -> tuple[Search, str]:
-        """The search whose answer counts, and a remark."""
-        return parts[0], ""
-
-    def otherwise(self, question: Question, found: Search, verdict: Verdict, *, is_exact: bool) -> Verdict:
-        """The verdict where the network has no verified answer; `is_exact` asks an exact method."""
-        return verdict
-
-
-class Sudoku(Subject):
-    """n×n Sudoku."""
-
-    kind = SUDOKU
-
-    def contradiction(self, question: Question) -> str | None:
-        is_fine = is_consistent(question.cells.reshape(-1), box_for_side(self.side))
-        return None if is_fine else "a digit is given twice in a row, column or box"
-
-    def tokens(self, question: Question) -> Tokens:
-        return question.cells.reshape(-1) + np.uint8(BLANK)
-
-    def text(self, tokens: Tokens) -> str:
-        """Padding and blanks in a prediction are blanks."""
-        return format_grid(np.maximum(tokens, np.uint8(BLANK)) - np.uint8(BLANK))
-
-    def otherwise(self, question: Question, found: Search, verdict: Verdict, *, is_exact: bool) -> Verdict:
-        values = question.cells.reshape(-1)
-        if is_exact:
-            return self._solved_exactly(values, found)
-        board = tables(box_for_side(self.side))
-        if not propagate(places_from_values(values.tolist(), board), board):
-            return Verdict(Status.CONTRADICTORY, remark="the given digits leave no place for another")
-        missing = [SYMBOLS[digit] for digit in range(1, self.side + 1) if digit not in values]
-        is_blind = isinstance(self.model, SeRrmSettings) and self.model.symbols == "tied"
-        if is_blind and len(missing) > 1:
-            remark = f"the network cannot tell {', '.join(missing)} apart, which are not given"
-            return replace(verdict, remark=remark)
-        return verdict
-
-    def _solved_exactly(self, values: Tokens, found: Search) -> Verdict:
-        """By CP-SAT, which tries the cells first that the network is sure of."""
-        assert found.answer is not None and found.certainty is not None
-        is_hint = (values == 0) & (found.certainty >= CONFIDENT) & (found.answer > BLANK)
-        hints = {cell: int(found.answer[cell]) - BLANK for cell in np.flatnonzero(is_hint).tolist()}
-        solutions = list(islice(sudoku_solver.iterate_solutions(values, box_for_side(self.side), hints), 2))
+    def _solved_exactly(self, question: Question, found: Search, answer: Answer) -> Answer:
+        """The answer by the exact method, to which the cells are hints that the network is sure of."""
+        assert found.answer is not None and found.certainty is not None and self.record.solutions is not None
+        is_hint = (found.question == self.record.blank) & (found.certainty >= CONFIDENT)
+        hints = {
+            cell: int(found.answer[cell]) - self.record.offset for cell in np.flatnonzero(is_hint).tolist()
+        }
+        solutions = list(islice(self.record.solutions(question.cells.reshape(-1), hints), 2))
+        answer = replace(answer, by=self.record.exact_method)
         if not solutions:
-            return Verdict(Status.CONTRADICTORY, by=CP_SAT, remark="it has no solution")
-        which = "the only solution" if len(solutions) == 1 else "one of several"
-        return Verdict(Status.VERIFIED, format_grid(solutions[0]), CP_SAT, f"solved exactly: {which}")
+            return replace(answer, answer="", status=Status.CONTRADICTORY, remark="it has no solution")
+        remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
+        return replace(answer, answer=self.record.format(solutions[0]), status=Status.VERIFIED, remark=remark)
+
+    def _text(self, tokens: Tokens) -> str:
+        return self.record.format(tokens - np.uint8(self.record.offset))
 
 
-class Maze(Subject):
-    """Square mazes."""
+class Votes:
+    """Test inputs of ARC tasks, by number, each in the augmentations that vote on its answer.
 
-    kind = MAZE
-
-    def contradiction(self, question: Question) -> str | None:
-        has_way = shortest_path(self.tokens(question)) is not None
-        return None if has_way else "there is no way from S to G"
-
-    def tokens(self, question: Question) -> Tokens:
-        return question.cells.reshape(-1)
-
-    def text(self, tokens: Tokens) -> str:
-        """Padding in a prediction is a space."""
-        return format_maze(np.where(tokens < WALL, np.uint8(SPACE), tokens))
-
-    def otherwise(self, question: Question, found: Search, verdict: Verdict, *, is_exact: bool) -> Verdict:
-        if not is_exact:
-            return verdict
-        answer = shortest_path(self.tokens(question))
-        assert answer is not None, "a maze without a way is told before"
-        return Verdict(Status.VERIFIED, format_maze(answer), BREADTH_FIRST, "solved exactly: a shortest path")
-
-
-class Arc(Subject):
-    """Test inputs of ARC tasks, asked in the variants that a model learned, which vote.
-
-    A model knows an ARC task by the rows of its task-type table, one a variant, so it can be asked about the tasks it
-    was trained on and no others; its configuration names them in the order of the rows. (Section "ARC-AGI".)
+    A model is given an ARC task by rows of its task-type table, one an augmentation, so it can be asked about the tasks
+    it was trained on and no others; its configuration names them in the order of the rows. (Section "ARC-AGI".)
     """
 
-    kind, has_canvas = ARC, True
+    def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
+        self.evaluation = arc_evaluation(loaded, list(questions.values()))
+        self.task, self.side, self.questions = loaded.cell.task, self.evaluation.side, questions
+        self.first = {number: place * self.evaluation.num_votes for place, number in enumerate(questions)}
+        self.num_searches = min(NUM_VOTES, self.evaluation.num_votes)  # of a test input
 
-    def __init__(self, loaded: LoadedModel, side: int) -> None:
-        super().__init__(loaded, loaded.config["side"])
-        self.names: list[str] = loaded.config.get("puzzles", [])
-        table = loaded.model.task_types
-        self.num_slots = 0 if table is None or not self.names else len(table) // len(self.names)
-        self.num_variants = min(self.num_slots, loaded.cell.arrays.num_augmentations + 1, NUM_VARIANTS)
-        self.seed = loaded.cell.arrays.seed
+    def searches(self, number: int) -> Iterator[Search]:
+        """A search for each augmentation, with its task type."""
+        batch = self.evaluation.gather(self.first[number], self.num_searches)
+        for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
+            yield Search(number, tokens, task_type)
 
-    def refusal(self, question: Question) -> str | None:
-        if not self.num_slots:
-            return "the checkpoint does not name the ARC tasks that it knows, and cannot learn from demonstrations"
-        if question.name not in self.names:
-            known = f"the {len(self.names)} that it was trained on"
-            return f"no task type for ARC task {question.name!r}: the checkpoint knows {known}"
-        if question.side > self.side:
-            return f"its canvas has a side of {self.side}, the input one of {question.side}"
-        return None
+    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, str, str]:
+        """The search of the grid with most votes, of equal ones that with the highest mean confidence."""
+        plain = [self._undone(number, part) for part in parts]
+        answers = [json.dumps(decode(part.history[-1], self.side).tolist()) for part in plain]
+        confidences: dict[str, list[float]] = {}
+        for text, part in zip(answers, plain, strict=True):
+            assert part.certainty is not None
+            confidences.setdefault(text, []).append(float(part.certainty.min()))
+        best, votes = max(confidences.items(), key=lambda item: (len(item[1]), sum(item[1]) / len(item[1])))
+        found = plain[answers.index(best)]
+        return found, best, f"{len(votes)} of {len(parts)} augmentations agree"
 
-    def contradiction(self, question: Question) -> str | None:
-        return None
-
-    def tokens(self, question: Question) -> Tokens:
-        return encode(question.cells, self.side)
-
-    def text(self, tokens: Tokens) -> str:
-        """Rows of colours as JSON."""
-        return json.dumps(decode(tokens, self.side).tolist())
-
-    def searches(self, number: int, question: Question) -> Iterator[Search]:
-        """The input in each variant that votes, with that variant's task type."""
-        first = self.names.index(question.name) * self.num_slots
-        variants = draw_variants(question.name, self.num_variants, self.seed)
-        for slot, (transform, *colours) in enumerate(variants.tolist()):
-            shown = recoloured(transformed(question.cells, transform), np.array(colours, dtype=np.uint8))
-            yield Search(number, encode(shown, self.side), first + slot)
-
-    def chosen(self, question: Question, parts: Sequence[Search]) -> tuple[Search, str]:
-        """That of the grid with most votes, of equal ones the one with the highest mean confidence."""
-        variants = draw_variants(question.name, self.num_variants, self.seed)
-        voters: dict[bytes, list[Search]] = {}
-        for part in parts:
-            undo = partial(self._undone, variants[part.task_type % self.num_slots])
-            history = [undo(prediction) for prediction in part.history]
-            plain = replace(part, answer=history[-1], history=history)
-            voters.setdefault(history[-1].tobytes(), []).append(plain)
-        winners = max(voters.values(), key=lambda group: (len(group), fmean(map(confidence, group))))
-        return max(winners, key=confidence), f"{len(winners)} of {len(parts)} variants agree"
-
-    def _undone(self, variant: UInt8[np.ndarray, "11"], tokens: Tokens) -> Tokens:
-        """A prediction in the frame of the task itself."""
-        grid = recoloured(decode(tokens, self.side), inverse(variant[1:]))
-        return encode(transformed(grid, inverse_transform(int(variant[0]))), self.side)
+    def _undone(self, number: int, part: Search) -> Search:
+        """A search with its predictions in the frame of the task itself."""
+        place = self.first[number] + part.task_type % self.evaluation.num_votes
+        grids = [self.evaluation.undo(place, prediction[None])[0] for prediction in part.history]
+        question = encode(self.questions[number].cells, self.side)
+        return replace(part, question=question, history=[encode(grid, self.side) for grid in grids])
 
 
-def confidence(found: Search) -> float:
-    """The least certain cell's certainty, the paper's measure for votes."""
-    assert found.certainty is not None
-    return float(found.certainty.min())
+def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
+    """Why a checkpoint cannot be asked about the test input of an ARC task; None if it can."""
+    names, side = loaded.config.get("puzzles", ()), loaded.config["side"]
+    if not names or loaded.model.task_types is None:
+        return "the checkpoint does not name the ARC tasks it was trained on, and cannot learn from demonstrations"
+    if question.name not in names:
+        return f"no task type for ARC task {question.name!r}: it is none of the {len(names)} trained on"
+    if max(question.side, 0 if question.answer is None else max(question.answer.shape)) > side:
+        return f"a grid of side {question.side} does not fit the model's canvas of side {side}"
+    return None
 
 
-SUBJECTS: dict[str, type[Subject]] = {"sudoku": Sudoku, "maze": Maze, "arc_agi_1": Arc, "arc_agi_2": Arc}
-"""By the checkpoint's task."""
+def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
+    """The test inputs of ARC tasks in all augmentations that a model was trained on; unknown answers are empty."""
+    cell, side, names = loaded.cell, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
+    index = np.zeros((len(names), cell.arrays.num_augmentations + 1, 11), dtype=np.uint8)
+    places, numbers, seen = (
+        [names.index(question.name) for question in questions],
+        list[int](),
+        Counter[int](),
+    )
+    for place in places:
+        index[place] = draw_variants(names[place], index.shape[1], cell.arrays.seed)
+        numbers.append(seen[place])
+        seen[place] += 1
+    empty = np.zeros((0, 0), dtype=np.uint8)
+    grids = [question.cells for question in questions]
+    answers = [empty if question.answer is None else question.answer for question in questions]
+    parts = {"question": grids, "answer": answers}
+    arrays = ArcArrays(
+        side, names, index, puzzles=np.array(places), numbers=np.array(numbers),
+        **{f"{part}s": np.stack([encode(grid, side) for grid in own]) for part, own in parts.items()},
+        **{f"{part}_sizes": np.array([grid.shape for grid in own], np.uint8) for part, own in parts.items()},
+    )  # fmt: skip
+    return ArcEvaluation(arrays, used_variants(index.shape[1], cell.fidelity.identity_twice))

@@ -18,7 +18,7 @@ import serrm
 from serrm.layout import Layout
 from serrm.solving.answers import values
 
-OPTIONS: Final = {"max_steps": 128, "guesses": 0, "is_exact": False}
+OPTIONS: Final = {"budget": 4096, "is_exact": False}
 
 
 class Answers(PythonModel):

@@ -227,7 +227,7 @@ def _without_known(
 
 def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:
     """Draw one prediction for each size of grid among those that an evaluation kept."""
-    from serrm.drawing.files import read_examples
+    from serrm.drawing.panels import read_examples
     from serrm.drawing.svg import scene_svg
 
     scenes = read_examples(examples) if examples.is_file() else ()

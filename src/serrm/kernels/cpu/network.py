@@ -91,7 +91,7 @@ class AttentionCall(ctypes.Structure):
 
     def forward(
         self, x: State, packs: Packs, *, is_kept: bool
-    ) -> tuple[State, Float32[Tensor, " rows"], BFloat16[Tensor, "rows qkv"], BFloat16[Tensor, "rows heads"]]:
+    ) -> tuple[State, Float32[Tensor, " rows"], BFloat16[Tensor, "kept qkv"], BFloat16[Tensor, "kept heads"]]:
         """The output, one over the root mean squares, queries, keys and values, and what the heads gave.
 
         The last two cover every row only if they are to be kept.
