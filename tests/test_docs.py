@@ -25,7 +25,7 @@ PAGES = [README, *OTHERS, *DOCS]
 LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)")
 IMAGE = re.compile(r'<img src="([^"]+)"')
 COMMAND = re.compile(r"\bserrm ([a-z]+(?:-[a-z]+)*)\b")
-CALL = re.compile(r"^(?:\$ )?(?:\S*/)?serrm ([a-z-]+)(.*)$", re.MULTILINE)
+CALL = re.compile(r"(?:^(?:\$ )?(?:\S*/)?|`)serrm ([a-z]+(?:-[a-z]+)*)([^`\n]*)", re.MULTILINE)
 TARGET = re.compile(r"`make ([a-z-]+)|^make ([a-z-]+)", re.MULTILINE)
 MODULE = re.compile(r"python -m ((?:serrm|stages|benchmarks|tests)[\w.]*)")
 SCORE = re.compile(r"\d+\.\d\d \(\d+\.\d\d[–-]\d+\.\d\d\)")
