@@ -12,7 +12,7 @@ from torch import Tensor
 from serrm.arrays.stream import Examples
 from serrm.inference.load import LoadedModel
 from serrm.kernels.accelerate import runs_compiled
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
 from serrm.processes import ALONE, Processes
 from serrm.progress import watch
 
@@ -110,27 +110,6 @@ def predict(
         if step in steps:
             halting = None if output.halting is None else output.halting[:num]
             yield step, StepOutput(tuple(part[:num] for part in state), output.logits[:num], halting)
-
-
-@torch.no_grad()
-def supervision_step(
-    model: RecurrentModel,
-    state: State,
-    tokens: Int[Tensor, "B I"],
-    task_vectors: Float[Tensor, "B W"] | None,
-    rows: int | None = None,
-) -> StepOutput:
-    """One supervision step; where networks are compiled, a batch of fewer than `rows` is filled up to them."""
-    num = len(tokens)
-    if rows is None or num == rows or not runs_compiled(model, state[0].dtype):
-        output: StepOutput = model(state, tokens, task_vectors)
-        return output
-    whole = tuple(filled_up(part, rows) for part in state)
-    vectors = None if task_vectors is None else filled_up(task_vectors, rows)
-    state, logits, halting = model(whole, filled_up(tokens, rows), vectors)
-    return StepOutput(
-        tuple(part[:num] for part in state), logits[:num], None if halting is None else halting[:num]
-    )
 
 
 def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:

@@ -20,8 +20,9 @@ import torch
 from jaxtyping import Float, Float32, UInt8
 from torch import Tensor
 
-from serrm.inference.predict import supervision_step, symbols_of
+from serrm.inference.predict import filled_up, symbols_of
 from serrm.inference.settings import GUESS_STEPS
+from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.tasks import Task
 from serrm.training.loop import stablemax
@@ -180,14 +181,19 @@ def search(
                 yield puzzle
 
 
+@torch.no_grad()
 def _supervision_step(
     model: RecurrentModel, state: State, at_work: Sequence[Search], rows: int
 ) -> tuple[State, Float[Tensor, "B I K"]]:
-    tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64))
-    types = torch.tensor([puzzle.task_type for puzzle in at_work])
-    device = model.initial.device
-    output = supervision_step(model, state, tokens.to(device), model.task_vectors(types.to(device)), rows)
-    return output.state, output.logits
+    """The next state and the logits; where networks are compiled, a batch of fewer than `rows` is filled up to them."""
+    num, device = len(at_work), model.initial.device
+    tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64)).to(device)
+    vectors = model.task_vectors(torch.tensor([puzzle.task_type for puzzle in at_work], device=device))
+    if num < rows and runs_compiled(model, state[0].dtype):
+        state, tokens = tuple(filled_up(part, rows) for part in state), filled_up(tokens, rows)
+        vectors = None if vectors is None else filled_up(vectors, rows)
+    output = model(state, tokens, vectors)
+    return tuple(part[:num] for part in output.state), output.logits[:num]
 
 
 def how_sure(
