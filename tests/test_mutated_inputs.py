@@ -86,7 +86,7 @@ def sign(checkpoint: Path) -> None:
 def solve_with(file: Path, results: Path) -> list[str]:
     if file.parent.name == "signed":
         sign(file.parent)
-    return ["solve", PUZZLE, "--checkpoint", str(file.parent)]
+    return ["solve", PUZZLE, "--budget", "16", "--checkpoint", str(file.parent)]
 
 
 def evaluate_on(file: Path, results: Path) -> list[str]:
