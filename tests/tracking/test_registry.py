@@ -49,7 +49,7 @@ def test_a_registered_model_answers_with_verified_solutions(
     assert address == f"models:/{NAME}/1" and register(capsys, "--name", "best") == "models:/best/1"
     model = mlflow.pyfunc.load_model(address)
     contradiction = "11" + PUZZLE[2:]
-    answers = model.predict(pd.DataFrame({"puzzle": [PUZZLE, contradiction]}), params={"max_steps": 32})
+    answers = model.predict(pd.DataFrame({"puzzle": [PUZZLE, contradiction]}), params={"budget": 32})
     assert answers["answer"].tolist() == [ANSWER, ""]
     assert answers["status"].tolist() == ["verified", "contradictory"]
     folder = Path(mlflow.artifacts.download_artifacts(address))
@@ -83,7 +83,7 @@ def test_it_is_served_whatever_is_on_the_path(project: Path, capsys: pytest.Capt
         env={**os.environ, "PATH": os.defpath},
         start_new_session=True,
     )
-    body = json.dumps({"inputs": {"puzzle": [PUZZLE]}, "params": {"max_steps": 32}}).encode()
+    body = json.dumps({"inputs": {"puzzle": [PUZZLE]}, "params": {"budget": 32}}).encode()
     address, header = f"http://127.0.0.1:{port}/invocations", {"Content-Type": "application/json"}
     try:
         (row,) = json.loads(wait_for(urllib.request.Request(address, body, header), served))["predictions"]
