@@ -1,9 +1,8 @@
 """Slow, obvious answers about puzzles, and puzzles to ask about, for tests of any room."""
 
-from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
@@ -11,11 +10,8 @@ from jaxtyping import UInt8
 from serrm.arrays.arc import ArcPairs
 from serrm.manifest import Origin, file_names, write_manifest
 from serrm.puzzles import sudoku_solver
-from serrm.puzzles.arc import ArcPuzzle
 from serrm.puzzles.maze import MazePuzzle, iterate_mazes
 from serrm.puzzles.sudoku import Box
-
-Raw = dict[str, Any]  # of the JSON of a published puzzle
 
 
 def count_solutions(grid: UInt8[np.ndarray, " I"], box: Box, limit: int = 2) -> int:
@@ -26,21 +22,6 @@ def count_solutions(grid: UInt8[np.ndarray, " I"], box: Box, limit: int = 2) -> 
 def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[MazePuzzle]:
     """The first `num` mazes that are made."""
     return list(islice(iterate_mazes(side, rng, min_path), num))
-
-
-def as_raw(puzzle: ArcPuzzle) -> Raw:
-    """A puzzle as it is published."""
-    return {
-        role: [{"input": pair.question.tolist(), "output": pair.answer.tolist()} for pair in pairs]
-        for role, pairs in (("train", puzzle.demonstrations), ("test", puzzle.tests))
-    }
-
-
-def as_kaggle(puzzles: Mapping[str, Raw]) -> tuple[Raw, Raw]:
-    """The contents of Kaggle's two files: challenges, and the solutions of their tests."""
-    questions = {name: [{"input": pair["input"]} for pair in raw["test"]] for name, raw in puzzles.items()}
-    challenges = {name: {"train": puzzles[name]["train"], "test": asked} for name, asked in questions.items()}
-    return challenges, {name: [pair["output"] for pair in raw["test"]] for name, raw in puzzles.items()}
 
 
 def seal(raw: Path) -> Path:

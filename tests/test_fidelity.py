@@ -21,7 +21,7 @@ from serrm.inference.predict import Predictor
 from serrm.inference.settings import EvaluateCell
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.puzzles.arc import ArcPuzzle, Pair, named_pairs
+from serrm.puzzles.arc import Pair, PairName
 from serrm.scoring.arc import CONFIDENCE_UNIT, ArcTally
 from serrm.training.loop import Trainer
 from serrm.training.run import train
@@ -136,11 +136,11 @@ def voters(
     folder = tmp_path_factory.mktemp("votes")
     rng = np.random.default_rng(0)
     grids = [rng.integers(0, 10, (2, 2), dtype=np.uint8) for _ in range(6)]
-    puzzles = [
-        ArcPuzzle("a", "training", (Pair(*grids[:2]),), ()),
-        ArcPuzzle("b", "evaluation", (Pair(*grids[2:4]),), (Pair(*grids[4:]),)),
-    ]
-    named = named_pairs(puzzles)
+    named = {
+        PairName("a", "training", "demonstration", 0): Pair(*grids[:2]),
+        PairName("b", "evaluation", "demonstration", 0): Pair(*grids[2:4]),
+        PairName("b", "evaluation", "test", 0): Pair(*grids[4:]),
+    }
     write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
     write_json(folder / AUDIT, {"canvas": 3})
     build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=8, seed=0)

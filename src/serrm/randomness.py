@@ -13,7 +13,7 @@ class Purpose(IntEnum):
     """Purpose of a stream of random numbers; no two purposes share numbers."""
 
     SHUFFLE = 1
-    MEMBER = 2
+    AUGMENTATION_INDEX = 2
     AUGMENTATION = 3
     HALTING = 4
     SUBSET = 5

@@ -12,7 +12,7 @@ import pytest
 
 from serrm.datasets.arc import AUDIT, PAIRS, canonical_forms, draw_puzzles, schema, write_arc_sets
 from serrm.puzzles import arc
-from serrm.puzzles.arc import ArcPuzzle, Grid, Pair, PairName, named_pairs, read_raw
+from serrm.puzzles.arc import Grid, Pair, PairName, read_raw
 from serrm.reporting.paper import PAPER_EXAMPLES
 from serrm.sources.download import fetch
 from tests.references import seal
@@ -58,7 +58,7 @@ def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_packaged_arc_agi_1_is_complete_and_audited(packaged: Path, tmp_path: Path) -> None:
     """Every pair is there as published, and trained on if it is neither scored nor listed as a leak."""
     rows, audit = write(packaged, tmp_path / "set")
-    published, written = named_pairs(read_raw(packaged, 1)), named(rows)
+    published, written = read_raw(packaged, 1), named(rows)
     assert list(written) == list(published)
     for part in ("question", "answer"):
         assert all(
@@ -110,11 +110,11 @@ def test_training_puzzles_held_out_stand_in_for_evaluation_puzzles(packaged: Pat
     assert all(
         row["is_trained"] == (not name_of(row).is_evaluated and name_of(row) not in leaks) for row in rows
     )
-    published = {puzzle.name: puzzle.collection for puzzle in read_raw(packaged, 2)}
+    published = {name.puzzle: name.collection for name in read_raw(packaged, 2)}
     assert {published[row["puzzle"]] for row in rows} == {"training"}
     # Those that settings are chosen on have nothing in common with those that are scored in the end, of either set.
-    puzzles = [puzzle for version in arc.VERSIONS for puzzle in read_raw(packaged, version)]
-    evaluated = named_pairs(puzzle for puzzle in puzzles if puzzle.collection == "evaluation")
+    pairs = {name: pair for version in arc.VERSIONS for name, pair in read_raw(packaged, version).items()}
+    evaluated = {name: pair for name, pair in pairs.items() if name.collection == "evaluation"}
     forms = canonical_forms(named([row for row in rows if row["collection"] == "held_out"]))
     assert not {*forms.values()} & {*canonical_forms(evaluated).values()}
     assert not {name.puzzle for name in forms} & {name.puzzle for name in evaluated}
@@ -216,21 +216,21 @@ def test_questions_with_other_answers_stay_and_are_listed(tmp_path: Path) -> Non
 
 
 def test_subsets_are_seeded_nested_and_independent() -> None:
-    pair = (Pair(np.zeros((1, 1), dtype=np.uint8), np.zeros((1, 1), dtype=np.uint8)),)
-    puzzles = [
-        ArcPuzzle(f"{name}{n}", name, pair, pair) for name in sorted(arc.COLLECTIONS) for n in range(20)
-    ]
+    pair = Pair(np.zeros((1, 1), dtype=np.uint8), np.zeros((1, 1), dtype=np.uint8))
+    pairs = {
+        PairName(f"{name}{n}", name, "test", 0): pair for name in sorted(arc.COLLECTIONS) for n in range(20)
+    }
 
-    def drawn(num_train: int | None, num_test: int | None, seed: int = 1) -> list[ArcPuzzle]:
+    def drawn(num_train: int | None, num_test: int | None, seed: int = 1) -> list[PairName]:
         numbers = {"num_train": num_train, "num_test": num_test, "seed": seed}
-        return draw_puzzles(puzzles, arc.ArcSubsetSettings(**{**ALL, **numbers}))
+        return [*draw_puzzles(pairs, arc.ArcSubsetSettings(**{**ALL, **numbers}))]
 
     small, large = drawn(5, 3), drawn(30, 3)
-    assert Counter(puzzle.collection == "evaluation" for puzzle in small) == {True: 3, False: 5}
+    assert Counter(name.collection == "evaluation" for name in small) == {True: 3, False: 5}
     assert small == drawn(5, 3) != drawn(5, 3, seed=2)
     assert set(small) < set(large)
-    assert [puzzle for puzzle in puzzles if puzzle in set(large)] == large
-    assert drawn(None, None) == puzzles
+    assert [name for name in pairs if name in large] == large
+    assert drawn(None, None) == [*pairs]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from serrm.inference.studies import equivariance
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.processes import Processes
-from serrm.puzzles.arc import ArcPuzzle, Collection, Pair, named_pairs
+from serrm.puzzles.arc import Collection, Pair, PairName
 from serrm.training.settings import TrainCell
 
 CPU = torch.device("cpu")
@@ -76,17 +76,21 @@ class Knows(RecurrentModel):
 def make_arrays(folder: Path, scored: Collection) -> Path:
     rng = np.random.default_rng(0)
 
-    def pairs(num: int) -> tuple[Pair, ...]:
-        grids = [rng.integers(0, 10, rng.integers(1, SIDE + 1, 2), dtype=np.uint8) for _ in range(2 * num)]
-        return tuple(Pair(*grids[2 * n : 2 * n + 2]) for n in range(num))
+    def draw_pair() -> Pair:
+        return Pair(*(rng.integers(0, 10, rng.integers(1, SIDE + 1, 2), dtype=np.uint8) for _ in range(2)))
 
-    puzzles = [
-        ArcPuzzle("a", "training", pairs(3), pairs(1)),
-        ArcPuzzle("b", scored, pairs(3), pairs(2)),
-        ArcPuzzle("c", scored, pairs(2), pairs(1)),
+    puzzles: list[tuple[str, Collection, int, int]] = [
+        ("a", "training", 3, 1),
+        ("b", scored, 3, 2),
+        ("c", scored, 2, 1),
     ]
+    named = {
+        PairName(puzzle, collection, role, number): draw_pair()
+        for puzzle, collection, *nums in puzzles
+        for role, num in zip(("demonstration", "test"), nums, strict=True)
+        for number in range(num)
+    }
     folder.mkdir()
-    named = named_pairs(puzzles)
     write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
     write_json(folder / AUDIT, {"canvas": SIDE})
     build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=NUM_VARIANTS, seed=0)

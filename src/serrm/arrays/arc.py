@@ -236,7 +236,7 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_slots: int) ->
     first = np.cumsum(counts) - counts
     puzzles = np.repeat(np.arange(len(counts)), counts)
     turns = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(len(counts))
-    slots = keyed_rng(seed, Purpose.MEMBER, epoch).integers(num_slots, size=len(counts))
+    slots = keyed_rng(seed, Purpose.AUGMENTATION_INDEX, epoch).integers(num_slots, size=len(counts))
     rng = keyed_rng(seed, Purpose.PAIR, epoch)
     pairs = np.lexsort((rng.random(len(puzzles)), turns[puzzles]))
     shifts = keyed_rng(seed, Purpose.TRANSLATION, epoch).random((len(puzzles), 2))

@@ -157,7 +157,9 @@ def _epoch(
     epoch: int, seed: int, num_puzzles: int, num_augmentations: int
 ) -> tuple[Int[np.ndarray, " N"], Int[np.ndarray, " N"]]:
     order = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(num_puzzles)
-    numbers = keyed_rng(seed, Purpose.MEMBER, epoch).integers(0, num_augmentations + 1, num_puzzles)
+    numbers = keyed_rng(seed, Purpose.AUGMENTATION_INDEX, epoch).integers(
+        0, num_augmentations + 1, num_puzzles
+    )
     return order, numbers
 
 

