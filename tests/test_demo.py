@@ -1,19 +1,28 @@
-"""The page of `serrm demo`: an answer streams in and is verified, also in a browser; what is no puzzle gets a sentence."""
+"""`serrm demo`: an answer appears step by step until it is verified, also in a browser; bad input gets a sentence."""
 
 import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
+import gradio
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from serrm import demo
 
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1100,1000"
-).split()
+    "headless",
+    "no-sandbox",
+    "disable-gpu",
+    "no-first-run",
+    "disable-background-networking",
+    "disable-sync",
+)
 
 
 def test_answers_stream_until_one_is_verified() -> None:
@@ -29,7 +38,7 @@ def test_guesses_are_made_within_the_budget() -> None:
     assert last.caption.startswith(("Verified", "Not solved within 64"))
 
 
-@pytest.mark.parametrize("text", ["", "12", "11..............", "S#\n#G", "1" * 49])
+@pytest.mark.parametrize("text", ["", "12", "11..............", "S#\n#G", "1" * 49, "[1"])
 def test_what_is_no_puzzle_gets_a_sentence(text: str) -> None:
     [(picture, sentence)] = demo.play(text, 64)
     assert picture == "" and sentence.endswith(".")
@@ -37,7 +46,7 @@ def test_what_is_no_puzzle_gets_a_sentence(text: str) -> None:
 
 def test_a_maze_is_drawn_by_clicks() -> None:
     text, _ = demo.new_maze(8, 0)
-    clicked = type("Click", (), {"index": (3 * demo.PIXELS + 1, 7 * demo.PIXELS)})()
+    clicked = gradio.SelectData(None, {"index": (3 * demo.PIXELS + 1, 7 * demo.PIXELS), "value": None})
     once = demo.paint(text, "walls", clicked)
     assert once != text and demo.paint(once, "walls", clicked) == text
     assert demo.paint(text, "G", clicked).count("G") == 1
@@ -50,7 +59,7 @@ def browser() -> Iterator[webdriver.Chrome]:
         pytest.skip("no chromedriver")
     options = webdriver.ChromeOptions()
     for flag in FLAGS:
-        options.add_argument(flag)
+        options.add_argument(f"--{flag}")
     chrome = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
     yield chrome
     chrome.quit()
@@ -58,12 +67,14 @@ def browser() -> Iterator[webdriver.Chrome]:
 
 @pytest.mark.slow
 def test_in_a_browser(browser: webdriver.Chrome) -> None:
-    page = demo.page()
-    _, address, _ = page.launch(prevent_thread_lock=True, quiet=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([sys.executable, "-m", "serrm.cli", "demo", "--port", str(port)])
     try:
-        browser.get(address)
-        wait = WebDriverWait(browser, 60)
-        wait.until(lambda page: page.find_elements(By.ID, "solve"))[0].click()
+        wait = WebDriverWait(browser, 120, ignored_exceptions=[WebDriverException])
+        wait.until(lambda page: page.get(f"http://127.0.0.1:{port}") or True)
+        wait.until(lambda page: page.find_element(By.ID, "solve")).click()
         wait.until(lambda page: page.find_element(By.ID, "caption").text.startswith("Verified"))
         text = browser.find_element(By.CSS_SELECTOR, "#sudoku textarea")
         text.clear()
@@ -71,4 +82,5 @@ def test_in_a_browser(browser: webdriver.Chrome) -> None:
         browser.find_element(By.ID, "solve").click()
         wait.until(lambda page: "12" in page.find_element(By.ID, "caption").text)
     finally:
-        page.close()
+        server.terminate()
+        server.wait()

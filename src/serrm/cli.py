@@ -108,6 +108,17 @@ def ui(
     become(root, command)
 
 
+@app.command()
+def demo(
+    port: int = typer.Option(7860, min=1, max=65535),
+    host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
+) -> None:
+    """Serve a page that solves a Sudoku or a maze step by step."""
+    from serrm.demo import page
+
+    page().launch(server_name=host, server_port=port)
+
+
 for command in (ask, evaluate, forecast, headline, regress, rehearse, show, solve, use):
     app.command()(command)
 app.add_typer(track, name="track")

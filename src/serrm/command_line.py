@@ -30,7 +30,7 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         package = (error.name or "").partition(".")[0]
         if package in ("", "serrm", "stages"):
             raise
-        extra = "language-model" if package == "openai" else "pipeline"
+        extra = {"openai": "language-model", "gradio": "demo"}.get(package, "pipeline")
         print_error(f"{package} is not installed: pip install 'serrm[{extra}]'")
         return 1
     except (typer.Abort, KeyboardInterrupt) as error:

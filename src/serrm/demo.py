@@ -14,17 +14,17 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, UInt8
 
-import serrm
 from serrm.drawing.panels import PAPER, Cell, Panel, Puzzle, cell_of
 from serrm.drawing.svg import grid_svg
-from serrm.inference import predict
-from serrm.inference.search import GUESS_STEPS, Limits, Search, search
-from serrm.puzzles import maze, maze_data
+from serrm.inference.predict import predict, symbols_of
+from serrm.inference.search import Limits, Search, search
+from serrm.inference.settings import GUESS_STEPS
+from serrm.puzzles import maze
 from serrm.puzzles.files import Question, questions_of
 from serrm.puzzles.tasks import grid_task
-from serrm.solving.model import checkpoint_for
+from serrm.solving.model import Model, packaged_for
+from serrm.solving.solve import FIRST_STEPS
 
-STEPS = 16  # supervision steps of the first attempt
 EXAMPLES = [  # a hard Sudoku, an easy one, and one of 4×4
     "8..........36......7..9.2...5...7.......457.....1...3...1....68..85...1..9....4..",
     "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
@@ -55,47 +55,48 @@ class Frame(NamedTuple):
 
 
 @cache
-def load(name: str) -> serrm.Model:
+def load(name: str) -> Model:
     """A packaged model, read once."""
-    return serrm.load(name, device="cpu")
+    return Model.from_pretrained(name, device="cpu")
 
 
 def settle(question: Question, budget: int) -> Iterator[Frame]:
     """The answer after each supervision step of the first attempt, then after each attempt with guesses.
 
-    Ends with a verified answer, or when `budget` supervision steps are over. ValueError for a puzzle that no packaged
-    model takes.
+    Ends with a verified answer, or when `budget` supervision steps are over. ValueError for a puzzle without a solution
+    or without a packaged model.
     """
-    model, task = load(checkpoint_for(question.task, question.side)), grid_task(question.task)
+    model, task, cells = load(packaged_for(question)), grid_task(question.task), question.cells.reshape(-1)
     assert task.verify is not None
-    tokens = question.cells.reshape(-1) + np.uint8(task.offset)
-    num_symbols, certainty = task.alphabet(question.side).num_symbols, np.ones(len(tokens), dtype=np.float32)
-    shown = torch.from_numpy(tokens[None].astype(np.int64))
-    for step, output in predict.predict(model.model, shown, num_symbols, range(1, STEPS + 1)):
-        answer = predict.symbols_of(output.logits)
+    if flaw := task.flaw(cells):
+        raise ValueError(flaw)
+    tokens, num_symbols = cells + np.uint8(task.offset), task.alphabet(question.side).num_symbols
+    no_guess = np.zeros(len(tokens), dtype=bool)
+    asked = torch.from_numpy(tokens[None].astype(np.int64))
+    certainty = np.ones(len(tokens), dtype=np.float32)
+    for step, output in predict(model.model, asked, num_symbols, range(1, FIRST_STEPS + 1)):
+        answer = symbols_of(output.logits)
         certainty = output.logits.float().softmax(-1).amax(-1)[0].numpy()
-        if task.verify(tokens[None], answer)[0]:
-            yield Frame(f"Verified after {step} supervision steps.", answer[0], certainty, tokens != tokens)
+        is_verified = task.verify(tokens[None], answer)[0]
+        caption = f"Verified after {step} supervision steps." if is_verified else f"Supervision step {step}."
+        yield Frame(caption, answer[0], certainty, no_guess)
+        if is_verified:
             return
-        yield Frame(f"Supervision step {step}.", answer[0], certainty, tokens != tokens)
-    if task.guessed is None:
-        yield Frame(f"Not solved in {STEPS} supervision steps.", answer[0], certainty, tokens != tokens)
-        return
     puzzle = Search(0, tokens)
-    for guesses in range((budget - STEPS) // GUESS_STEPS):
-        next(search(model.model, [puzzle], num_symbols, task, Limits(STEPS, guesses), 1))
+    for guesses in range((budget - FIRST_STEPS) // GUESS_STEPS + 1 if task.allows else 0):
+        next(search(model.model, [puzzle], num_symbols, task, Limits(FIRST_STEPS, guesses), 1))
         is_guess = puzzle.asked != tokens
+        caption = f"{is_guess.sum()} guesses in place, {puzzle.steps} supervision steps."
+        caption = f"Verified: {caption}" if puzzle.is_verified else f"Attempt {puzzle.attempts}: {caption}"
+        yield Frame(caption, puzzle.predictions[-1], certainty, is_guess)
         if puzzle.is_verified:
-            caption = f"Verified after {puzzle.steps} supervision steps, {is_guess.sum()} guesses in place."
-            yield Frame(caption, puzzle.predictions[-1], certainty, is_guess)
             return
-        yield Frame(
-            f"Attempt {puzzle.attempts}: {is_guess.sum()} guesses.",
-            puzzle.predictions[-1],
-            certainty,
-            is_guess,
-        )
-    yield Frame(f"Not solved within {budget} supervision steps.", answer[0], certainty, tokens != tokens)
+    yield Frame(
+        f"Not solved within {max(puzzle.steps, FIRST_STEPS)} supervision steps.",
+        answer[0],
+        certainty,
+        no_guess,
+    )
 
 
 def picture(question: Question, frame: Frame) -> str:
@@ -121,19 +122,19 @@ def blend(certainty: float) -> str:
     return "#" + "".join(f"{part:02X}" for part in parts)
 
 
-def play(text: str, budget: float) -> Iterator[tuple[str, str]]:
+def play(text: str, budget: int | float) -> Iterator[tuple[str, str]]:
     """The grid and the line under it for every frame; a puzzle that is none gives a sentence."""
     try:
-        questions = list(questions_of(text.strip("\n"), "puzzle"))
-        for frame in settle(questions[0], int(budget)):
-            yield picture(questions[0], frame), frame.caption
+        question = next(questions_of(text.strip("\n")))
+        for frame in settle(question, int(budget)):
+            yield picture(question, frame), frame.caption
     except ValueError as error:
-        yield "", f"{error}."
+        yield "", f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
-def new_maze(side: float, seed: int) -> tuple[str, int]:
+def new_maze(side: int | float, seed: int) -> tuple[str, int]:
     """A random maze as lines of text, and the next seed."""
-    puzzle = next(maze_data.iterate_mazes(int(side), np.random.default_rng(seed), int(side)))
+    puzzle = next(maze.iterate_mazes(int(side), np.random.default_rng(seed), int(side)))
     text = maze.format_maze(puzzle.question)
     return "\n".join(text[row : row + int(side)] for row in range(0, len(text), int(side))), seed + 1
 
@@ -142,7 +143,8 @@ def as_image(text: str) -> UInt8[np.ndarray, "R C 3"]:
     """A maze to click on."""
     tokens = maze.parse_maze(text.replace("\n", ""))
     side = text.index("\n")
-    return np.array(COLOURS, dtype=np.uint8)[tokens.reshape(side, side)].repeat(PIXELS, 0).repeat(PIXELS, 1)
+    cells = np.array(COLOURS, dtype=np.uint8)[tokens.reshape(side, side)]
+    return np.kron(cells, np.ones((PIXELS, PIXELS, 1), dtype=np.uint8))
 
 
 def paint(text: str, brush: str, clicked: gr.SelectData) -> str:
@@ -159,10 +161,11 @@ def paint(text: str, brush: str, clicked: gr.SelectData) -> str:
 
 def page() -> gr.Blocks:
     """The page; `page().launch()` serves it."""
-    with gr.Blocks(title="serrm") as blocks:
+    blocks: gr.Blocks = gr.Blocks(title="serrm", analytics_enabled=False)
+    with blocks:
         gr.Markdown(
             "# serrm\nA small network applied to its own answer again and again. Cells turn from orange to blue as it "
-            "becomes sure. Where an answer breaks the rules it fills in a guess (framed) and tries again."
+            "becomes sure. Where an answer breaks the rules it fills in a guess (marked in a corner) and tries again."
         )
         budget = gr.Slider(64, 4096, 1024, step=64, label="supervision steps at most", render=False)
         with gr.Tab("Sudoku"), gr.Row():

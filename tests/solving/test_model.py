@@ -52,15 +52,15 @@ def test_puzzles_come_as_text_arrays_tensors_or_lists(model: serrm.Model, questi
         assert [answer.answer for answer in model.solve(one, budget=32)] == [answers[0].answer]
 
 
-def test_without_a_name_each_size_has_its_packaged_model_and_other_tasks_none(questions: np.ndarray) -> None:
+def test_without_a_name_each_size_and_task_has_its_packaged_model_but_arc(questions: np.ndarray) -> None:
     model = serrm.load(device="cpu")
     nine, four = model.solve([questions[0], "1.3.34...14...21"])
     assert (nine.status, four.status) == (Status.VERIFIED,) * 2
     assert four.answer == "1234341221434321" and model.model_for is not None
     general = model.model_for(next(questions_of("1.3.34...14...21")))
     assert general.config["side"] == 9 and general.model is not model.model
-    with pytest.raises(ValueError, match=r"^puzzle: no packaged checkpoint is of the task maze"):
-        model.solve(MAZE)
+    with pytest.raises(ValueError, match=r"^puzzle.*: no packaged checkpoint is of the task arc"):
+        model.solve({"train": [], "test": [{"input": [[1]]}]})
 
 
 def test_what_is_no_puzzle_is_refused_and_another_task_is_an_answer(model: serrm.Model) -> None:
@@ -139,7 +139,7 @@ def test_the_hub_gives_back_what_was_pushed(
 
 def test_a_name_that_is_nothing_is_one_line(tmp_path: Path) -> None:
     for name in ("sudokus", "a/b/c", "/nowhere"):
-        with pytest.raises(ValueError, match=r"packaged checkpoints \(sudoku, sudoku_extreme\)"):
+        with pytest.raises(ValueError, match=r"packaged checkpoints \(maze, sudoku, sudoku_extreme\)"):
             serrm.load(name)
     with pytest.raises(ValueError, match="no checkpoint here"):
         serrm.load(tmp_path)

@@ -23,13 +23,13 @@ PANELS_A_ROW = 4
 Notation = StrEnum("Notation", ["text", "csv", "json"])
 Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
 
-A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme."
+A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme, maze."
 PUZZLES = typer.Argument(
     None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of them, or - for standard input, the default."
 )
 CHECKPOINT = typer.Option(
     None,
-    help=f"{A_CHECKPOINT} Default: of the packaged ones sudoku_extreme for 9×9 Sudoku, sudoku for other sizes.",
+    help=f"{A_CHECKPOINT} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
 )
 BUDGET = typer.Option(4096, min=1, help="Supervision steps for a puzzle, all its attempts together.")
 SECONDS = typer.Option(

@@ -5,7 +5,7 @@ stands alone as a file; the page turns those of its palette into its own light o
 """
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from serrm.drawing.panels import CHANGED, FAINT_INK, INK, LINE, PAPER, Panel, Scene, cell_of
+from serrm.drawing.panels import CHANGED, FAINT_INK, INK, LINE, PAPER, Cell, Panel, Scene, cell_of
 from serrm.files import write_whole
 from serrm.puzzles.sudoku import box_for_side
 
@@ -64,13 +64,16 @@ def _legend(panels: Sequence[Panel]) -> str:
     )
 
 
-def grid_svg(panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None) -> str:
+def grid_svg(
+    panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None,
+    draw: Callable[[Panel, int, int], Cell] = cell_of,
+) -> str:  # fmt: skip
     """A panel as an <svg>; with a `size`, that of its longer side, at (x, y) of the figure around it."""
     rows, columns = panel.cells.shape
     grounds: dict[str, str] = {}  # runs of cells by their colour
     letters: dict[tuple[str, int], str] = {}  # by ink and weight
     for row in range(rows):
-        cells = [cell_of(panel, row, column) for column in range(columns)]
+        cells = [draw(panel, row, column) for column in range(columns)]
         for ground, run in groupby(enumerate(cells), lambda each: each[1].ground):
             (first, _), *others = run
             num = 1 + len(others)

@@ -29,11 +29,6 @@ from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.settings import TrainCell
 
 CARD = "README.md"
-HARD, HARD_SIDE, GENERAL = (
-    "sudoku_extreme",
-    9,
-    "sudoku",
-)  # the packaged checkpoints for 9×9 and for other sizes
 PACKAGED = Path(str(files("serrm") / "checkpoints"))
 SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
 
@@ -141,20 +136,27 @@ def load(name: str | Path | None = None, *, device: str = "auto", **options: Any
     """`Model.from_pretrained`; without a name the packaged models, each for the puzzles of its task and size."""
     if name is not None:
         return Model.from_pretrained(name, device=device, **options)
-    first = Model.from_pretrained(PACKAGED / HARD, device=device)
-    models: dict[str, LoadedModel] = {HARD: first}
+    models: dict[str, Model] = {}
 
-    def model_for(question: Question) -> LoadedModel:
-        if question.task != SUDOKU:
-            raise ValueError(
-                f"{question.place}: no packaged checkpoint is of the task {question.task}: name a checkpoint"
-            )
-        name = HARD if question.side == HARD_SIDE else GENERAL
+    def model_for(question: Question) -> Model:
+        name = packaged_for(question)
         if name not in models:
             models[name] = Model.from_pretrained(PACKAGED / name, device=device)
         return models[name]
 
+    first = models["sudoku_extreme"] = Model.from_pretrained("sudoku_extreme", device=device)
     return Model(first.model, first.cell, first.config, model_for=model_for)
+
+
+def packaged_for(question: Question) -> str:
+    """The name of the packaged checkpoint for a puzzle of this task and size. ValueError if there is none."""
+    if question.task == SUDOKU:
+        return "sudoku_extreme" if question.side == 9 else "sudoku"
+    if question.task in packaged():
+        return question.task
+    raise ValueError(
+        f"{question.place}: no packaged checkpoint is of the task {question.task}: name a checkpoint"
+    )
 
 
 def packaged() -> list[str]:
