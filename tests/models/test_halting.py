@@ -8,10 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy
 
-from serrm.models.halting import continue_target, halting_loss, halts, least_steps, random_halting
-from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.models.halting import continue_target, halts, least_steps, random_halting
 from serrm.models.registry import build_model
 from serrm.models.settings import QLearning, RandomHalting, TrmSettings
 from tests import conftest
@@ -94,42 +92,14 @@ def test_exploration_keeps_a_share_of_slots_going() -> None:
     assert torch.equal(halted, torch.from_numpy(least[3] <= 5))
 
 
-@pytest.fixture(scope="module")
-def model() -> RecurrentModel:
+def test_the_continue_target_is_the_next_steps_best_or_at_the_end_its_halt() -> None:
     settings = TrmSettings.model_validate({**conftest.TRM, "attention_dropout": 0.0})
     model = build_model(settings, 6, seeded(0)).eval()
     with torch.no_grad():
         for parameter in model.readout.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=seeded(1)))
-    return model
-
-
-def step(model: RecurrentModel, slots: FakeSlots) -> StepOutput:
-    output: StepOutput = model(model.initial_state(len(slots.tokens), 16, 6), slots.tokens)
-    return output
-
-
-def test_halting_loss_is_half_a_cross_entropy(model: RecurrentModel) -> None:
-    slots, is_solved = slots_after(1, 2, 16), torch.tensor([True, False, True])
-    output = step(model, slots)
-    assert output.halting is not None
-    halt, go_on = output.halting.detach().double().sigmoid().unbind(1)
-    expected = 0.5 * binary_cross_entropy(halt, is_solved.double(), reduction="none")
-    found = halting_loss(TRM, model, output, slots, None, is_solved, 16)
-    assert found is not None and found.requires_grad
-    torch.testing.assert_close(found.detach().double(), expected, rtol=1e-5, atol=1e-6)
-
-    target = continue_target(model, output, slots, None, 16).double()
-    expected += 0.5 * binary_cross_entropy(go_on, target, reduction="none")
-    found = halting_loss(HRM, model, output, slots, None, is_solved, 16)
-    assert found is not None
-    torch.testing.assert_close(found.detach().double(), expected, rtol=1e-5, atol=1e-6)
-    assert halting_loss(RANDOM, model, output, slots, None, is_solved, 16) is None
-
-
-def test_the_continue_target_is_the_next_steps_best_or_at_the_end_its_halt(model: RecurrentModel) -> None:
     slots = slots_after(1, 15, 16)
-    output = step(model, slots)
+    output = model(model.initial_state(3, 16, 6), slots.tokens)
     following = model(output.state, slots.tokens).halting.detach()
     target = continue_target(model, output, slots, None, 16)
     assert not target.requires_grad

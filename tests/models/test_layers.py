@@ -1,28 +1,18 @@
-"""Every layer equals a slow, obvious reference in float64."""
-
-import cmath
-import math
+"""Extended positions tell rows, columns and boxes apart; published vectors cover the layers themselves."""
 
 import pytest
 import scipy.stats
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from serrm.models.layers import (
     TRUNCATED_STD,
     Attention,
-    SwiGLU,
     box_angles,
-    in_pairs,
     linear_angles,
     linear_weight,
     place_angles,
-    rms_norm,
-    rope2d_angles,
-    rope_angles,
-    rotate,
     rotation_table,
     truncated_normal,
 )
@@ -32,68 +22,6 @@ from tests.drawn import seeded
 pytestmark = pytest.mark.numeric
 
 CPU = torch.device("cpu")
-
-
-@torch.no_grad()
-def slow_attention(layer: Attention, sequence: Tensor, angles: Tensor | None) -> Tensor:
-    """Attention on one sequence `S D`, an output row at a time, with rotation by complex numbers."""
-    num_heads, dim = layer.num_heads, layer.head_dim
-    q_weight, k_weight, v_weight = layer.qkv.double().reshape(3, num_heads, dim, -1)
-    outputs = []
-    for place in range(len(sequence)):
-        mixed = []
-        for head in range(num_heads):
-            queries, keys = sequence @ q_weight[head].T, sequence @ k_weight[head].T
-            values = sequence @ v_weight[head].T
-            if angles is not None:
-                queries, keys = slow_rotate(queries, angles), slow_rotate(keys, angles)
-            scores = [math.exp(float(queries[place] @ key) / math.sqrt(dim)) for key in keys]
-            mixed.append(sum(s / sum(scores) * v for s, v in zip(scores, values, strict=True)))
-        outputs.append(torch.cat([torch.as_tensor(part) for part in mixed]) @ layer.out.double().T)
-    return torch.stack(outputs)
-
-
-def slow_rotate(rows: Tensor, angles: Tensor) -> Tensor:
-    """(x₁ + i·x₂)·e^{iθ}, number by number."""
-    half = rows.shape[1] // 2
-    turned = torch.empty_like(rows)
-    for place, row in enumerate(rows.tolist()):
-        for index in range(half):
-            number = complex(row[index], row[index + half]) * cmath.exp(1j * float(angles[place, index]))
-            turned[place, index], turned[place, index + half] = number.real, number.imag
-    return turned
-
-
-@pytest.mark.parametrize("kind", ["none", "rope", "rope2d"])
-@pytest.mark.parametrize("axis", [-2, -3])
-def test_attention_along_either_axis_is_the_loop(axis: int, kind: str) -> None:
-    layer = Attention(6, num_heads=2, head_dim=4, axis=axis, generator=seeded(0))
-    x = torch.randn(2, 4, 4, 6, generator=seeded(1))
-    rotation = rotation_table(kind, 4, 4, CPU)
-    angles = {"none": None, "rope": rope_angles(4, 4), "rope2d": rope2d_angles(4, 4)}[kind]
-    got = layer(x, rotation).detach()
-    for batch in range(2):
-        for other in range(4):
-            where = (batch, slice(None), other) if axis == -3 else (batch, other)
-            expected = slow_attention(layer, x[where].double(), angles)
-            torch.testing.assert_close(got[where].double(), expected, rtol=0, atol=1e-6)
-
-
-@given(seed=st.integers(0, 2**32), places=st.integers(1, 6), half=st.integers(1, 5))
-def test_rotation_is_multiplication_of_complex_numbers(seed: int, places: int, half: int) -> None:
-    x = torch.randn(places, 2 * half, generator=seeded(seed))
-    angles = 100 * torch.randn(places, half, generator=seeded(seed + 1))
-    expected = slow_rotate(x.double(), angles.double())
-    in_order = in_pairs(x.T, 2 * half).T.contiguous()
-    turned = rotate(in_order[:, None], (angles.cos(), angles.sin()))[:, 0]
-    torch.testing.assert_close(turned.double(), in_pairs(expected.T, 2 * half).T, rtol=0, atol=1e-5)
-
-
-def test_rope2d_angles_are_those_of_the_formula() -> None:
-    for place, row in enumerate(rope2d_angles(9, 8).tolist()):
-        frequencies = [1.0, 1 / 100]
-        expected = [line * frequency for line in (place // 3, place % 3) for frequency in frequencies]
-        assert row == pytest.approx(expected)
 
 
 @given(kind=st.sampled_from(["rope2d", "none"]), scale=st.floats(0.1, 3), seed=st.integers(0, 2**32))
@@ -157,26 +85,6 @@ def test_evenly_spaced_frequencies_tell_one_distance_from_all_others(distance: i
     scores = (rows[:, 0] - rows[distance, 0]).cos().sum(-1)
     assert torch.equal(scores.argmax(), torch.tensor(distance))
     assert scores[distance] == pytest.approx(8) and (scores[from_here != 0] < 0.001).all()
-
-
-@given(seed=st.integers(0, 2**32), scale=st.floats(1e-3, 1e3))
-def test_norm_is_division_by_the_root_mean_square(seed: int, scale: float) -> None:
-    x = scale * torch.randn(3, 5, 7, generator=seeded(seed))
-    wide = x.double()
-    expected = wide / (wide.square().sum(-1, keepdim=True) / 7 + 1e-5).sqrt()
-    torch.testing.assert_close(rms_norm(x).double(), expected, rtol=1e-6, atol=1e-7)
-    assert rms_norm(x.bfloat16()).dtype == torch.bfloat16
-    assert torch.equal(rms_norm(x.bfloat16()), rms_norm(x.bfloat16().float()).bfloat16())
-
-
-def test_swiglu_is_its_formula() -> None:
-    layer = SwiGLU(5, 256, seeded(0))
-    x = torch.randn(3, 5, generator=seeded(1))
-    gate, up = layer.gate_up.double().split(256)
-    wide = x.double()
-    hidden = wide @ gate.T
-    expected = (hidden / (1 + (-hidden).exp()) * (wide @ up.T)) @ layer.down.double().T
-    torch.testing.assert_close(layer(x).double(), expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("std", [1.0, 0.0625])

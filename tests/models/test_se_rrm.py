@@ -1,4 +1,4 @@
-"""SE-RRM: its size, its embedding, and the equivariance that gives it its name."""
+"""SE-RRM: the equivariance that gives it its name."""
 
 import math
 from collections.abc import Callable
@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 import torch
-from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -80,58 +79,6 @@ def test_permuted_symbols_permute_the_logits(
             assert torch.equal(
                 permuted.logits.argmax(-1)[is_clear], moved[output.logits.argmax(-1)][is_clear]
             )
-
-
-@pytest.mark.parametrize("planes", ["all", "usual"])
-@pytest.mark.parametrize("symbols", ["tied", "untied"])
-@torch.no_grad()
-def test_the_embedding_cell_by_cell(make_settings: Maker, symbols: str, planes: str) -> None:
-    num_symbols, num_registers = 6, 2
-    settings = make_settings(symbols=symbols, planes=planes, registers=num_registers)
-    model = build_model(settings, num_symbols, seeded(0))
-    first = NUM_SPECIAL if planes == "usual" else 0
-    num_planes = num_symbols - first
-    tokens = torch.arange(num_symbols).repeat(3)[None, :16]
-    (state,) = model.initial_state(1, 16, num_symbols)
-    embedding, _ = model.embedding(state, tokens, None)
-    assert embedding.shape == state.shape == (1, 16 + num_registers, num_planes, settings.width)
-
-    def vector_of(symbol: int) -> int:
-        """The learned vector of a symbol: untied its own, tied one for all that are usual."""
-        return symbol - first if symbols == "untied" else min(symbol, NUM_SPECIAL) - first
-
-    vectors, registers = model.embedding.symbols, model.embedding.registers
-    assert isinstance(vectors, Tensor) and isinstance(registers, Tensor)
-    for plane in range(num_planes):
-        symbol = first + plane
-        for position in range(16):
-            expected = torch.zeros(settings.width)
-            if tokens[0, position] == symbol:
-                expected = math.sqrt(num_planes) * vectors[vector_of(symbol)]
-            torch.testing.assert_close(embedding[0, position, plane], expected)
-        for register in range(num_registers):
-            assert torch.equal(embedding[0, 16 + register, plane], registers[vector_of(symbol), register])
-
-
-@pytest.mark.parametrize("registers", [0, 3])
-@torch.no_grad()
-def test_task_types_are_added_at_every_position(make_settings: Maker, registers: int) -> None:
-    task_types = torch.tensor([2, 0])
-    tokens = draw_tokens(4, num=2)
-    for kind, numbers in (("factored", 32 + 6), ("full", 32 * 6)):
-        model = build_model(
-            make_settings(task_types=kind, registers=registers), 6, seeded(0), num_task_types=3
-        )
-        assert model.task_types is not None and model.task_types.shape == (3, numbers)
-        model.task_types.copy_(torch.randn(3, numbers, generator=seeded(1)))
-        vectors = model.task_vectors(task_types)
-        (state,) = model.initial_state(2, 16, 6)
-        added = model.embedding(state, tokens, vectors)[0] - model.embedding(state, tokens, None)[0]
-        for puzzle, task_type in enumerate(task_types.tolist()):
-            row = model.task_types[task_type]
-            by_symbol = row.reshape(6, 32) if kind == "full" else row[:32] + row[32:, None]
-            expected = by_symbol.expand(16 + registers, 6, 32)
-            torch.testing.assert_close(added[puzzle], expected, rtol=0, atol=1e-6)
 
 
 @torch.no_grad()
