@@ -1,6 +1,9 @@
-"""Each fault of the published code that can be switched on makes its difference, and none when it is off."""
+"""Faults of the published code that can be switched on in evaluation change scores, and nothing when they are off.
 
-from collections.abc import Callable
+`bfloat16_embeddings` is tested in tests/training/test_loop.py, `shifted_rope2d` in tests/models/test_hrm_trm.py.
+"""
+
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,124 +11,50 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.build import build_arc_arrays
-from serrm.config import read_params
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
 from serrm.inference.evaluate import Gallery, evaluate, votes
 from serrm.inference.load import LoadedModel, load_snapshot
 from serrm.inference.predict import Predictor
 from serrm.inference.settings import EvaluateCell
-from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.puzzles.arc import Pair, PairName
 from serrm.scoring.arc import CONFIDENCE_UNIT, ArcTally
-from serrm.training.loop import Trainer
-from serrm.training.run import train
 from serrm.training.settings import Execution, TrainCell
 
 pytestmark = pytest.mark.numeric
 
-PAPER = read_params(Path(__file__).parents[1] / "profiles" / "paper.yaml")
 CPU = torch.device("cpu")
-SHALLOW: dict[str, Any] = {"layers": 1, "h_cycles": 1}
 
 
-def draw_tokens(side: int = 4) -> Tensor:
-    return torch.randint(1, side + 2, (3, side**2), generator=torch.Generator().manual_seed(0))
-
-
-# --- dropout_at_evaluation
+def scoring(task: str, seed: int, steps: Sequence[int], **fidelity: bool) -> EvaluateCell:
+    """Settings of an evaluation with the given faults."""
+    sizes = {"steps": [*steps], "batch_size": 5, "curve_puzzles": 0}
+    evaluate = {**sizes, "precision": "float32", "compile": False}
+    facts = {"task": task, "variant": "tiny", "seed": seed, "source": "made here"}
+    return EvaluateCell.model_validate({**facts, "evaluate": evaluate, "fidelity": fidelity})
 
 
 @pytest.fixture(scope="module")
-def checkpoint(
-    make_cell: Callable[..., TrainCell], arrays: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    folder = tmp_path_factory.mktemp("dropout")
-    cell = make_cell(model={"attention_dropout": 0.5, **SHALLOW}, train={"steps": 2, "snapshots": 0})
-    train(cell, arrays, folder / "run", folder / "scratch", Execution(device="cpu"))
-    return folder / "run"
+def checkpoint(trained: Callable[..., Path]) -> Path:
+    """A run with dropout."""
+    model = {"attention_dropout": 0.5, "layers": 1, "h_cycles": 1}
+    return trained(model=model, train={"steps": 2, "snapshots": 0})
 
 
 @pytest.mark.parametrize("has_dropout", [False, True])
 def test_scores_depend_on_the_seed_only_with_dropout_at_evaluation(
     checkpoint: Path, arrays: Path, has_dropout: bool
 ) -> None:
-    def sets(seed: int) -> dict[str, Any]:
-        values = {
-            "task": "sudoku",
-            "variant": "tiny",
-            "seed": seed,
-            "evaluate": {
-                "steps": tuple(range(1, 9)),
-                "batch_size": 5,
-                "precision": "float32",
-                "compile": False,
-                "curve_puzzles": 0,
-            },
-            "fidelity": {"dropout_at_evaluation": has_dropout},
-            "source": "made here",
-        }
-        found = evaluate(checkpoint, arrays, EvaluateCell.model_validate(values), Execution(device="cpu"))[0][
-            "sets"
-        ]
-        assert isinstance(found, dict)
-        return found
+    def sets(seed: int) -> Any:
+        settings = scoring("sudoku", seed, range(1, 9), dropout_at_evaluation=has_dropout)
+        return evaluate(checkpoint, arrays, settings, Execution(device="cpu"))[0]["sets"]
 
     assert sets(0) == sets(0), "dropout too is a function of the seed"
     assert (sets(0) == sets(1)) != has_dropout
-
-
-# --- bfloat16_embeddings, of which tests/training/test_loop.py says what is rounded
-
-
-def embeddings(trainer: Trainer) -> Tensor:
-    """Every number of the input embedding, symbols and registers in one row."""
-    return torch.cat([p.detach().flatten() for p in trainer.model.embedding.parameters()])
-
-
-@pytest.mark.parametrize("is_on", [False, True])
-def test_small_updates_are_lost_in_bfloat16_embeddings(
-    make_trainer: Callable[..., Trainer], is_on: bool
-) -> None:
-    # 20 steps of 1e-5 on numbers of size 1, of which bfloat16 knows every 128th part.
-    recipe = {"steps": 20, "learning_rate": 1e-5, "warmup_steps": 0, "weight_decay": 0.0, "ema": 0.9}
-    trainer = make_trainer(model=SHALLOW, train=recipe, fidelity={"bfloat16_embeddings": is_on})
-    start = embeddings(trainer).bfloat16().float() if is_on else embeddings(trainer)
-    list(trainer.steps())
-    is_usual = start.abs() > 0.1
-    has_moved = (embeddings(trainer) != start)[is_usual].float().mean()
-    assert has_moved == 0 if is_on else has_moved > 0.6  # the vector of the pad symbol is never looked at
-
-
-# --- shifted_rope2d
-
-
-def small(variant: str) -> tuple[str, RecurrentModel]:
-    """The positions of a run of the paper, and a small model of its kind with weights that follow from a seed."""
-    settings = PAPER.train_settings(f"sudoku-{variant}-s0").model
-    settings = settings.model_copy(update={"width": 32, "layers": 1, "h_cycles": 1, "heads": 2, "prefix": 2})
-    return settings.positions, build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
-
-
-@pytest.mark.parametrize("halting", ["", "_random_halting"])
-@torch.no_grad()
-def test_the_shifted_rotation_changes_the_logits_and_nothing_else(halting: str) -> None:
-    aligned_name, aligned = small(f"trm_rope2d{halting}")
-    shifted_name, shifted = small(f"trm_rope2d{halting}_published")
-    assert (aligned_name, shifted_name) == ("rope2d", "rope2d_shifted")
-    weights, others = aligned.state_dict(), shifted.state_dict()
-    assert all(torch.equal(value, others[name]) for name, value in weights.items())
-    state, tokens = aligned.initial_state(3, 16, 6), draw_tokens()
-    one, other = aligned(state, tokens).logits, shifted(state, tokens).logits
-    assert float((one - other).abs().max()) > 1e-2
-
-
-# --- aggregated_voting, ties_by_halting
 
 
 @pytest.fixture(scope="module")
@@ -156,14 +85,8 @@ def voters(
     return lambda num=2: (LoadedModel(models[-1].eval(), cell, {"side": 3}, paths[:num]), questions)
 
 
-def voting_cell(**fidelity: bool) -> EvaluateCell:
-    evaluate = {"steps": (2,), "batch_size": 3, "precision": "float32", "compile": False, "curve_puzzles": 0}
-    facts = {"task": "arc_agi_1", "variant": "tiny", "seed": 0, "source": "made here"}
-    return EvaluateCell.model_validate({**facts, "evaluate": evaluate, "fidelity": fidelity})
-
-
 def tally_of(loaded: LoadedModel, questions: ArcEvaluation, **fidelity: bool) -> ArcTally:
-    cell, gallery = voting_cell(**fidelity), Gallery("arc_agi_1", 0)
+    cell, gallery = scoring("arc_agi_1", 0, [2], **fidelity), Gallery("arc_agi_1", 0)
     return votes(Predictor(loaded, 3), questions, cell, "right", gallery)[2]
 
 

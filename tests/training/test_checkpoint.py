@@ -33,21 +33,6 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path, most: int) -> None
     assert {path.name for path in tmp_path.iterdir()} == {"step_1"}
 
 
-def test_a_failed_write_of_the_result_leaves_none(tmp_path: Path) -> None:
-    last, snapshots = write(tmp_path / "step_1"), tmp_path / "snapshots"
-    snapshots.mkdir()
-    (snapshots / "step_1.safetensors").write_bytes(bytes(20_000))
-    with pytest.raises(OSError), files_limited(10_000):
-        ckpt.write_result(tmp_path / "run", last, snapshots)
-    assert {path.name for path in tmp_path.iterdir()} == {"step_1", "snapshots"}
-
-
-def test_another_entry_is_refused_by_its_name(tmp_path: Path) -> None:
-    target = write(tmp_path / "step_1")
-    with pytest.raises(ValueError, match="step_1: made with another data_hash: 'ab', now 'cd'"):
-        ckpt.read_training_state(target, {**CONFIG, "data_hash": "cd"}, CPU)
-
-
 def test_a_state_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:
     target = write(tmp_path / "step_1")
     torch.save({"step": np.random.default_rng(0)}, target / ckpt.STATE)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -22,7 +21,6 @@ from tests import conftest
 from tests.compiling import DEVICES, apart
 from tests.training.running import (
     ONE_STEP,
-    PLAIN,
     MakeCell,
     assert_same_checkpoint,
     interrupted,
@@ -30,7 +28,6 @@ from tests.training.running import (
     stop_at,
 )
 
-NUM_KILLS = 20
 EACH = {"log_every": 1, "schedule": "cosine"}
 TASK_TYPES = {"learning_rate": 0.01, "weight_decay": 0.1}
 HRM = {key: value for key, value in conftest.TRM.items() if key != "mixer"} | {"family": "hrm"}
@@ -231,54 +228,3 @@ def test_resumed_by_other_processes_on_a_device_is_bit_identical(
     straight = apart(trained, cell, arrays, tmp_path / "straight", device, 0)
     stopped = apart(trained, cell, arrays, tmp_path / "stopped", device, 3)
     assert_same_checkpoint(stopped, straight)
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-import torch
-from serrm.training.settings import Execution, TrainCell
-from serrm.training.run import train
-
-torch.set_num_threads(1)
-cell, arrays, folder = sys.argv[1:]
-train(
-    TrainCell.model_validate_json(cell),
-    Path(arrays),
-    Path(folder, "run"),
-    Path(folder, "scratch"),
-    Execution(device="cpu", checkpoint_seconds=0.02),
-    lambda record: print(record, flush=True),
-)
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments_is_bit_identical(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
-    cell = make_cell(
-        train={"steps": 2000, "log_every": 4, "snapshots": 20},
-        model={"attention_dropout": 0.2, "h_cycles": 1},
-    )
-    straight = run(cell, arrays, tmp_path / "straight", PLAIN)
-    command = [sys.executable, "-c", PROGRAM, cell.model_dump_json(), str(arrays), str(tmp_path)]
-    rng = np.random.default_rng(0)
-    scratch, reached = tmp_path / "scratch" / cell.digest(), [0]
-    for _ in range(NUM_KILLS):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-        assert process.stdout is not None
-        process.stdout.readline()  # the first record
-        time.sleep(rng.uniform(0, 0.4))
-        process.kill()  # SIGKILL: nothing in the process can react
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL, "the run must last for all kills"
-        found = ckpt.latest(scratch)
-        if found is not None:
-            # Whatever moment it was, the newest checkpoint is whole, and no older than the one before.
-            state = torch.load(found / ckpt.STATE, weights_only=True)
-            assert found.name == f"step_{state['step']:09d}"
-            assert state["step"] >= reached[-1]
-            reached.append(state["step"])
-            assert ckpt.read_weights(found).keys() == state["weights"].keys()
-    assert len(set(reached)) > 3, f"too few different moments: {reached}"
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    assert_same_checkpoint(tmp_path / "run", straight)

@@ -32,11 +32,12 @@ from tests.training.running import (
 
 
 def test_success_leaves_a_checkpoint_with_snapshots(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path
+    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cell = make_cell(train={"steps": 6, "log_every": 2, "snapshots": 3})
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted), caplog.at_level(logging.INFO):
         run(cell, arrays, tmp_path, on_record=stop_at(4))
+    assert re.search(r"needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", caplog.text)
     (folder,) = (tmp_path / "scratch").iterdir()
     at_stop = ckpt.read_weights(folder / "step_000000004")
     target = run(cell, arrays, tmp_path)
@@ -77,52 +78,6 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
     good = ckpt.latest_sound(tmp_path / "scratch" / cell.digest())
     where = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
     assert where in str(caught.value)
-
-
-def test_a_bad_state_replaces_no_good_checkpoint(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
-    cell = make_cell()
-    good = interrupted(cell, arrays, tmp_path)
-    again = TrainingRun(cell, arrays, good.parent, PLAIN)
-    again.trainer.step += 1
-    with torch.no_grad():
-        again.trainer.parameters[0].reshape(-1)[0] = float("nan")
-    with pytest.raises(ValueError, match=f"are not finite at step 2; .* checkpoint is .*{good.name}"):
-        again._save()
-    assert ckpt.latest(good.parent) == good and ckpt.damage(good) is None
-
-
-@pytest.mark.parametrize("family", ["se_rrm", "trm"])
-def test_the_estimate_changes_no_number_and_is_logged_before_the_first_step(
-    make_cell: MakeCell,
-    trm_changes: dict[str, Any],
-    arrays: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    family: str,
-) -> None:
-    cell = make_cell(**(trm_changes if family == "trm" else {"model": {"attention_dropout": 0.3}}))
-    with caplog.at_level(logging.INFO):
-        run(cell, arrays, tmp_path / "with")
-    (line,) = [message for message in caplog.messages if "needs about" in message]
-    expected = r"sudoku-tiny-s0 needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps"
-    assert re.fullmatch(expected, line)
-    monkeypatch.setattr(TrainingRun, "_log_estimate", lambda run: None)
-    run(cell, arrays, tmp_path / "without")
-    assert_same_checkpoint(tmp_path / "with" / "run", tmp_path / "without" / "run")
-
-
-def test_memory_grows_with_the_puzzles_and_falls_with_pieces(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path
-) -> None:
-    cell = make_cell(train={"batch_size": 4096})
-
-    def needed(**execution: Any) -> int:
-        trainer = TrainingRun(cell, arrays, tmp_path, Execution(device="cpu", **execution)).trainer
-        return needs.memory_of(trainer) - needs.PROCESS_BYTES
-
-    whole = needed()
-    assert needed(micro_batch=64) < 0.5 * whole
 
 
 def test_what_cannot_fit_is_refused_in_one_line(
@@ -196,18 +151,10 @@ def test_fine_tuning_begins_with_the_averaged_weights(
     assert same and all(torch.equal(larger[name], shipped[name]) for name in same)
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ({"width": 16}, r"size mismatch for initial"),
-        ({"layers": 1}, r"Unexpected key.* \"networks\.block\.layers\.1\."),
-        ({"layers": 3}, r"Missing key.* \"networks\.block\.layers\.2\."),
-        (conftest.TRM | {"mixer": "attention"}, r"key"),
-    ],
-)
+@pytest.mark.parametrize("model", [{"width": 16}, {"layers": 1}, {"layers": 3}, conftest.TRM])
 def test_weights_that_do_not_fit_are_refused_by_name(
-    make_cell: MakeCell, arrays: Path, first: Path, tmp_path: Path, model: dict[str, Any], message: str
+    make_cell: MakeCell, arrays: Path, first: Path, tmp_path: Path, model: dict[str, Any]
 ) -> None:
     train = {"init_from": str(first), "task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
-    with pytest.raises(ValueError, match=f"^train.init_from: .*{message}"):
+    with pytest.raises(ValueError, match=r"^train\.init_from: "):
         run(make_cell(model=model, train=train), arrays, tmp_path, ONE_STEP)
