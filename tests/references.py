@@ -1,4 +1,4 @@
-"""Slow, obvious answers about puzzles, and puzzles to ask about, for tests of any room."""
+"""Slow, obvious answers about puzzles, and puzzles to ask about, for tests of several packages."""
 
 from itertools import islice
 from pathlib import Path
