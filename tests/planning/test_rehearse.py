@@ -18,20 +18,10 @@ PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 
 
 def shape(cell: TrainCell) -> tuple[Any, ...]:
-    """What a miniature has to keep of a training."""
-    model = cell.model.model_dump()
-    kept = (
-        "family",
-        "positions",
-        "symbols",
-        "task_types",
-        "mixer",
-        "prefix",
-        "registers",
-        "attention_dropout",
-    )
-    train = cell.train
-    return [model.get(key) for key in kept], train.halting.kind, train.optimizer, train.compile, cell.fidelity
+    """What a miniature has to keep of a run: all but the sizes of its model and its training."""
+    widths = {"width", "heads", "head_dim", "symbol_heads", "symbol_head_dim", "swiglu_multiple"}
+    model, train = cell.model.model_dump(exclude=widths | {"layers", "h_cycles", "l_cycles"}), cell.train
+    return model, train.halting.kind, train.optimizer, train.compile, cell.fidelity
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)

@@ -1,5 +1,6 @@
 """ARC votes: pooled and ranked as in a slow reference, whatever the order they come in."""
 
+import json
 import random
 from collections.abc import Sequence
 from fractions import Fraction
@@ -8,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from serrm.puzzles.arc import Grid
 from serrm.scoring.arc import KS, ArcTally, submission
@@ -98,22 +98,12 @@ def test_what_cannot_be_scored_is_said() -> None:
         ArcTally({}).scores()
 
 
-class Attempts(BaseModel):
-    """What Kaggle's schema says of a test input."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    attempt_1: list[list[int]]
-    attempt_2: list[list[int]]
-
-
 @given(votes)
 def test_a_submission_holds_the_two_best_grids_and_blanks_where_there_are_none(cast: list[Vote]) -> None:
-    content = submission(tally_of(cast))
-    TypeAdapter(dict[str, list[Attempts]]).validate_python(content)
+    content = json.loads(json.dumps(submission(tally_of(cast))))
     assert {puzzle: len(tests) for puzzle, tests in content.items()} == {"a": 2, "b": 1, "c": 3}
     for puzzle, tests in content.items():
         for number, attempts in enumerate(tests):
             best = [as_grid(lines).tolist() for lines in reference_ranking(cast, puzzle, number)[:2]]
             expected = [*(grid or [[0, 0], [0, 0]] for grid in best), *[[[0, 0], [0, 0]]] * 2][:2]
-            assert [attempts["attempt_1"], attempts["attempt_2"]] == expected
+            assert attempts == {"attempt_1": expected[0], "attempt_2": expected[1]}

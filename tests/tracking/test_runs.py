@@ -24,7 +24,6 @@ from serrm.tracking.runs import StoreError, log_training, sync_run
 from serrm.tracking.server import tracking_uri
 from serrm.training.run import Interrupted
 from serrm.training.settings import TrainCell
-from tests.tracking.conftest import Server
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
@@ -203,43 +202,33 @@ def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
     check_everything(client, made)
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
-def test_a_server_that_is_killed_during_a_training(
-    made: MadeRun, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with made.log() as log:
-        log(RECORDS[0])
-        server.kill()
-        log(RECORDS[1])
-        server.start()
-        log(RECORDS[2])
-        made.train()
-    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
-    assert "MLflow logging disabled; run `serrm track sync` later" in record.message
-    assert "\n" not in record.message
-    made.evaluate()
-    made.sync()
-    check_everything(MlflowClient(server.address), made)
-
-
+@pytest.mark.parametrize("is_gone_at_first", [True, False])
 def test_a_server_that_does_not_answer(
     made: MadeRun,
+    client: MlflowClient,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
+    is_gone_at_first: bool,
 ) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    gone = "MLFLOW_TRACKING_URI", "http://127.0.0.1:9"
+    if is_gone_at_first:
+        monkeypatch.setenv(*gone)
     with made.log() as log:
         log(RECORDS[0])
+        monkeypatch.setenv(*gone)
+        log(RECORDS[1])
         made.train()
     assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
     (made.layout.root / "params.yaml").touch()
     assert main(["track", "sync", "--profile", made.layout.profile]) == 1
     error = capsys.readouterr().err
     assert "http://127.0.0.1:9" in error and error.count("\n") == 1
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    made.evaluate()
+    made.sync()
+    check_everything(client, made)
 
 
 def test_the_command_names_the_runs_and_the_store(made: MadeRun, capsys: pytest.CaptureFixture[str]) -> None:
