@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
@@ -47,12 +47,3 @@ def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> Non
     assert torch.equal(fast[0], plain[0]) != has_kernels()
     assert error(fast, exact) <= 1.2 * error(plain, exact)
     assert model.state_dict().keys() == names
-
-
-def test_compiled_networks_run_where_no_kernels_do(model: RecurrentModel) -> None:
-    assert not runs_compiled(model, torch.float32)
-    accelerate(model, compiles=True)
-    assert runs_compiled(model, torch.float32)
-    assert runs_compiled(model, torch.bfloat16) != has_kernels()
-    accelerate(model, is_native=False, compiles=True)
-    assert runs_compiled(model, torch.bfloat16)

@@ -59,18 +59,3 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_nothing(machine: Path, tmp_p
     with pytest.raises(build.NoKernels, match=r"failed: tile\.h: no such luck"):
         build.library.__wrapped__()
     assert list((tmp_path / "cache" / "serrm").iterdir()) == []
-
-
-def test_a_build_is_named_after_sources_compiler_and_processor(
-    machine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_script(machine, "echo 12.2")
-    was = build.may_use_tiles()
-    first = build._digest(str(machine))
-    assert first == build._digest(str(machine))
-    write_script(machine, "echo 13.1")
-    second = build._digest(str(machine))
-    monkeypatch.setattr(build, "_processor", lambda: "another")
-    third = build._digest(str(machine))
-    monkeypatch.setattr(build, "may_use_tiles", lambda: not was)
-    assert len({first, second, third, build._digest(str(machine))}) == 4

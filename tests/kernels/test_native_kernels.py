@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from serrm.kernels.cpu.build import find_compiler, has_avx512_bf16, library, may_use_tiles
+from serrm.kernels.cpu.build import find_compiler, has_avx512_bf16
 from serrm.kernels.cpu.network import AttentionCall, NativeNetwork, fits, pack
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network
@@ -189,7 +189,3 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
 )
 def test_what_the_kernels_cannot_do_is_left_to_pytorch(part: nn.Module, x: Tensor) -> None:
     assert not fits(Network([[part]]), x)
-
-
-def test_products_go_through_tile_registers_where_there_are_some() -> None:
-    assert bool(library().has_tiles()) == may_use_tiles()

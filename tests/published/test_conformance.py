@@ -1,7 +1,6 @@
 """Our models give the published code's numbers, and a file that differs in any number or part is noticed."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.numeric
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.npz"))
 SMALL = next(path for path in VECTORS if path.stem == "se_rrm_task_embedding")
 Content = dict[str, Any]
-Writer = Callable[[Content], Path]
 
 
 @pytest.fixture
@@ -26,18 +24,9 @@ def content() -> Content:
         return dict(file)
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Writer:
-    def write(content: Content) -> Path:
-        path = tmp_path / "changed.npz"
-        np.savez(path, **content)
-        return path
-
-    return write
-
-
-def off(path: Path) -> list[str]:
-    return [check.quantity for check in check_conformance(path) if not check.is_ok]
+def write(folder: Path, content: Content) -> Path:
+    np.savez(folder / "changed.npz", **content)
+    return folder / "changed.npz"
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -63,10 +52,11 @@ def test_published_numbers_are_reproduced(path: Path, device: str) -> None:
     ],
 )
 def test_a_changed_number_is_off_and_no_other(
-    content: Content, written: Writer, key: str, change: float, quantity: str
+    content: Content, tmp_path: Path, key: str, change: float, quantity: str
 ) -> None:
     content[key] = content[key] + change
-    assert off(written(content)) == [quantity]
+    checks = check_conformance(write(tmp_path, content))
+    assert [check.quantity for check in checks if not check.is_ok] == [quantity]
 
 
 @pytest.mark.parametrize(
@@ -78,16 +68,8 @@ def test_a_changed_number_is_off_and_no_other(
     ],
 )
 def test_a_configuration_that_does_not_fit_is_named(
-    content: Content, written: Writer, changes: dict[str, Any], message: str
+    content: Content, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     config = np.array(json.dumps({**json.loads(str(content["config"])), **changes}))
     with pytest.raises(ValueError, match=message):
-        check_conformance(written({**content, "config": config}))
-
-
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"question,answer\n", SMALL.read_bytes()[:5000]])
-def test_a_foreign_file_is_refused(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "foreign.npz"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"foreign\.npz: no vector file"):
-        check_conformance(path)
+        check_conformance(write(tmp_path, {**content, "config": config}))

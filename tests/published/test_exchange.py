@@ -1,7 +1,6 @@
 """Published checkpoints in and out: nothing is lost either way, and what does not fit is refused by name."""
 
 import os
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor
 
 from serrm.inference.load import load_model
-from serrm.inference.predict import predict
 from serrm.manifest import hash_file
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
@@ -42,7 +40,6 @@ MODELS: dict[str, dict[str, Any]] = {
     "trm_deep": {**TRM, "layers": 2, "positions": "rope2d_shifted"},
     "hrm": HRM,
 }
-UNPUBLISHED = [("planes", "usual"), ("positions", "none"), ("task_types", "full"), ("states", "two")]
 CellMaker = Callable[[str], TrainCell]
 Exporter = Callable[[str], Path]
 
@@ -147,75 +144,58 @@ def test_without_task_embeddings_there_is_one_task_type_of_zeros(
     assert_same(before, after)
 
 
-@pytest.mark.parametrize(("setting", "value"), UNPUBLISHED)
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("planes", "usual"), ("positions", "none"), ("task_types", "full"), ("states", "two")],
+)
 def test_a_setting_without_published_form_is_refused_by_name(
     make_cell: Callable[..., TrainCell], exported: Exporter, tmp_path: Path, setting: str, value: str
 ) -> None:
-    cell = make_cell(
-        model={**SMALL, setting: value}, train={"task_types": {"learning_rate": 1, "weight_decay": 0}}
-    )
-    checkpoint, file = write_random(tmp_path / "before", cell), tmp_path / "file.pt"
-    message = f"{setting}: {value} has no form in the published code"
-    with pytest.raises(ValueError, match=f"^{checkpoint}: {message}$"):
-        export_checkpoint(checkpoint, file)
-    assert not file.exists()
-    with pytest.raises(ValueError, match=f"se_rrm.pt: {message}$"):
+    task_types = {"learning_rate": 1, "weight_decay": 0}
+    cell = make_cell(model={**SMALL, setting: value}, train={"task_types": task_types})
+    with pytest.raises(ValueError, match=f"{setting}: {value}"):
+        export_checkpoint(write_random(tmp_path / "before", cell), tmp_path / "file.pt")
+    with pytest.raises(ValueError, match=rf"se_rrm\.pt: {setting}: {value}"):
         import_checkpoint(exported("se_rrm"), cell, tmp_path / "after")
-    assert not (tmp_path / "after").exists()
-
-
-def change(weights: dict[str, Tensor], **changes: Tensor | None) -> dict[str, Tensor]:
-    """A state dict with weights replaced, added or (None) removed; a short name stands for a key's end."""
-    full = {next((key for key in weights if key.endswith(name)), name): new for name, new in changes.items()}
-    return {key: value for key, value in (weights | full).items() if value is not None}
+    assert not (tmp_path / "file.pt").exists() and not (tmp_path / "after").exists()
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "message"),
+    ("key", "value", "named"),
     [
-        ("se_rrm", {"pos_embedding": torch.zeros(1)}, "pos_embedding: this model has no such weight"),
-        ("se_rrm", {"0.mlp.down_proj.weight": None}, "L_level.layers.0.mlp.down_proj.weight: missing"),
-        ("se_rrm", {"embed_special_tokens": torch.zeros(1, 1, 2, 16)}, r"expected the shape \(1, 2, 1, 16\)"),
-        ("se_rrm_task_types", {TABLE: torch.zeros(2, 26)}, r"expected the shape \(2, 27\), got \(2, 26\)"),
-        ("trm", {TABLE: torch.zeros(0, 16)}, r"expected the shape \(1, 16\), got \(0, 16\)"),
-        ("trm", {"q_head.bias": torch.zeros(2, dtype=torch.int64)}, "no state dict of plain floating-point"),
-        ("trm", {"H_level.x": torch.zeros(2)}, "H_level.x: this model has no such weight"),
+        ("pos_embedding", torch.zeros(1), "pos_embedding"),
+        (
+            "L_level.layers.0.mlp.down_proj.weight",
+            None,
+            r"L_level\.layers\.0\.mlp\.down_proj\.weight: missing",
+        ),
+        ("puzzle_emb.weights", torch.zeros(0, 16), r"the shape \(1, 16\), got \(0, 16\)"),
+        ("q_head.bias", torch.zeros(2, dtype=torch.int64), "no state dict of plain floating-point"),
     ],
 )
 def test_a_key_that_does_not_fit_is_refused_by_name(
-    make: CellMaker,
-    exported: Exporter,
-    tmp_path: Path,
-    name: str,
-    changes: dict[str, Tensor | None],
-    message: str,
+    make: CellMaker, exported: Exporter, tmp_path: Path, key: str, value: Tensor | None, named: str
 ) -> None:
-    file = exported(name)
-    torch.save(change(torch.load(file, weights_only=True), **changes), file)
-    with pytest.raises(ValueError, match=message) as caught:
-        import_checkpoint(file, make(name), tmp_path / "after")
-    assert str(caught.value).startswith(f"{file}: ")
-    assert "\n" not in str(caught.value)
+    file = exported("trm")
+    weights = torch.load(file, weights_only=True) | {PREFIX + key: value}
+    torch.save({name: weight for name, weight in weights.items() if weight is not None}, file)
+    with pytest.raises(ValueError, match=named) as caught:
+        import_checkpoint(file, make("trm"), tmp_path / "after")
+    assert str(caught.value).startswith(f"{file}: ") and "\n" not in str(caught.value)
     assert not (tmp_path / "after").exists()
 
 
-@pytest.mark.parametrize(
-    ("task", "num_symbols", "num_positions"),
-    [("sudoku", 11, 81), ("maze", 6, 900), ("arc_agi_1", 12, 900), ("arc_agi_2", 12, 900)],
-)
+@pytest.mark.parametrize(("task", "num_symbols"), [("maze", 6), ("arc_agi_1", 12)])
 @pytest.mark.parametrize("name", ["trm_mlp", "se_rrm_untied"])
 def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
-    make: CellMaker, tmp_path: Path, name: str, task: str, num_symbols: int, num_positions: int
+    make: CellMaker, tmp_path: Path, name: str, task: str, num_symbols: int
 ) -> None:
     cell = make(name).model_copy(update={"task": task})
-    model = build_model(cell.model, num_symbols, num_positions=num_positions)
+    model = build_model(cell.model, num_symbols, num_positions=900)
     torch.save(published_weights(cell.model, model), tmp_path / "file.pt")
     config = import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")
-    assert (config["num_symbols"], config["side"] ** 2) == (num_symbols, num_positions)
+    assert (config["num_symbols"], config["side"]) == (num_symbols, 30)
     assert_same(dict(model.state_dict()), read_weights(tmp_path / "after"))
-    loaded = load_model(tmp_path / "after", CPU)
-    ((_, output),) = predict(loaded.model, torch.ones((1, num_positions)).long(), num_symbols, (1,))
-    assert output.logits.shape == (1, num_positions, num_symbols)
 
 
 class Harmful:
@@ -228,22 +208,13 @@ class Harmful:
         return os.mkdir, (str(self.path),)
 
 
-def test_nothing_in_a_file_is_run(tmp_path: Path) -> None:
-    torch.save({"a": Harmful(tmp_path / "trace")}, tmp_path / "file.pt")
-    (tmp_path / "file.pkl").write_bytes(pickle.dumps({"a": Harmful(tmp_path / "trace")}))
-    for name in ("file.pt", "file.pkl"):
-        with pytest.raises(ValueError, match="no state dict of plain tensors"):
-            read_state_dict(tmp_path / name)
-    assert not (tmp_path / "trace").exists()
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"PK\x03\x04", [torch.zeros(1)], {"model": {"a": torch.zeros(1)}}, {1: torch.zeros(1)}]
-)
-def test_what_is_no_state_dict_is_refused(content: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"PK\x03\x04", {"model": {"a": torch.zeros(1)}}, Harmful])
+def test_what_is_no_state_dict_is_refused_and_never_run(content: object, tmp_path: Path) -> None:
+    file, trace = tmp_path / "file.pt", tmp_path / "trace"
     if isinstance(content, bytes):
-        (tmp_path / "file.pt").write_bytes(content)
+        file.write_bytes(content)
     else:
-        torch.save(content, tmp_path / "file.pt")
+        torch.save({"a": Harmful(trace)} if content is Harmful else content, file)
     with pytest.raises(ValueError, match="no state dict of plain"):
-        read_state_dict(tmp_path / "file.pt")
+        read_state_dict(file)
+    assert not trace.exists()
