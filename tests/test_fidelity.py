@@ -1,6 +1,6 @@
 """Faults of the published code that can be switched on in evaluation change scores, and nothing when they are off.
 
-`bfloat16_embeddings` is tested in tests/training/test_loop.py, `shifted_rope2d` in tests/models/test_hrm_trm.py.
+`bfloat16_embeddings` is tested in tests/training/test_loop.py, `shifted_rope2d` in tests/models/test_layers.py.
 """
 
 from collections.abc import Callable, Sequence

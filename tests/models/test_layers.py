@@ -1,11 +1,20 @@
-"""Extended positions tell rows, columns and boxes apart; published vectors cover the layers themselves."""
+"""Positions: extensions tell rows, columns and boxes apart, and heads that do not split are refused.
+
+Published vectors (tests/published) cover the layers themselves.
+"""
+
+import math
+from collections.abc import Callable
 
 import pytest
 import scipy.stats
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
+from torch import Tensor
 
+from serrm.models.hrm_trm import TokenSequence
 from serrm.models.layers import (
     TRUNCATED_STD,
     Attention,
@@ -16,7 +25,9 @@ from serrm.models.layers import (
     rotation_table,
     truncated_normal,
 )
+from serrm.models.settings import SeRrmSettings, TrmSettings
 from serrm.puzzles.sudoku import box_for_side
+from tests import conftest
 from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric
@@ -97,3 +108,47 @@ def test_truncated_normal_has_the_std_asked_for(std: float) -> None:
     assert 1.99 * std / TRUNCATED_STD < float(numbers.abs().max()) <= 2 * std / TRUNCATED_STD
     assert pytest.approx(scipy.stats.truncnorm(-2, 2).std(), rel=1e-12) == TRUNCATED_STD
     assert float(linear_weight(300, 400, seeded(0)).detach().std()) == pytest.approx(1 / 20, rel=0.01)
+
+
+def table_of(positions: str, prefix: int, side: int) -> tuple[Tensor, Tensor]:
+    settings = TrmSettings.model_validate({**conftest.TRM, "positions": positions, "prefix": prefix})
+    rotation = TokenSequence(settings, 6, seeded(0)).rotation(side**2, CPU)
+    assert rotation is not None
+    return rotation
+
+
+@given(side=st.integers(2, 9), prefix=st.integers(1, 16))
+def test_the_published_rope2d_is_shifted_by_the_prefix(side: int, prefix: int) -> None:
+    num, unrotated = side**2, (1.0, 0.0)  # cos, sin
+    for aligned, shifted, still in zip(
+        table_of("rope2d", prefix, side), table_of("rope2d_shifted", prefix, side), unrotated, strict=True
+    ):
+        assert aligned.shape == shifted.shape == (prefix + num, 4)
+        # Each cell is rotated as the cell P places on, the prefix as the first cells, the last P cells not at all.
+        cells = aligned[prefix:]
+        assert torch.equal(shifted[prefix:num], cells[prefix:])
+        assert torch.equal(shifted[: min(prefix, num)], cells[:prefix])
+        assert (aligned[:prefix] == still).all() and (shifted[num:] == still).all()
+        assert not torch.equal(aligned, shifted)
+
+
+@pytest.mark.parametrize(
+    ("positions", "head_dim", "divisor"),
+    [("rope", 7, 2), ("rope2d", 6, 4), ("rope2d_boxes", 12, 8), ("rope2d_in_boxes", 24, 16)],
+)
+def test_a_head_that_does_not_split_is_a_settings_error(
+    make_settings: Callable[..., SeRrmSettings], positions: str, head_dim: int, divisor: int
+) -> None:
+    with pytest.raises(ValidationError, match=f"positions: {positions} needs heads divisible by {divisor}"):
+        make_settings(positions=positions, head_dim=head_dim)
+
+
+def test_a_standard_length_scales_scores_of_other_lengths(
+    make_settings: Callable[..., SeRrmSettings],
+) -> None:
+    scales = [make_settings(standard_length=81).score_scale(num) for num in (16, 81, 256)]
+    assert scales == pytest.approx([4 * math.log(2) / math.log(81), 1.0, 8 * math.log(2) / math.log(81)])
+    assert make_settings().score_scale(16) == 1.0
+    assert make_settings(standard_length=81, positions="none").score_scale(256) == scales[2]
+    with pytest.raises(ValidationError, match="standard_length"):
+        make_settings(standard_length=1)

@@ -11,11 +11,6 @@ from serrm.devices import choose_device, supported
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
-@pytest.fixture
-def without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-
-
 def test_auto_is_the_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for has_gpu, expected in ((True, CUDA), (False, CPU)):
         monkeypatch.setattr(torch.cuda, "is_available", lambda has_gpu=has_gpu: has_gpu)
@@ -23,9 +18,9 @@ def test_auto_is_the_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
     assert choose_device("cpu") == CPU
 
 
-@pytest.mark.usefixtures("without_cuda")
 @pytest.mark.parametrize("name", ["cuda", "cuda:1", "gpu"])
-def test_a_device_that_is_not_here_is_refused_in_one_line(name: str) -> None:
+def test_a_device_that_is_not_here_is_refused_in_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match=f"^device '{name}': ") as caught:
         choose_device(name)
     assert "\n" not in str(caught.value)

@@ -67,15 +67,11 @@ def rate(step: int, schedule: str, warmup: int = WARMUP) -> float:
     return learning_rate(TrainSettings.model_validate(recipe), step, NUM_STEPS)
 
 
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
-def test_warm_up_is_a_line_to_the_peak(schedule: str) -> None:
-    assert [rate(step, schedule) for step in range(WARMUP)] == pytest.approx(
-        [PEAK * (step + 1) / WARMUP for step in range(WARMUP)]
-    )
-    assert rate(WARMUP, schedule) == rate(0, schedule, warmup=0) == pytest.approx(PEAK)
-
-
-def test_after_the_warm_up() -> None:
+def test_the_rate_rises_in_a_line_and_stays_or_falls_as_a_cosine() -> None:
+    for schedule in ("constant", "cosine"):
+        rising = [rate(step, schedule) for step in range(WARMUP)]
+        assert rising == pytest.approx([PEAK * (step + 1) / WARMUP for step in range(WARMUP)])
+        assert rate(WARMUP, schedule) == rate(0, schedule, warmup=0) == pytest.approx(PEAK)
     steps = range(WARMUP, NUM_STEPS + 1)
     assert {rate(step, "constant") for step in steps} == {PEAK}
     cosine = [rate(step, "cosine") for step in steps]
@@ -105,15 +101,6 @@ def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(
             assert update.abs().sub(math.pi / 4).abs().max() < 1e-4
 
 
-def draw_rows(seed: int, num_rows: int, batch_size: int, width: int = 5) -> tuple[Tensor, Tensor, Tensor]:
-    """A table, a batch with rows that come several times, and gradients whose sums are exact and often zero."""
-    rng = np.random.default_rng(seed)
-    table = torch.from_numpy(rng.normal(size=(num_rows, width)).astype(np.float32))
-    task_types = torch.from_numpy(rng.integers(0, num_rows, batch_size))
-    gradients = torch.from_numpy(rng.integers(-2, 3, (batch_size, width)).astype(np.float32))
-    return table, task_types, gradients
-
-
 @given(
     seed=st.integers(0, 2**32 - 1),
     num_rows=st.integers(1, 12),
@@ -124,7 +111,11 @@ def draw_rows(seed: int, num_rows: int, batch_size: int, width: int = 5) -> tupl
 def test_the_update_of_rows_is_that_of_the_obvious_loop(
     seed: int, num_rows: int, batch_size: int, lr: float, weight_decay: float
 ) -> None:
-    table, task_types, gradients = draw_rows(seed, num_rows, batch_size)
+    rng, width = np.random.default_rng(seed), 5
+    table = torch.from_numpy(rng.normal(size=(num_rows, width)).astype(np.float32))
+    # Rows come several times, and their gradients have exact sums, often zero.
+    task_types = torch.from_numpy(rng.integers(0, num_rows, batch_size))
+    gradients = torch.from_numpy(rng.integers(-2, 3, (batch_size, width)).astype(np.float32))
     expected = table.double().clone()
     for row in set(task_types.tolist()):
         total = sum(gradients[i].double() for i in range(batch_size) if task_types[i] == row)
