@@ -10,7 +10,8 @@ from jaxtyping import UInt8
 from serrm.arrays.arc import ArcPairs
 from serrm.manifest import Origin, file_names, write_manifest
 from serrm.puzzles import sudoku_solver
-from serrm.puzzles.maze import MazePuzzle, iterate_mazes
+from serrm.puzzles.maze import iterate_mazes
+from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import Box
 
 
@@ -19,7 +20,7 @@ def count_solutions(grid: UInt8[np.ndarray, " I"], box: Box, limit: int = 2) -> 
     return sum(1 for _ in islice(sudoku_solver.iterate_solutions(grid, box), limit))
 
 
-def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[MazePuzzle]:
+def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[Puzzle]:
     """The first `num` mazes that are made."""
     return list(islice(iterate_mazes(side, rng, min_path), num))
 

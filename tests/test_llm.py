@@ -11,7 +11,8 @@ import pytest
 
 from serrm.cli import main
 from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
-from serrm.puzzles.sudoku import Puzzle, box_for_side, write_csv
+from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku import box_for_side, write_csv
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.scoring.metrics import Tally
 from tests.chat_server import ChatServer, serving
@@ -139,7 +140,7 @@ def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
 ) -> None:
     unsolvable = np.zeros(81, np.uint8)
     unsolvable[:2] = 5
-    nines = [Puzzle(unsolvable, None, 9), *(replace(puzzle, answer=None) for puzzle in puzzles[8:])]
+    nines = [Puzzle(unsolvable, None), *(replace(puzzle, answer=None) for puzzle in puzzles[8:])]
     write_csv(tmp_path / "a.csv", nines)
     found = draw_puzzles([tmp_path / "a.csv"], None)["9x9"]
     assert [answer_of(puzzle).tolist() for puzzle in found] == [

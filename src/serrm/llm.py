@@ -21,7 +21,8 @@ from openai import APIError, AsyncOpenAI
 from serrm.datasets.sets import check_answers
 from serrm.progress import progress_bar
 from serrm.puzzles.files import read_sudokus
-from serrm.puzzles.sudoku import BLANK, Puzzle, box_for_side
+from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku import BLANK, box_for_side
 from serrm.puzzles.sudoku_solver import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng

@@ -17,8 +17,9 @@ from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
 from serrm.manifest import data_hash, hash_file
 from serrm.puzzles import maze, sudoku, sudoku_data
-from serrm.puzzles.maze import MazePuzzle, parse_maze
-from serrm.puzzles.sudoku import Puzzle, are_answers, box_for_side
+from serrm.puzzles.maze import parse_maze
+from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku import are_answers, box_for_side
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import fetch
 from tests.references import count_solutions, generate_mazes, seal
@@ -58,7 +59,7 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return seal(raw)
 
 
-def fill_mazes(raw: Path, train: list[MazePuzzle] = TRAIN, test: list[MazePuzzle] = TEST) -> Path:
+def fill_mazes(raw: Path, train: list[Puzzle] = TRAIN, test: list[Puzzle] = TEST) -> Path:
     for name, mazes in {"train.csv": train, "test.csv": test}.items():
         maze.write_csv(raw / "maze-generated" / name, mazes)
     return seal(raw)
@@ -83,7 +84,7 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
     raw = {
         "train": list(sudoku.read_csv(shared_raw / "sudoku-9x9/train.csv")),
         "9x9": list(sudoku.read_csv(shared_raw / "sudoku-9x9/test.csv")),
-        "4x4": list(sudoku.read_tsv(shared_raw / sudoku_data.FILE_4X4)),
+        "4x4": list(sudoku.read_csv(shared_raw / sudoku_data.FILE_4X4)),
         "16x16": list(sudoku.read_csv(shared_raw / sudoku_data.FILE_16X16)),
         "25x25": [
             sudoku.read_json(path) for path in sudoku_data.files_25x25(shared_raw) if "clash" not in path.name
@@ -135,9 +136,9 @@ def test_the_seed_decides_everything_and_always_alike(
 # Mazes.
 
 
-def transform(puzzle: MazePuzzle, number: int) -> MazePuzzle:
+def transform(puzzle: Puzzle, number: int) -> Puzzle:
     order = maze.cell_order(SIDE, number)
-    return MazePuzzle(puzzle.question[order], puzzle.answer[order], SIDE)
+    return Puzzle(puzzle.question[order], puzzle.answer[order])
 
 
 def test_mazes_and_the_counts_of_their_audit(tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ def test_mazes_and_the_counts_of_their_audit(tmp_path: Path) -> None:
     open_maze = parse_maze("S" + " " * (SIDE**2 - 2) + "G")
     label = maze.shortest_path(open_maze)
     assert label is not None
-    train = [*TRAIN, MazePuzzle(open_maze, label, SIDE)]
+    train = [*TRAIN, Puzzle(open_maze, label)]
     sets = write(fill_mazes(tmp_path / "raw", train, test), tmp_path / "sets", "maze")
     for name, mazes in {"train.parquet": train, "test_7x7.parquet": test}.items():
         questions, answers = read_puzzle_set(sets / name)
@@ -247,7 +248,7 @@ def with_sudokus(
     return spoil
 
 
-def with_mazes(train: list[MazePuzzle], test: list[MazePuzzle]) -> Callable[[Path], Path]:
+def with_mazes(train: list[Puzzle], test: list[Puzzle]) -> Callable[[Path], Path]:
     return lambda raw: fill_mazes(raw, train, test)
 
 
@@ -259,7 +260,7 @@ def swap_digits(puzzle: Puzzle) -> Puzzle:
     return replace(puzzle, question=question, answer=answer)
 
 
-def cut(puzzle: MazePuzzle) -> MazePuzzle:
+def cut(puzzle: Puzzle) -> Puzzle:
     """The maze with its first path cell unmarked."""
     answer = puzzle.answer.copy()
     answer[np.flatnonzero(answer == maze.PATH)[0]] = maze.SPACE
@@ -267,8 +268,8 @@ def cut(puzzle: MazePuzzle) -> MazePuzzle:
 
 
 OPEN = parse_maze("S #  " + "   G " + "     " + "     " + "     ")
-LONG = MazePuzzle(OPEN, parse_maze("S #  " + "o  G " + "o  o " + "oooo " + "     "), 5)
-SHORT = MazePuzzle(OPEN, parse_maze("S #  " + "oooG " + "     " + "     " + "     "), 5)
+LONG = Puzzle(OPEN, parse_maze("S #  " + "o  G " + "o  o " + "oooo " + "     "))
+SHORT = Puzzle(OPEN, parse_maze("S #  " + "oooG " + "     " + "     " + "     "))
 SMALL = sudoku_data.generate_puzzles(box_for_side(4), 1, np.random.default_rng(0), (7, 7))
 
 

@@ -22,7 +22,6 @@ from serrm.puzzles.sudoku import (
     parse_grid,
     read_csv,
     read_json,
-    read_tsv,
     solves,
     write_csv,
 )
@@ -102,7 +101,7 @@ def test_a_table_is_read_as_written(tmp_path: Path) -> None:
 
 def test_the_other_published_formats(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("Puzzle\tSolution\n1030001200400001\t1234341221434321\n")
-    (puzzle,) = read_tsv(tmp_path / "a.tsv")
+    (puzzle,) = read_csv(tmp_path / "a.tsv")
     assert (format_grid(puzzle.question), puzzle.source) == ("1.3...12..4....1", "a")
     (tmp_path / "a.json").write_text(json.dumps({"difficulty": "Easy", "grid": [[0, 2, 0, 4]] * 4}))
     puzzle = read_json(tmp_path / "a.json")
@@ -126,7 +125,7 @@ GOOD = f"one,{QUESTION},{ANSWER},7\n"
         (read_csv, f"{HEADER}one,{QUESTION},{ANSWER},hard\n", 2),
         (read_csv, f"{HEADER}{GOOD}one,\x00{QUESTION[1:]},{ANSWER},7\n", 3),
         (read_csv, f'{HEADER}"one"x,{QUESTION},{ANSWER},7\n', 2),
-        (read_tsv, f"Puzzle,Solution\n{QUESTION}\n", 1),
+        (read_csv, f"Puzzle,Solution\n{QUESTION}\n", 1),
         (read_json, "{", 1),
     ],
 )

@@ -15,7 +15,8 @@ from serrm.cli import main
 from serrm.inference.evaluate import score_set
 from serrm.inference.load import load_model
 from serrm.inference.predict import Predictor
-from serrm.puzzles.sudoku import Puzzle, box_for_side, format_grid, write_csv
+from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku import box_for_side, format_grid, write_csv
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.solving.score_file import score_file
 
@@ -83,7 +84,7 @@ def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzle
     blank = np.zeros(81, np.uint8)
     question = blank.copy()
     question[:2] = 5
-    unsolvable = [Puzzle(question, None, 9)] * 2
+    unsolvable = [Puzzle(question, None)] * 2
     sets = score([unsolvable[0], *puzzles, unsolvable[1]])["sets"]
     assert sets["9x9"]["num_without_solution"] == 2
     sets["9x9"]["num_without_solution"] = 0

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int, Int64, UInt8
+from jaxtyping import Bool, Float64, Int, Int64, UInt8
 
 from serrm.arrays.stream import TRAIN, Examples, Stream, across_epochs, read_metadata
 from serrm.puzzles import arc
@@ -164,23 +164,16 @@ class ArcPairs:
     def gather_pairs(self, drawn: Drawn) -> Examples:
         """Questions and answers of pairs in the variants of their slots, both of a pair at one place of the canvas."""
         arrays, (pairs, slots, shifts) = self.arrays, drawn
-        tokens = np.empty((2, len(pairs), arrays.side**2), dtype=np.uint8)
-        for example, change in enumerate(self.changes(pairs, slots)):
-            pair, transform = pairs[example], int(change[0])
-            grids = [
-                arc.recoloured(arc.transformed(grid, transform), change[1:])
-                for grid in (
-                    _corner(arrays.questions[pair], arrays.question_sizes[pair], arrays.side),
-                    _corner(arrays.answers[pair], arrays.answer_sizes[pair], arrays.side),
-                )
-            ]
-            top, left = (
-                int(shift * (arrays.side - max(lengths) + 1))
-                for shift, *lengths in zip(shifts[example], *(grid.shape for grid in grids), strict=True)
-            )
-            for part, grid in zip(tokens, grids, strict=True):
-                part[example] = arc.encode(grid, arrays.side, (top, left))
-        return Examples(tokens[0], tokens[1], arrays.puzzles[pairs] * len(self.variants) + slots)
+        changes = self.changes(pairs, slots)
+        is_turned = (changes[:, :1] >= 4) ^ (changes[:, :1] % 2 == 1)  # rows become columns
+        sizes = arrays.question_sizes[pairs], arrays.answer_sizes[pairs]
+        new_sizes = [np.where(is_turned, size[:, ::-1], size).astype(np.int64) for size in sizes]
+        offsets = (shifts * (arrays.side - np.maximum(*new_sizes) + 1)).astype(np.int64)
+        questions, answers = (
+            _moved(tokens[pairs], size, is_turned, changes, offsets, arrays.side)
+            for tokens, size in zip((arrays.questions, arrays.answers), new_sizes, strict=True)
+        )
+        return Examples(questions, answers, arrays.puzzles[pairs] * len(self.variants) + slots)
 
     def changes(
         self, pairs: Int64[np.ndarray, " B"], slots: Int64[np.ndarray, " B"]
@@ -189,11 +182,28 @@ class ArcPairs:
         return np.asarray(self.arrays.index[self.arrays.puzzles[pairs], np.asarray(self.variants)[slots]])
 
 
-def _corner(
-    tokens: UInt8[np.ndarray, " I"], size: UInt8[np.ndarray, " 2"], side: int
-) -> UInt8[np.ndarray, "R C"]:
-    """The grid of that size at the corner of a canvas."""
-    return np.asarray(tokens.reshape(side, side)[: size[0], : size[1]] - np.uint8(arc.FIRST_COLOUR))
+def _moved(
+    tokens: UInt8[np.ndarray, "B I"],
+    sizes: Int64[np.ndarray, "B 2"],
+    is_turned: Bool[np.ndarray, "B 1"],
+    changes: UInt8[np.ndarray, "B 11"],
+    offsets: Int64[np.ndarray, "B 2"],
+    side: int,
+) -> UInt8[np.ndarray, "B I"]:
+    """`arc.encode` of many grids after their changes, to `sizes`: the source of every cell of the new canvases."""
+    quarters, last = changes[:, :1] % 4, sizes[:, :, None] - 1
+    lines = np.arange(side) - offsets[:, :, None]  # rows, columns of the canvas, from the grid's first
+    is_within, is_border = (lines >= 0) & (lines <= last), lines == last + 1
+    is_flipped = (quarters == (1, 3)) | (quarters == 2)
+    steps = np.where(is_turned, (1, side), (side, 1))[:, :, None]
+    sources = is_within * steps * np.where(is_flipped[:, :, None], last - lines, lines)
+    cells = (sources[:, 0, :, None] + sources[:, 1, None, :]).reshape(tokens.shape)
+    colours = np.pad(changes[:, 1:] + np.uint8(arc.FIRST_COLOUR), ((0, 0), (arc.FIRST_COLOUR, 0)))
+    moved = np.take_along_axis(np.take_along_axis(colours, tokens.astype(np.intp), axis=1), cells, axis=1)
+    rows, columns = is_within[:, 0, :, None], is_within[:, 1, None, :]
+    is_end = (rows & is_border[:, 1, None, :]) | (is_border[:, 0, :, None] & columns)
+    canvas = np.where(is_end.reshape(tokens.shape), np.uint8(arc.END_OF_GRID), np.uint8(arc.PADDING))
+    return np.where((rows & columns).reshape(tokens.shape), moved, canvas)
 
 
 @dataclass(frozen=True, eq=False)

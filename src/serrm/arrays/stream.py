@@ -157,10 +157,8 @@ def _epoch(
     epoch: int, seed: int, num_puzzles: int, num_augmentations: int
 ) -> tuple[Int[np.ndarray, " N"], Int[np.ndarray, " N"]]:
     order = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(num_puzzles)
-    numbers = keyed_rng(seed, Purpose.AUGMENTATION_INDEX, epoch).integers(
-        0, num_augmentations + 1, num_puzzles
-    )
-    return order, numbers
+    rng = keyed_rng(seed, Purpose.AUGMENTATION_INDEX, epoch)
+    return order, rng.integers(0, num_augmentations + 1, num_puzzles)
 
 
 def with_hints(

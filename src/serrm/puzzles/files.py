@@ -20,15 +20,15 @@ from jaxtyping import UInt8
 from pydantic import ValidationError
 
 from serrm.files import read_parsed
+from serrm.puzzles import maze, sudoku
 from serrm.puzzles.arc import SOLUTIONS, Grid, Pair, RawPuzzle
-from serrm.puzzles.maze import CHARACTERS, MazePuzzle, parse_maze
-from serrm.puzzles.raw import open_text, shorten
-from serrm.puzzles.sudoku import SYMBOLS, Puzzle, box_for_side, parse_grid
+from serrm.puzzles.raw import Puzzle, open_text, shorten
 
 SUDOKU, MAZE, ARC = "sudoku", "maze", "arc"
+CHECKS = {SUDOKU: sudoku.checked, MAZE: maze.checked}
 # Names of a question and of its answer in tables and JSON objects.
 COLUMNS = ("question", "puzzle", "quizzes", "quiz", "grid"), ("answer", "solution", "solutions")
-MAX_SUDOKU_SIDE = len(SYMBOLS) - 1
+MAX_SUDOKU_SIDE = len(sudoku.SYMBOLS) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def read_sudokus(path: Path) -> list[Puzzle]:
         if question.task != SUDOKU:
             raise ValueError(f"{question.place}: no Sudoku: {shorten(question.text)}")
     return [
-        Puzzle(each.cells.reshape(-1), None if each.answer is None else each.answer.reshape(-1), each.side)
+        Puzzle(each.cells.reshape(-1), None if each.answer is None else each.answer.reshape(-1))
         for each in questions
     ]
 
@@ -113,7 +113,7 @@ def read_text(text: str, source: str, name: str = "") -> list[Question]:
         return list(questions_of(text, f"{source}: puzzle", name))
     numbered = enumerate((line.rstrip("\r") for line in text.split("\n")), start=1)
     rows = [(f"{source}:{number}", line) for number, line in numbered if line.strip()]
-    rows = [(place, line) for place, line in rows if line[0] != "#" or set(line) <= set(CHARACTERS)]
+    rows = [(place, line) for place, line in rows if line[0] != "#" or set(line) <= set(maze.CHARACTERS)]
     for delimiter in (",", "\t"):
         names = [name.strip().strip('"').lower() for name in rows[0][1].split(delimiter)] if rows else []
         asked, answered = (next((names.index(key) for key in keys if key in names), None) for keys in COLUMNS)
@@ -174,17 +174,12 @@ def _question(place: str, asked: Any, answer: Any = None) -> Question:
     try:
         task, cells = _cells(asked)
         _, answered = (task, None) if answer is None else _cells(answer, task)
-        if answered is not None and len(cells) != len(answered):
-            raise ValueError(f"a question of {len(cells)} cells with an answer of {len(answered)}")
-        side = math.isqrt(len(cells))
-        if task == MAZE:
-            MazePuzzle(cells, cells if answered is None else answered, side)
-        else:
-            Puzzle(cells, answered, side)
+        puzzle = CHECKS[task](Puzzle(cells, answered))
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
-    grid = None if answered is None else answered.reshape(side, side)
-    return Question(task, cells.reshape(side, side), place, _shown(asked), grid)
+    shape = puzzle.side, puzzle.side
+    grid = None if answered is None else answered.reshape(shape)
+    return Question(task, cells.reshape(shape), place, _shown(asked), grid)
 
 
 def _cells(value: Any, task: str = "") -> tuple[str, UInt8[np.ndarray, " I"]]:
@@ -193,9 +188,9 @@ def _cells(value: Any, task: str = "") -> tuple[str, UInt8[np.ndarray, " I"]]:
     A text is a maze if there is a wall in it, or a start and a goal among spaces; all else is a Sudoku.
     """
     if isinstance(value, str):
-        if task == MAZE or (not task and ("#" in value or {"S", "G"} <= set(value) <= set(CHARACTERS))):
-            return MAZE, parse_maze(value.replace("\n", ""))
-        cells = parse_grid("".join(value.split()))
+        if task == MAZE or (not task and ("#" in value or {"S", "G"} <= set(value) <= set(maze.CHARACTERS))):
+            return MAZE, maze.parse_maze(value.replace("\n", ""))
+        cells = sudoku.parse_grid("".join(value.split()))
     else:
         cells = _values(value if isinstance(value, list | tuple) else [])
     if (side := math.isqrt(len(cells))) > MAX_SUDOKU_SIDE:
@@ -205,7 +200,7 @@ def _cells(value: Any, task: str = "") -> tuple[str, UInt8[np.ndarray, " I"]]:
 
 def _values(rows: Sequence[Any]) -> UInt8[np.ndarray, " I"]:
     """The cells of a Sudoku of n lists of n whole numbers 0…n."""
-    side = box_for_side(len(rows)).side
+    side = sudoku.box_for_side(len(rows)).side
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, list | tuple) or len(row) != side:
             raise ValueError(f"row {number} is no list of {side} numbers: {shorten(_shown(row))}")

@@ -19,7 +19,6 @@ pair becomes start and goal. Paper: section "Maze".
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
 from pathlib import Path
@@ -33,6 +32,7 @@ from serrm.manifest import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw
 from serrm.puzzles.arc import NUM_TRANSFORMS, transformed
+from serrm.puzzles.raw import Puzzle
 from serrm.settings import Settings
 
 WALL: Final = 1
@@ -92,44 +92,29 @@ def check_questions(questions: UInt8[np.ndarray, "N I"]) -> None:
         raise ValueError(f"maze {first} needs one start and one goal among walls and spaces, has {tokens}")
 
 
-@dataclass(frozen=True, eq=False)
-class MazePuzzle:
-    """One maze of I = side² tokens and its answer: the question with some spaces marked as path.
+def checked(puzzle: Puzzle) -> Puzzle:
+    """The puzzle. ValueError unless it is a maze, and its answer the question with some spaces marked as path.
 
-    `are_valid_paths` checks that they are a path. `source` is the data set, `rating` the publisher's difficulty.
+    `are_valid_paths` checks that they are a path.
     """
-
-    question: UInt8[np.ndarray, " I"]
-    answer: UInt8[np.ndarray, " I"]
-    side: int
-    source: str = ""
-    rating: int | None = None
-
-    def __post_init__(self) -> None:
-        """Raise ValueError unless the question is a maze of that side and the answer keeps it."""
-        check_questions(self.question[None])
-        if side_of(self.question) != self.side:
-            raise ValueError(f"{len(self.question)} cells are no {self.side}x{self.side} maze")
-        is_marked = (self.question == SPACE) & (self.answer == PATH)
-        wrong = np.flatnonzero((self.question != self.answer) & ~is_marked)
+    raw.check_sizes(puzzle)
+    question, answer = puzzle.question, puzzle.answer
+    check_questions(question[None])
+    if answer is not None:
+        is_marked = (question == SPACE) & (answer == PATH)
+        wrong = np.flatnonzero((question != answer) & ~is_marked)
         if wrong.size:
-            pair = format_maze(self.question[wrong[:1]]), format_maze(self.answer[wrong[:1]])
-            raise ValueError(
-                f"cell {wrong[0] + 1} is {pair[0]!r} in the question but {pair[1]!r} in the answer"
-            )
+            one, other = (format_maze(cells[wrong[:1]]) for cells in (question, answer))
+            raise ValueError(f"cell {wrong[0] + 1} is {one!r} in the question but {other!r} in the answer")
+    return puzzle
 
 
-def read_csv(path: Path | str) -> Iterator[MazePuzzle]:
-    """Read mazes from a CSV file source,question,answer,rating; an empty rating is None."""
-
-    def build(source: str, question: str, answer: str, rating: str) -> MazePuzzle:
-        pair = raw.parse_pair(parse_maze, question, answer)
-        return MazePuzzle(*pair, side_of(pair[0]), source, int(rating) if rating else None)
-
-    return raw.read_table(path, raw.CSV_COLUMNS, ",", build)
+def read_csv(path: Path | str) -> Iterator[Puzzle]:
+    """Read mazes from a CSV file source,question,answer,rating; an empty answer or rating is None."""
+    return raw.read_puzzles(path, parse_maze, checked)
 
 
-def write_csv(path: Path | str, puzzles: Iterable[MazePuzzle]) -> None:
+def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:
     """Write mazes as source,question,answer,rating. The file appears once whole."""
     raw.write_puzzles(path, puzzles, format_maze)
 
@@ -408,7 +393,7 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
 # Generation.
 
 
-def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[MazePuzzle]:
+def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[Puzzle]:
     """Generate mazes of side × side cells without end, none the same as another or a dihedral transform of it.
 
     Their label is the path, their rating its steps.
@@ -446,7 +431,7 @@ def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
     return np.asarray(is_free.reshape(-1))
 
 
-def _generate(side: int, rng: np.random.Generator, min_path: int) -> MazePuzzle:
+def _generate(side: int, rng: np.random.Generator, min_path: int) -> Puzzle:
     for _ in range(MAX_ATTEMPTS):
         is_free = tree_cells(side, rng)
         ends = _draw_ends(is_free, side, rng, min_path - 1)
@@ -455,7 +440,7 @@ def _generate(side: int, rng: np.random.Generator, min_path: int) -> MazePuzzle:
             question[list(ends)] = START, GOAL
             answer = shortest_path(question)
             assert answer is not None
-            return MazePuzzle(question, answer, side, "generated", num_steps(answer))
+            return Puzzle(question, answer, "generated", num_steps(answer))
     raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
 
 

@@ -6,7 +6,9 @@ line and value. Paper: appendix, data sets.
 """
 
 import csv
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, TypeVar
 
@@ -88,8 +90,26 @@ def github_archive(
     return Published(url, revision, folder, num_files=num_files, is_flat=is_flat)
 
 
+@dataclass(frozen=True, eq=False)
+class Puzzle:
+    """A puzzle on a square grid of I = side² cells: of a Sudoku values, 0 = blank, of a maze tokens.
+
+    `answer` is None where none is known, `source` the data set, `rating` the publisher's difficulty.
+    """
+
+    question: Cells
+    answer: Cells | None
+    source: str = ""
+    rating: int | None = None
+
+    @property
+    def side(self) -> int:
+        """Cells of a row."""
+        return math.isqrt(len(self.question))
+
+
 # A puzzle and its number: its row in the raw file from 0, or the rank of its file's name.
-Numbered = tuple[int, Any]
+Numbered = tuple[int, Puzzle]
 
 
 class RawSet(NamedTuple):
@@ -114,11 +134,21 @@ class Column(NamedTuple):
 
 CSV_COLUMNS = ["source", "question", "answer", "rating"]
 """Columns of Sudoku-Extreme and of Maze-Hard."""
+TSV_COLUMNS = ["Puzzle", "Solution"]
+"""Columns of the 4×4 Sudokus."""
 
 
-def read_table(path: Path | str, columns: list[str], delimiter: str, build: Callable[..., T]) -> Iterator[T]:
-    """Yield `build(*row)` for every row of a table whose first line has to be `columns`; blank lines are skipped."""
+def read_puzzles(
+    path: Path | str, parse: Callable[[str], Cells], check: Callable[[Puzzle], Puzzle]
+) -> Iterator[Puzzle]:
+    """The puzzles of a table with CSV_COLUMNS, or tab-separated with TSV_COLUMNS; blank lines are skipped.
+
+    An empty answer or rating is None; without a column of the source it is the file's name.
+    """
     with open_text(path) as file:
+        delimiter = "\t" if "\t" in file.readline() else ","
+        file.seek(0)
+        columns = CSV_COLUMNS if delimiter == "," else TSV_COLUMNS
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         rows = filter(None, reader)
         try:
@@ -130,12 +160,14 @@ def read_table(path: Path | str, columns: list[str], delimiter: str, build: Call
                 if len(row) != len(columns):
                     values = shorten(delimiter.join(row))
                     raise ValueError(f"{len(row)} columns instead of {len(columns)}: {values}")
-                yield build(*row)
+                source, question, answer, rating = row if delimiter == "," else (Path(path).stem, *row, "")
+                cells, answered = parse(question), parse(answer) if answer else None
+                yield check(Puzzle(cells, answered, source, int(rating) if rating else None))
         except (ValueError, csv.Error) as error:
             raise ValueError(f"{path}:{max(reader.line_num, 1)}: {error}") from None
 
 
-def write_puzzles(path: Path | str, puzzles: Iterable[Any], format_grid: Callable[[Cells], str]) -> None:
+def write_puzzles(path: Path | str, puzzles: Iterable[Puzzle], format_grid: Callable[[Cells], str]) -> None:
     """Write puzzles as source,question,answer,rating; None is an empty field. The file appears once whole."""
     with new_file(Path(path)) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -145,12 +177,10 @@ def write_puzzles(path: Path | str, puzzles: Iterable[Any], format_grid: Callabl
             writer.writerow([puzzle.source, format_grid(puzzle.question), answer, puzzle.rating])
 
 
-def parse_pair(parse: Callable[[str], Cells], question: str, answer: str) -> tuple[Cells, Cells]:
-    """Parse a question and its answer. ValueError if they are not of one size."""
-    cells, answered = parse(question), parse(answer)
-    if len(cells) != len(answered):
-        raise ValueError(f"a question of {len(cells)} cells with an answer of {len(answered)}")
-    return cells, answered
+def check_sizes(puzzle: Puzzle) -> None:
+    """Raise ValueError if the question and the answer are not of one size."""
+    if puzzle.answer is not None and len(puzzle.question) != len(puzzle.answer):
+        raise ValueError(f"a question of {len(puzzle.question)} cells with an answer of {len(puzzle.answer)}")
 
 
 def open_text(path: Path | str) -> TextIO:

@@ -15,7 +15,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float64, Int, UInt8
 
 from serrm.files import existing
 from serrm.puzzles import raw
+from serrm.puzzles.raw import Puzzle
 from serrm.randomness import Purpose, keyed_rng
 
 BLANK: Final = 1  # the token of a blank cell; token 0 is padding, v + 1 the digit v
@@ -237,63 +238,30 @@ def apply_parameters(
 
 # Files.
 
-TSV_COLUMNS = ["Puzzle", "Solution"]
 
-
-@dataclass(frozen=True, eq=False)
-class Puzzle:
-    """One puzzle of I = side² cells with values 0…side, 0 = blank.
-
-    The answer, where one is known, has no blanks and keeps the question's digits. `source` is the data set, `rating`
-    the publisher's difficulty.
-    """
-
-    question: UInt8[np.ndarray, " I"]
-    answer: UInt8[np.ndarray, " I"] | None
-    side: int
-    source: str = ""
-    rating: int | None = None
-
-    def __post_init__(self) -> None:
-        """Raise ValueError unless the question fills the grid and the answer completes the question."""
-        if len(self.question) != self.side**2:
-            raise ValueError(f"{len(self.question)} cells are no {self.side}x{self.side} grid")
-        if self.answer is None:
-            return
-        wrong = np.flatnonzero((self.answer == 0) | ((self.question != 0) & (self.question != self.answer)))
+def checked(puzzle: Puzzle) -> Puzzle:
+    """The puzzle. ValueError unless its answer, if there is one, has no blanks and keeps the question's digits."""
+    raw.check_sizes(puzzle)
+    if puzzle.answer is not None:
+        is_given = puzzle.question != 0
+        wrong = np.flatnonzero((puzzle.answer == 0) | (is_given & (puzzle.question != puzzle.answer)))
         if len(wrong):
-            given, answered = self.question[wrong[0]], self.answer[wrong[0]]
+            given, answered = puzzle.question[wrong[0]], puzzle.answer[wrong[0]]
             raise ValueError(f"cell {wrong[0] + 1} is {given} in the question but {answered} in the answer")
+    return puzzle
 
 
 def read_csv(path: Path | str) -> Iterator[Puzzle]:
-    """Read puzzles from a CSV file source,question,answer,rating; an empty answer or rating is None."""
-
-    def build(source: str, question: str, answer: str, rating: str) -> Puzzle:
-        return _build_puzzle(question, answer, source, int(rating) if rating else None)
-
-    return raw.read_table(path, raw.CSV_COLUMNS, ",", build)
-
-
-def read_tsv(path: Path | str) -> Iterator[Puzzle]:
-    """Read puzzles from a tab-separated file with the header Puzzle, Solution; their source is the file's name."""
-    return raw.read_table(path, TSV_COLUMNS, "\t", partial(_build_puzzle, source=Path(path).stem))
-
-
-def _build_puzzle(question: str, answer: str, source: str, rating: int | None = None) -> Puzzle:
-    if not answer:
-        cells = parse_grid(question)
-        return Puzzle(cells, None, math.isqrt(len(cells)), source, rating)
-    pair = raw.parse_pair(parse_grid, question, answer)
-    return Puzzle(*pair, math.isqrt(len(pair[0])), source, rating)
+    """Read puzzles from a table of either form in `raw`."""
+    return raw.read_puzzles(path, parse_grid, checked)
 
 
 def read_json(path: Path) -> Puzzle:
     """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty"."""
     try:
         record = json.loads(existing(path).read_text(encoding="utf-8"))
-        question = np.array(record["grid"], dtype=np.uint8)
-        return Puzzle(question.reshape(-1), None, len(question), record.get("difficulty", ""))
+        question = np.array(record["grid"], dtype=np.uint8).reshape(len(record["grid"]) ** 2)
+        return Puzzle(question, None, record.get("difficulty", ""))
     except (KeyError, ValueError) as error:
         raise ValueError(f"{path}:1: {error}") from None
 

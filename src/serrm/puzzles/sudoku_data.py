@@ -22,7 +22,8 @@ from serrm.manifest import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw, sudoku
 from serrm.puzzles import sudoku_solver as solver
-from serrm.puzzles.sudoku import Box, Puzzle
+from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku import Box
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -207,7 +208,7 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
         return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not has_first)}
     sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
     others = {
-        "4x4": enumerate(sudoku.read_tsv(directory / FILE_4X4)),
+        "4x4": enumerate(sudoku.read_csv(directory / FILE_4X4)),
         "16x16": enumerate(sudoku.read_csv(directory / FILE_16X16)),
         "25x25": read_solvable(files_25x25(directory)),
     }
@@ -327,7 +328,7 @@ def _generate_from(
     for _ in range(MAX_ATTEMPTS):
         question = remove_clues(solution, box, rng, num_clues)
         if np.count_nonzero(question) <= max_clues:
-            return Puzzle(question, solution, box.side, "generated")
+            return Puzzle(question, solution, "generated")
     raise ValueError(
         f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
     )

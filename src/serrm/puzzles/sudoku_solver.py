@@ -17,7 +17,8 @@ from operator import or_
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.sudoku import Box, Puzzle, box_for_side, is_consistent, unit_indices
+from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku import Box, box_for_side, is_consistent, unit_indices
 
 Places = list[int]
 """A position: for every digit the set of cells where it may stand."""
