@@ -190,20 +190,25 @@ def _moved(
     offsets: Int64[np.ndarray, "B 2"],
     side: int,
 ) -> UInt8[np.ndarray, "B I"]:
-    """`arc.encode` of many grids after their changes, to `sizes`: the source of every cell of the new canvases."""
+    """Transform, recolour and encode the grids of many canvases at once: every cell of the new ones has a source cell.
+
+    The same as `arc.transformed`, `arc.recoloured` and `arc.encode` of each; `sizes` are those after the transforms.
+    """
     quarters, last = changes[:, :1] % 4, sizes[:, :, None] - 1
     lines = np.arange(side) - offsets[:, :, None]  # rows, columns of the canvas, from the grid's first
     is_within, is_border = (lines >= 0) & (lines <= last), lines == last + 1
     is_flipped = (quarters == (1, 3)) | (quarters == 2)
     steps = np.where(is_turned, (1, side), (side, 1))[:, :, None]
     sources = is_within * steps * np.where(is_flipped[:, :, None], last - lines, lines)
-    cells = (sources[:, 0, :, None] + sources[:, 1, None, :]).reshape(tokens.shape)
+    starts = np.arange(0, tokens.size, side**2)[:, None, None]
+    cells = sources[:, 0, :, None] + (sources[:, 1, None, :] + starts)
     colours = np.pad(changes[:, 1:] + np.uint8(arc.FIRST_COLOUR), ((0, 0), (arc.FIRST_COLOUR, 0)))
-    moved = np.take_along_axis(np.take_along_axis(colours, tokens.astype(np.intp), axis=1), cells, axis=1)
+    first = np.arange(0, colours.size, arc.NUM_SYMBOLS)[:, None, None]
+    moved = colours.reshape(-1).take(tokens.reshape(-1).take(cells) + first)
     rows, columns = is_within[:, 0, :, None], is_within[:, 1, None, :]
     is_end = (rows & is_border[:, 1, None, :]) | (is_border[:, 0, :, None] & columns)
-    canvas = np.where(is_end.reshape(tokens.shape), np.uint8(arc.END_OF_GRID), np.uint8(arc.PADDING))
-    return np.where((rows & columns).reshape(tokens.shape), moved, canvas)
+    moved *= rows & columns
+    return np.asarray((moved + is_end).reshape(tokens.shape))  # PADDING is 0, END_OF_GRID 1
 
 
 @dataclass(frozen=True, eq=False)
