@@ -148,7 +148,7 @@ def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
     ]
     assert "9x9: left out without a solution: 1" in caplog.text
     write_csv(tmp_path / "a.csv", nines[:1])
-    with pytest.raises(ValueError, match="no puzzle to ask"):
+    with pytest.raises(ValueError, match="no Sudoku with a solution"):
         draw_puzzles([tmp_path / "a.csv"], None)
 
 
