@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from scipy.stats import binomtest
 
 from serrm.config import read_params
-from serrm.reporting.paper import PaperEntry, departures, differences, load_paper
+from serrm.reporting.paper import PaperEntry, differences, load_paper
 from serrm.scoring.metrics import wilson
 
 PAPER = load_paper()
@@ -187,22 +187,3 @@ def test_differences_are_in_plain_words():
         "registers none (paper: 4)",
         "width 32 (paper: 256)",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("sudoku-se_rrm-s0", {"drawn and 16×16", "register positions", "attention dropout"}),
-        ("maze-se_rrm_trm_hyperparameters-s0", {"7.35M"}),
-        ("maze-se_rrm-s0", set()),
-        ("arc_agi_1-se_rrm-s0", {"task types factored", "every epoch", "one checkpoint votes"}),
-        ("arc_agi_2-trm-s0", {"every epoch", "one checkpoint votes", "equal votes"}),
-    ],
-)
-def test_departures_of_profile_paper_are_named(name, expected):
-    run, fidelity = PARAMS.train_settings(name), PARAMS.evaluate_settings(name).fidelity.model_dump()
-    sentences = list(departures(run.model_dump(mode="json"), fidelity))
-    assert len(sentences) == len(expected)
-    assert all(any(words in sentence for sentence in sentences) for words in expected)
-    on = fidelity | {"aggregated_voting": True, "ties_by_halting": True}
-    assert not any("vote" in sentence for sentence in departures(run.model_dump(mode="json"), on))

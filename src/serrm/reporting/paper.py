@@ -186,24 +186,3 @@ def _words(value: object) -> str:
         case list():
             return " and ".join(map(_words, value))
     return str(value)
-
-
-def departures(run: Settings, fidelity: Settings) -> Iterator[str]:
-    """Differences of a run of profile paper from the paper that no parameter shows."""
-    model, is_arc = run["model"], run["task"].startswith("arc_agi")
-    if run["task"] == "sudoku":
-        yield "1,000 training puzzles drawn and 16×16 puzzles made here: the paper's are not published"
-        if model["family"] == "se_rrm":
-            yield "register positions as in the published code (paper: names none)"
-        if model["attention_dropout"]:
-            yield "attention dropout as in SE-RRM's published command (paper: names none)"
-    if is_arc and model.get("task_types") == "factored":
-        yield "task types factored, as in the published code (paper: full)"
-    if is_arc:
-        yield "the offset of a pair on the canvas drawn anew every epoch (published code: once, before training)"
-    if is_arc and not fidelity["aggregated_voting"]:
-        yield "one checkpoint votes (published code: all evaluations of a training, pooled)"
-    if is_arc and model["family"] != "se_rrm" and not fidelity["ties_by_halting"]:
-        yield "equal votes ordered by the least certain cell (published code: by the halting logit)"
-    if run["variant"] == "se_rrm_trm_hyperparameters":
-        yield "width 256, since the paper has 2M parameters for all its SE-RRMs (TRM's width would give 7.35M)"

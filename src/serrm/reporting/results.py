@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from serrm.config import Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.layout import PAPER
-from serrm.reporting.paper import Settings, departures, differences
+from serrm.reporting.paper import Settings, differences
 
 Key = tuple[str, str]  # task and model of a run
 Results = dict[Key, "list[Evaluation]"]  # all seeds, in the order of the profile's runs
@@ -250,8 +249,6 @@ def read_report(
         key, paper = (run.task, run.variant), papers.settings_of(run.task, run.model.family)
         settings[key] = ours = run.model_dump(mode="json")
         steps[key] = partial(flops, run.model)
-        if params.profile == PAPER:
-            found[key] = list(departures(ours, params.evaluate_settings(name).fidelity.model_dump()))
-        elif paper is not None:
+        if paper is not None:
             found[key] = differences(ours, paper.model_dump(mode="json"))
     return Report(params.profile, results, settings, found, steps)
