@@ -107,14 +107,10 @@ def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
             assert [entry.score.low, entry.score.high] == [float(end) for end in entry.printed.numbers[1:]]
 
 
-def test_a_table_has_few_columns_lines_and_notes_and_its_marks_in_order(report, made):
+def test_a_table_has_few_columns_lines_and_notes(report, made):
     found = {table.name: table for table in all_tables(report(made))}
     for table in found.values():
         assert len(table.frame.columns) <= 8 and len(table.notes) <= 6
-        words = "".join([*table.frame.columns, *table.frame.to_numpy().ravel()])
-        marks = list(dict.fromkeys(re.findall("[¹²³⁴⁵⁶]", words)))
-        notes = [note[0] for note in table.notes if note[0] in "¹²³⁴⁵⁶"]
-        assert marks == list("¹²³⁴⁵⁶"[: len(marks)]) == notes
     assert len(found["compute"].frame) <= 20
 
 
@@ -146,7 +142,7 @@ def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
 
 
-text = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="^[]"))
+text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
 
 
 @given(text, text)

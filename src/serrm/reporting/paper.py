@@ -24,7 +24,6 @@ METRIC_NAMES: Final = {
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
 
 IntervalKind = Literal["wilson", "rounded_down", "continuity", "blank_cells"]
-Marks = tuple[str, ...]  # of the remarks that speak of something
 
 
 class _Frozen(BaseModel):
@@ -40,7 +39,6 @@ class PaperEntry(_Frozen):
     num: int | None = None
     interval: IntervalKind | None = None
     variant: str | None = None
-    marks: Marks = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -68,7 +66,6 @@ class PaperColumn(_Frozen):
     interval: IntervalKind | None = None
     blanks: str = ""
     unpublished: bool = False
-    marks: Marks = ()
 
 
 class PaperRow(_Frozen):
@@ -78,7 +75,6 @@ class PaperRow(_Frozen):
     attributes: tuple[str, ...] = ()
     variant: str
     entries: dict[str, PaperEntry]
-    marks: Marks = ()
 
     def variant_of(self, column: str) -> str:
         """The variant of one entry: its own or else the row's."""
@@ -87,14 +83,14 @@ class PaperRow(_Frozen):
 
 
 class ScoreTable(_Frozen):
-    """A table of results; `remarks` are on what is printed, by their marks."""
+    """A table of results; `remarks` are on the numbers as printed."""
 
     title: str
     caption: str
     attributes: tuple[str, ...] = ()
     columns: dict[str, PaperColumn]
     rows: tuple[PaperRow, ...]
-    remarks: dict[str, str] = {}
+    remarks: tuple[str, ...] = ()
 
 
 class PaperClaim(_Frozen):

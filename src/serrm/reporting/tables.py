@@ -4,7 +4,6 @@ Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the 
 have. Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -29,7 +28,6 @@ from serrm.reporting.results import (
 )
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
-MARK, SUPERSCRIPTS = re.compile(r"\[\^(\w+)\]"), "⁰¹²³⁴⁵⁶⁷⁸⁹"  # of a remark, before and after it is numbered
 ARC: Final = ("arc_agi_1", "arc_agi_2")
 PAPERS: Final = ("hrm", "trm", "se_rrm")
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets stand in the other tables alone
@@ -46,7 +44,6 @@ LEGEND: Final = (
 READ_MORE: Final = "[How to read the tables](notes.md); [differences from the paper's recipes](recipes.md)"
 LATEX: Final = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
-    | {sign: f"$^{number}$" for number, sign in enumerate(SUPERSCRIPTS)}
     | {"†": r"\dag{}", "×": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$"}
     | {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\\": r"\textbackslash{}", "–": "--", "—": "---"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -73,16 +70,6 @@ class Entry(NamedTuple):
     runs: Sequence[Evaluation]
     of_set: str
     score: Score | None
-
-    @property
-    def model(self) -> str:
-        """The paper's name of the model."""
-        return self.row.name + _marks(self.row.marks)
-
-    @property
-    def paper(self) -> str:
-        """The paper's number."""
-        return as_printed(self.printed) + _marks(self.printed.marks)
 
     @property
     def ours(self) -> str:
@@ -127,8 +114,8 @@ def build_tables(report: Report) -> list[Table]:
         entries = entries_of(printed, report.results)
         run = {entry.variant for entry in entries if entry.runs}
         if run - basic if number.startswith("A") else run:
-            frame, remarks = numbered(side_by_side(number, printed, entries), printed.remarks)
-            notes = [*remarks, f"Puzzles: {'; '.join(map(puzzles, by_set(entries)))}."]
+            frame = side_by_side(number, printed, entries)
+            notes = [*printed.remarks, f"Puzzles: {'; '.join(map(puzzles, by_set(entries)))}."]
             of_paper = " Labels are of the paper's runs." * bool(printed.attributes)
             title, caption = f"Table {number}: {printed.title}", printed.caption + of_paper
             tables.append(Table(f"table{number}", title, caption, frame, notes))
@@ -142,33 +129,18 @@ def side_by_side(number: str, printed: paper.ScoreTable, entries: Sequence[Entry
     """Our numbers beside the paper's: a line a model, in table 1 a model and size, in table 2 a number of steps."""
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for entry in entries:
-        label, heading = {"Model": entry.model}, entry.column.name
+        label, heading = {"Model": entry.row.name}, entry.column.name
         label |= dict(zip(printed.attributes, entry.row.attributes, strict=True))
         if number == "1":
             label["Grid"] = entry.column.group
         if number == "2":
-            label, heading = {"Steps": heading}, entry.model
-        if entry.runs or entry.paper != DASH:
+            label, heading = {"Steps": heading}, entry.row.name
+        theirs = as_printed(entry.printed)
+        if entry.runs or theirs != DASH:
             line = lines.setdefault(tuple(label.values()), label)
             line[f"{heading}, ours"] = entry.ours
-            line[f"{heading}, paper{_marks(entry.column.marks)}"] = entry.paper
+            line[f"{heading}, paper"] = theirs
     return pd.DataFrame(lines.values()).fillna(DASH)
-
-
-def _marks(marks: Sequence[str]) -> str:
-    return "".join(f"[^{mark}]" for mark in marks)
-
-
-def numbered(frame: pd.DataFrame, remarks: dict[str, str]) -> tuple[pd.DataFrame, list[str]]:
-    """A table with its marks as numbers in the order in which they appear, and the remarks with theirs."""
-    order: dict[str, str] = {}
-
-    def text(words: str) -> str:
-        return MARK.sub(lambda match: order.setdefault(match[1], SUPERSCRIPTS[len(order) + 1]), words)
-
-    columns = [text(name) for name in frame.columns]
-    frame = pd.DataFrame([[text(words) for words in row] for row in frame.to_numpy()], columns=columns)
-    return frame, [f"{number} {remarks[mark]}" for mark, number in order.items()]
 
 
 def by_set(entries: Iterable[Entry]) -> list[list[Entry]]:
