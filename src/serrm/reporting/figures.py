@@ -16,8 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import panels, svg
-from serrm.puzzles.arc import FIRST_COLOUR
-from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, task_name
 from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, score
 from serrm.reporting.tables import compute_points, main_models
@@ -218,7 +216,6 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
         heading = f"{name}, {task_name(task)}"
         parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
         parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
-        parts.append(svg.text(LEFT + 2 * (SIZE + GAP), top + 32, _permutation(task, found.example), **look))
         for place, (what, panel) in enumerate(_grids(run, found.example).items()):
             left = LEFT + place * (SIZE + GAP)
             parts.append(svg.grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
@@ -226,17 +223,6 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
             parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
         top += SIZE + 92
     return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
-
-
-def _permutation(task: str, example: PermutedPuzzle) -> str:
-    """The symbols that the permutation moves, such as 1→4 4→1; of ARC's colours their numbers."""
-    is_digits = TASKS[task].look == "digits"
-    moved = [pair for pair in enumerate(example.permutation) if pair[0] != pair[1]]
-    words = [
-        "→".join(panels.sudoku_symbol(token) if is_digits else str(token - FIRST_COLOUR) for token in pair)
-        for pair in moved[:10]
-    ]
-    return "π: " + "  ".join(words) + " …" * (len(moved) > 10)
 
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, panels.Panel]:
