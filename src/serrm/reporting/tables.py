@@ -31,7 +31,6 @@ CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 ARC: Final = ("arc_agi_1", "arc_agi_2")
 PAPERS: Final = ("hrm", "trm", "se_rrm")
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets stand in the other tables alone
-MOST_MODELS: Final = 3  # in table and figure of test-time compute
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
 LEGEND: Final = (
@@ -257,22 +256,16 @@ def _power(flops: int | None) -> str:
 
 
 def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Search]]]:
-    """FLOPs a puzzle and what they solve, by model and method, of at most three of the main models on Sudoku."""
-    points, best = {}, dict[str, float]()
+    """FLOPs a puzzle and what they solve, by model and method, of the main models on Sudoku."""
+    points = {}
     for model in main_models(report.results):
-        run, *_ = report.results.get(("sudoku", model), [None])
-        for method, searches in (
-            (("first verified answer", run.adaptive), ("guesses", run.guesses)) if run else ()
-        ):
-            if run and searches:
-                side = int(run.trained_set.split("x")[0])
-                flops = report.flops["sudoku", model](side**2, alphabet("sudoku", side).num_symbols)
-                points[model_name(model), method] = [(flops * each.mean_steps, each) for each in searches]
-                best[model_name(model)] = max(
-                    best.get(model_name(model), 0.0), *(each.fsr for each in searches)
-                )
-    most = sorted(best, key=lambda model: best[model])[-MOST_MODELS:]
-    return {key: each for key, each in points.items() if key[0] in most}
+        for run in report.results.get(("sudoku", model), [])[:1]:
+            for method, searches in (("first verified answer", run.adaptive), ("guesses", run.guesses)):
+                if searches:
+                    side = int(run.trained_set.split("x")[0])
+                    flops = report.flops["sudoku", model](side**2, alphabet("sudoku", side).num_symbols)
+                    points[model_name(model), method] = [(flops * each.mean_steps, each) for each in searches]
+    return points
 
 
 def compute(report: Report) -> pd.DataFrame:
