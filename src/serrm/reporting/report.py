@@ -5,7 +5,6 @@ The page fetches nothing. Equal inputs give equal bytes: the commit and the date
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from serrm.drawing.panels import EXAMPLES, Example, as_tokens, load_examples
-from serrm.drawing.svg import grid_svg
+from serrm.drawing.panels import EXAMPLES, Scene, load_examples
+from serrm.drawing.svg import picture_svg
 from serrm.files import write_json, write_whole
 from serrm.progress import duration
 from serrm.reporting import tables
@@ -22,8 +21,6 @@ from serrm.reporting.claims import claims_table, tally
 from serrm.reporting.figures import build_figures
 from serrm.reporting.paper import METRIC_NAMES, metrics_of, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Report, Results, all_runs
-
-MOST_SIDE = 30  # of a grid on the page
 
 
 def write_report(report: Report, folder: Path, examples: Path, provenance: Mapping[str, str]) -> None:
@@ -128,41 +125,20 @@ def render_page(
 
 
 def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
-    """Pictures of some examples of the first seed of every main model that has any, in the order of tables.
+    """A solved and an unsolved puzzle of the set trained on, of the first seed of every main model, each as a picture.
 
-    Of the set trained on, the first puzzle that was solved and the first that was not; of other sets the first one.
+    ValueError, with the file, where examples are malformed.
     """
-    opened = set[str]()
     for model in reversed(tables.main_models(results)):
         for run in (runs[0] for (_, of), runs in results.items() if of == model):
             path = folder / run.name / EXAMPLES
-            for example in _chosen(load_examples(path).examples) if path.is_file() else ():
-                yield {**_pictures(run, example), "is_open": run.task not in opened}
-            opened |= {run.task} if path.is_file() else set()
-
-
-def _chosen(examples: Sequence[Example]) -> Iterator[Example]:
-    names = dict.fromkeys(example.set for example in examples if example.side <= MOST_SIDE)
-    main = "9x9" if "9x9" in names else next(iter(names), "")
-    for name in sorted(names, key=lambda name: name != main):
-        members = [example for example in examples if example.set == name]
-        right = [example for example in members if example.is_right][:1]
-        wrong = [example for example in members if not example.is_right][:1]
-        yield from (right + wrong if name == main else members[:1])
-
-
-def _pictures(run: Evaluation, example: Example) -> dict[str, Any]:
-    item = example.item(run.task)
-    of_set = "" if example.set == "evaluation" else f"{set_name(example.set)} "
-    heading = f"{model_name(run.model)} on {of_set}{task_name(run.task)}, {example.name}"
-    answer = item.puzzle.answer_panel(as_tokens(example.answer))
-    panels = [("question", item.puzzle.question_panel())]
-    for steps, panel in zip(sorted(item.trace), item.puzzle.trace_panels(item.trace), strict=True):
-        panel = replace(panel, is_changed=panel.is_changed & (panel.look == "digits"))
-        remark = f": {panel.remark}" if panel.remark else ""
-        panels.append((f"after {steps} step{'s' * (steps > 1)}{remark}", panel))
-    grids = [
-        (words, Markup(grid_svg(panel, f"{heading}: {words}")))
-        for words, panel in [*panels, ("answer", answer)]
-    ]
-    return {"heading": heading, "is_right": example.is_right, "grids": grids}
+            examples = load_examples(path).examples if path.is_file() else []
+            names = [each.set for each in examples]
+            main = "9x9" if "9x9" in names else "".join(names[:1])
+            for is_right in (True, False):
+                members = [each for each in examples if (each.set, each.is_right) == (main, is_right)]
+                for example in members[:1]:
+                    heading = f"{model_name(model)} on {task_name(run.task)}, {example.name}"
+                    rows = Scene(heading, [example.item(run.task)]).rows(has_answer=True, has_trace=True)
+                    picture = Markup(picture_svg(rows, heading))
+                    yield {"heading": heading, "is_right": is_right, "picture": picture}
