@@ -7,19 +7,11 @@ import typer
 
 from serrm.project import open_project
 
-PAGE = typer.Option(
-    None,
-    "--write",
-    exists=True,
-    dir_okay=False,
-    help="Also write the table between the markers of this page.",
-)
+PAGE = typer.Option(None, "--write", help="Also write the table between the markers of this page.")
 
 
 def headline(
-    profile: str | None = typer.Option(
-        None, help="A file of profiles/. Default: the profile of params.yaml."
-    ),
+    profile: str | None = typer.Option(None, help="A file of profiles/. Default: that of params.yaml."),
     page: Path | None = PAGE,
 ) -> None:
     """Print a profile's scores as one small table, and where its other results are."""
@@ -32,13 +24,8 @@ def headline(
     results = load_results(params.cells(), reports / "metrics")
     init = {(run.task, params.variant(name)): Path(run.init).name for name, run in params.runs.items()}
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
-    for text in (
-        f"profile {params.profile}",
-        tables.headline_text(results, init, "simple"),
-        *map(os.path.relpath, folders),
-    ):
-        typer.echo(text)
-    typer.echo("MLflow runs: make ui")
+    typer.echo(f"profile {params.profile}\n{tables.headline_text(results, init, 'simple')}")
+    typer.echo("\n".join([*map(os.path.relpath, folders), "MLflow runs: make ui"]))
     if page is not None:
         table, text = tables.headline_text(results, init, "github"), page.read_text(encoding="utf-8")
         begin, end = (marker.format(params.profile) for marker in (tables.BEGIN, tables.END))
