@@ -5,11 +5,9 @@ from copy import deepcopy
 import pytest
 
 from serrm.reporting.claims import (
-    CHECKS,
     FAILS,
     HOLDS,
     LEVEL,
-    UNTESTABLE,
     UNTESTED,
     claims_table,
     tally,
@@ -31,10 +29,6 @@ def verdicts(report):
         return dict(zip(load_paper().claims, claims_table(whole).frame["Verdict"], strict=True))
 
     return judge
-
-
-def test_every_claim_has_a_check():
-    assert CHECKS.keys() | UNTESTABLE.keys() == load_paper().claims.keys()
 
 
 def test_the_papers_own_numbers_refute_none_of_its_claims(verdicts):

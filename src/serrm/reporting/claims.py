@@ -5,7 +5,6 @@ only if its interval lies wholly above the other's; if two overlap they are not 
 claim nor refutes it.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,12 +14,11 @@ import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, set_name, task_name
-from serrm.reporting.results import Report, Score, score
+from serrm.reporting.results import Evaluation, Report, Score, score
 from serrm.reporting.tables import ARC, Table
 
-Verdict = str
 HOLDS, LEVEL, FAILS, UNTESTED = "holds here", "not separated here", "does not hold here", "not tested here"
-Finding = tuple[Verdict, str]  # and the numbers in words
+Finding = tuple[str, str]  # a verdict, and the numbers in words
 SE_RRM, TRM, HRM = "se_rrm", "trm", "hrm"
 ALL: Final = (SE_RRM, TRM, HRM)
 SE_RRMS: Final = (SE_RRM, "se_rrm_rope", "se_rrm_trm_hyperparameters")  # the rows of table A6
@@ -29,18 +27,18 @@ FAILING_TRMS: Final = ("trm_rope2d_random_halting_published", "trm_matched_publi
 TUNED_LESS: Final = "TRM and HRM have other settings than the paper's, and were tuned less than SE-RRM."
 
 
-def weakest(verdicts: Iterable[Verdict]) -> Verdict:
+def weakest(verdicts: Iterable[str]) -> str:
     """The verdict on a claim of several parts: one that fails refutes it, an untested one leaves no "holds"."""
     return max(verdicts, key=(HOLDS, UNTESTED, LEVEL, FAILS).index)
 
 
-def leads(first: Score, *others: Score) -> Verdict:
+def leads(first: Score, *others: Score) -> str:
     """The first is ahead of all others."""
     parts = ((first.low > each.high, each.low > first.high) for each in others)
     return weakest(HOLDS if ahead else FAILS if behind else LEVEL for ahead, behind in parts)
 
 
-def leads_by(points: float, first: Score, *others: Score) -> Verdict:
+def leads_by(points: float, first: Score, *others: Score) -> str:
     """The first is ahead of the best other by more than so many points."""
     best = max(others, key=lambda each: each.value)
     if round(first.value - best.value, 2) > points:
@@ -48,32 +46,22 @@ def leads_by(points: float, first: Score, *others: Score) -> Verdict:
     return LEVEL if round(first.high - best.low, 2) > points else FAILS
 
 
-def higher(first: Score, second: Score) -> Verdict:
-    """The first is above the second, by however little."""
-    return HOLDS if first.value > second.value else leads(first, second)
-
-
-def leads_zeros(first: Score, *others: Score) -> Verdict:
-    """The first is ahead of all others, which solve nothing."""
-    return weakest([leads(first, *others), all_zero(*others)])
-
-
-def all_zero(*scores: Score) -> Verdict:
+def all_zero(*scores: Score) -> str:
     """Every score is zero."""
     return FAILS if any(each.value for each in scores) else HOLDS
 
 
-def is_level(first: Score, second: Score) -> Verdict:
+def is_level(first: Score, second: Score) -> str:
     """The two are not separated."""
     return HOLDS if leads(first, second) == LEVEL else FAILS
 
 
-def is_not_behind(first: Score, *others: Score) -> Verdict:
+def is_not_behind(first: Score, *others: Score) -> str:
     """The first solves any and is behind no other."""
     return FAILS if leads(first, *others) == FAILS else HOLDS if first.value else LEVEL
 
 
-def above(chance: float, first: Score, *others: Score) -> Verdict:
+def above(chance: float, first: Score, *others: Score) -> str:
     """The first is above chance, and no other model has a score."""
     return FAILS if others or first.high < chance else HOLDS if first.low > chance else LEVEL
 
@@ -82,7 +70,7 @@ def above(chance: float, first: Score, *others: Score) -> Verdict:
 class Check:
     """A comparison of the scores of some models on tasks, of which the first `needs` are needed (default: all)."""
 
-    rule: Callable[..., Verdict]
+    rule: Callable[..., str]
     models: Sequence[str] = ALL
     tasks: Sequence[str] = ("sudoku",)
     metric: str = "fsr"
@@ -101,10 +89,8 @@ class Check:
                 findings.append((UNTESTED, f"Not run on {where}: {', '.join(missing)}."))
                 continue
             if self.fewer_augmentations:
-                ours, *others = (
-                    report.settings[task, model]["arrays"]["num_augmentations"] for model in self.models
-                )
-                why = "" if ours < min(others) else " SE-RRM was not given fewer augmentations."
+                nums = [report.settings[task, each]["arrays"]["num_augmentations"] for each in self.models]
+                why = "" if nums[0] < min(nums[1:]) else " SE-RRM was not given fewer augmentations."
             if self.metric == "pass_at_2" and not any(each.value for each in scores.values()):
                 why = " Nothing was solved, which compares nothing."
             words = "; ".join(f"{model_name(model)} {each}" for model, each in scores.items())
@@ -119,10 +105,10 @@ def scores_of(report: Report, task: str, models: Iterable[str], *where: Any) -> 
     return {model: each for model, each in scores.items() if each}
 
 
-def together(findings: Sequence[Finding], what: str = "") -> Finding:
-    """The finding on a claim of several parts; without any, that `what` was not run."""
+def together(findings: Sequence[Finding], without: str = "") -> Finding:
+    """The finding on a claim of several parts, or the words `without` any."""
     if not findings:
-        return UNTESTED, f"Not run: {what}."
+        return UNTESTED, without
     return weakest(verdict for verdict, _ in findings), " ".join(text for _, text in findings)
 
 
@@ -145,10 +131,8 @@ def more_steps(report: Report) -> Finding:
 def every_depth(report: Report) -> Finding:
     """SE-RRM against both others at every number of steps at which all three were scored."""
     verdicts = {steps: leads(*scores) for steps, scores in depths(report, ALL).items()}
-    text = f"Compared after {', '.join(map(str, verdicts))} steps, see table 2."
-    if not verdicts:
-        return UNTESTED, "Not run: SE-RRM, TRM and HRM at the same steps."
-    return weakest(verdicts.values()), text
+    findings = [(verdict, f"After {steps}: {verdict}.") for steps, verdict in verdicts.items()]
+    return together(findings, "Not run: SE-RRM, TRM and HRM at the same steps.")
 
 
 def permutation(report: Report) -> Finding:
@@ -160,35 +144,42 @@ def permutation(report: Report) -> Finding:
             precision = "" if part.is_exact else f", counted in {part.precision}"
             text = f"{task_name(task)}: {same:,} of {num:,} predictions the same{precision}."
             findings.append((HOLDS if same == num else LEVEL if same else FAILS, text))
-    return together(findings, "SE-RRM on permuted puzzles")
+    return together(findings, "Not run: SE-RRM on permuted puzzles.")
 
 
 def data_efficient(report: Report) -> Finding:
-    """SE-RRM's learning curve around as many samples as the best score of each other model took."""
+    """SE-RRM's learning curve before and after as many samples as the best score of each other model took."""
     findings: list[Finding] = []
     for (task, model), (run, *_) in report.results.items():
         metric, ours = metrics_of(task)[0], report.results.get((task, SE_RRM))
-        if model not in (TRM, HRM) or not ours:
-            continue
-        mine, theirs = ([p for p in each.learning_curve if metric in p] for each in (ours[0], run))
-        best = max(theirs, key=lambda point: point[metric], default={metric: 0.0})
-        if mine and best[metric]:
-            before = [point for point in mine if point["samples"] <= best["samples"]]
-            after = [point for point in mine if point["samples"] >= best["samples"]] or mine[-1:]
-            is_ahead = bool(before) and before[-1][f"{metric}_lo"] > best[f"{metric}_hi"]
-            is_behind = best[f"{metric}_lo"] > after[0][f"{metric}_hi"]
-            words = "; ".join(
-                f"{model_name(name)} {100 * point[metric]:.1f} after {point['samples']:,.0f} samples"
-                for name, point in ((model, best), (SE_RRM, (before or after)[-1]))
-            )
-            verdict = HOLDS if is_ahead else FAILS if is_behind else LEVEL
-            findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {words}."))
-    return together(findings, "learning curves of SE-RRM and of another model that solves any")
+        if model in (TRM, HRM) and ours:
+            mine, theirs = curve(ours[0], metric), curve(run, metric)
+            samples, best = max(theirs, key=lambda each: each[1].value, default=(0.0, None))
+            before = [each for each in mine if each[0] <= samples]
+            after = [each for each in mine if each[0] >= samples] or mine[-1:]
+            if best and best.value and before:
+                is_ahead = leads(before[-1][1], best) == HOLDS
+                verdict = HOLDS if is_ahead else FAILS if leads(after[0][1], best) == FAILS else LEVEL
+                points = ((model, (samples, best)), (SE_RRM, before[-1]))
+                words = "; ".join(
+                    f"{model_name(of)} {each} after {num:,.0f} samples" for of, (num, each) in points
+                )
+                findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {words}."))
+    return together(findings, "Not run: learning curves of SE-RRM and of another model that solves any.")
+
+
+def curve(run: Evaluation, metric: str) -> list[tuple[float, Score]]:
+    """A run's learning curve: scores with their numbers of samples."""
+    ends = [f"{metric}{end}" for end in ("", "_lo", "_hi")]
+    points = [
+        (each["samples"], [100 * each[end] for end in ends]) for each in run.learning_curve if metric in each
+    ]
+    return [(samples, Score(value, low, high, 0)) for samples, (value, low, high) in points]
 
 
 CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
     "margins": (Check(partial(leads_by, 11.0)), Check(partial(leads_by, 7.0), metric="gpa")),
-    "smaller_grids": (Check(leads_zeros, of_set="4x4"),),
+    "smaller_grids": (Check(leads, of_set="4x4"), Check(all_zero, (TRM, HRM), of_set="4x4")),
     "larger_grids": tuple(
         Check(partial(above, 100 / side), of_set=f"{side}x{side}", metric="gpa", needs=1) for side in (16, 25)
     ),
@@ -198,7 +189,7 @@ CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
     "arc_hrm": (Check(leads, (SE_RRM, HRM), ARC, "pass_at_2"),),
     "arc_trm": (Check(is_level, (SE_RRM, TRM), ARC, "pass_at_2"),),
     "augmentations": (Check(is_not_behind, ALL, ARC, "pass_at_2", fewer_augmentations=True),),
-    "maze": (Check(higher, (SE_RRM, TRM), ["maze"]), Check(leads, (SE_RRM, HRM), ["maze"])),
+    "maze": (Check(is_not_behind, (SE_RRM, TRM), ["maze"]), Check(leads, (SE_RRM, HRM), ["maze"])),
     "permutation": (permutation,),
     "data_efficient": (data_efficient,),
     "tied_sudoku": (Check(leads, (SE_RRM, "se_rrm_untied")),),
@@ -213,20 +204,12 @@ CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
 }
 
 
-UNTESTABLE: Final = {
-    "language_model": "No language model is run here.",
-    "language_model_4x4": "No language model is run here.",
-    "parameters": "Sizes are settings, not results: see the table of training runs.",
-}
-
-
 def claims_table(report: Report) -> Table:
     """Every claim with the paper's numbers, ours, and the verdict."""
     lines = []
     for key, claim in load_paper().claims.items():
-        verdict, ours = UNTESTED, UNTESTABLE.get(key, "")
-        if key in CHECKS:
-            verdict, ours = together([check(report) for check in CHECKS[key]])
+        findings = [check(report) for check in CHECKS.get(key, ())]
+        verdict, ours = together(findings, "No result of a run here tests it.")
         lines.append((claim.says, claim.section, claim.paper, ours, verdict))
     frame = pd.DataFrame(
         lines, columns=["The paper says", "Section", "The paper's numbers", "Ours", "Verdict"]
@@ -236,12 +219,10 @@ def claims_table(report: Report) -> Table:
         f"On this profile's data and sizes, of {len(frame)} claims: {counts}. A model is ahead only if its interval "
         "lies wholly above the other's; overlapping intervals are not separated."
     )
-    return Table(
-        "claims", "The paper's claims, checked", caption, frame, [TUNED_LESS] * (report.profile != "paper")
-    )
+    notes = [TUNED_LESS] * (report.profile != "paper")
+    return Table("claims", "The paper's claims, checked", caption, frame, notes)
 
 
 def tally(frame: pd.DataFrame) -> dict[str, int]:
     """How many claims have each verdict."""
-    counts = Counter(frame["Verdict"])
-    return {verdict: counts[verdict] for verdict in (HOLDS, LEVEL, FAILS, UNTESTED)}
+    return {each: int((frame["Verdict"] == each).sum()) for each in (HOLDS, LEVEL, FAILS, UNTESTED)}

@@ -24,10 +24,8 @@ RATES: Final[dict[str, Kind]] = {
     **dict.fromkeys(("fsr", "valid", "valid_shortest", "pass_at_1", "pass_at_2"), "fsr"),
     "gpa": "gpa",
 }
-LEAST: Final = {
-    "fsr": 10,
-    "gpa": 1,
-}  # puzzles of a set: one of fewer alone would move FSR by more than is allowed
+# Puzzles of a set: one of fewer alone would move FSR by more than is allowed.
+LEAST: Final = {"fsr": 10, "gpa": 1}
 SAME: Final = 1e-9  # relative; closer values are the same
 
 
