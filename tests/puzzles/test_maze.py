@@ -1,7 +1,6 @@
 """Mazes: text and files there and back; paths against every simple path; generated mazes."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -10,66 +9,30 @@ from hypothesis import strategies as st
 from jaxtyping import UInt8
 
 from serrm.puzzles import maze as module
-from serrm.puzzles.maze import (
-    CHARACTERS,
-    GOAL,
-    PATH,
-    SPACE,
-    START,
-    WALL,
-    num_steps,
-    parse_maze,
-    shortest_path,
-)
+from serrm.puzzles.raw import Puzzle
 from tests.references import generate_mazes
 
 Maze = UInt8[np.ndarray, " I"]
 Way = tuple[int, ...]
 
 
-@given(st.integers(1, 7).flatmap(lambda side: st.text(CHARACTERS, min_size=side**2, max_size=side**2)))
+@given(st.integers(1, 7).flatmap(lambda side: st.text(module.CHARACTERS, min_size=side**2, max_size=side**2)))
 def test_text_becomes_tokens_and_text_again(text: str) -> None:
-    tokens = parse_maze(text)
+    tokens = module.parse_maze(text)
     assert module.format_maze(tokens) == text
-    assert [CHARACTERS[token - 1] for token in tokens] == list(text)
+    assert [module.CHARACTERS[token - 1] for token in tokens] == list(text)
 
 
-def test_a_table_is_read_as_written(tmp_path: Path) -> None:
-    puzzles = generate_mazes(7, 20, np.random.default_rng(0), 8)
-    module.write_csv(tmp_path / "mazes.csv", puzzles)
-    for before, after in zip(puzzles, module.read_csv(tmp_path / "mazes.csv"), strict=True):
-        assert np.array_equal(before.question, after.question)
-        assert np.array_equal(before.answer, after.answer)
-        assert (before.side, before.source, before.rating) == (after.side, after.source, after.rating)
-
-
-def read_row(row: str, path: Path) -> None:
-    path.write_text(f"source,question,answer,rating\nmade,S  G,SooG,2\n{row}\n")
-    with pytest.raises(ValueError, match=rf"^{path}:3: ") as error:
-        list(module.read_csv(path))
-    assert "\n" not in str(error.value)
-    raise error.value
-
-
-@pytest.mark.parametrize(
-    ("read", "text"),
-    [
-        *((lambda text, path: parse_maze(text), text) for text in ("# S.", "##\n#", "€ ##", "#####", "")),
-        *(
-            (lambda text, path: module.check_questions(parse_maze(text)[None]), text)
-            for text in ("SS G", "S oG")
-        ),
-        *((lambda text, path: shortest_path(parse_maze(text)), text) for text in ("SS G", "S   ")),
-        *(
-            (read_row, row)
-            for row in ("made,S  G,SooG", "made,S  G#,SooG#,2", "made,S  G,S,2", "made,S   ,SooG,2")
-        ),
-        *((read_row, row) for row in ("made,S# G,SooG,2", "made,S  G,SooG,2.5")),
-    ],
-)
-def test_malformed_mazes_are_refused(read: Callable[[str, Path], object], text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["# S.", "##\n#", "€ ##", "#####", "", "SS G", "S oG", "S   "])
+def test_malformed_mazes_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        read(text, tmp_path / "mazes.csv")
+        module.checked(Puzzle(module.parse_maze(text), None))
+
+
+@pytest.mark.parametrize("text", ["SooG#", "S##G", "SSoG"])
+def test_answers_of_other_mazes_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        module.checked(Puzzle(module.parse_maze("S# G"), module.parse_maze(text)))
 
 
 # Paths.
@@ -78,10 +41,14 @@ def test_malformed_mazes_are_refused(read: Callable[[str, Path], object], text: 
 @st.composite
 def questions(draw: st.DrawFn) -> Maze:
     side = draw(st.integers(2, 4))
-    cells = draw(st.lists(st.sampled_from([WALL, SPACE, SPACE]), min_size=side**2, max_size=side**2))
+    cells = draw(
+        st.lists(
+            st.sampled_from([module.WALL, module.SPACE, module.SPACE]), min_size=side**2, max_size=side**2
+        )
+    )
     start, goal = draw(st.permutations(range(side**2)))[:2]
     maze = np.array(cells, dtype=np.uint8)
-    maze[start], maze[goal] = START, GOAL
+    maze[start], maze[goal] = module.START, module.GOAL
     return maze
 
 
@@ -95,7 +62,7 @@ def neighbours(cell: int, side: int) -> Iterator[int]:
 
 def simple_ways(maze: Maze) -> list[Way]:
     """Every simple path from start to goal, in the order of trying down, left, right, up at every cell."""
-    side, goal = module.side_of(maze), int(np.argmax(maze == GOAL))
+    side, goal = module.side_of(maze), int(np.argmax(maze == module.GOAL))
     ways: list[Way] = []
 
     def walk(way: Way) -> None:
@@ -103,10 +70,10 @@ def simple_ways(maze: Maze) -> list[Way]:
             ways.append(way)
             return
         for cell in neighbours(way[-1], side):
-            if maze[cell] != WALL and cell not in way:
+            if maze[cell] != module.WALL and cell not in way:
                 walk((*way, cell))
 
-    walk((int(np.argmax(maze == START)),))
+    walk((int(np.argmax(maze == module.START)),))
     return ways
 
 
@@ -117,7 +84,7 @@ def touches_itself(way: Way, side: int) -> bool:
 
 def marked(maze: Maze, way: Way) -> Maze:
     answer = maze.copy()
-    answer[list(way[1:-1])] = PATH
+    answer[list(way[1:-1])] = module.PATH
     return answer
 
 
@@ -138,7 +105,7 @@ def test_answers_are_judged_as_by_trying_every_simple_path(question: Maze, data:
 @given(questions())
 def test_the_label_is_the_first_of_the_shortest_ways(maze: Maze) -> None:
     ways = simple_ways(maze)
-    lengths, label = [len(way) for way in ways], shortest_path(maze)
+    lengths, label = [len(way) for way in ways], module.shortest_path(maze)
     assert module.has_unique_shortest_path(maze) == (lengths.count(min(lengths, default=0)) == 1)
     if label is None:
         assert ways == [] and module.shortest_length(maze) is None
@@ -147,7 +114,10 @@ def test_the_label_is_the_first_of_the_shortest_ways(maze: Maze) -> None:
     shortest = min(ways, key=len)
     assert np.array_equal(label, marked(maze, shortest))
     assert (
-        num_steps(label) == module.shortest_length(maze) == module.shortest_length(label) == len(shortest) - 1
+        module.num_steps(label)
+        == module.shortest_length(maze)
+        == module.shortest_length(label)
+        == len(shortest) - 1
     )
 
 
@@ -160,8 +130,8 @@ def test_the_label_is_the_only_path_and_long_enough(side: int, data: st.DataObje
     for puzzle in generate_mazes(side, 3, np.random.default_rng(seed), min_path):
         assert module.has_unique_shortest_path(puzzle.question)
         assert module.is_shortest_path(puzzle.question, puzzle.answer)
-        assert (puzzle.side, puzzle.rating) == (side, num_steps(puzzle.answer))
-        assert num_steps(puzzle.answer) + 1 >= min_path
+        assert (puzzle.side, puzzle.rating) == (side, module.num_steps(puzzle.answer))
+        assert module.num_steps(puzzle.answer) + 1 >= min_path
 
 
 def test_no_maze_is_a_transform_of_another() -> None:
