@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 from torch import zeros
 
-from benchmarks.fault_project import STAGES, Project
-from benchmarks.faults import BEGIN, END, before, target
+from benchmarks.fault_project import Project
 from serrm.arrays.build import build_arrays
-from serrm.files import between_markers
 from serrm.training.checkpoint import write_checkpoint
 from tests.training.running import files_limited
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -59,15 +55,3 @@ def test_results_are_without_the_clock(project: Project, key: str, is_same: bool
     metrics["training"][key] += 1
     file.write_text(json.dumps(metrics))
     assert (project.results() == known) == is_same
-
-
-def test_stages_are_those_of_the_pipeline() -> None:
-    command = " ".join(Project(ROOT).command("train"))
-    assert command == "python -m stages train sudoku-se_rrm-s0"
-    assert (before("train"), target("train")) == ("build_arrays", "train@sudoku-se_rrm-s0")
-    assert set(STAGES) == {path.stem for path in (ROOT / "stages").glob("[a-z]*.py")} - {"layout"}
-
-
-def test_the_page_has_a_place_for_the_table() -> None:
-    page = (ROOT / "docs" / "reliability.md").read_text()
-    assert between_markers(page, BEGIN, END, "x").count("\nx\n") == 1

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from serrm.progress import duration, progress_bar, watch
+from serrm.progress import progress_bar, watch
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -41,11 +41,3 @@ def test_on_a_terminal_there_is_a_bar_and_no_line(
     monkeypatch.setattr(sys, "stderr", screen)
     assert list(watch(range(3), "9x9 puzzles", 3)) == [0, 1, 2]
     assert "9x9 puzzles: 100%" in screen.getvalue() and lines(caplog) == []
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(4.2, "4 s"), (89, "89 s"), (90, "2 min"), (9600, "2 h 40 min"), (31 * 86400, "31 days")],
-)
-def test_durations_in_words(seconds: float, words: str) -> None:
-    assert duration(float(seconds)) == words

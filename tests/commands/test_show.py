@@ -101,20 +101,18 @@ def test_an_arc_puzzle_as_a_picture(arc: Path, tmp_path: Path, capsys: pytest.Ca
     assert target.with_suffix(".svg").read_bytes().startswith(b"<svg")
 
 
-def test_usage_errors(sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is neither .png nor .svg" in refused(capsys, 2, sudokus, "--out", "a.pdf")
-    assert "--task" in refused(capsys, 2, sudokus, "--task", "a", "--number", 1)
-    for arguments in (
-        [tmp_path / "missing"],
-        [sudokus, "--number", 0],
-        [],
-        [sudokus, "--prediction", "none"],
-    ):
-        refused(capsys, 2, *arguments)
-
-
-def test_failures_name_the_file(sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "a.png"
-    for file, *options in ([sudokus, "--number", 3], [sudokus, "--trace"], [Path(__file__)]):
-        assert f"{file}:" in refused(capsys, 1, file, *options, "--out", target)
-    assert not target.exists()
+@pytest.mark.parametrize(
+    ("code", "named", "options"),
+    [
+        (2, "a.pdf", ["--out", "a.pdf"]),
+        (2, "--task", ["--task", "a", "--number", 1]),
+        (2, "", ["--number", 0]),
+        (2, "", ["--prediction", "none"]),
+        (1, "puzzles.csv:", ["--number", 3]),
+        (1, "puzzles.csv:", ["--trace"]),
+    ],
+)
+def test_refusals(
+    sudokus: Path, capsys: pytest.CaptureFixture[str], code: int, named: str, options: list[Any]
+) -> None:
+    assert named in refused(capsys, code, sudokus, *options)

@@ -5,11 +5,10 @@ from math import floor
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 from scipy.stats import binomtest
 
 from serrm.config import read_params
-from serrm.reporting.paper import PaperEntry, differences, load_paper
+from serrm.reporting.paper import differences, load_paper
 from serrm.scoring.metrics import wilson
 
 PAPER = load_paper()
@@ -95,13 +94,6 @@ def test_tables_hang_together():
         assert {len(row.attributes) for row in table.rows} == {len(table.attributes)}
     tied = PAPER.score_tables["A7"].rows[2]
     assert (tied.variant_of("sudoku"), tied.variant_of("maze")) == ("se_rrm", "se_rrm_tied")
-
-
-def test_an_entry_is_quoted_text_of_the_papers_form():
-    assert PaperEntry.model_validate("1.0 (0.5-2.0)").numbers == ("1.0", "0.5", "2.0")
-    for faulty in ("1.0 (0.5 to 2.0)", 1.0, {"printed": "1", "surplus": 1}):
-        with pytest.raises(ValidationError):
-            PaperEntry.model_validate(faulty)
 
 
 # Tables A2 to A4: columns HRM, TRM, SE-RRM; a sign for what does not apply.
