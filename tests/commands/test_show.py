@@ -32,7 +32,8 @@ def examples(tmp_path: Path) -> Path:
 
     trace = {"1": tokens(SUDOKU), "4": tokens(PREDICTED), "16": tokens(ANSWER)}
     example = {"set": "4x4", "side": 4, "name": "p1", "question": tokens(SUDOKU), "answer": tokens(ANSWER)}
-    path = tmp_path / "sudoku-trm-s0.json"
+    path = tmp_path / "sudoku-trm-s0" / "examples.json"
+    path.parent.mkdir()
     path.write_text(json.dumps({"task": "sudoku", "examples": [{**example, "predictions": trace}]}))
     return path
 
@@ -67,18 +68,6 @@ def test_a_sudoku_in_the_terminal(sudokus: Path, capsys: pytest.CaptureFixture[s
     assert shown(capsys, sudokus).startswith("puzzles.csv: puzzle 1\n")
 
 
-def test_a_prediction_is_held_against_the_answer(
-    sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "answers.txt").write_text(f"puzzles.csv:3\t{PREDICTED}\tunverified\n")
-    text = shown(capsys, sudokus, "--number", 2, "--prediction", tmp_path / "answers.txt")
-    assert "prediction" in text
-    assert "answer" not in text
-    assert "1 of 6 blanks wrong" in text
-    assert " 1 4*│ 3 4 " in text
-    assert text.endswith("* wrong\n")
-
-
 def test_examples_show_how_an_answer_settled(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, examples)
     assert text.startswith("sudoku-trm-s0: 4x4, p1\n")
@@ -107,7 +96,6 @@ def test_an_arc_puzzle_as_a_picture(arc: Path, tmp_path: Path, capsys: pytest.Ca
         (2, "a.pdf", ["--out", "a.pdf"]),
         (2, "--task", ["--task", "a", "--number", 1]),
         (2, "", ["--number", 0]),
-        (2, "", ["--prediction", "none"]),
         (1, "puzzles.csv:", ["--number", 3]),
         (1, "puzzles.csv:", ["--trace"]),
     ],

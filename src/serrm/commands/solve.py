@@ -161,16 +161,17 @@ def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None
     """Draw the steps to an answer in the terminal, in a picture, or both."""
     from serrm.drawing.panels import Puzzle, settling_panels
     from serrm.drawing.svg import picture_svg, write_picture
-    from serrm.drawing.terminal import Drawing, console
+    from serrm.drawing.terminal import console, print_panels
 
-    puzzle = Puzzle(trace.task, trace.side, trace.question)
-    panels = settling_panels(puzzle, trace.predictions, MAX_PANELS)
+    predictions = dict(enumerate(trace.predictions, start=1))
+    puzzle = Puzzle(trace.task, trace.side, trace.question, predictions=predictions)
+    panels = settling_panels(puzzle, MAX_PANELS)
     if is_traced:
-        console().print(Drawing([panels], place))
+        print_panels(console(), [panels], place)
     if picture is None:
         return
     if picture.suffix == ".gif":
-        frames = [[[panel]] for panel in settling_panels(puzzle, trace.predictions)]
+        frames = [[[panel]] for panel in settling_panels(puzzle)]
     else:
         frames = [[panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]]
     write_picture(picture, [picture_svg(rows, place) for rows in frames])

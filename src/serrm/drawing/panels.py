@@ -1,27 +1,24 @@
 """Grids to be drawn: the content of each cell, which cells are given, wrong or changed, and how good a prediction is.
 
-Files of puzzles, predictions and an evaluation's examples are read as scenes; the tokens of a question, its answer and
+Files of puzzles and an evaluation's examples are read as scenes; the tokens of a question, its answer and
 predictions become panels; `svg` and `terminal` draw what `cell_of` gives for each cell and compare nothing. A fault in
 a file is a ValueError of one line that names the file.
 """
 
-import csv
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, UInt8
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field
 
 from serrm.files import read_parsed
 from serrm.puzzles import arc, maze
-from serrm.puzzles.files import MAZE, Question, read_file
-from serrm.puzzles.raw import open_text
-from serrm.puzzles.sudoku import BLANK, SYMBOLS, parse_grid
+from serrm.puzzles.files import Question, read_file
+from serrm.puzzles.sudoku import BLANK, SYMBOLS
 from serrm.puzzles.tasks import TASKS, Look, grid_task
 
 T = TypeVar("T")
@@ -114,6 +111,8 @@ CELLS: Final[dict[str, Callable[[int, bool, bool], Cell]]] = {
 class Puzzle:
     """A question of a task and its answer, if known, as I = side² tokens each.
 
+    `predictions` are those of a model after so many supervision steps.
+
     Methods raise ValueError for an unknown task, a number of tokens other than side², or a token that it does not have.
     """
 
@@ -121,6 +120,7 @@ class Puzzle:
     side: int
     question: Tokens
     answer: Tokens | None = None
+    predictions: Mapping[int, Tokens] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise ValueError unless the tokens are a grid of the task."""
@@ -156,14 +156,14 @@ class Puzzle:
         remark = TASKS[self.task].judge(self.side, prediction, self.question, self.answer)
         return replace(panel, is_wrong=is_wrong, is_changed=is_changed, remark=remark)
 
-    def trace_panels(self, predictions: Mapping[int, Tokens]) -> list[Panel]:
-        """Predictions by the supervision steps they were made after, with what changed since the one before."""
-        steps = sorted(predictions)
-        befores = [None, *(predictions[step] for step in steps[:-1])]
-        return [
-            self.prediction_panel(predictions[step], after_steps(step), before)
-            for step, before in zip(steps, befores, strict=True)
-        ]
+    def trace_panels(self, steps: Sequence[int]) -> list[Panel]:
+        """The predictions after these supervision steps, each with what changed since the one before."""
+        panels, before = [], None
+        for step in steps:
+            caption = f"after {step} step{'s' * (step > 1)}"
+            panels.append(self.prediction_panel(self.predictions[step], caption, before))
+            before = self.predictions[step]
+        return panels
 
     def _visible(self, tokens: Tokens) -> Cells:
         """The visible tokens as a grid: of an ARC canvas the decoded part."""
@@ -181,11 +181,6 @@ class Puzzle:
             raise ValueError(f"token {tokens.max()} is none of the {num} of {self.task}")
 
 
-def after_steps(num_steps: int) -> str:
-    """The caption of a prediction."""
-    return f"after {num_steps} step{'' if num_steps == 1 else 's'}"
-
-
 def as_tokens(values: Sequence[int]) -> Tokens:
     """Tokens from a file."""
     return np.array(values, dtype=np.uint8)
@@ -200,59 +195,42 @@ def _differs(cells: Cells, other: Cells) -> Mask:
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
-    """A puzzle with predictions by their captions, and those of one model by the number of supervision steps."""
-
-    puzzle: Puzzle
-    predictions: Mapping[str, Tokens] = field(default_factory=dict)
-    trace: Mapping[int, Tokens] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
 class Scene:
-    """A puzzle to draw: one item, of ARC one for each test input, and its demonstrations."""
+    """A puzzle to draw, of ARC one for each test input, and its demonstrations."""
 
     title: str
-    items: Sequence[Item]
+    puzzles: Sequence[Puzzle]
     demonstrations: Sequence[Puzzle] = ()
 
     def rows(self, *, has_answer: bool = False, has_trace: bool = False) -> list[list[Panel]]:
-        """A row for each demonstration and item, one for each trace that is shown; else its last prediction."""
+        """A row for each demonstration and puzzle, one for each trace that is shown; else its last prediction."""
         rows = []
         for number, shown in enumerate(self.demonstrations, start=1):
             assert shown.answer is not None
-            rows.append(
-                [
-                    shown.question_panel(f"input {number}"),
-                    shown.answer_panel(shown.answer, f"output {number}"),
-                ]
-            )
-        for item in self.items:
-            row, grids = [item.puzzle.question_panel()], dict(item.predictions)
-            if has_answer and item.puzzle.answer is not None:
-                row.append(item.puzzle.answer_panel(item.puzzle.answer))
-            if item.trace and not has_trace:
-                grids[after_steps(max(item.trace))] = item.trace[max(item.trace)]
-            rows.append(
-                row + [item.puzzle.prediction_panel(grid, caption) for caption, grid in grids.items()]
-            )
-            if item.trace and has_trace:
-                rows.append(item.puzzle.trace_panels(item.trace))
+            output = shown.answer_panel(shown.answer, f"output {number}")
+            rows.append([shown.question_panel(f"input {number}"), output])
+        for puzzle in self.puzzles:
+            steps, row = sorted(puzzle.predictions), [puzzle.question_panel()]
+            if has_answer and puzzle.answer is not None:
+                row.append(puzzle.answer_panel(puzzle.answer))
+            trace = puzzle.trace_panels(steps if has_trace else steps[-1:])
+            rows += [row, trace] if has_trace else [row + trace]
         return rows
 
 
-def settling_panels(puzzle: Puzzle, predictions: Sequence[Tokens], most: int | None = None) -> list[Panel]:
+def settling_panels(puzzle: Puzzle, most: int | None = None) -> list[Panel]:
     """The question and the predictions after the steps worth showing: the first, the last, those that changed it.
 
     If they are more than `most`, those of them that are the last up to 1, 2, 4, … steps.
     """
-    last = len(predictions)
-    changed = (step for step in range(2, last + 1) if (predictions[step - 1] != predictions[step - 2]).any())
-    steps = sorted({1, *changed, last})
+    grids, last = puzzle.predictions, len(puzzle.predictions)
+    steps = sorted(
+        {1, last, *(step for step in grids if step > 1 and (grids[step] != grids[step - 1]).any())}
+    )
     if most is not None and len(steps) > most:
         powers = (2**power for power in range(last.bit_length()))
         steps = sorted({max(step for step in steps if step <= power) for power in powers} | {last})
-    return [puzzle.question_panel(), *puzzle.trace_panels({step: predictions[step - 1] for step in steps})]
+    return [puzzle.question_panel(), *puzzle.trace_panels(steps)]
 
 
 # Reading.
@@ -272,10 +250,10 @@ class Example(BaseModel):
     predictions: dict[int, list[Token]]
     is_right: bool = False
 
-    def item(self, task: str) -> Item:
-        """What is drawn of it. ValueError where a grid is none of the task's."""
-        puzzle = Puzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer))
-        return Item(puzzle, trace={steps: as_tokens(grid) for steps, grid in self.predictions.items()})
+    def puzzle(self, task: str) -> Puzzle:
+        """The example with its predictions. ValueError where a grid is none of the task's."""
+        predictions = {steps: as_tokens(grid) for steps, grid in self.predictions.items()}
+        return Puzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer), predictions)
 
 
 class Examples(BaseModel):
@@ -285,9 +263,6 @@ class Examples(BaseModel):
     examples: list[Example]
 
 
-SUBMISSION: Final = TypeAdapter(dict[str, list[dict[str, arc.Rows]]])
-
-
 def load_examples(path: Path) -> Examples:
     """An examples.json. ValueError, with the file, where it is malformed."""
     return read_parsed(path, Examples.model_validate_json)
@@ -295,28 +270,23 @@ def load_examples(path: Path) -> Examples:
 
 def read_examples(path: Path) -> list[Scene]:
     """All scenes of an examples.json, each with a trace. ValueError, with the file, where it is malformed."""
-    content, title = load_examples(path), path.parent.name if path.name == EXAMPLES else path.stem
+    content = load_examples(path)
     return [
-        Scene(f"{title}: {each.set}, {each.name}", [each.item(content.task)]) for each in content.examples
+        Scene(f"{path.parent.name}: {each.set}, {each.name}", [each.puzzle(content.task)])
+        for each in content.examples
     ]
 
 
-def read_scene(
-    path: Path,
-    number: int = 1,
-    name: str | None = None,
-    predictions: Path | None = None,
-    has_answer: bool = False,
-) -> Scene:
+def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer: bool = False) -> Scene:
     """The puzzle of a file, or of a folder of an evaluation's examples or of Sudokus, by its number or ARC name.
 
-    `predictions` is a file of answers, as `serrm solve` writes it, or a Kaggle submission. With `has_answer` the answer
-    to a Sudoku or a maze is computed if the file has none. ValueError for what is malformed or missing.
+    With `has_answer` the answer to a Sudoku or a maze is computed if the file has none. ValueError for what is
+    malformed or missing.
     """
     if (path / EXAMPLES).is_file():
         path = path / EXAMPLES
-    if _holds_examples(path):
-        return _take(path, read_examples(path), number)
+    if path.name == EXAMPLES:
+        return _numbered(path, read_examples(path), number)
     # The tests of an ARC task belong together.
     puzzles = [
         list(each) for _, each in groupby(read_file(path), lambda question: question.name or question.place)
@@ -325,17 +295,19 @@ def read_scene(
         puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
         if not puzzles:
             raise ValueError(f"{path}: none of its puzzles is named {name!r}")
-    tests = _take(path, puzzles, number)
-    if tests[0].name:
-        return _arc_scene(path, tests, predictions)
-    (question,) = tests
-    grids = {}
-    if predictions is not None:
-        text = _answer_to(question, number, predictions)
-        grids["prediction"] = (
-            maze.parse_maze(text) if question.task == MAZE else parse_grid(text) + np.uint8(BLANK)
-        )
-    return Scene(f"{path.name}: puzzle {number}", [Item(_puzzle(question, has_answer), grids)])
+    tests = _numbered(path, puzzles, number)
+    if not (name := tests[0].name):
+        return Scene(f"{path.name}: puzzle {number}", [_puzzle(tests[0], has_answer)])
+    title = name if path.stem == name else f"{path.name}: {name}"
+    demonstrations = [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations]
+    return Scene(title, [_arc_puzzle(test.cells, test.answer) for test in tests], demonstrations)
+
+
+def _numbered(path: Path, found: Sequence[T], number: int) -> T:
+    """Thing `number` of those in a file, from 1. ValueError if there are fewer."""
+    if number > len(found):
+        raise ValueError(f"{path}: holds {len(found)}, not number {number}")
+    return found[number - 1]
 
 
 def _puzzle(question: Question, has_answer: bool) -> Puzzle:
@@ -345,68 +317,6 @@ def _puzzle(question: Question, has_answer: bool) -> Puzzle:
         answer = next(record.solutions(cells, {}), None)
     tokens = None if answer is None else answer.reshape(-1) + np.uint8(record.offset)
     return Puzzle(question.task, question.side, cells + np.uint8(record.offset), tokens)
-
-
-def _holds_examples(path: Path) -> bool:
-    if path.is_dir():
-        return False
-    with open_text(path) as file:
-        text = file.read()
-    try:
-        return text[:1] == "{" and "examples" in json.loads(text)
-    except (ValueError, RecursionError):
-        return False  # the reader of puzzles says what is wrong
-
-
-def _take(path: Path, found: Iterable[T], number: int) -> T:
-    """Thing `number` of those found in a file, from 1. ValueError if there are fewer."""
-    count = 0
-    for count, each in enumerate(found, start=1):
-        if count == number:
-            return each
-    raise ValueError(f"{path}: holds {count}, not number {number}")
-
-
-def _answer_to(question: Question, number: int, path: Path) -> str:
-    """The answer to a puzzle in a file as `serrm solve` writes it: by the puzzle's place, or by number without places.
-
-    ValueError if there is none.
-    """
-    with open_text(path) as file:
-        lines = [line.rstrip("\n") for line in file if line.strip()]
-    rows: list[dict[str, str]]
-    if lines and "answer" in lines[0].split(","):
-        rows = list(csv.DictReader(lines))
-    elif lines and lines[0].startswith("{"):
-        rows = [json.loads(line) for line in lines]
-    else:  # tabs, or answers alone
-        rows = [dict(zip(("answer", "place"), line.split("\t")[1::-1], strict=False)) for line in lines]
-    if not any(row.get("place") for row in rows):
-        return str(_take(path, rows, number).get("answer", ""))
-    place = Path(question.place).name
-    found = [str(row.get("answer", "")) for row in rows if Path(str(row.get("place"))).name == place]
-    return _take(path, found, 1)
-
-
-def _arc_scene(path: Path, tests: list[Question], predictions: Path | None) -> Scene:
-    """An ARC puzzle with attempts at it."""
-    name, attempts = tests[0].name, list[dict[str, Any]]({} for _ in tests)
-    if predictions is not None:
-        attempts = read_parsed(predictions, SUBMISSION.validate_json).get(name, [])
-    if len(tests) != len(attempts):
-        raise ValueError(f"{predictions}: not about the {len(tests)} tests of {name}")
-    items = [
-        Item(
-            _arc_puzzle(test.cells, test.answer),
-            {
-                caption.replace("_", " "): arc.encode(np.array(grid, np.uint8), arc.MAX_SIDE)
-                for caption, grid in grids.items()
-            },
-        )
-        for test, grids in zip(tests, attempts, strict=True)
-    ]
-    title = name if path.stem == name else f"{path.name}: {name}"
-    return Scene(title, items, [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations])
 
 
 def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:

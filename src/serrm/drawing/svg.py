@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from serrm.drawing.panels import CHANGED, FAINT_INK, INK, LINE, PAPER, Cell, Panel, Scene, cell_of
+from serrm.drawing.panels import CHANGED, FAINT_INK, INK, LINE, PAPER, Cell, Panel, cell_of
 from serrm.files import write_whole
 from serrm.puzzles.sudoku import box_for_side
 
@@ -25,11 +25,6 @@ CELL: Final = 20  # of a grid's own units
 MARGIN, GRID, GAP, LINE_HEIGHT = 16, 270, 24, 22  # GRID: the longer side of a grid at least
 ZOOM: Final = 2  # pixels of a PNG for one of the SVG
 MILLISECONDS, LAST_MILLISECONDS = 600, 3000  # that a frame of a GIF is shown, and its last
-
-
-def scene_svg(scene: Scene) -> str:
-    """A puzzle as a picture: a row of panels for each of its questions."""
-    return picture_svg(scene.rows(has_answer=True), scene.title)
 
 
 def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:

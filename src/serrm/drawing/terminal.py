@@ -1,12 +1,11 @@
 """The terminal: panels as coloured cells, or as characters that say the same, and tables of scores."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.columns import Columns
-from rich.console import Console, ConsoleOptions
+from rich.console import Console
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -14,31 +13,21 @@ from rich.text import Text
 from serrm.drawing.panels import Panel, cell_of
 from serrm.puzzles.sudoku import box_for_side
 
-GAP = 4
 PLAIN_WIDTH = 110  # off a terminal
 BOLD, DIM = Style(bold=True), Style(dim=True)
 MARKS = {"is_wrong": "* wrong", "is_changed": "' changed since the panel before"}
 
 
-@dataclass(frozen=True, eq=False)
-class Drawing:
-    """Rows of panels of one task as something to print: `console.print(Drawing(rows, title))`."""
-
-    rows: Sequence[Sequence[Panel]]
-    title: str
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | Columns]:
-        """Title, panels, side by side as far as the width allows, and what their marks mean."""
-        yield Text(self.title, BOLD, no_wrap=True, overflow="crop")
-        for row in self.rows:
-            yield Text()
-            yield Columns(
-                [_block(panel, console.color_system is not None) for panel in row], padding=(1, GAP)
-            )
-        panels = [panel for row in self.rows for panel in row]
-        words = [words for mask, words in MARKS.items() if any(getattr(each, mask).any() for each in panels)]
-        if words:
-            yield from (Text(), Text("    ".join(words)))
+def print_panels(screen: Console, rows: Sequence[Sequence[Panel]], title: str) -> None:
+    """Print the title, the panels of one task, side by side as far as the width allows, and what their marks mean."""
+    screen.print(Text(title, BOLD, no_wrap=True, overflow="crop"))
+    for row in rows:
+        blocks = [_block(panel, screen.color_system is not None) for panel in row]
+        screen.print(Text(), Columns(blocks, padding=(1, 4)), sep="\n")
+    panels = [panel for row in rows for panel in row]
+    words = [words for mask, words in MARKS.items() if any(getattr(each, mask).any() for each in panels)]
+    if words:
+        screen.print(Text("\n" + "    ".join(words)))
 
 
 def _block(panel: Panel, has_colours: bool) -> Text:

@@ -139,6 +139,6 @@ def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
                 members = [each for each in examples if (each.set, each.is_right) == (main, is_right)]
                 for example in members[:1]:
                     heading = f"{model_name(model)} on {task_name(run.task)}, {example.name}"
-                    rows = Scene(heading, [example.item(run.task)]).rows(has_answer=True, has_trace=True)
+                    rows = Scene(heading, [example.puzzle(run.task)]).rows(has_answer=True, has_trace=True)
                     picture = Markup(picture_svg(rows, heading))
                     yield {"heading": heading, "is_right": is_right, "picture": picture}

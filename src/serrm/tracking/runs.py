@@ -228,11 +228,12 @@ def _without_known(
 def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:
     """Draw one prediction for each size of grid among those that an evaluation kept."""
     from serrm.drawing.panels import read_examples
-    from serrm.drawing.svg import scene_svg
+    from serrm.drawing.svg import picture_svg
 
     scenes = read_examples(examples) if examples.is_file() else ()
-    for side, scene in {scene.items[0].puzzle.side: scene for scene in scenes}.items():
-        client.log_text(run_id, scene_svg(scene), f"examples/{side}x{side}.svg")
+    for side, scene in {scene.puzzles[0].side: scene for scene in scenes}.items():
+        picture = picture_svg(scene.rows(has_answer=True), scene.title)
+        client.log_text(run_id, picture, f"examples/{side}x{side}.svg")
 
 
 def _newest(client: MlflowClient, experiment: str, value: str) -> entities.Run | None:
