@@ -97,7 +97,6 @@ def checked(puzzle: Puzzle) -> Puzzle:
 
     `are_valid_paths` checks that they are a path.
     """
-    raw.check_sizes(puzzle)
     question, answer = puzzle.question, puzzle.answer
     check_questions(question[None])
     if answer is not None:

@@ -102,6 +102,12 @@ class Puzzle:
     source: str = ""
     rating: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if the question and the answer are not of one size."""
+        num = len(self.question)
+        if self.answer is not None and num != len(self.answer):
+            raise ValueError(f"a question of {num} cells with an answer of {len(self.answer)}")
+
     @property
     def side(self) -> int:
         """Cells of a row."""
@@ -175,12 +181,6 @@ def write_puzzles(path: Path | str, puzzles: Iterable[Puzzle], format_grid: Call
         for puzzle in puzzles:
             answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
             writer.writerow([puzzle.source, format_grid(puzzle.question), answer, puzzle.rating])
-
-
-def check_sizes(puzzle: Puzzle) -> None:
-    """Raise ValueError if the question and the answer are not of one size."""
-    if puzzle.answer is not None and len(puzzle.question) != len(puzzle.answer):
-        raise ValueError(f"a question of {len(puzzle.question)} cells with an answer of {len(puzzle.answer)}")
 
 
 def open_text(path: Path | str) -> TextIO:
