@@ -17,6 +17,7 @@ from serrm.processes import ALONE, Processes
 log = logging.getLogger(__name__)
 Arithmetic = tuple[str, bool]  # precision, and whether networks are compiled
 TRIAL_SECONDS = 1.0  # of the trial that chooses an arithmetic, after the first step in each
+CLEARLY_FASTER = 0.9  # share of the time of the arithmetic before it
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
@@ -111,16 +112,23 @@ def supported(precision: str, compiles: bool, device: torch.device) -> Arithmeti
 def fastest_arithmetic(
     step_in: Callable[[Arithmetic], Callable[[], object]], compiles: bool, device: torch.device
 ) -> Arithmetic:
-    """The arithmetic of this device in which a step takes the least time: bfloat16, float32, float32 op by op.
+    """The arithmetic of this device in which a step takes the least time: float32, bfloat16, float32 op by op.
 
     `step_in` makes a step in an arithmetic. On a CPU each is timed several times in turn, and its best time counts: not
-    every CPU with bfloat16 instructions is faster for them. A GPU that has bfloat16 is.
+    every CPU with bfloat16 instructions is faster for them. A later one is chosen only if it takes at most
+    `CLEARLY_FASTER` of the time, so that the choice, and with it the numbers, is the same when timed again. A GPU that
+    has bfloat16 is faster for it.
     """
     compiles = compiles and can_compile(device)
-    choices = [("bfloat16", compiles)] * has_fast_bfloat16(device) + [("float32", compiles)]
-    if device.type == "cpu":
-        choices += [("float32", False)] * compiles
-    if device.type != "cpu" or len(choices) == 1:
+    has_bfloat16 = has_fast_bfloat16(device)
+    if device.type != "cpu":
+        return "bfloat16" if has_bfloat16 else "float32", compiles
+    choices = [
+        ("float32", compiles),
+        *[("bfloat16", compiles)] * has_bfloat16,
+        *[("float32", False)] * compiles,
+    ]
+    if len(choices) == 1:
         return choices[0]
     steps = {arithmetic: step_in(arithmetic) for arithmetic in choices}
     for step in steps.values():
@@ -129,10 +137,15 @@ def fastest_arithmetic(
     while perf_counter() - start < TRIAL_SECONDS:
         for arithmetic, step in steps.items():
             best[arithmetic] = min(best[arithmetic], seconds_of(step, device))
-    chosen = min(choices, key=best.__getitem__)
-    names = {each: f"{each[0]}{' compiled' * each[1]}" for each in choices}
-    times = ", ".join(f"{names[each]} {1e3 * best[each]:.3g} ms" for each in choices)
-    log.info("precision auto: %s is the fastest (a step takes %s)", names[chosen], times)
+    chosen = choices[0]
+    for arithmetic in choices[1:]:
+        if best[arithmetic] <= CLEARLY_FASTER * best[chosen]:
+            chosen = arithmetic
+    times = ", ".join(
+        f"{precision}{' compiled' * is_compiled} {1e3 * seconds:.3g} ms"
+        for (precision, is_compiled), seconds in best.items()
+    )
+    log.info("precision auto: %s%s (a step takes %s)", chosen[0], " compiled" * chosen[1], times)
     return chosen
 
 

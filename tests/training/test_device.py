@@ -1,6 +1,7 @@
 """The device is the one asked for, and what it cannot do is a warning."""
 
 import logging
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -46,3 +47,33 @@ def test_what_the_machine_cannot_do_falls_back_with_a_warning(
     with caplog.at_level(logging.WARNING):
         assert supported("bfloat16", True, CPU) == expected
     assert len(caplog.records) == (expected == ("float32", False))
+
+
+@pytest.mark.parametrize(
+    ("compiled", "bfloat16", "op_by_op", "expected"),
+    [
+        (1.0, 0.95, 0.93, ("float32", True)),
+        (1.0, 0.5, 0.47, ("bfloat16", True)),
+        (1.0, 0.95, 0.85, ("float32", False)),
+        (0.3, 0.6, 0.9, ("float32", True)),
+    ],
+)
+def test_float32_compiled_is_chosen_unless_another_is_clearly_faster(
+    monkeypatch: pytest.MonkeyPatch,
+    compiled: float,
+    bfloat16: float,
+    op_by_op: float,
+    expected: tuple[str, bool],
+) -> None:
+    machine(monkeypatch, has_bfloat16=True, has_compiler=True)
+    seconds = {("float32", True): compiled, ("bfloat16", True): bfloat16, ("float32", False): op_by_op}
+    now = [0.0]
+    monkeypatch.setattr(devices, "perf_counter", lambda: now[0])
+
+    def step_in(arithmetic: tuple[str, bool]) -> Callable[[], None]:
+        def step() -> None:
+            now[0] += seconds[arithmetic]
+
+        return step
+
+    assert devices.fastest_arithmetic(step_in, True, CPU) == expected
