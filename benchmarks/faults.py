@@ -128,7 +128,7 @@ class Faults:
         seconds = self.rng.uniform(0, self.seconds[stage])
         process = project.start("dvc", "repro")
         assert process.stdout is not None
-        any(line.startswith(f"Running stage '{stage}@") for line in process.stdout)
+        any(line.startswith(f"Running stage '{target(stage)}'") for line in process.stdout)
         time.sleep(seconds)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
