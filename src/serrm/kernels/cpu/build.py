@@ -10,7 +10,6 @@ import logging
 import os
 import shutil
 import subprocess
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -50,12 +49,16 @@ def find_compiler() -> str | None:
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
-    """The compiled kernels. Raises NoKernels where the machine lacks the instructions or a working compiler."""
+    """The compiled kernels.
+
+    Raises NoKernels without the instructions or a working compiler, OSError if the cache folder cannot be written.
+    """
     if not has_avx512_bf16():
         raise NoKernels("this CPU has no AVX512-BF16")
     if (compiler := find_compiler()) is None:
         raise NoKernels(f"no C++ compiler found (looked for {', '.join(COMPILERS)})")
-    target = _cache_folder() / f"{_digest(compiler)}.so"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    target = cache / "serrm" / f"{_digest(compiler)}.so"
     if not target.is_file():
         _compile(compiler, target)
     # PyTorch's own OpenMP library is loaded already, and its symbols come first: one pool of threads.
@@ -67,7 +70,7 @@ def has_kernels() -> bool:
     """Compile the native kernels if need be; False, with a warning of the reason, if that is not possible."""
     try:
         library()
-    except NoKernels as error:
+    except (NoKernels, OSError) as error:
         log.warning("no native kernels: %s; using PyTorch's", error)
         return False
     return True
@@ -91,16 +94,6 @@ def _processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
-
-
-def _cache_folder() -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "serrm"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="serrm-"))
-    return folder
 
 
 def _compile(compiler: str, target: Path) -> None:
