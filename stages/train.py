@@ -1,6 +1,5 @@
 """data/<profile>/arrays → data/<profile>/runs/<run>: a checkpoint and its training log; MLflow shows the loss live."""
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from serrm.layout import PARAMS, Layout
 def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml.")) -> None:
     """Train one run; after an interruption the same command resumes it."""
     from serrm.config import read_execution, read_params
+    from serrm.manifest import remove_directory
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.reporting.training_log import Record, write_training_log
     from serrm.tracking.runs import log_training
@@ -35,4 +35,4 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
 
         train_run(*what, note)
         write_training_log(layout.reports / "training" / f"{name}.csv", records)
-    shutil.rmtree(layout.scratch / cell.digest())
+    remove_directory(layout.scratch / cell.digest())

@@ -64,6 +64,14 @@ def new_directory(target: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def remove_directory(path: Path) -> None:
+    """Remove a directory; if the process is killed, it is whole or gone, and the next removal clears the rest."""
+    removed = path.with_name(f".{path.name}.removed")
+    shutil.rmtree(removed, ignore_errors=True)
+    path.rename(removed)
+    shutil.rmtree(removed)
+
+
 def only_folder(directory: Path, names: Iterable[str]) -> Path:
     """The one of these folders that a directory holds; `ValueError` unless there is exactly one."""
     found = [name for name in names if (directory / name).is_dir()]
@@ -112,14 +120,10 @@ def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, 
 def check_manifest(directory: Path) -> Manifest:
     """Compare a directory with its manifest and return it; `ValueError` naming a file that differs."""
     manifest = read_parsed(directory / MANIFEST, Manifest.model_validate_json)
-    listed = {record.name for record in manifest.files}
-    for record in manifest.files:
-        path = directory / record.name
-        if not path.is_file():
-            raise ValueError(f"{path}: in {MANIFEST}, but missing")
-        if (sha256 := hash_file(path)) != record.sha256:
-            raise ValueError(f"{path}: sha256 is {sha256}, {MANIFEST} has {record.sha256}")
-    for name in file_names(directory):
-        if name not in listed and name != MANIFEST:
-            raise ValueError(f"{directory / name}: not in {MANIFEST}")
+    listed = {record.name: record.sha256 for record in manifest.files}
+    present = {name: hash_file(directory / name) for name in file_names(directory) if name != MANIFEST}
+    for name in sorted(listed.keys() | present.keys()):
+        expected, actual = listed.get(name, "no entry"), present.get(name, "none (no such file)")
+        if actual != expected:
+            raise ValueError(f"{directory / name}: sha256 is {actual}, {MANIFEST} has {expected}")
     return manifest
