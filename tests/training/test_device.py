@@ -65,7 +65,8 @@ def test_float32_compiled_is_chosen_unless_another_is_clearly_faster(
     op_by_op: float,
     expected: tuple[str, bool],
 ) -> None:
-    machine(monkeypatch, has_bfloat16=True, has_compiler=True)
+    monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: True)
+    monkeypatch.setattr(devices, "find_compiler", lambda: "/bin/g++")
     seconds = {("float32", True): compiled, ("bfloat16", True): bfloat16, ("float32", False): op_by_op}
     now = [0.0]
     monkeypatch.setattr(devices, "perf_counter", lambda: now[0])
