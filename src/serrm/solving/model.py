@@ -6,7 +6,7 @@ a `LoadedModel` as the stages evaluate them.
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -97,7 +97,7 @@ class Model(LoadedModel):
                 f"{target}: holds {other[0]}, which is no part of a saved model: choose a new folder"
             )
         write_checkpoint(target, self.model.state_dict(), None, self.config)
-        write_whole(target / CARD, model_card(self.cell, self.config, name or target.name))
+        write_whole(target / CARD, model_card(self.cell, name or target.name))
 
     def push_to_hub(self, repo_id: str, **options: Any) -> str:
         """Save to a repository of the Hub; returns the address of the commit.
@@ -180,9 +180,8 @@ def _from_hub(name: str, options: dict[str, Any]) -> Path:
     return Path(snapshot_download(name, allow_patterns=[MODEL, CONFIG, SUMS], **options))
 
 
-def model_card(cell: TrainCell, config: Mapping[str, Any], name: str) -> str:
+def model_card(cell: TrainCell, name: str) -> str:
     """Markdown with the header that the Hub reads."""
-    rows = "\n".join(f"| {what} | {value} |" for what, value in _facts(cell, config))
     return f"""---
 library_name: serrm
 tags: [serrm, {cell.model.family}, {cell.task}, recurrent-reasoning]
@@ -190,10 +189,6 @@ tags: [serrm, {cell.model.family}, {cell.task}, recurrent-reasoning]
 # {name}
 
 A recurrent reasoning model that solves puzzles by applying one small network to its own answer, again and again.
-
-| | |
-|---|---|
-{rows}
 
 ```python
 import serrm
@@ -203,23 +198,5 @@ model = serrm.load("{name}")
 print(answer.answer, answer.status)  # verified: it obeys the rules and keeps what was given
 ```
 
-All settings are in `config.json`. `serrm evaluate` scores the model on your puzzles.
+Settings, training and data are in `config.json`. `serrm evaluate` scores the model on your puzzles.
 """
-
-
-def _facts(cell: TrainCell, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    training = config.get("training", {})
-    yield "task", f"{cell.task}, grids of side {config['side']}, {config['num_symbols']} symbols"
-    yield "model", f"{cell.variant}, of the family {cell.model.family}, width {cell.model.width}"
-    if "parameters" in config:
-        total = config.get("parameters_with_task_types", config["parameters"])
-        yield "parameters", f"{total:,}, task types included"
-    if training:
-        yield "trained on", f"{training['train_puzzles']:,} puzzles, data {config['data_hash'][:12]}"
-        yield "training", f"{training['steps']:,} steps of {cell.train.batch_size}, seed {cell.seed}"
-        yield "took", f"{training['seconds']:,} s on {training['device']}"
-        yield "final loss", str(training["final_loss"])
-    if "packages" in config:
-        yield "made with", ", ".join(f"{name} {version}" for name, version in config["packages"].items())
-    if "imported" in config:
-        yield "weights from", config["imported"]["file"]
