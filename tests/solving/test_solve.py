@@ -149,14 +149,6 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
         SolveOptions(**wrong)
 
 
-def test_equal_symbols_are_taken_in_their_order_and_told(untrained: Loader) -> None:
-    (answer,) = run(untrained(), ["12.............."], budget=2)
-    assert answer.status == Status.UNVERIFIED
-    assert "cannot tell 3, 4 apart" in answer.remark
-    (answer,) = run(untrained(model={"symbols": "untied"}, num_symbols=6), ["12.............."], budget=2)
-    assert answer.remark == ""
-
-
 def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: Loader) -> None:
     maze = "S  #" + " # #" + "    " + "## G"
     lines = [MAZE, "." * 81, "." * 16]

@@ -23,16 +23,13 @@ from serrm.inference.predict import refusal, rows_at_once, rows_in_memory
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.layers import DTYPES
-from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.arc import decode, encode
 from serrm.puzzles.files import ARC, Question
 from serrm.puzzles.tasks import TASKS, ArcTask, GridTask, Task
 from serrm.solving.answers import Answer, Status, Trace
 
-FIRST_STEPS, ONLY_STEPS = (
-    16,
-    128,
-)  # supervision steps of an attempt, where guesses follow it and where none do
+FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
+ONLY_STEPS = 128  # and of one that none do
 PATIENCE = 4  # steps for which a prediction has to stay the same where no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact method
 NUM_VOTES = (
@@ -187,8 +184,6 @@ class Grids:
         record = TASKS[loaded.cell.task]
         assert isinstance(record, GridTask)
         self.record, self.task, self.side, self.questions = record, loaded.cell.task, side, questions
-        model = loaded.cell.model
-        self.has_tied_symbols = isinstance(model, SeRrmSettings) and model.symbols == "tied"
 
     def searches(self, number: int) -> Iterator[Search]:
         """The one search."""
@@ -201,13 +196,9 @@ class Grids:
         return parts[0], self._text(np.where(answer == 0, np.uint8(blank), answer)), ""
 
     def unsolved(self, question: Question, found: Search, answer: Answer, *, is_exact: bool) -> Answer:
-        """The answer to a puzzle that the network did not solve: by the exact method, or with a remark."""
+        """The answer to a puzzle that the network did not solve: by the exact method, or as it is."""
         if is_exact and self.record.solutions is not None:
             return self._solved_exactly(question, found, answer)
-        missing = [token for token in self.record.alphabet(self.side).usual if token not in found.question]
-        if self.record.is_symmetric and self.has_tied_symbols and len(missing) > 1:
-            symbols = ", ".join(self._text(np.array(missing, dtype=np.uint8)))
-            return replace(answer, remark=f"the network cannot tell {symbols} apart, which are not given")
         return answer
 
     def _solved_exactly(self, question: Question, found: Search, answer: Answer) -> Answer:
