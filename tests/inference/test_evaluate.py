@@ -74,12 +74,6 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
         assert expected.items() <= scores.items()
 
 
-def test_scores_do_not_depend_on_the_batches(checkpoint: Path, arrays: Path) -> None:
-    puzzles, loaded = open_arrays(arrays, "4x4"), load_model(checkpoint, CPU)
-    results = [score(loaded, puzzles, batch_size=size) for size in (1, 2, 64)]
-    assert results[0] == results[1] == results[2]
-
-
 def test_a_size_without_weights_is_told_with_its_reason(trained: Callable[..., Path], arrays: Path) -> None:
     result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, make_cell_of(), CPU_ONLY)[0]
     assert result["sets"]["4x4"]["status"] == "scored"

@@ -1,9 +1,7 @@
 """Predictions at several depths come from one pass, in which the state goes on."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -11,7 +9,7 @@ from torch import Tensor
 
 from serrm.inference.load import load_model
 from serrm.inference.predict import predict
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.training import checkpoint as ckpt
@@ -40,32 +38,6 @@ def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: 
         for _ in range(depth):
             state, logits, _ = model(state, tokens)
         assert torch.equal(output.logits, logits)
-
-
-def test_nothing_is_computed_twice(
-    model: RecurrentModel, tokens: Tensor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    states: list[Tensor] = []
-    forward = model.forward
-
-    def watched(state: tuple[Tensor, ...], *rest: Any) -> Any:
-        states.append(state[0].clone())
-        return forward(state, *rest)
-
-    monkeypatch.setattr(model, "forward", watched)
-    assert len(list(predict(model, tokens, 6, (2, 4, 8)))) == 3
-    assert len(states) == 8
-    assert not any(torch.equal(one, other) for one, other in pairwise(states))
-
-
-def test_tied_weights_predict_other_sizes_and_untied_say_that_they_cannot(
-    make_settings: Callable[..., SeRrmSettings], model: RecurrentModel
-) -> None:
-    tokens = torch.ones(1, 81, dtype=torch.long)
-    ((_, output),) = predict(model, tokens, 11, (1,))
-    assert output.logits.shape == (1, 81, 11)
-    with pytest.raises(CannotExtrapolate, match="learned for 6 planes, the task has 11"):
-        next(predict(build_model(make_settings(symbols="untied"), 6), tokens, 11, (1,)))
 
 
 @pytest.fixture(scope="module")
