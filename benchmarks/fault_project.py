@@ -69,7 +69,7 @@ class Project:
         task, model = params["tasks"]["sudoku"], params["models"]["se_rrm"]
         task["download"]["source"] |= {"num_train": 32, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
         task["augment"]["num_test_sizes"] = {"4x4": 4}
-        task["evaluate"] |= {"steps": [1, 4], "curve_puzzles": 2, "effort": None}
+        task["evaluate"] |= {"steps": [1, 4], "curve_puzzles": 2, "test_time_compute": None}
         model |= {"width": 16, "heads": 1}
         params["recipes"]["sudoku"]["se_rrm"] |= {"batch_size": 4, "steps": 60, "log_every": 10}
         params |= {"tasks": {"sudoku": task}, "runs": {NAME: params["runs"][NAME]}}

@@ -74,7 +74,7 @@ def measure(
         equal = np.array_equal(each.answer, puzzles.answers[each.key])
         steps[each.key], is_right[each.key] = each.steps, each.is_verified and equal
         num_wrong += each.is_verified and not equal
-    a_step = flops(loaded.cell.model, puzzles.side**2, puzzles.num_symbols)
+    a_step = flops(loaded.settings.model, puzzles.side**2, puzzles.num_symbols)
     seconds = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
     budgets = sorted({2**power for power in range(limits.budget.bit_length())} | {limits.budget})
     return {
@@ -114,7 +114,7 @@ def write_table(result: dict[str, Any], path: Path) -> None:
 
 
 def _training_flops(metrics: Path) -> int:
-    return int(json.loads(metrics.read_text())["training"]["operations"])
+    return int(json.loads(metrics.read_text())["training"]["flops"])
 
 
 if __name__ == "__main__":

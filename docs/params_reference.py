@@ -77,7 +77,7 @@ TEXTS = {
     "snapshots": "EMA snapshots kept for the learning curve",
     "log_every": "optimiser steps between records of the training log",
     "hints": "show squares of the answer in the first examples; an extension",
-    "hints.most": "most squares shown, in the first example",
+    "hints.max_cells": "most squares shown, in the first example",
     "hints.examples": "number of examples after which none are shown",
     "init_from": "set by the `init` of a run",
     "num_augmentations": "augmentations of a training puzzle, besides the puzzle itself",
@@ -87,11 +87,11 @@ TEXTS = {
     "evaluate.precision": "arithmetic; `auto`: the fastest on this machine",
     "examples": "predictions of each test set that are kept for pictures",
     "evaluate.task_types": "ARC-AGI: task-type embeddings to score with",
-    "effort": "test-time compute: score against supervision steps and guesses",
-    "effort.num_puzzles": "puzzles of the size trained on",
-    "effort.max_steps": "one attempt of at most so many steps, up to a verified answer",
-    "effort.attempt_steps": "steps of the first attempt where guesses follow",
-    "effort.guesses": "numbers of attempts, all but the first with guesses (Sudoku)",
+    "test_time_compute": "test-time compute: score against supervision steps and guesses",
+    "test_time_compute.num_puzzles": "puzzles of the size trained on",
+    "test_time_compute.max_steps": "one attempt of at most so many steps, up to a verified answer",
+    "test_time_compute.attempt_steps": "steps of the first attempt where guesses follow",
+    "test_time_compute.guesses": "numbers of attempts, all but the first with guesses (Sudoku)",
     "equivariance_pairs": "puzzles compared with a copy whose symbols are permuted",
     "num_train": "training puzzles; null: all",
     "num_test": "test puzzles; null: all",
@@ -134,7 +134,7 @@ TEXTS = {
 
 def page() -> str:
     """The text of docs/params.md."""
-    cell, scoring = config.TrainCell.model_fields, config.EvaluateCell.model_fields
+    cell, scoring = config.RunSettings.model_fields, config.ScoringSettings.model_fields
     sources = {
         f"{name} {label}": kind
         for name, task in TASKS.items()

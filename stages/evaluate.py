@@ -19,15 +19,15 @@ def evaluate(
     from serrm.tracking.runs import sync_or_warn
 
     params = read_params(Path(PARAMS))
-    layout, cell = Layout(params.profile), params.evaluate_settings(name)
+    layout, run = Layout(params.profile), params.evaluate_settings(name)
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, "stages"))
-    scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / cell.task, cell, execution)
+    scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / run.task, run, execution)
     if not is_first_of_torchrun():
         return
     gallery.write(layout.predictions / name)
     layout.metrics.mkdir(parents=True, exist_ok=True)
-    about = {"profile": params.profile, "task": cell.task, "model": cell.variant, "seed": cell.seed}
+    about = {"profile": params.profile, "task": run.task, "model": run.variant, "seed": run.seed}
     write_json(layout.metrics / f"{name}.json", about | scores)
     sync_or_warn(layout, name)

@@ -18,16 +18,16 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))
-    layout, cell = Layout(params.profile), params.train_settings(name)
+    layout, run = Layout(params.profile), params.train_settings(name)
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, "stages"))
-    what = (cell, layout.arrays / cell.task, layout.runs / name, layout.scratch, execution)
+    what = (run, layout.arrays / run.task, layout.runs / name, layout.scratch, execution)
     if not is_first_of_torchrun():
         train_run(*what)
         return
     records: list[Record] = []
-    with log_training(layout, cell) as log_record:
+    with log_training(layout, run) as log_record:
 
         def note(record: Record) -> None:
             records.append(record)
@@ -35,4 +35,4 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
 
         train_run(*what, note)
         write_training_log(layout.reports / "training" / f"{name}.csv", records)
-    remove_directory(layout.scratch / cell.digest())
+    remove_directory(layout.scratch / run.digest())

@@ -24,7 +24,7 @@ from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint
 from serrm.training.loop import Trainer
 from serrm.training.run import train
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 
 torch.set_num_threads(1)
 # PyTorch looks for it once a process, at the first product on a GPU.
@@ -113,24 +113,26 @@ def make_settings() -> Callable[..., SeRrmSettings]:
 
 
 @pytest.fixture(scope="session")
-def make_cell() -> Callable[..., TrainCell]:
+def make_run() -> Callable[..., RunSettings]:
     """The cell of a small SE-RRM; keywords lay changes over its sections, as `train={"steps": 9}`.
 
     A `model` that names its family takes the place of the SE-RRM.
     """
 
-    def make(**changes: Any) -> TrainCell:
+    def make(**changes: Any) -> RunSettings:
         model = {} if "family" in changes.get("model", {}) else MODEL
         sections: dict[str, Any] = {"model": model, "train": TRAIN, "arrays": ARRAYS, "fidelity": {}}
         values = {name: {**section, **changes.pop(name, {})} for name, section in sections.items()}
-        return TrainCell.model_validate({"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes})
+        return RunSettings.model_validate(
+            {"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes}
+        )
 
     return make
 
 
 @pytest.fixture(scope="session")
 def trm_changes() -> dict[str, Any]:
-    """What turns `make_cell`'s small SE-RRM into a small TRM with Q-learning."""
+    """What turns `make_run`'s small SE-RRM into a small TRM with Q-learning."""
     return {"model": TRM, "train": Q_LEARNING}
 
 
@@ -159,12 +161,12 @@ def arrays(make_arrays: Callable[..., Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def make_trainer(
-    make_cell: Callable[..., TrainCell], make_arrays: Callable[..., Path]
+    make_run: Callable[..., RunSettings], make_arrays: Callable[..., Path]
 ) -> Callable[..., Trainer]:
-    """A trainer on eight 4×4 puzzles, of the cell that `make_cell` makes of the same keywords."""
+    """A trainer on eight 4×4 puzzles, of the cell that `make_run` makes of the same keywords."""
 
     def make(num_task_types: int = 1, **changes: Any) -> Trainer:
-        cell = make_cell(**changes)
+        cell = make_run(**changes)
         rng = torch.Generator().manual_seed(cell.seed)
         model = build_model(cell.model, 6, rng, num_positions=16, num_task_types=num_task_types)
         arrays = open_arrays(make_arrays(side=4), "train")
@@ -176,29 +178,27 @@ def make_trainer(
 
 @pytest.fixture(scope="session")
 def trained(
-    make_cell: Callable[..., TrainCell],
+    make_run: Callable[..., RunSettings],
     make_arrays: Callable[..., Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., Path]:
-    """The checkpoint of a cell of `make_cell`, trained on 4×4 Sudoku."""
+    """The checkpoint of a cell of `make_run`, trained on 4×4 Sudoku."""
 
     def make(**changes: Any) -> Path:
         folder = tmp_path_factory.mktemp("trained")
-        train(
-            make_cell(**changes), make_arrays(), folder / "run", folder / "scratch", Execution(device="cpu")
-        )
+        train(make_run(**changes), make_arrays(), folder / "run", folder / "scratch", Execution(device="cpu"))
         return folder / "run"
 
     return make
 
 
 @pytest.fixture(scope="session")
-def untrained(make_cell: Callable[..., TrainCell]) -> Callable[..., LoadedModel]:
-    """A shallow model of `make_cell` with random weights for 9×9 Sudoku, or as its alphabet and config.json say."""
+def untrained(make_run: Callable[..., RunSettings]) -> Callable[..., LoadedModel]:
+    """A shallow model of `make_run` with random weights for 9×9 Sudoku, or as its alphabet and config.json say."""
 
     def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
         model = {"layers": 1, "h_cycles": 1, "l_cycles": 1, **changes.pop("model", {})}
-        cell = make_cell(model=model, **changes)
+        cell = make_run(model=model, **changes)
         built = build_model(
             cell.model,
             num_symbols,
@@ -208,7 +208,7 @@ def untrained(make_cell: Callable[..., TrainCell]) -> Callable[..., LoadedModel]
         )
         facts = {"num_symbols": num_symbols, "side": 9, "parameters": 1, "parameters_with_task_types": 2}
         return LoadedModel(
-            built.eval(), cell, {**facts, "cell": cell.model_dump(mode="json"), **(config or {})}
+            built.eval(), cell, {**facts, "run": cell.model_dump(mode="json"), **(config or {})}
         )
 
     return make

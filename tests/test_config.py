@@ -111,6 +111,11 @@ def test_an_unknown_key_is_named_wherever_it_stands() -> None:
         (("tasks", "maze", "augment", "num_train"), "all", "tasks.maze.augment.num_train"),
         (("tasks", "maze", "evaluate", "steps"), [], "tasks.maze.evaluate.steps"),
         (("tasks", "chess"), {}, "tasks.chess"),
+        (
+            ("tasks", "maze", "evaluate", "effort"),
+            {},
+            "tasks.maze.evaluate.effort: is now called test_time_compute",
+        ),
         (("tasks", "maze", "seed"), ABSENT, "tasks.maze.seed"),
         (("runs", "maze-trm-s0", "init"), ABSENT, "runs.maze-trm-s0.init"),
         (("models", "trm", "width"), ABSENT, "models.trm.width"),

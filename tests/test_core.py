@@ -33,10 +33,10 @@ for module in pkgutil.walk_packages(serrm.__path__, "serrm.", onerror=lambda nam
     if not module.name.startswith(tuple(OUTSIDE)):
         import_module(module.name)
 
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 from serrm.training.run import train
 target = Path(folder, "run")
-train(TrainCell.model_validate(cell), Path(arrays), target, Path(folder, "scratch"), Execution(device="cpu"))
+train(RunSettings.model_validate(cell), Path(arrays), target, Path(folder, "scratch"), Execution(device="cpu"))
 
 from serrm.cli import main
 assert main(["solve", "1234341221434321", "--checkpoint", str(target), "--budget", "2"]) in (0, 1)
@@ -57,9 +57,9 @@ def packages_of_the_extras() -> list[str]:
 
 
 def test_the_core_trains_and_solves_without_the_extras(
-    make_cell: Callable[..., Any], make_arrays: Callable[..., Path], tmp_path: Path
+    make_run: Callable[..., Any], make_arrays: Callable[..., Path], tmp_path: Path
 ) -> None:
-    cell = make_cell(train={"steps": 2}).model_dump(mode="json")
+    cell = make_run(train={"steps": 2}).model_dump(mode="json")
     readme = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
     refused = packages_of_the_extras()
     assert {"mlflow", "ortools", "openai"} <= set(refused) and not {"torch", "numpy"} & set(refused)

@@ -19,23 +19,23 @@ from serrm.files import write_json
 from serrm.inference.evaluate import Gallery, evaluate, votes
 from serrm.inference.load import LoadedModel, load_snapshot
 from serrm.inference.predict import Predictor
-from serrm.inference.settings import EvaluateCell
+from serrm.inference.settings import ScoringSettings
 from serrm.models.registry import build_model
 from serrm.puzzles.arc import Pair, PairName
 from serrm.scoring.arc import CONFIDENCE_UNIT, ArcTally
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 
 pytestmark = pytest.mark.numeric
 
 CPU = torch.device("cpu")
 
 
-def scoring(task: str, seed: int, steps: Sequence[int], **fidelity: bool) -> EvaluateCell:
+def scoring(task: str, seed: int, steps: Sequence[int], **fidelity: bool) -> ScoringSettings:
     """Settings of an evaluation with the given faults."""
     sizes = {"steps": [*steps], "batch_size": 5, "curve_puzzles": 0}
     evaluate = {**sizes, "precision": "float32", "compile": False}
     facts = {"task": task, "variant": "tiny", "seed": seed, "source": "made here"}
-    return EvaluateCell.model_validate({**facts, "evaluate": evaluate, "fidelity": fidelity})
+    return ScoringSettings.model_validate({**facts, "evaluate": evaluate, "fidelity": fidelity})
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,9 @@ def test_scores_depend_on_the_seed_only_with_dropout_at_evaluation(
 
 @pytest.fixture(scope="module")
 def voters(
-    make_cell: Callable[..., TrainCell], trm_changes: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+    make_run: Callable[..., RunSettings],
+    trm_changes: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., tuple[LoadedModel, ArcEvaluation]]:
     """A TRM with two snapshots, both of random weights, and what it is asked."""
     folder = tmp_path_factory.mktemp("votes")
@@ -73,7 +75,7 @@ def voters(
     write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
     write_json(folder / AUDIT, {"canvas": 3})
     build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=8, seed=0)
-    cell = make_cell(task="arc_agi_1", **{**trm_changes, "arrays": {"num_augmentations": 7}})
+    cell = make_run(task="arc_agi_1", **{**trm_changes, "arrays": {"num_augmentations": 7}})
     models = [
         build_model(cell.model, 12, torch.Generator().manual_seed(n), num_positions=9, num_task_types=16)
         for n in range(2)

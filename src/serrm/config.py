@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
-from serrm.inference.settings import EvaluateCell, ScoringFidelity
+from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.layout import EXECUTION
 from serrm.puzzles.raw import ArraySettings
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings, T, parse
 from serrm.sources.download import download_kind
-from serrm.training.settings import Execution, Fidelity, TrainCell
+from serrm.training.settings import Execution, Fidelity, RunSettings
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
 SECTIONS = (
@@ -87,7 +87,7 @@ class Params(Settings):
             raise ValueError(f"runs.{name}: a name such as {start}{self.runs[name].model}{end} is needed")
         return name[len(start) : -len(end)]
 
-    def cells(self) -> list[tuple[str, str, int]]:
+    def run_keys(self) -> list[tuple[str, str, int]]:
         """(task, variant, seed) of every run, in the order of the tables."""
         return [(run.task, self.variant(name), run.seed) for name, run in self.runs.items()]
 
@@ -107,16 +107,16 @@ class Params(Settings):
         section = self.tasks[task]
         return parse(kind, {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}")
 
-    def train_settings(self, name: str) -> TrainCell:
+    def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
         return self._compose(self.runs[name], name)[0]
 
-    def settings_of(self, task: str, family: str) -> TrainCell | None:
+    def settings_of(self, task: str, family: str) -> RunSettings | None:
         """The settings of a family's plain run on a task; None without one."""
         name = f"{task}-{family}-s0"
         return self.train_settings(name) if name in self.runs else None
 
-    def evaluate_settings(self, name: str) -> EvaluateCell:
+    def evaluate_settings(self, name: str) -> ScoringSettings:
         """The settings of a run's evaluation, composed."""
         run, task = self.runs[name], self.tasks[self.runs[name].task]
         values = {
@@ -127,9 +127,9 @@ class Params(Settings):
             "fidelity": self._compose(run, name)[1],
             "source": TASKS[run.task].in_words(task.download["source"], task.augment),
         }
-        return parse(EvaluateCell, values, lambda keys: ".".join(["tasks", run.task, *keys]))
+        return parse(ScoringSettings, values, lambda keys: ".".join(["tasks", run.task, *keys]))
 
-    def _compose(self, run: RunSection, name: str) -> tuple[TrainCell, ScoringFidelity]:
+    def _compose(self, run: RunSection, name: str) -> tuple[RunSettings, ScoringFidelity]:
         task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
         values: dict[str, Values] = {
             "model": {**model, **recipe.get("model", {})},
@@ -170,8 +170,8 @@ class Params(Settings):
         if can_shift and fidelity.shifted_rope2d:
             values["model"]["positions"] = "rope2d_shifted"
         variant = name if name not in self.runs else self.variant(name)
-        cell = {"task": run.task, "variant": variant, "seed": run.seed, **values}
-        return parse(TrainCell, cell, where), fidelity
+        settings = {"task": run.task, "variant": variant, "seed": run.seed, **values}
+        return parse(RunSettings, settings, where), fidelity
 
 
 def _known(where: str, names: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -6,6 +6,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 T = TypeVar("T", bound=BaseModel)
+RENAMED = {"effort": "test_time_compute", "most": "max_cells"}  # former names of keys
 
 
 class Settings(BaseModel):
@@ -27,5 +28,7 @@ def parse(kind: type[T], data: object, where: str | Callable[[list[str]], str]) 
         key = ".".join([where, *keys]) if isinstance(where, str) else where(keys)
         message = first["msg"].removeprefix("Value error, ")
         has_value = first["type"] != "missing" and not isinstance(first["input"], dict | list | BaseModel)
+        if first["type"] == "extra_forbidden" and keys[-1] in RENAMED:
+            message = f"is now called {RENAMED[keys[-1]]}"
         value = f" (got {first['input']!r})" if has_value else ""
         raise ValueError(f"{key}: {message}{value}" if key else f"{message}{value}") from error

@@ -59,7 +59,7 @@ def test_missing_arrays_and_sets_are_named(make_arrays: Maker, tmp_path: Path) -
 def test_an_example_depends_on_its_number_alone(
     drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int
 ) -> None:
-    stream = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HintSettings(most=5, examples=300))
+    stream = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HintSettings(max_cells=5, examples=300))
     whole = stream.gather(start, cut + num)
     part = GridExamples(drawn, NUM_AUGMENTATIONS, seed, stream.hints).gather(start + cut, num)
     assert all(np.array_equal(a[cut:], b) for a, b in zip(whole, part, strict=True))
@@ -101,7 +101,7 @@ def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> 
 def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
     plain, hinted = (
         GridExamples(drawn, NUM_AUGMENTATIONS, seed=0, hints=hints)
-        for hints in (None, HintSettings(most=5, examples=300))
+        for hints in (None, HintSettings(max_cells=5, examples=300))
     )
     (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)
     assert np.array_equal(shown.answers, answers)

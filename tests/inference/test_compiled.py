@@ -12,14 +12,14 @@ from torch import Tensor
 from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.settings import EvaluateCell
+from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
 from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 from tests.compiling import DEVICES, apart, num_variants, traced_only
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}
@@ -95,13 +95,13 @@ def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, in
 
 
 def variants_of_evaluation(
-    checkpoint: Path, arrays: Path, cell: EvaluateCell, device: str
+    checkpoint: Path, arrays: Path, cell: ScoringSettings, device: str
 ) -> tuple[int, list[str]]:
     """(variants, names of the sets that were scored) of two evaluations of a checkpoint and its snapshots."""
     with traced_only():
         for _ in range(2):
             found, _ = evaluate(checkpoint, arrays, cell, Execution(device=device))
-    assert len(found["learning_curve"]) == 2 and found["adaptive"] and found["breadth"]
+    assert len(found["learning_curve"]) == 2 and found["early_stopping"] and found["attempts"]
     return num_variants(), [name for name, entry in found["sets"].items() if entry["status"] == "scored"]
 
 
@@ -136,7 +136,7 @@ def test_an_evaluation_compiles_one_variant_a_size(
     family: str,
     sides: tuple[int, ...],
     device: str,
-    make_cell: Callable[..., TrainCell],
+    make_run: Callable[..., RunSettings],
     trm_changes: dict[str, Any],
     make_arrays: Callable[..., Path],
     tmp_path: Path,
@@ -144,14 +144,14 @@ def test_an_evaluation_compiles_one_variant_a_size(
     # Five puzzles by twos leave one over, the studies' batches shrink, and larger grids come in smaller batches.
     arrays = make_arrays(side=4, tests=sides)
     train_part = {} if family == "se_rrm" else trm_changes["train"]
-    trained = make_cell(model=MODELS[family], train=train_part)
+    trained = make_run(model=MODELS[family], train=train_part)
     train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
-    effort = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "guesses": [1, 2]}
+    test_time_compute = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "guesses": [1, 2]}
     settings = {
         "steps": [1, 2], "batch_size": 2, "precision": "float32", "compile": True, "curve_puzzles": 3,
-        "effort": effort, "equivariance_pairs": 3,
+        "test_time_compute": test_time_compute, "equivariance_pairs": 3,
     }  # fmt: skip
-    cell = EvaluateCell.model_validate(
+    cell = ScoringSettings.model_validate(
         {"task": "sudoku", "variant": "tiny", "seed": 0, "evaluate": settings, "fidelity": {},
          "source": "here"}
     )  # fmt: skip
@@ -162,7 +162,7 @@ def test_an_evaluation_compiles_one_variant_a_size(
 
 
 def variants_of_training(
-    cell: TrainCell, arrays: Path, folder: Path, device: str, micro_batch: int | None
+    cell: RunSettings, arrays: Path, folder: Path, device: str, micro_batch: int | None
 ) -> int:
     execution = Execution(device=device, micro_batch=micro_batch)
     with traced_only():
@@ -176,7 +176,7 @@ def variants_of_training(
 def test_a_training_compiles_one_variant_without_gradient_and_one_with(
     family: str,
     device: str,
-    make_cell: Callable[..., TrainCell],
+    make_run: Callable[..., RunSettings],
     trm_changes: dict[str, Any],
     make_arrays: Callable[..., Path],
     tmp_path: Path,
@@ -184,8 +184,6 @@ def test_a_training_compiles_one_variant_without_gradient_and_one_with(
     train_part = {} if family == "se_rrm" else dict(trm_changes["train"])
     if family == "hrm":
         train_part["halting"] = {**train_part["halting"], "bootstrap": True}
-    cell = make_cell(
-        model={**MODELS[family], "attention_dropout": 0.1}, train={**train_part, "compile": True}
-    )
+    cell = make_run(model={**MODELS[family], "attention_dropout": 0.1}, train={**train_part, "compile": True})
     asked = (cell, make_arrays(side=4), tmp_path, device, 2 if family == "trm" else None)
     assert apart(variants_of_training, *asked) == 2

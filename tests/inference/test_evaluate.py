@@ -16,7 +16,7 @@ from serrm.drawing.panels import read_examples
 from serrm.inference.evaluate import Gallery, evaluate, score_set
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Predicted, Predictor
-from serrm.inference.settings import EvaluateCell, EvaluateSettings
+from serrm.inference.settings import EvaluateSettings, ScoringSettings
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork
 from serrm.scoring.metrics import rates
@@ -47,10 +47,10 @@ def checkpoint(trained: Callable[..., Path]) -> Path:
     return trained(model={"attention_dropout": 0.3, **SHALLOW})
 
 
-def make_cell_of(**changes: Any) -> EvaluateCell:
+def make_scoring(**changes: Any) -> ScoringSettings:
     values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "source": "made here"}
     values["evaluate"] = settings()
-    return EvaluateCell.model_validate({**values, **changes})
+    return ScoringSettings.model_validate({**values, **changes})
 
 
 def score(loaded: LoadedModel, puzzles: PuzzleArrays, batch_size: int = 2) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
 
 
 def test_a_size_without_weights_is_told_with_its_reason(trained: Callable[..., Path], arrays: Path) -> None:
-    result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, make_cell_of(), CPU_ONLY)[0]
+    result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, make_scoring(), CPU_ONLY)[0]
     assert result["sets"]["4x4"]["status"] == "scored"
     assert result["sets"]["9x9"] == {
         "status": "cannot_extrapolate",
@@ -84,14 +84,14 @@ def test_a_size_without_weights_is_told_with_its_reason(trained: Callable[..., P
 
 
 def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
-    result = evaluate(checkpoint, arrays, make_cell_of(), CPU_ONLY)[0]
+    result = evaluate(checkpoint, arrays, make_scoring(), CPU_ONLY)[0]
     config = load_model(checkpoint, CPU).config
     assert result["model_info"] == {
         "family": "se_rrm",
         "parameters": config["parameters"],
         "parameters_with_task_types": config["parameters"],
     }
-    told = {"steps", "samples", "seconds", "puzzles_per_second", "operations", "final_loss", "device"}
+    told = {"steps", "samples", "seconds", "puzzles_per_second", "flops", "final_loss", "device"}
     assert result["training"].keys() == told | {"peak_memory_bytes"}
     assert result["training"]["steps"] == 6
     assert result["data"] == {"source": "made here", "train_puzzles": 8, "hash": config["data_hash"]}
@@ -103,7 +103,7 @@ def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
 
 
 def test_the_learning_curve_has_a_point_for_every_snapshot(checkpoint: Path, arrays: Path) -> None:
-    result = evaluate(checkpoint, arrays, make_cell_of(evaluate=settings(curve_puzzles=5)), CPU_ONLY)[0]
+    result = evaluate(checkpoint, arrays, make_scoring(evaluate=settings(curve_puzzles=5)), CPU_ONLY)[0]
     curve = result["learning_curve"]
     assert [point["step"] for point in curve] == [4, 6]
     assert all(point.keys() == RATES | {"step", "samples", "loss"} for point in curve)
@@ -118,7 +118,7 @@ def test_evaluation_repeats_itself_even_with_dropout(checkpoint: Path, arrays: P
     shallow = settings(steps=(1, 2), curve_puzzles=0)
     results = []
     for has_dropout in (False, True):
-        cell = make_cell_of(fidelity={"dropout_at_evaluation": has_dropout}, evaluate=shallow)
+        cell = make_scoring(fidelity={"dropout_at_evaluation": has_dropout}, evaluate=shallow)
         results += [evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for _ in range(2)]
     assert results[0] == results[1] != results[2] == results[3]
     assert results[0]["learning_curve"] == []
@@ -128,11 +128,11 @@ PROGRAM = """
 import os, pickle, sys
 from pathlib import Path
 from serrm.inference.evaluate import evaluate
-from serrm.inference.settings import EvaluateCell
+from serrm.inference.settings import ScoringSettings
 from serrm.training.settings import Execution
 
 checkpoint, arrays, cell, result = sys.argv[1:]
-cell = EvaluateCell.model_validate_json(cell)
+cell = ScoringSettings.model_validate_json(cell)
 found = evaluate(Path(checkpoint), Path(arrays), cell, Execution(device="cpu", threads=2))
 if os.environ["RANK"] == "0":
     Path(result).write_bytes(pickle.dumps(found))
@@ -140,8 +140,12 @@ if os.environ["RANK"] == "0":
 
 
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_path: Path) -> None:
-    effort = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
-    cell = make_cell_of(evaluate=settings(steps=(1, 2, 16), effort=effort, equivariance_pairs=2, examples=3))
+    test_time_compute = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
+    cell = make_scoring(
+        evaluate=settings(
+            steps=(1, 2, 16), test_time_compute=test_time_compute, equivariance_pairs=2, examples=3
+        )
+    )
     one, seen = evaluate(checkpoint, arrays, cell, Execution(device="cpu", threads=1))
     program, result = tmp_path / "program.py", tmp_path / "result"
     program.write_text(PROGRAM)
@@ -149,7 +153,7 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
     assert done.returncode == 0, done.stderr
     two, shared = pickle.loads(result.read_bytes())
     assert one == two
-    assert {"adaptive", "breadth", "equivariance"} <= one.keys() and one["learning_curve"]
+    assert {"early_stopping", "attempts", "equivariance"} <= one.keys() and one["learning_curve"]
     # Batches of two: the second process has seen the third puzzle.
     kept = [[(of, list(each.items())) for of, each in own.examples.items()] for own in (seen, shared)]
     assert kept[0] == kept[1]
@@ -169,7 +173,7 @@ def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
         return native(*args)
 
     monkeypatch.setattr(NativeNetwork, "__call__", counted)
-    cell = make_cell_of(evaluate=settings(steps=(1, 2), precision="bfloat16", curve_puzzles=0))
+    cell = make_scoring(evaluate=settings(steps=(1, 2), precision="bfloat16", curve_puzzles=0))
     for is_native in (False, True):
         assert num_calls == [0]
         execution = Execution(device="cpu", threads=1, native=is_native)
@@ -189,7 +193,7 @@ def test_precision_auto_scores_in_the_fastest(
 
     monkeypatch.setattr("serrm.devices.fastest_arithmetic", in_fastest)
     monkeypatch.setattr("serrm.devices.has_fast_bfloat16", lambda device: True)
-    cells = [make_cell_of(evaluate=settings((1,), precision=precision)) for precision in ("auto", fastest)]
+    cells = [make_scoring(evaluate=settings((1,), precision=precision)) for precision in ("auto", fastest)]
     scores, expected = (evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for cell in cells)
     assert scores == expected
 

@@ -23,13 +23,13 @@ from serrm.inference.evaluate import (
 )
 from serrm.inference.load import LoadedModel
 from serrm.inference.predict import Predictor
-from serrm.inference.settings import EvaluateCell
+from serrm.inference.settings import ScoringSettings
 from serrm.inference.studies import equivariance
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.arc import Collection, Pair, PairName
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 CPU = torch.device("cpu")
 SIDE, NUM_VARIANTS = 4, 8
@@ -103,18 +103,18 @@ def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def loaded(arrays: Path, make_cell: Callable[..., TrainCell]) -> LoadedModel:
+def loaded(arrays: Path, make_run: Callable[..., RunSettings]) -> LoadedModel:
     """Knows the first of three test inputs, one of the two of its puzzle, from two steps on."""
     model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0], depth=2)
-    cell = make_cell(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
+    cell = make_run(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
     return LoadedModel(model, cell, {"side": SIDE})
 
 
-def cell_of(**changes: Any) -> EvaluateCell:
+def cell_of(**changes: Any) -> ScoringSettings:
     values = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 1}
     settings = {"steps": [1, 2, 4], "task_types": ["right", "blank"], **values, **changes}
     names = {"task": "arc_agi_1", "variant": "tiny", "seed": 0, "source": "made here"}
-    return EvaluateCell.model_validate({**names, "fidelity": {}, "evaluate": settings})
+    return ScoringSettings.model_validate({**names, "fidelity": {}, "evaluate": settings})
 
 
 def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, Any]:
@@ -146,10 +146,10 @@ def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> 
 
 
 def test_recoloured_test_inputs_have_recoloured_answers(
-    loaded: LoadedModel, arrays: Path, make_cell: Callable[..., TrainCell]
+    loaded: LoadedModel, arrays: Path, make_run: Callable[..., RunSettings]
 ) -> None:
     """By SE-RRM, though its task types tell of colours: what is read off counts, untransformed inputs are asked."""
-    settings = make_cell(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model
+    settings = make_run(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model
     num = open_arc_evaluation(arrays, NUM_VARIANTS).num_task_types
     model = build_model(settings, 12, torch.Generator().manual_seed(0), num_task_types=num).eval()
     assert model.task_types is not None

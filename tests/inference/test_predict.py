@@ -47,7 +47,7 @@ def checkpoint(trained: Callable[..., Path]) -> Path:
 
 def test_a_checkpoint_is_loaded_as_its_average(checkpoint: Path, tokens: Tensor) -> None:
     loaded = load_model(checkpoint, CPU)
-    assert loaded.cell.variant == "tiny" and loaded.config["side"] == 4
+    assert loaded.settings.variant == "tiny" and loaded.config["side"] == 4
     weights = loaded.model.state_dict()
     assert all(torch.equal(weights[name], value) for name, value in ckpt.read_weights(checkpoint).items())
     raw = torch.load(checkpoint / ckpt.STATE, weights_only=True)["weights"]
@@ -59,7 +59,7 @@ def test_weights_of_another_model_are_refused(checkpoint: Path, tmp_path: Path) 
     config = ckpt.read_config(checkpoint)
     with pytest.raises(ValueError, match="no checkpoint here"):
         load_model(tmp_path, CPU)
-    config["cell"]["model"]["width"] = 64
+    config["run"]["model"]["width"] = 64
     ckpt.write_checkpoint(tmp_path / "other", ckpt.read_weights(checkpoint), None, config)
     with pytest.raises(ValueError, match="other: size mismatch"):
         load_model(tmp_path / "other", CPU)

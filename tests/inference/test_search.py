@@ -20,7 +20,7 @@ from serrm.models.registry import build_model
 from serrm.puzzles.sudoku import allows, box_for_side, solves
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.puzzles.tasks import TASKS, Task
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 from tests.conftest import TRM
 from tests.oracle import make_oracle
 
@@ -39,10 +39,10 @@ Tokens = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def model(request: pytest.FixtureRequest, make_cell: Callable[..., TrainCell]) -> RecurrentModel:
+def model(request: pytest.FixtureRequest, make_run: Callable[..., RunSettings]) -> RecurrentModel:
     """A random model of each family, with three task types."""
     train = {} if request.param == "se_rrm" else {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}}
-    settings = make_cell(model=MODELS[request.param], train=train).model
+    settings = make_run(model=MODELS[request.param], train=train).model
     generator = torch.Generator().manual_seed(2)
     model = build_model(settings, SYMBOLS, generator, num_task_types=3).eval()
     assert model.task_types is not None

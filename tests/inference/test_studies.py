@@ -13,7 +13,7 @@ from serrm.inference.evaluate import of_trained_size, score_set, symmetric_quest
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Predictor
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.settings import EffortSettings
+from serrm.inference.settings import ComputeSettings
 from serrm.inference.studies import ComputeStudy, equivariance
 from serrm.models.registry import build_model
 from serrm.processes import Processes
@@ -21,7 +21,7 @@ from serrm.puzzles.sudoku import box_for_side
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 from tests.oracle import make_oracle
 
 CPU = torch.device("cpu")
@@ -51,8 +51,8 @@ class InTurn(Processes):
 
 
 @pytest.fixture
-def oracle(make_cell: Callable[..., TrainCell]) -> LoadedModel:
-    cell = make_cell()
+def oracle(make_run: Callable[..., RunSettings]) -> LoadedModel:
+    cell = make_run()
     model = make_oracle(build_model(cell.model, 6), lambda question, _: needed(question))
     return LoadedModel(model, cell, {})
 
@@ -66,17 +66,22 @@ def puzzles() -> PuzzleArrays:
 
 
 def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:
-    effort = EffortSettings(num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES)
-    study, plain = ComputeStudy(effort, puzzles), score_set(Predictor(oracle, 1), puzzles, (1, 3))
+    test_time_compute = ComputeSettings(
+        num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES
+    )
+    study, plain = ComputeStudy(test_time_compute, puzzles), score_set(Predictor(oracle, 1), puzzles, (1, 3))
     assert score_set(Predictor(oracle, 1), puzzles, (1, 3), study=study) == plain, "the scores are the same"
     points, told = study.points(Predictor(oracle, 1)), list[Any]()
     for rank in (0, 1):
-        part, study = Predictor(oracle, 1, processes=InTurn(rank, told)), ComputeStudy(effort, puzzles)
+        part, study = (
+            Predictor(oracle, 1, processes=InTurn(rank, told)),
+            ComputeStudy(test_time_compute, puzzles),
+        )
         scored, shared = score_set(part, puzzles, (1, 3), study=study), study.points(part)
     assert (scored, shared) == (plain, points), "by two processes too"
     limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]
     solved = []
-    for limit, point in zip(limits, points["adaptive"] + points["breadth"], strict=True):
+    for limit, point in zip(limits, points["early_stopping"] + points["attempts"], strict=True):
         asked = (Search(n, row) for n, row in enumerate(puzzles.questions[:NUM_STUDIED]))
         found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9))
         num_right = sum(np.array_equal(each.answer, puzzles.answers[each.key]) for each in found)
@@ -84,8 +89,8 @@ def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzl
         assert point["mean_steps"] == pytest.approx(np.mean([each.steps for each in found]))
         solved.append(num_right)
     assert solved[0] < solved[2] and solved[3] < solved[5] < NUM_STUDIED
-    assert [point["max_steps"] for point in points["adaptive"]] == [1, 4, 8]
-    assert [(point["kind"], point["num"], point["max_steps"]) for point in points["breadth"]] == [
+    assert [point["max_steps"] for point in points["early_stopping"]] == [1, 4, 8]
+    assert [(point["kind"], point["num"], point["max_steps"]) for point in points["attempts"]] == [
         ("guesses", num, 4) for num in (1, 2, 5)
     ]
 
@@ -108,7 +113,7 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     assert asked is not None
     found = equivariance(Predictor(loaded, 2), *asked, num=4, seed=0)
     assert found["num_pairs"] == 4
-    if loaded.cell.model.family == "se_rrm":
+    if loaded.settings.model.family == "se_rrm":
         assert found["num_identical"] == 4
     example = found["example"]
     permutation = np.array(example["permutation"])

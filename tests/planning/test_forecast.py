@@ -11,9 +11,9 @@ import pytest
 from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
 from serrm.inference.evaluate import evaluate
-from serrm.inference.settings import EvaluateCell
+from serrm.inference.settings import ScoringSettings
 from serrm.planning.forecast import Counts, count_puzzles, evaluation_flops, stages_of, still_to_do
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
@@ -29,18 +29,18 @@ def profile(name: str, **sections: Any) -> Params:
 @pytest.mark.parametrize("family", ["se_rrm", "trm"])
 def test_an_evaluation_takes_what_is_forecast(
     family: str,
-    make_cell: Callable[..., TrainCell],
+    make_run: Callable[..., RunSettings],
     trm_changes: dict[str, Any],
     trained: Callable[..., Path],
     make_arrays: Callable[..., Path],
 ) -> None:
     changes = trm_changes if family == "trm" else {"model": {"layers": 1}}
-    cell, checkpoint, arrays = make_cell(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
+    cell, checkpoint, arrays = make_run(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
     plain = {"steps": [1, 3], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
 
     def forecast_and_done(**settings: Any) -> tuple[int, int]:
         values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "source": "here"}
-        scoring = EvaluateCell.model_validate(
+        scoring = ScoringSettings.model_validate(
             {**values, "evaluate": {**plain, "equivariance_pairs": 4, **settings}}
         )
         done = counted(lambda: evaluate(checkpoint, arrays, scoring, Execution(device="cpu")))
@@ -48,7 +48,7 @@ def test_an_evaluation_takes_what_is_forecast(
 
     without, done = forecast_and_done()
     assert without == done
-    most, done = forecast_and_done(effort=SEARCH)
+    most, done = forecast_and_done(test_time_compute=SEARCH)
     assert without < done <= most
 
 

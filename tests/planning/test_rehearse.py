@@ -11,13 +11,13 @@ from serrm.cli import main
 from serrm.config import read_params, read_yaml
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature, selected
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 
 
-def shape(cell: TrainCell) -> tuple[Any, ...]:
+def shape(cell: RunSettings) -> tuple[Any, ...]:
     """What a miniature has to keep of a run: all but the sizes of its model and its training."""
     widths = {"width", "heads", "head_dim", "symbol_heads", "symbol_head_dim", "swiglu_multiple"}
     model, train = cell.model.model_dump(exclude=widths | {"layers", "h_cycles", "l_cycles"}), cell.train
@@ -82,7 +82,7 @@ def test_a_rehearsal_runs_through_and_takes_what_is_forecast(
     assert (folder / "reports" / "ci" / "report.html").is_file()
     config = json.loads((folder / "data" / "ci" / "runs" / "maze-hrm-s0" / "config.json").read_text())
     forecast = stages_of(read_params(folder / "params.yaml"))["train@maze-hrm-s0"].flops
-    assert config["training"]["operations"] == forecast
+    assert config["training"]["flops"] == forecast
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from serrm.published.conformance import build_published, read_vectors, settings_
 from serrm.published.exchange import export_checkpoint, import_checkpoint, read_state_dict
 from serrm.published.weights import published_model, published_weights
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 CPU = torch.device("cpu")
 PREFIX = "_orig_mod.model.inner."
@@ -40,17 +40,17 @@ MODELS: dict[str, dict[str, Any]] = {
     "trm_deep": {**TRM, "layers": 2, "positions": "rope2d_shifted"},
     "hrm": HRM,
 }
-CellMaker = Callable[[str], TrainCell]
+CellMaker = Callable[[str], RunSettings]
 Exporter = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def make(make_cell: Callable[..., TrainCell]) -> CellMaker:
+def make(make_run: Callable[..., RunSettings]) -> CellMaker:
     """The cell of one of the models above."""
 
-    def cell(name: str) -> TrainCell:
+    def cell(name: str) -> RunSettings:
         train = {"task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
-        return make_cell(model=MODELS[name], variant=name, train=train)
+        return make_run(model=MODELS[name], variant=name, train=train)
 
     return cell
 
@@ -62,8 +62,8 @@ def random_state(model: ModelSettings, num_task_types: int = 1, seed: int = 0) -
     return {name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()}
 
 
-def write_random(folder: Path, cell: TrainCell) -> Path:
-    config = {"cell": cell.model_dump(mode="json"), "num_symbols": 11, "side": 9}
+def write_random(folder: Path, cell: RunSettings) -> Path:
+    config = {"run": cell.model_dump(mode="json"), "num_symbols": 11, "side": 9}
     write_checkpoint(folder, random_state(cell.model), {}, config)
     return folder
 
@@ -99,7 +99,7 @@ def test_what_is_exported_and_imported_is_unchanged(make: CellMaker, tmp_path: P
     export_checkpoint(tmp_path / "after", tmp_path / "again.pt")
     assert (tmp_path / "again.pt").read_bytes() == file.read_bytes()
     loaded = load_model(tmp_path / "after", CPU)
-    assert loaded.cell == cell
+    assert loaded.settings == cell
     assert loaded.config == read_config(tmp_path / "after") == config
     assert config["parameters"] == num_parameters(loaded.model)
     assert config["parameters_with_task_types"] == num_parameters(loaded.model, has_task_types=True)
@@ -149,10 +149,10 @@ def test_without_task_embeddings_there_is_one_task_type_of_zeros(
     [("planes", "usual"), ("positions", "none"), ("task_types", "full"), ("states", "two")],
 )
 def test_a_setting_without_published_form_is_refused_by_name(
-    make_cell: Callable[..., TrainCell], exported: Exporter, tmp_path: Path, setting: str, value: str
+    make_run: Callable[..., RunSettings], exported: Exporter, tmp_path: Path, setting: str, value: str
 ) -> None:
     task_types = {"learning_rate": 1, "weight_decay": 0}
-    cell = make_cell(model={**SMALL, setting: value}, train={"task_types": task_types})
+    cell = make_run(model={**SMALL, setting: value}, train={"task_types": task_types})
     with pytest.raises(ValueError, match=f"{setting}: {value}"):
         export_checkpoint(write_random(tmp_path / "before", cell), tmp_path / "file.pt")
     with pytest.raises(ValueError, match=rf"se_rrm\.pt: {setting}: {value}"):

@@ -73,7 +73,7 @@ def paper_files():
                 low, high = ends or wilson(value * num, num)
                 if column.metric not in scores:
                     scores |= {column.metric: value, f"{column.metric}_lo": low, f"{column.metric}_hi": high}
-    more = {"learning_curve": [], "adaptive": [], "breadth": [], "equivariance": None}
+    more = {"learning_curve": [], "early_stopping": [], "attempts": [], "equivariance": None}
     return {
         (task, model, seed): made | {"task": task, "model": model, "seed": seed, "sets": sets} | more
         for (task, model, seed), sets in found.items()

@@ -87,7 +87,7 @@ def test_what_is_measured(project: Path) -> None:
 def test_a_value_is_outside_if_it_moved_by_more_than_is_allowed(
     kind: Any, old: float | None, new: float | None, is_outside: bool | None
 ) -> None:
-    expectations = Expectations(cells={NAME: {kind: {} if old is None else {"a": old}}})
+    expectations = Expectations(runs={NAME: {kind: {} if old is None else {"a": old}}})
     lines = [] if new is None else [(NAME, kind, "a", new, False)]
     measured = pd.DataFrame(lines, columns=["run", "kind", "value", "measured", "is_guess"])
     assert changes(expectations, measured)["outside"].tolist() == ([] if is_outside is None else [is_outside])
@@ -124,12 +124,12 @@ def test_the_command(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["regress"]) == 1
     assert "step 40" in capsys.readouterr().out and file.read_bytes() == before
     assert main(["regress", "--update"]) == 0 and main(["regress"]) == 0
-    assert read_expectations(file).cells[NAME]["loss"]["step 40"] == 1.5
+    assert read_expectations(file).runs[NAME]["loss"]["step 40"] == 1.5
 
 
 def test_faults_are_one_line(project: Path, tmp_path: Path) -> None:
     file = tmp_path / "expected.json"
-    file.write_text('{"tolerances": {"loss": {"absolute": -1}}, "cells": {}}')
+    file.write_text('{"tolerances": {"loss": {"absolute": -1}}, "runs": {}}')
     with pytest.raises(ValueError, match=r"expected.json: tolerances/loss/absolute: "):
         read_expectations(file)
     with pytest.raises(ValueError, match="no metric files; has the profile been run"):

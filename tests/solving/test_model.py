@@ -72,7 +72,7 @@ def test_what_is_no_puzzle_is_refused_and_another_task_is_an_answer(model: serrm
 
 def test_mazes_and_arc_tasks_have_grids_too(untrained: Callable[..., LoadedModel]) -> None:
     mazes, arc = (
-        serrm.Model(loaded.model, loaded.cell, loaded.config)
+        serrm.Model(loaded.model, loaded.settings, loaded.config)
         for loaded in (
             untrained(6, task="maze"),
             untrained(12, {"puzzles": ["aa"], "side": 4}, task="arc_agi_1", model={"task_types": "factored"}),
@@ -103,7 +103,7 @@ def test_saved_and_loaded_it_gives_identical_logits(
     again = serrm.Model.from_pretrained(tmp_path / "saved", device="cpu")
     assert torch.equal(logits(again, questions), logits(model, questions))
     staged = load_model(tmp_path / "saved", CPU)
-    assert (staged.cell, staged.config) == (model.cell, model.config)
+    assert (staged.cell, staged.config) == (model.settings, model.config)
     again.save_pretrained(str(tmp_path / "saved"))  # over itself
     (tmp_path / "saved" / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"holds notes\.txt"):

@@ -23,12 +23,12 @@ from serrm.reporting.training_log import Record, write_training_log
 from serrm.tracking.runs import StoreError, log_training, sync_run
 from serrm.tracking.server import tracking_uri
 from serrm.training.run import Interrupted
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 NAME = "sudoku-tiny-s0"
-CellMaker = Callable[..., TrainCell]
+CellMaker = Callable[..., RunSettings]
 RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
 RECORDS: list[Record] = [{"step": step, "samples": 4 * step, "loss": 1 / step} for step in (2, 4, 6)]
 LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
@@ -45,13 +45,13 @@ EXAMPLE = {
 class MadeRun:
     """A finished run's files, written part by part as the stages do."""
 
-    def __init__(self, root: Path, profile: str, cell: TrainCell, seconds: float = 1.5) -> None:
+    def __init__(self, root: Path, profile: str, cell: RunSettings, seconds: float = 1.5) -> None:
         self.layout = Layout(profile, root)
-        self.cell = cell.model_copy(update={"task": "sudoku", "variant": "tiny"})
+        self.settings = cell.model_copy(update={"task": "sudoku", "variant": "tiny"})
         self.training = {"steps": 6, "samples": 24, "seconds": seconds, "final_loss": 0.5, "device": "cpu"}
 
     def log(self) -> AbstractContextManager[Callable[[Record], None]]:
-        return log_training(self.layout, self.cell)
+        return log_training(self.layout, self.settings)
 
     def sync(self) -> str:
         return sync_run(self.layout, NAME)
@@ -59,7 +59,7 @@ class MadeRun:
     def train(self) -> None:
         """What the train stage leaves."""
         config = {
-            "cell": self.cell.model_dump(mode="json"),
+            "run": self.settings.model_dump(mode="json"),
             "data_hash": "d" * 64,
             "parameters": 1000,
             "parameters_with_task_types": 1016,
@@ -95,9 +95,9 @@ def write(path: Path, content: Any) -> None:
 
 
 @pytest.fixture
-def made(root: Path, request: pytest.FixtureRequest, make_cell: CellMaker) -> MadeRun:
+def made(root: Path, request: pytest.FixtureRequest, make_run: CellMaker) -> MadeRun:
     """A run of a profile of its own, of which no file is there."""
-    return MadeRun(root, re.sub(r"\W", "-", request.node.name), make_cell())
+    return MadeRun(root, re.sub(r"\W", "-", request.node.name), make_run())
 
 
 def stored(client: MlflowClient, made: MadeRun) -> list[Run]:
@@ -274,7 +274,7 @@ def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path) -> None:
 
 
 def test_git_tags_give_the_commit_and_whether_the_code_differs(
-    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_cell: CellMaker
+    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_run: CellMaker
 ) -> None:
     def git(*arguments: str) -> str:
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
@@ -282,7 +282,7 @@ def test_git_tags_give_the_commit_and_whether_the_code_differs(
         return done.stdout.strip()
 
     def tags(profile: str) -> dict[str, str]:
-        made = MadeRun(tmp_path, profile, make_cell())
+        made = MadeRun(tmp_path, profile, make_run())
         with pytest.raises(Interrupted), made.log():
             raise Interrupted("stopped")
         return dict(stored(client, made)[0].data.tags)

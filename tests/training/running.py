@@ -15,15 +15,15 @@ from serrm.manifest import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.run import Interrupted, train
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 
-MakeCell = Callable[..., TrainCell]
+MakeCell = Callable[..., RunSettings]
 PLAIN = Execution(device="cpu")
 ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
 
 
 def run(
-    cell: TrainCell,
+    cell: RunSettings,
     arrays: Path,
     folder: Path,
     execution: Execution = PLAIN,
@@ -75,7 +75,7 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
             assert_same(load_file(one / name), load_file(other / name), name)
 
 
-def interrupted(cell: TrainCell, arrays: Path, folder: Path, num_steps: int = 1) -> Path:
+def interrupted(cell: RunSettings, arrays: Path, folder: Path, num_steps: int = 1) -> Path:
     """A training stopped after every one of some steps; its newest checkpoint."""
     for _ in range(num_steps):
         with pytest.raises(Interrupted):

@@ -14,7 +14,7 @@ from serrm.arrays.stream import Examples
 from serrm.models.halting import CONTINUE, HALT
 from serrm.models.settings import QLearning
 from serrm.training.loop import Record, Trainer
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 from tests import conftest
 
 pytestmark = pytest.mark.numeric
@@ -130,10 +130,10 @@ def test_a_record_holds_means_since_the_last(make_trainer: MakeTrainer) -> None:
     )
 
 
-def test_epochs_are_turned_into_steps(make_cell: Callable[..., TrainCell]) -> None:
-    settings = make_cell(train={"steps": None, "epochs": 10_000, "batch_size": 272}).train
+def test_epochs_are_turned_into_steps(make_run: Callable[..., RunSettings]) -> None:
+    settings = make_run(train={"steps": None, "epochs": 10_000, "batch_size": 272}).train
     assert settings.num_steps(1000) == 36_764  # as the authors: the last, partial batch is dropped
-    assert make_cell(train={"steps": None, "epochs": 0.1}).train.num_steps(1) == 1
+    assert make_run(train={"steps": None, "epochs": 0.1}).train.num_steps(1) == 1
 
 
 def test_a_model_and_settings_that_do_not_fit_are_refused(make_trainer: MakeTrainer) -> None:

@@ -12,7 +12,7 @@ import pytest
 from serrm.processes import Processes
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 from tests.torchrun import ROOT, environment, torchrun
 from tests.training import running
 from tests.training.running import MakeCell
@@ -23,15 +23,15 @@ SHALLOW = {"layers": 1, "h_cycles": 1}
 
 
 @pytest.fixture(params=["task types", "q_learning"])
-def cell(request: pytest.FixtureRequest, make_cell: MakeCell, trm_changes: dict[str, Any]) -> TrainCell:
+def cell(request: pytest.FixtureRequest, make_run: MakeCell, trm_changes: dict[str, Any]) -> RunSettings:
     task_types = {"learning_rate": 0.01, "weight_decay": 0.1}
     if request.param == "task types":
-        return make_cell(model={"task_types": "full", **SHALLOW}, train={"task_types": task_types, **FIFTY})
+        return make_run(model={"task_types": "full", **SHALLOW}, train={"task_types": task_types, **FIFTY})
     model = {**trm_changes["model"], "attention_dropout": 0.0}
-    return make_cell(model=model, train={**trm_changes["train"], **FIFTY})
+    return make_run(model=model, train={**trm_changes["train"], **FIFTY})
 
 
-def run(cell: TrainCell, arrays: Path, folder: Path, **execution: Any) -> list[Record]:
+def run(cell: RunSettings, arrays: Path, folder: Path, **execution: Any) -> list[Record]:
     """Records of a finished training."""
     records: list[Record] = []
     running.run(cell, arrays, folder, Execution(device="cpu", **execution), records.append)
@@ -46,12 +46,12 @@ def assert_close_curves(one: list[Record], other: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("size", [3, 4])
-def test_pieces_train_as_the_whole_batch(cell: TrainCell, arrays: Path, tmp_path: Path, size: int) -> None:
+def test_pieces_train_as_the_whole_batch(cell: RunSettings, arrays: Path, tmp_path: Path, size: int) -> None:
     whole = run(cell, arrays, tmp_path / "whole")
     assert_close_curves(run(cell, arrays, tmp_path / "pieces", micro_batch=size), whole)
 
 
-def run_in_two(cell: TrainCell, arrays: Path, folder: Path, *options: str) -> CompletedProcess[str]:
+def run_in_two(cell: RunSettings, arrays: Path, folder: Path, *options: str) -> CompletedProcess[str]:
     """Train with two processes as one does on a machine without the pipeline."""
     folder.mkdir()
     settings = folder / "settings.json"
@@ -61,7 +61,7 @@ def run_in_two(cell: TrainCell, arrays: Path, folder: Path, *options: str) -> Co
     return torchrun(2, "-m", "serrm.training", *places, *scratch, "--device", "cpu", *options)
 
 
-def test_two_processes_train_as_one(cell: TrainCell, arrays: Path, tmp_path: Path) -> None:
+def test_two_processes_train_as_one(cell: RunSettings, arrays: Path, tmp_path: Path) -> None:
     done = run_in_two(cell, arrays, tmp_path / "two")
     assert done.returncode == 0, done.stderr
     # Two pieces of one process add up the same two sums: every tensor is the same to the bit, the table's rows too.
@@ -71,9 +71,9 @@ def test_two_processes_train_as_one(cell: TrainCell, arrays: Path, tmp_path: Pat
 
 
 def test_two_processes_stop_and_one_goes_on(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make_run: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cell = make_cell(model=SHALLOW, train=FIFTY)
+    cell = make_run(model=SHALLOW, train=FIFTY)
     stopped = run_in_two(cell, arrays, tmp_path / "two", "--seconds", "1e-9")
     assert (
         stopped.returncode

@@ -15,7 +15,7 @@ import torch
 
 from serrm.training.loop import Record
 from serrm.training.run import EXIT_RESUMABLE, Interrupted, TrainingRun, stop_requests
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 from tests import conftest
 from tests.compiling import DEVICES, apart
 from tests.training.running import (
@@ -34,7 +34,7 @@ HRM = {key: value for key, value in conftest.TRM.items() if key != "mixer"} | {"
 FAMILIES: dict[str, dict[str, Any]] = {
     "se_rrm": {
         "model": {"attention_dropout": 0.2, "registers": 1, "standard_length": 9},
-        "train": {**EACH, "hints": {"most": 6, "examples": 40}},
+        "train": {**EACH, "hints": {"max_cells": 6, "examples": 40}},
     },
     "se_rrm, bfloat16 kernels": {
         "model": {"attention_dropout": 0.2, "head_dim": 16, "symbol_head_dim": 16, "task_types": "factored"},
@@ -60,23 +60,23 @@ FAMILIES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module", params=[*FAMILIES, "fine-tuning"])
 def cell(
     request: pytest.FixtureRequest,
-    make_cell: MakeCell,
+    make_run: MakeCell,
     arrays: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> TrainCell:
+) -> RunSettings:
     if request.param in FAMILIES:
-        return make_cell(**FAMILIES[request.param])
-    first = run(make_cell(), arrays, tmp_path_factory.mktemp("first"))
-    return make_cell(train={**EACH, "init_from": str(first)})
+        return make_run(**FAMILIES[request.param])
+    first = run(make_run(), arrays, tmp_path_factory.mktemp("first"))
+    return make_run(train={**EACH, "init_from": str(first)})
 
 
 @pytest.fixture(scope="module")
-def straight(cell: TrainCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def straight(cell: RunSettings, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(cell, arrays, tmp_path_factory.mktemp("straight"))
 
 
-def by_signal(number: signal.Signals, step: int) -> Callable[[TrainCell, Path, Path], None]:
-    def stop(cell: TrainCell, arrays: Path, folder: Path) -> None:
+def by_signal(number: signal.Signals, step: int) -> Callable[[RunSettings, Path, Path], None]:
+    def stop(cell: RunSettings, arrays: Path, folder: Path) -> None:
         with pytest.raises(Interrupted, match=f"stopped at step {step} of 6; resume with the same command"):
             run(cell, arrays, folder, on_record=stop_at(step, number))
         assert not (folder / "run").exists()
@@ -85,12 +85,12 @@ def by_signal(number: signal.Signals, step: int) -> Callable[[TrainCell, Path, P
     return stop
 
 
-def at_the_last_step(cell: TrainCell, arrays: Path, folder: Path) -> None:
+def at_the_last_step(cell: RunSettings, arrays: Path, folder: Path) -> None:
     run(cell, arrays, folder, on_record=stop_at(6))  # stops nothing
     assert (folder / "run").exists()
 
 
-def after_every_step(cell: TrainCell, arrays: Path, folder: Path) -> None:
+def after_every_step(cell: RunSettings, arrays: Path, folder: Path) -> None:
     for step in range(1, 6):
         with pytest.raises(Interrupted, match=f"stopped at step {step} of 6"):
             run(cell, arrays, folder, ONE_STEP)
@@ -110,11 +110,11 @@ def after_every_step(cell: TrainCell, arrays: Path, folder: Path) -> None:
     ids=["SIGTERM", "Ctrl-C", "last step", "max_seconds"],
 )
 def test_resumed_is_bit_identical(
-    cell: TrainCell,
+    cell: RunSettings,
     arrays: Path,
     straight: Path,
     tmp_path: Path,
-    stop: Callable[[TrainCell, Path, Path], None],
+    stop: Callable[[RunSettings, Path, Path], None],
 ) -> None:
     stop(cell, arrays, tmp_path)
     records: list[Record] = []
@@ -124,24 +124,24 @@ def test_resumed_is_bit_identical(
 
 @pytest.mark.parametrize("change", ["data", "settings"])
 def test_a_checkpoint_of_something_else_is_not_resumed(
-    make_cell: MakeCell, make_arrays: Callable[..., Path], arrays: Path, tmp_path: Path, change: str
+    make_run: MakeCell, make_arrays: Callable[..., Path], arrays: Path, tmp_path: Path, change: str
 ) -> None:
-    cell = make_cell()
+    cell = make_run()
     interrupted(cell, arrays, tmp_path)
     if change == "data":
         with pytest.raises(ValueError, match=r"step_000000001: made with another data_hash: '\w{64}', now '"):
             run(cell, make_arrays(side=4, seed=1), tmp_path)
     else:
         with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
-            run(make_cell(train={"learning_rate": 1e-3}), arrays, tmp_path, ONE_STEP)
+            run(make_run(train={"learning_rate": 1e-3}), arrays, tmp_path, ONE_STEP)
     with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
         run(cell, arrays, tmp_path, ONE_STEP)
 
 
 def test_moved_to_another_machine_and_back_is_bit_identical(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path
+    make_run: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:
-    cell = make_cell(train={"snapshots": 3}, model={"attention_dropout": 0.2})
+    cell = make_run(train={"snapshots": 3}, model={"attention_dropout": 0.2})
     straight = run(cell, arrays, tmp_path / "straight")
     home, away = tmp_path / "home", tmp_path / "away"
     scratch = interrupted(cell, arrays, home, num_steps=2).parent
@@ -185,14 +185,14 @@ def test_a_second_signal_acts_as_usual() -> None:
 
 
 def test_the_time_budget_counts_what_comes_before_the_first_step(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TrainingRun, "_log_estimate", lambda self: time.sleep(0.6))  # as compiling takes it
     with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
-        run(make_cell(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))
+        run(make_run(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))
 
 
-def trained(cell: TrainCell, arrays: Path, folder: Path, device: str, num_stops: int) -> Path:
+def trained(cell: RunSettings, arrays: Path, folder: Path, device: str, num_stops: int) -> Path:
     """The checkpoint of a run that is stopped after its first steps; what it compiles is its own."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "compiled")
     for _ in range(num_stops):
@@ -207,7 +207,7 @@ def trained(cell: TrainCell, arrays: Path, folder: Path, device: str, num_stops:
     ("precision", "compiles"), [("float32", True), ("bfloat16", True), ("bfloat16", False)]
 )
 def test_resumed_by_other_processes_on_a_device_is_bit_identical(
-    make_cell: MakeCell,
+    make_run: MakeCell,
     make_arrays: Callable[..., Path],
     tmp_path: Path,
     device: str,
@@ -217,7 +217,7 @@ def test_resumed_by_other_processes_on_a_device_is_bit_identical(
     """Long and short axes of attention, dropout, and task types that several slots share."""
     model = {"attention_dropout": 0.2, "task_types": "factored", "layers": 1, "head_dim": 16}
     train = {"steps": 4, "precision": precision, "compile": compiles, "task_types": TASK_TYPES}
-    cell, arrays = make_cell(model=model, train=train), make_arrays(side=9, tests=(9,))
+    cell, arrays = make_run(model=model, train=train), make_arrays(side=9, tests=(9,))
     straight = apart(trained, cell, arrays, tmp_path / "straight", device, 0)
     stopped = apart(trained, cell, arrays, tmp_path / "stopped", device, 3)
     assert_same_checkpoint(stopped, straight)

@@ -32,9 +32,9 @@ from tests.training.running import (
 
 
 def test_success_leaves_a_checkpoint_with_snapshots(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make_run: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cell = make_cell(train={"steps": 6, "log_every": 2, "snapshots": 3})
+    cell = make_run(train={"steps": 6, "log_every": 2, "snapshots": 3})
     with pytest.raises(Interrupted), caplog.at_level(logging.INFO):
         run(cell, arrays, tmp_path, on_record=stop_at(4))
     assert re.search(r"needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", caplog.text)
@@ -51,15 +51,15 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     with safe_open(target / snapshots[2], "pt") as file:
         facts = {"step": "6", "samples": str(done["samples"]), "loss": str(done["final_loss"])}
         assert file.metadata() == facts
-    assert config["cell"] == cell.model_dump(mode="json")
+    assert config["run"] == cell.model_dump(mode="json")
     assert done["steps"] == 6 and done["samples"] >= 4 and done["final_loss"] > 0
     assert (config["num_symbols"], config["side"]) == (6, 4)
-    assert done["operations"] == 6 * 4 * flops(cell.model, 16, 6, cell.train.halting)
+    assert done["flops"] == 6 * 4 * flops(cell.model, 16, 6, cell.train.halting)
 
 
-def test_hints_reach_the_first_questions(make_cell: MakeCell, arrays: Path, tmp_path: Path) -> None:
-    hints = {"most": 8, "examples": 1000}
-    cells = make_cell(), make_cell(train={"hints": hints})
+def test_hints_reach_the_first_questions(make_run: MakeCell, arrays: Path, tmp_path: Path) -> None:
+    hints = {"max_cells": 8, "examples": 1000}
+    cells = make_run(), make_run(train={"hints": hints})
     streams = [TrainingRun(cell, arrays, tmp_path, PLAIN).trainer.stream for cell in cells]
     (plain, answers, _), (shown, *_) = (stream.gather(0, 8) for stream in streams)
     is_given = plain == answers
@@ -67,9 +67,9 @@ def test_hints_reach_the_first_questions(make_cell: MakeCell, arrays: Path, tmp_
 
 
 def test_an_explosion_stops_with_the_last_good_checkpoint(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path
+    make_run: MakeCell, arrays: Path, tmp_path: Path
 ) -> None:
-    cell = make_cell(train={"steps": 60, "log_every": 1, "learning_rate": 1e30, "warmup_steps": 40})
+    cell = make_run(train={"steps": 60, "log_every": 1, "learning_rate": 1e30, "warmup_steps": 40})
     always = Execution(device="cpu", checkpoint_seconds=1e-9)
     with pytest.raises(ValueError, match=r"(loss is|not finite).* at step \d+.*; training stopped") as caught:
         run(cell, arrays, tmp_path, always)
@@ -81,11 +81,11 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
 
 
 def test_what_cannot_fit_is_refused_in_one_line(
-    make_cell: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(needs, "total_memory", lambda device: 10**8)
     with pytest.raises(ValueError, match=r"^needs about \d\.\d GB, this machine has 0\.1 GB: lower "):
-        run(make_cell(), arrays, tmp_path)
+        run(make_run(), arrays, tmp_path)
     assert not (tmp_path / "run").exists()
 
 
@@ -105,7 +105,7 @@ def times(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 
 @pytest.mark.parametrize(("bfloat16", "chosen"), [(0.1, "bfloat16"), (0.6, "float32")])
 def test_precision_auto_is_the_fastest_here_and_stays_with_the_run(
-    make_cell: MakeCell,
+    make_run: MakeCell,
     arrays: Path,
     tmp_path: Path,
     times: dict[str, float],
@@ -113,7 +113,7 @@ def test_precision_auto_is_the_fastest_here_and_stays_with_the_run(
     bfloat16: float,
     chosen: str,
 ) -> None:
-    cell = make_cell(train={"precision": "auto"})
+    cell = make_run(train={"precision": "auto"})
     times["bfloat16"] = bfloat16
     with caplog.at_level(logging.INFO):
         found = interrupted(cell, arrays, tmp_path / "auto")
@@ -122,21 +122,21 @@ def test_precision_auto_is_the_fastest_here_and_stays_with_the_run(
     assert ckpt.read_config(found)["training"]["precision"] == chosen
     times |= {"bfloat16": 0.7 - bfloat16, "float32": 0.35}  # now the other would be faster
     target = run(cell, arrays, tmp_path / "auto")
-    fixed = run(make_cell(train={"precision": chosen}), arrays, tmp_path / "fixed")
+    fixed = run(make_run(train={"precision": chosen}), arrays, tmp_path / "fixed")
     assert_same_checkpoint(target, fixed)
     assert ckpt.read_config(target)["training"]["precision"] == chosen
 
 
 @pytest.fixture(scope="module")
-def first(make_cell: MakeCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def first(make_run: MakeCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run whose EMA is not its raw weights."""
-    return run(make_cell(), arrays, tmp_path_factory.mktemp("first"))
+    return run(make_run(), arrays, tmp_path_factory.mktemp("first"))
 
 
 def test_fine_tuning_begins_with_the_averaged_weights(
-    make_cell: MakeCell, arrays: Path, make_arrays: Callable[..., Path], first: Path, tmp_path: Path
+    make_run: MakeCell, arrays: Path, make_arrays: Callable[..., Path], first: Path, tmp_path: Path
 ) -> None:
-    cell = make_cell(train={"init_from": str(first)}, seed=1)
+    cell = make_run(train={"init_from": str(first)}, seed=1)
     begun = TrainingRun(cell, arrays, tmp_path / "begun", PLAIN)
     shipped = load_file(first / ckpt.MODEL)
     raw = torch.load(first / ckpt.STATE, weights_only=True)["weights"]
@@ -153,8 +153,8 @@ def test_fine_tuning_begins_with_the_averaged_weights(
 
 @pytest.mark.parametrize("model", [{"width": 16}, {"layers": 1}, {"layers": 3}, conftest.TRM])
 def test_weights_that_do_not_fit_are_refused_by_name(
-    make_cell: MakeCell, arrays: Path, first: Path, tmp_path: Path, model: dict[str, Any]
+    make_run: MakeCell, arrays: Path, first: Path, tmp_path: Path, model: dict[str, Any]
 ) -> None:
     train = {"init_from": str(first), "task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
     with pytest.raises(ValueError, match=r"^train\.init_from: "):
-        run(make_cell(model=model, train=train), arrays, tmp_path, ONE_STEP)
+        run(make_run(model=model, train=train), arrays, tmp_path, ONE_STEP)

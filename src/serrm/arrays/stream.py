@@ -172,7 +172,7 @@ def with_hints(
     shown = questions.copy()
     for index, example in enumerate(range(start, min(start + len(questions), hints.examples))):
         rng = keyed_rng(seed, Purpose.HINTS, example)
-        most = round(hints.most * (1 - example / hints.examples))
+        most = round(hints.max_cells * (1 - example / hints.examples))
         open_cells = rng.permutation(np.flatnonzero(questions[index] != answers[index]))
         cells = open_cells[: rng.integers(most + 1)]
         shown[index, cells] = answers[index, cells]

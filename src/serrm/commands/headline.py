@@ -21,7 +21,7 @@ def headline(
 
     root, params = open_project(profile)
     reports = root / "reports" / params.profile
-    results = load_results(params.cells(), reports / "metrics")
+    results = load_results(params.run_keys(), reports / "metrics")
     init = {(run.task, params.variant(name)): Path(run.init).name for name, run in params.runs.items()}
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
     typer.echo(f"profile {params.profile}\n{tables.headline_text(results, init, 'simple')}")

@@ -28,7 +28,7 @@ def regress(
     num_runs = measured["run"].nunique()
     typer.echo(f"\n{num_runs} runs: {len(changes)} values moved, {num_outside} outside their tolerance")
     if is_update:
-        new = known.model_copy(update={"cells": regression.expected_from(measured)})
+        new = known.model_copy(update={"runs": regression.expected_from(measured)})
         write_json(file, new.model_dump(mode="json"))
     elif num_outside:
         raise typer.Exit(1)

@@ -24,7 +24,7 @@ from serrm.arrays.stream import Examples, PuzzleArrays, evaluation_sets, open_ar
 from serrm.devices import prepare_device, supported
 from serrm.inference.load import LoadedModel, fastest_arithmetic, load_model, load_snapshot
 from serrm.inference.predict import Predicted, Predictor, Questions, confidences
-from serrm.inference.settings import EvaluateCell, TaskType
+from serrm.inference.settings import ScoringSettings, TaskType
 from serrm.inference.studies import ComputeStudy, equivariance
 from serrm.kernels.accelerate import accelerate
 from serrm.manifest import new_directory
@@ -90,7 +90,7 @@ class Gallery:
 
 
 def evaluate(
-    checkpoint: Path, arrays: Path, cell: EvaluateCell, execution: Execution
+    checkpoint: Path, arrays: Path, run: ScoringSettings, execution: Execution
 ) -> tuple[Scores, Gallery]:
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
@@ -98,8 +98,8 @@ def evaluate(
     the order of one process: there each scores all batches. Returns the metric file's content without the names of
     profile and run, and predictions for pictures.
     """
-    settings, gallery = cell.evaluate, Gallery(cell.task, cell.evaluate.examples)
-    has_dropout = cell.fidelity.dropout_at_evaluation
+    settings, gallery = run.evaluate, Gallery(run.task, run.evaluate.examples)
+    has_dropout = run.fidelity.dropout_at_evaluation
     with joined_by_torchrun(execution.device) as processes:
         device = prepare_device(execution.device, execution.threads, processes)
         loaded = load_model(checkpoint, device, has_dropout=has_dropout)
@@ -111,23 +111,23 @@ def evaluate(
         else:
             precision, compiles = supported(settings.precision, settings.compile, device)
         accelerate(loaded.model, is_native=execution.native, compiles=compiles)
-        torch.manual_seed(cell.seed)  # for dropout
+        torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
         predictor = Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
-        is_grid = isinstance(TASKS[cell.task], GridTask)
-        scores = (score_sets if is_grid else score_votes)(predictor, arrays, cell, gallery)
+        is_grid = isinstance(TASKS[run.task], GridTask)
+        scores = (score_sets if is_grid else score_votes)(predictor, arrays, run, gallery)
         gallery.share(shared)
-        scores = {**_facts(loaded, cell.source), **scores}
+        scores = {**_facts(loaded, run.source), **scores}
         asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
         if asked is not None:
-            scores["equivariance"] = equivariance(predictor, *asked, settings.equivariance_pairs, cell.seed)
-        scores["learning_curve"] = list(learning_curve(predictor, arrays, cell))
+            scores["equivariance"] = equivariance(predictor, *asked, settings.equivariance_pairs, run.seed)
+        scores["learning_curve"] = list(learning_curve(predictor, arrays, run))
     return scores, gallery
 
 
 def symmetric_questions(loaded: LoadedModel, arrays: Path) -> tuple[str, Questions] | None:
     """A set whose symbols may be exchanged for one another, by name; ARC's test inputs as they are. None without."""
-    task = TASKS[loaded.cell.task]
+    task = TASKS[loaded.settings.task]
     if not task.is_symmetric:
         return None
     if not isinstance(task, GridTask):
@@ -137,14 +137,14 @@ def symmetric_questions(loaded: LoadedModel, arrays: Path) -> tuple[str, Questio
     return None if puzzles is None else (puzzles.name, questions_of(puzzles))
 
 
-def learning_curve(predictor: Predictor, arrays: Path, cell: EvaluateCell) -> Iterator[dict[str, float]]:
+def learning_curve(predictor: Predictor, arrays: Path, run: ScoringSettings) -> Iterator[dict[str, float]]:
     """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
-    num, step = cell.evaluate.curve_puzzles, cell.evaluate.curve_steps
+    num, step = run.evaluate.curve_puzzles, run.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
         facts = load_snapshot(predictor.loaded.model, path)
-        if not isinstance(TASKS[cell.task], GridTask):
+        if not isinstance(TASKS[run.task], GridTask):
             questions = arc_questions(predictor, arrays, num)
-            own = vote(predictor, questions, (step,), ties_by_halting=cell.fidelity.ties_by_halting)
+            own = vote(predictor, questions, (step,), ties_by_halting=run.fidelity.ties_by_halting)
             scores = pooled(predictor.processes.collect(own))[step].scores()
         elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:
             scores = score_set(predictor, puzzles.first(num), (step,))["steps"][str(step)]
@@ -163,7 +163,7 @@ def _facts(loaded: LoadedModel, source: str) -> Scores:
         "training": {
             **{name: training[name] for name in kept},
             "puzzles_per_second": training["puzzle_steps_per_second"],
-            "operations": training.get("operations"),  # not counted by older checkpoints
+            "flops": training.get("flops"),  # not counted by older checkpoints
         },
         "data": {
             "source": source,
@@ -193,14 +193,14 @@ def questions_of(puzzles: PuzzleArrays) -> Questions:
     return Questions(puzzles.side, puzzles.num_symbols, len(puzzles), gather)
 
 
-def score_sets(predictor: Predictor, arrays: Path, cell: EvaluateCell, gallery: Gallery) -> Scores:
+def score_sets(predictor: Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
     """The key `sets` of a metric file, and those of test-time compute where the settings ask for it."""
-    settings, sets, points = cell.evaluate, {}, {}
+    settings, sets, points = run.evaluate, {}, {}
     trained = trained_size(arrays, predictor.loaded.config["side"])
     for name in evaluation_sets(arrays):
         puzzles, study = open_arrays(arrays, name), None
-        if name == trained and settings.effort is not None and TASKS[cell.task].verify is not None:
-            study = ComputeStudy(settings.effort, puzzles)
+        if name == trained and settings.test_time_compute is not None and TASKS[run.task].verify is not None:
+            study = ComputeStudy(settings.test_time_compute, puzzles)
         sets[name] = score_set(predictor, puzzles, settings.steps, gallery, study)
         if study is not None:
             points = study.points(predictor)
@@ -251,16 +251,16 @@ def score_set(
 # ARC-AGI.
 
 
-def score_votes(predictor: Predictor, arrays: Path, cell: EvaluateCell, gallery: Gallery) -> Scores:
+def score_votes(predictor: Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
     """The key `sets` of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
 
     Where training puzzles are held out, the sets are called after those, "held_out" and so on. The gallery also takes
     the submission.
     """
     questions, sets = arc_questions(predictor, arrays), dict[str, Any]()
-    for kind in cell.evaluate.task_types:
+    for kind in run.evaluate.task_types:
         name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
-        tallies = pooled(predictor.processes.collect(votes(predictor, questions, cell, kind, gallery)))
+        tallies = pooled(predictor.processes.collect(votes(predictor, questions, run, kind, gallery)))
         if kind == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
         sets[name] = vote_scores(questions, tallies)
@@ -280,7 +280,7 @@ def vote_scores(questions: ArcEvaluation, tallies: Votes) -> Scores:
 
 def arc_questions(predictor: Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
     """The test inputs, or the first `num` of them, in the augmentations that the model was trained on."""
-    trained = predictor.loaded.cell
+    trained = predictor.loaded.settings
     num_variants, twice = trained.arrays.num_augmentations + 1, trained.fidelity.identity_twice
     questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)
     by_input = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
@@ -289,18 +289,18 @@ def arc_questions(predictor: Predictor, arrays: Path, num: int | None = None) ->
 
 
 def votes(
-    predictor: Predictor, questions: ArcEvaluation, cell: EvaluateCell, kind: TaskType, gallery: Gallery
+    predictor: Predictor, questions: ArcEvaluation, run: ScoringSettings, kind: TaskType, gallery: Gallery
 ) -> Votes:
     """The votes of the checkpoint, or of all its snapshots where that published fault is asked for.
 
     ValueError if it is, and there are none.
     """
     voted = partial(
-        vote, predictor, questions, cell.evaluate.steps,
-        kind=kind, seed=cell.seed, ties_by_halting=cell.fidelity.ties_by_halting,
+        vote, predictor, questions, run.evaluate.steps,
+        kind=kind, seed=run.seed, ties_by_halting=run.fidelity.ties_by_halting,
     )  # fmt: skip
     snapshots = predictor.loaded.snapshots
-    if not cell.fidelity.aggregated_voting:
+    if not run.fidelity.aggregated_voting:
         return voted(gallery=gallery)
     if not snapshots:
         raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes to pool")

@@ -16,7 +16,7 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.settings import parse
 from serrm.training.checkpoint import SNAPSHOTS, check, read_config, read_weights
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 TRIAL_PUZZLES = 8  # at once in the trial of `fastest_arithmetic`
 
@@ -26,7 +26,7 @@ class LoadedModel:
     """A model in evaluation mode, with its settings and the content of its config.json."""
 
     model: RecurrentModel
-    cell: TrainCell
+    settings: RunSettings
     config: dict[str, Any]
     # EMA weights during training, the last those of the checkpoint itself.
     snapshots: tuple[Path, ...] = ()
@@ -35,7 +35,7 @@ class LoadedModel:
     def info(self) -> dict[str, Any]:
         """The model's entry in a file of scores."""
         counts = {name: self.config[name] for name in ("parameters", "parameters_with_task_types")}
-        return {"family": self.cell.model.family, **counts}
+        return {"family": self.settings.model.family, **counts}
 
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
@@ -47,11 +47,11 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     check(checkpoint)
     try:
         config = read_config(checkpoint)
-        cell = parse(TrainCell, config["cell"], f"{checkpoint}: cell")
+        settings = parse(RunSettings, config["run"], f"{checkpoint}: settings")
         weights = read_weights(checkpoint)
         num_task_types = len(weights.get("task_types", [None]))
         model = build_model(
-            cell.model,
+            settings.model,
             config["num_symbols"],
             num_positions=config["side"] ** 2,
             num_task_types=num_task_types,
@@ -63,7 +63,7 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
         raise ValueError(f"{checkpoint}: {str(error).splitlines()[-1].strip()}") from error
     accelerate(model)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
-    return LoadedModel(model.to(device).train(has_dropout), cell, config, snapshots)
+    return LoadedModel(model.to(device).train(has_dropout), settings, config, snapshots)
 
 
 def fastest_arithmetic(

@@ -12,7 +12,7 @@ HEADLINE_STEPS = 16  # supervision steps of the paper's tables, of learning curv
 TaskType = Literal["right", "blank", "random"]
 
 
-class EffortSettings(Settings):
+class ComputeSettings(Settings):
     """Accuracy against compute, on puzzles with a rule to verify answers by."""
 
     num_puzzles: PositiveInt  # of the size trained on
@@ -31,7 +31,7 @@ class EvaluateSettings(Settings):
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve
     examples: NonNegativeInt = 4  # puzzles of each set whose predictions are kept for pictures
     task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
-    effort: EffortSettings | None = None  # Sudoku and mazes: measure accuracy against compute
+    test_time_compute: ComputeSettings | None = None  # Sudoku and mazes: measure accuracy against compute
     equivariance_pairs: NonNegativeInt = 0  # Sudoku, ARC: puzzles predicted again with permuted symbols
 
     @property
@@ -47,7 +47,7 @@ class ScoringFidelity(Fidelity):
     ties_by_halting: bool = False  # equal votes of HRM and TRM are ordered by the mean of σ(q_halt)
 
 
-class EvaluateCell(Settings):
+class ScoringSettings(Settings):
     """Everything an evaluation depends on besides checkpoint and arrays."""
 
     task: str

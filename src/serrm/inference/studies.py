@@ -16,7 +16,7 @@ from torch import Tensor
 from serrm.arrays.stream import Examples, PuzzleArrays
 from serrm.inference.predict import Predicted, Predictor, Questions, TaskVectors
 from serrm.inference.search import Limits, Search, how_sure, search
-from serrm.inference.settings import HEADLINE_STEPS, EffortSettings
+from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings
 from serrm.processes import ALONE
 from serrm.progress import watch
 from serrm.puzzles.arc import PADDING, decoded_sizes
@@ -33,7 +33,7 @@ class ComputeStudy:
     Two kinds of points: the first verified answer within a number of steps, and guesses after `attempt_steps`.
     """
 
-    def __init__(self, settings: EffortSettings, puzzles: PuzzleArrays) -> None:
+    def __init__(self, settings: ComputeSettings, puzzles: PuzzleArrays) -> None:
         self.settings, self.puzzles = settings, puzzles.first(settings.num_puzzles)
         self.task, self.num = TASKS[puzzles.task], len(self.puzzles)
         self.guesses = () if self.task.allows is None else settings.guesses
@@ -64,25 +64,25 @@ class ComputeStudy:
             self.unsolved.append(puzzle)
 
     def points(self, predictor: Predictor) -> dict[str, list[Point]]:
-        """The keys `adaptive`, a point a limit of steps, and `breadth`, a point a limit of attempts."""
+        """The keys `early_stopping`, a point a limit of steps, and `attempts`, a point a limit of attempts."""
         guessed = self._guessed(predictor) if self.guesses else {}
         verified: dict[int, tuple[int, bool]] = {}
         for own in predictor.processes.collect((self.verified, guessed)):
             verified |= own[0]
             guessed |= own[1]
-        adaptive, breadth = list[Point](), list[Point]()
+        early_stopping, attempts = list[Point](), list[Point]()
         for most in sorted(self.settings.max_steps):
             taken = [min(step, most) for step, _ in verified.values()]
             taken += [most] * (self.num - len(taken))
             num_right = sum(is_right and step <= most for step, is_right in verified.values())
-            adaptive.append({"max_steps": most, **self._point(taken, num_right)})
+            early_stopping.append({"max_steps": most, **self._point(taken, num_right)})
         for num in sorted(self.guesses):
             most = Limits(self.settings.attempt_steps, num - 1).budget
             taken = [min(steps, most) for steps, _, _ in guessed.values()]
             num_right = sum(is_right and attempts <= num for _, attempts, is_right in guessed.values())
             facts: Point = {"kind": "guesses", "num": num, "max_steps": self.settings.attempt_steps}
-            breadth.append({**facts, **self._point(taken, num_right)})
-        return {"adaptive": adaptive, "breadth": breadth}
+            attempts.append({**facts, **self._point(taken, num_right)})
+        return {"early_stopping": early_stopping, "attempts": attempts}
 
     def _guessed(self, predictor: Predictor) -> dict[int, tuple[int, int, bool]]:
         """By number of the puzzle, with most guesses: steps and attempts, and whether the answer is the label."""
@@ -111,7 +111,7 @@ def equivariance(predictor: Predictor, of: str, asked: Questions, num: int, seed
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
-    model, usual = predictor.loaded.model, alphabet(predictor.loaded.cell.task, asked.side).usual
+    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.task, asked.side).usual
     permutation = np.arange(asked.num_symbols, dtype=np.uint8)
     permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
 
@@ -152,7 +152,7 @@ def _predicted(
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
     found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)
     tokens = np.concatenate([part.tokens for part in found])
-    if isinstance(TASKS[predictor.loaded.cell.task], GridTask):
+    if isinstance(TASKS[predictor.loaded.settings.task], GridTask):
         return tokens
     rows, columns = decoded_sizes(tokens, asked.side).T[..., None]
     row, column = np.divmod(np.arange(asked.side**2), asked.side)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serrm.config import Params
-from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, EvaluateCell
+from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
 from serrm.models.registry import flops
 from serrm.models.settings import HaltingSettings, SeRrmSettings
 from serrm.progress import duration
 from serrm.puzzles.sudoku_data import FOLDER_EXTREME_1K, NUM_HELD_OUT
 from serrm.puzzles.tasks import TASKS, alphabet
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 
 DATA_STAGES = ("download", "augment", "build_arrays")
 # Seconds of a stage besides its FLOPs: DVC, imports, MLflow, the trial before training, reading and writing.
@@ -72,37 +72,39 @@ def stages_of(params: Params) -> Stages:
         names = [f"{stage}@{task}" for stage in DATA_STAGES]
         stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
     for name, run in params.runs.items():
-        cell, counts = params.train_settings(name), count_puzzles(params, run.task)
-        examples = cell.train.num_steps(counts.num_train) * cell.train.batch_size
-        training = examples * _step(cell, counts.side, cell.train.halting)
+        run_settings, counts = params.train_settings(name), count_puzzles(params, run.task)
+        examples = run_settings.train.num_steps(counts.num_train) * run_settings.train.batch_size
+        training = examples * _step(run_settings, counts.side, run_settings.train.halting)
         after = [f"build_arrays@{run.task}", f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"]
         stages[f"train@{name}"] = Stage(after, training)
-        evaluation = evaluation_flops(cell, params.evaluate_settings(name), counts)
+        evaluation = evaluation_flops(run_settings, params.evaluate_settings(name), counts)
         stages[f"evaluate@{name}"] = Stage([f"train@{name}"], evaluation)
     return stages
 
 
-def evaluation_flops(cell: TrainCell, scoring: EvaluateCell, counts: Counts) -> int:
+def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts: Counts) -> int:
     """FLOPs of every set at its most steps, learning curve, equivariance, and a search that finds no answer."""
-    settings, search, num = scoring.evaluate, scoring.evaluate.effort, counts.tests[counts.side]
-    votes, passes, snapshots = 1, 1, cell.train.snapshots
+    settings, search, num = scoring.evaluate, scoring.evaluate.test_time_compute, counts.tests[counts.side]
+    votes, passes, snapshots = 1, 1, run_settings.train.snapshots
     if counts.has_votes:
-        votes = cell.arrays.num_augmentations + 1 + cell.fidelity.identity_twice
+        votes = run_settings.arrays.num_augmentations + 1 + run_settings.fidelity.identity_twice
         passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
-    is_tied = isinstance(cell.model, SeRrmSettings) and cell.model.symbols == "tied"  # takes larger grids
+    is_tied = (
+        isinstance(run_settings.model, SeRrmSettings) and run_settings.model.symbols == "tied"
+    )  # takes larger grids
     sizes = {side: of_side for side, of_side in counts.tests.items() if is_tied or side <= counts.side}
-    of_sets = sum(number * _step(cell, side) for side, number in sizes.items())
+    of_sets = sum(number * _step(run_settings, side) for side, number in sizes.items())
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
     if search is not None:  # its first attempts are those of the scores
         further = max(0, *(most - max(settings.steps) for most in (*search.max_steps, search.attempt_steps)))
         guessing = (max(search.guesses, default=1) - 1) * GUESS_STEPS
         steps += (further + guessing) * min(search.num_puzzles, num)
-    return passes * max(settings.steps) * of_sets + steps * _step(cell, counts.side)
+    return passes * max(settings.steps) * of_sets + steps * _step(run_settings, counts.side)
 
 
-def _step(cell: TrainCell, side: int, halting: HaltingSettings | None = None) -> int:
-    return flops(cell.model, side**2, alphabet(cell.task, side).num_symbols, halting)
+def _step(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
+    return flops(run_settings.model, side**2, alphabet(run_settings.task, side).num_symbols, halting)
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
@@ -128,19 +130,21 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     from serrm.kernels.accelerate import accelerate
     from serrm.training.estimate import seconds_of_step
     from serrm.training.loop import Trainer
-    from serrm.training.run import build_cell_model
+    from serrm.training.run import build_run_model
 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
-    cell, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
-    side, asked = count_puzzles(params, cell.task).side, cell.train.precision
-    precision, _ = supported("bfloat16" if asked == "auto" else asked, cell.train.compile, device)
-    here = {"precision": precision, "batch_size": min(cell.train.batch_size, MOST_AT_ONCE)}
-    settings = cell.train.model_copy(update=here)
-    stream = random_stream(side, alphabet(cell.task, side).num_symbols)
-    model = build_cell_model(cell, stream).to(device).train()
+    run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
+    side, asked = count_puzzles(params, run_settings.task).side, run_settings.train.precision
+    precision, _ = supported("bfloat16" if asked == "auto" else asked, run_settings.train.compile, device)
+    here = {"precision": precision, "batch_size": min(run_settings.train.batch_size, MOST_AT_ONCE)}
+    settings = run_settings.train.model_copy(update=here)
+    stream = random_stream(side, alphabet(run_settings.task, side).num_symbols)
+    model = build_run_model(run_settings, stream).to(device).train()
     accelerate(model, is_native=execution.native)  # not compiled: that would take longer than the steps
-    seconds = seconds_of_step(Trainer(model, stream, settings, cell.seed, micro_batch=execution.micro_batch))
-    rate = settings.batch_size * _step(cell, side, settings.halting) / seconds
+    seconds = seconds_of_step(
+        Trainer(model, stream, settings, run_settings.seed, micro_batch=execution.micro_batch)
+    )
+    rate = settings.batch_size * _step(run_settings, side, settings.halting) / seconds
     return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {settings.precision}"
 
 

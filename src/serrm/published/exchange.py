@@ -21,7 +21,7 @@ from serrm.models.settings import ModelSettings, SequenceSettings
 from serrm.published.weights import published_model, published_weights
 from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
 # Side of a task's grids as published.
@@ -29,7 +29,7 @@ SIDES = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}
 
 
 def import_checkpoint(
-    file: Path, settings: TrainCell, target: Path, *, replaces: bool = False
+    file: Path, settings: RunSettings, target: Path, *, replaces: bool = False
 ) -> dict[str, Any]:
     """Write the weights of a published state dict as the checkpoint `target`; returns its config.json.
 
@@ -49,7 +49,7 @@ def import_checkpoint(
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
     config = {
-        "cell": settings.model_dump(mode="json"),
+        "run": settings.model_dump(mode="json"),
         "imported": {"file": file.name, "sha256": hash_file(file)},
         "code_hash": code_hash(),
         "packages": package_versions(),
@@ -70,7 +70,7 @@ def export_checkpoint(checkpoint: Path, target: Path, *, replaces: bool = False)
     _check_target(target, replaces, target.is_file())
     loaded = load_model(checkpoint, torch.device("cpu"))
     try:
-        weights = published_weights(loaded.cell.model, loaded.model)
+        weights = published_weights(loaded.settings.model, loaded.model)
     except ValueError as error:
         raise ValueError(f"{checkpoint}: {error}") from error
     # An open file, as a name would become part of the content.

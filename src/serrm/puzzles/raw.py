@@ -56,9 +56,9 @@ class ArraySettings(Settings):
 
 
 class HintSettings(Settings):
-    """Cells of the answer that the first questions show: of example n, up to most · (1 − n / examples)."""
+    """Cells of the answer that the first questions show: of example n, up to max_cells · (1 − n / examples)."""
 
-    most: PositiveInt
+    max_cells: PositiveInt
     examples: PositiveInt  # from this example on there are none
 
 

@@ -50,7 +50,7 @@ class Expectations(BaseModel):
         "fsr": Tolerance(absolute=0.1),
         "gpa": Tolerance(absolute=0.02),
     }
-    cells: dict[str, dict[Kind, dict[str, float]]] = {}
+    runs: dict[str, dict[Kind, dict[str, float]]] = {}
 
 
 def measure(metrics: Path, logs: Path) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def changes(expectations: Expectations, measured: pd.DataFrame) -> pd.DataFrame:
     """A line for every value that moved, is gone, or is new and no guess; those outside their tolerance first."""
     lines: list[Any] = [
         (run, kind, name, value)
-        for run, kinds in expectations.cells.items()
+        for run, kinds in expectations.runs.items()
         for kind, named in kinds.items()
         for name, value in named.items()
     ]

@@ -40,7 +40,7 @@ class Training(_Part):
     samples: int
     seconds: float
     puzzles_per_second: float | None = None  # puzzle-steps: puzzles at work × supervision steps
-    operations: int | None = None  # FLOPs of its matrix products
+    flops: int | None = None  # FLOPs of its matrix products
     final_loss: float | None = None
     device: str | None = None
     peak_memory_bytes: int | None = None
@@ -122,8 +122,8 @@ class Evaluation(_Part):
     data: TrainingData
     sets: dict[str, Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]]
     learning_curve: tuple[dict[str, float], ...]
-    adaptive: tuple[Search, ...] = ()  # up to the first verified answer
-    breadth: tuple[Search, ...] = ()  # several attempts
+    early_stopping: tuple[Search, ...] = ()  # up to the first verified answer
+    attempts: tuple[Search, ...] = ()  # several attempts
     equivariance: Equivariance | None = None
     notes: tuple[str, ...] = ()
 
@@ -145,7 +145,7 @@ class Evaluation(_Part):
     @property
     def guesses(self) -> tuple[Search, ...]:
         """The searches with guesses."""
-        return tuple(search for search in self.breadth if search.kind == "guesses")
+        return tuple(search for search in self.attempts if search.kind == "guesses")
 
 
 class Score(NamedTuple):
@@ -239,7 +239,7 @@ def read_report(
     Raises:
         ValueError: a metric file is missing or malformed, or of another profile.
     """
-    results = load_results(params.cells(), folder)
+    results = load_results(params.run_keys(), folder)
     for each in all_runs(results):
         if each.profile != params.profile:
             raise ValueError(f"{folder}: {each.name} is of profile {each.profile}, not {params.profile}")

@@ -243,7 +243,7 @@ def trainings(report: Report) -> pd.DataFrame:
                 "Parameters": f"{info.parameters:,}" + f" + {embeddings:,}" * bool(embeddings),
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
-                "FLOPs": _power(training.operations),
+                "FLOPs": _power(training.flops),
                 "Time": f"{duration(training.seconds)} on {training.device or 'an unknown device'}",
                 "Puzzle-steps a second": f"{speed:,.0f}" if speed else DASH,
             }
@@ -260,7 +260,7 @@ def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Se
     points = {}
     for model in main_models(report.results):
         for run in report.results.get(("sudoku", model), [])[:1]:
-            for method, searches in (("first verified answer", run.adaptive), ("guesses", run.guesses)):
+            for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
                 if searches:
                     side = int(run.trained_set.split("x")[0])
                     flops = report.flops["sudoku", model](side**2, alphabet("sudoku", side).num_symbols)
@@ -396,7 +396,7 @@ def total_flops(run: Evaluation, results: Results, init: Mapping[Key, str]) -> i
     total, runs = 0, {each.name: each for each in all_runs(results)}
     name: str | None = run.name
     while name in runs:
-        total += runs[name].training.operations or 0
+        total += runs[name].training.flops or 0
         name = init.get((runs[name].task, runs[name].model))
     return total
 

@@ -26,7 +26,7 @@ from serrm.puzzles.tasks import alphabet
 from serrm.solving.answers import Answer
 from serrm.solving.solve import SolveOptions, in_order, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 CARD = "README.md"
 PACKAGED = Path(str(files("serrm") / "checkpoints"))
@@ -35,7 +35,7 @@ SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` write
 
 @dataclass(frozen=True)
 class Model(LoadedModel):
-    """A checkpoint in use: `model` is the network, `cell` its settings, `config` the content of its config.json."""
+    """A checkpoint in use: `model` is the network, `settings` its settings, `config` the content of its config.json."""
 
     # (question) → the checkpoint that answers it; None: this one answers all.
     model_for: Callable[[Question], LoadedModel] | None = None
@@ -75,7 +75,7 @@ class Model(LoadedModel):
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.
         """
         asked, device = {steps} if isinstance(steps, int) else set(steps), self.model.initial.device
-        num_symbols = alphabet(self.cell.task, math.isqrt(tokens.shape[1])).num_symbols
+        num_symbols = alphabet(self.settings.task, math.isqrt(tokens.shape[1])).num_symbols
         if not asked or min(asked) < 1:
             raise ValueError(f"supervision steps are counted from 1, and are not {steps}")
         if wrong := [token for token in tokens.unique().tolist() if not 0 <= token < num_symbols]:
@@ -97,7 +97,7 @@ class Model(LoadedModel):
                 f"{target}: holds {other[0]}, which is no part of a saved model: choose a new folder"
             )
         write_checkpoint(target, self.model.state_dict(), None, self.config)
-        write_whole(target / CARD, model_card(self.cell, name or target.name))
+        write_whole(target / CARD, model_card(self.settings, name or target.name))
 
     def push_to_hub(self, repo_id: str, **options: Any) -> str:
         """Save to a repository of the Hub; returns the address of the commit.
@@ -129,7 +129,7 @@ class Model(LoadedModel):
         if isinstance(name, str) and not folder.is_dir():
             folder = _from_hub(name, options)
         loaded = load_model(folder, choose_device(device))
-        return cls(loaded.model, loaded.cell, loaded.config)
+        return cls(loaded.model, loaded.settings, loaded.config)
 
 
 def load(name: str | Path | None = None, *, device: str = "auto", **options: Any) -> Model:
@@ -145,7 +145,7 @@ def load(name: str | Path | None = None, *, device: str = "auto", **options: Any
         return models[name]
 
     first = models["sudoku_extreme"] = Model.from_pretrained("sudoku_extreme", device=device)
-    return Model(first.model, first.cell, first.config, model_for=model_for)
+    return Model(first.model, first.settings, first.config, model_for=model_for)
 
 
 def packaged_for(question: Question) -> str:
@@ -180,11 +180,11 @@ def _from_hub(name: str, options: dict[str, Any]) -> Path:
     return Path(snapshot_download(name, allow_patterns=[MODEL, CONFIG, SUMS], **options))
 
 
-def model_card(cell: TrainCell, name: str) -> str:
+def model_card(run: RunSettings, name: str) -> str:
     """Markdown with the header that the Hub reads."""
     return f"""---
 library_name: serrm
-tags: [serrm, {cell.model.family}, {cell.task}, recurrent-reasoning]
+tags: [serrm, {run.model.family}, {run.task}, recurrent-reasoning]
 ---
 # {name}
 

@@ -86,7 +86,7 @@ def solve(
     groups: dict[tuple[int, int], tuple[LoadedModel, dict[int, Question]]] = {}
     for number, question in enumerate(questions):
         loaded = model_for(question)
-        task = loaded.cell.task
+        task = loaded.settings.task
         if question.task == kind_of(task):
             side = int(loaded.config["side"]) if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
@@ -117,7 +117,7 @@ def _solve_size(
     loaded: LoadedModel, side: int, group: Mapping[int, Question], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
     """(number, answer) of the questions of one checkpoint and size, as they are done."""
-    record, device = TASKS[loaded.cell.task], loaded.model.initial.device
+    record, device = TASKS[loaded.settings.task], loaded.model.initial.device
     num_symbols, asked = record.alphabet(side).num_symbols, dict[int, Question]()
     cannot = refusal(loaded.model, side, num_symbols)
     for number, question in group.items():
@@ -181,9 +181,9 @@ class Grids:
     num_searches = 1  # of a puzzle
 
     def __init__(self, loaded: LoadedModel, side: int, questions: Mapping[int, Question]) -> None:
-        record = TASKS[loaded.cell.task]
+        record = TASKS[loaded.settings.task]
         assert isinstance(record, GridTask)
-        self.record, self.task, self.side, self.questions = record, loaded.cell.task, side, questions
+        self.record, self.task, self.side, self.questions = record, loaded.settings.task, side, questions
 
     def searches(self, number: int) -> Iterator[Search]:
         """The one search."""
@@ -228,7 +228,7 @@ class Votes:
 
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
         self.evaluation = arc_evaluation(loaded, list(questions.values()))
-        self.task, self.side, self.questions = loaded.cell.task, self.evaluation.side, questions
+        self.task, self.side, self.questions = loaded.settings.task, self.evaluation.side, questions
         self.first = {number: place * self.evaluation.num_votes for place, number in enumerate(questions)}
         self.num_searches = min(NUM_VOTES, self.evaluation.num_votes)  # of a test input
 
@@ -272,15 +272,15 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
 
 def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
     """The test inputs of ARC tasks in all augmentations that a model was trained on; unknown answers are empty."""
-    cell, side, names = loaded.cell, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
-    index = np.zeros((len(names), cell.arrays.num_augmentations + 1, 11), dtype=np.uint8)
+    run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
+    index = np.zeros((len(names), run.arrays.num_augmentations + 1, 11), dtype=np.uint8)
     places, numbers, seen = (
         [names.index(question.name) for question in questions],
         list[int](),
         Counter[int](),
     )
     for place in places:
-        index[place] = draw_variants(names[place], index.shape[1], cell.arrays.seed)
+        index[place] = draw_variants(names[place], index.shape[1], run.arrays.seed)
         numbers.append(seen[place])
         seen[place] += 1
     empty = np.zeros((0, 0), dtype=np.uint8)
@@ -292,4 +292,4 @@ def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEva
         **{f"{part}s": np.stack([encode(grid, side) for grid in own]) for part, own in parts.items()},
         **{f"{part}_sizes": np.array([grid.shape for grid in own], np.uint8) for part, own in parts.items()},
     )  # fmt: skip
-    return ArcEvaluation(arrays, used_variants(index.shape[1], cell.fidelity.identity_twice))
+    return ArcEvaluation(arrays, used_variants(index.shape[1], run.fidelity.identity_twice))

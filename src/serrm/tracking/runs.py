@@ -29,13 +29,13 @@ from serrm.project import current_commit
 from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.reporting.training_log import Record, read_training_log
 from serrm.tracking.server import SQLITE, tracking_uri
-from serrm.training.settings import TrainCell
+from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
 TAG: Final = "serrm.run"
 # Opens MLflow's view for model training.
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
-COUNTED = ("seconds", "samples", "steps", "operations", "puzzle_steps_per_second", "peak_memory_bytes")
+COUNTED = ("seconds", "samples", "steps", "flops", "puzzle_steps_per_second", "peak_memory_bytes")
 SIZES = ("parameters", "parameters_with_task_types")
 COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts; as in the report's figures
 COLOURS = {"se_rrm": "#d55e00", "trm": "#0072b2", "hrm": "#009e73"}
@@ -60,7 +60,7 @@ def runs_with_results(root: Path, profile: str = "*") -> list[tuple[str, str]]:
 
 
 @contextmanager
-def log_training(layout: Layout, settings: TrainCell) -> Iterator[Callable[[Record], None]]:
+def log_training(layout: Layout, settings: RunSettings) -> Iterator[Callable[[Record], None]]:
     """Log the records of a training as they come, and its files once it is done.
 
     A training that stops early leaves its run FAILED. A failure of MLflow stops no training: there is one warning,
@@ -78,11 +78,11 @@ def log_training(layout: Layout, settings: TrainCell) -> Iterator[Callable[[Reco
 class LiveRun:
     """The run of a training in progress; nothing is logged after a failure of MLflow."""
 
-    def __init__(self, layout: Layout, settings: TrainCell) -> None:
+    def __init__(self, layout: Layout, settings: RunSettings) -> None:
         self.layout, self.is_on = layout, True
         self.call(lambda client: self._open(client, settings))
 
-    def _open(self, client: MlflowClient, settings: TrainCell) -> None:
+    def _open(self, client: MlflowClient, settings: RunSettings) -> None:
         experiment = experiment_id(client, self.layout.profile, settings.task)
         run = _newest(client, experiment, settings.digest())
         if run is None:
@@ -139,12 +139,12 @@ def sync_run(layout: Layout, name: str) -> str:
         experiment = experiment_id(client, layout.profile, facts["task"])
         run = _newest(client, experiment, digest)
         if run is None and config:
-            run = _newest(client, experiment, TrainCell.model_validate(config["cell"]).digest())
+            run = _newest(client, experiment, RunSettings.model_validate(config["run"]).digest())
         if run is None:
             written = (checkpoint if config else scores).stat().st_mtime
             run = client.create_run(experiment, int(1000 * (written - facts["seconds"])), run_name=name)
         run_id = str(run.info.run_id)
-        params = pd.json_normalize(config.get("cell", {})).to_dict("index").get(0, {})  # keys joined by dots
+        params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
         tags = {TAG: digest, COLOUR: COLOURS[facts["family"]]} | {key: str(facts[key]) for key in TAGGED}
         client.log_batch(
             run_id,
@@ -172,9 +172,9 @@ def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
 
 def _facts_of_checkpoint(config: Mapping[str, Any]) -> dict[str, Any]:
     """A run and its training, from config.json."""
-    cell = config["cell"]
-    about = {"model": cell["variant"], "family": cell["model"]["family"]}
-    return {**config, **config["training"], "task": cell["task"], "seed": cell["seed"], **about}
+    run = config["run"]
+    about = {"model": run["variant"], "family": run["model"]["family"]}
+    return {**config, **config["training"], "task": run["task"], "seed": run["seed"], **about}
 
 
 def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:

@@ -34,10 +34,10 @@ def train(
     """Train as the settings say on the arrays, going on from the newest checkpoint in the scratch folder."""
     from serrm.settings import parse
     from serrm.training.run import train
-    from serrm.training.settings import Execution, TrainCell
+    from serrm.training.settings import Execution, RunSettings
 
-    cell = parse(TrainCell, json.loads(settings.read_text(encoding="utf-8")), settings.name)
-    train(cell, arrays, target, scratch, Execution(device=device, max_seconds=seconds))
+    run = parse(RunSettings, json.loads(settings.read_text(encoding="utf-8")), settings.name)
+    train(run, arrays, target, scratch, Execution(device=device, max_seconds=seconds))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from serrm.progress import progress_bar
 from serrm.training import checkpoint as ckpt
 from serrm.training.estimate import estimate, trial_size, try_step
 from serrm.training.loop import Record, Trainer
-from serrm.training.settings import Execution, TrainCell
+from serrm.training.settings import Execution, RunSettings
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
@@ -67,14 +67,14 @@ def stop_requests() -> Iterator[list[str]]:
 
 
 def train(
-    cell: TrainCell,
+    run: RunSettings,
     arrays: Path,
     target: Path,
     scratch: Path,
     execution: Execution,
     on_record: Callable[[Record], None] = lambda record: None,
 ) -> dict[str, Any]:
-    """Train `cell` on `arrays` and leave the checkpoint in `target`; returns its config.json.
+    """Train `run` on `arrays` and leave the checkpoint in `target`; returns its config.json.
 
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
     so that a call after it takes no step. Raises Interrupted, in the first process, after `execution.max_seconds`,
@@ -82,15 +82,15 @@ def train(
     """
     end = time.monotonic() + (execution.max_seconds or math.inf)
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
-        run = TrainingRun(cell, arrays, scratch / cell.digest(), execution, processes)
-        run.train(on_record, requests, end)
-        step, num_steps, last = run.trainer.step, run.trainer.num_steps, run.checkpoint
+        training = TrainingRun(run, arrays, scratch / run.digest(), execution, processes)
+        training.train(on_record, requests, end)
+        step, num_steps, last = training.trainer.step, training.trainer.num_steps, training.checkpoint
         if processes.is_first:
             if step < num_steps:
                 message = f"stopped at step {step} of {num_steps}; resume with the same command"
                 log.warning(message)
                 raise Interrupted(message)
-            ckpt.write_result(target, last, run.folder / ckpt.SNAPSHOTS)
+            ckpt.write_result(target, last, training.folder / ckpt.SNAPSHOTS)
         return ckpt.read_config(last)
 
 
@@ -98,29 +98,29 @@ class TrainingRun:
     """A trainer with its records so far, resumed from its scratch folder and saved there."""
 
     def __init__(
-        self, cell: TrainCell, arrays: Path, folder: Path, execution: Execution, processes: Processes = ALONE
+        self, run: RunSettings, arrays: Path, folder: Path, execution: Execution, processes: Processes = ALONE
     ) -> None:
-        self.cell, self.folder, self.execution, self.processes = cell, folder, execution, processes
+        self.settings, self.folder, self.execution, self.processes = run, folder, execution, processes
         self.records: list[Record] = []
         self.seconds = 0.0  # of training, over all interruptions
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
-        num, seed, twice = cell.arrays.num_augmentations, cell.arrays.seed, cell.fidelity.identity_twice
-        examples = open_stream(arrays, num, seed, has_identity_twice=twice, hints=cell.train.hints)
-        stream = read_ahead(examples, cell.train.batch_size)
-        of_a_puzzle = flops(cell.model, stream.side**2, stream.num_symbols, cell.train.halting)
-        self.flops_of_step = cell.train.batch_size * of_a_puzzle
-        model = build_cell_model(cell, stream).to(self.device)
+        num, seed, twice = run.arrays.num_augmentations, run.arrays.seed, run.fidelity.identity_twice
+        examples = open_stream(arrays, num, seed, has_identity_twice=twice, hints=run.train.hints)
+        stream = read_ahead(examples, run.train.batch_size)
+        of_a_puzzle = flops(run.model, stream.side**2, stream.num_symbols, run.train.halting)
+        self.flops_of_step = run.train.batch_size * of_a_puzzle
+        model = build_run_model(run, stream).to(self.device)
         found = self._newest_checkpoint()
         before = None if found is None else ckpt.read_config(found)
         self.initial_sha256 = None  # of the weights that fine-tuning began with
-        if cell.train.init_from is not None:
+        if run.train.init_from is not None:
             begun = None if before is None else before["initial_sha256"]
-            self.initial_sha256 = begun or load_initial(model, Path(cell.train.init_from))
-        chosen: devices.Arithmetic = cell.train.precision, cell.train.compile
-        if cell.train.precision == "auto" and before is not None:
+            self.initial_sha256 = begun or load_initial(model, Path(run.train.init_from))
+        chosen: devices.Arithmetic = run.train.precision, run.train.compile
+        if run.train.precision == "auto" and before is not None:
             chosen = before["training"]["precision"], before["training"]["compile"]
-        elif cell.train.precision == "auto":
+        elif run.train.precision == "auto":
             chosen = self._fastest(model, stream)
         self.arithmetic = devices.supported(*chosen, self.device)
         self.trainer = self._trainer(model, stream, self.arithmetic)
@@ -128,16 +128,16 @@ class TrainingRun:
             self._resume(found)
 
     def _trainer(self, model: RecurrentModel, stream: Stream, arithmetic: devices.Arithmetic) -> Trainer:
-        cell, execution = self.cell, self.execution
+        run, execution = self.settings, self.execution
         precision, compiles = arithmetic
         accelerate(model, is_native=execution.native, compiles=compiles)
-        settings = cell.train.model_copy(update={"precision": precision, "compile": compiles})
-        seed, micro_batch = cell.seed, execution.micro_batch
-        return Trainer(model, stream, settings, seed, cell.fidelity, self.processes, micro_batch)
+        settings = run.train.model_copy(update={"precision": precision, "compile": compiles})
+        seed, micro_batch = run.seed, execution.micro_batch
+        return Trainer(model, stream, settings, seed, run.fidelity, self.processes, micro_batch)
 
     def _fastest(self, model: RecurrentModel, stream: Stream) -> devices.Arithmetic:
         """The arithmetic that `precision: auto` stands for here, by a trial of steps; one choice for all processes."""
-        compiles, is_native = self.cell.train.compile, self.execution.native
+        compiles, is_native = self.settings.train.compile, self.execution.native
         num = trial_size(self._trainer(model, stream, ("float32", compiles)), seconds=0.1)
 
         def step_in(arithmetic: devices.Arithmetic) -> Callable[[], None]:
@@ -171,7 +171,7 @@ class TrainingRun:
         saved, writing = start, 0.0  # when the last checkpoint was complete, and the seconds of writing it
         steps_of_snapshots = snapshot_steps(trainer)
         bar = progress_bar(
-            self.cell.name, trainer.num_steps, unit="step", done=trainer.step, is_quiet=not is_first
+            self.settings.name, trainer.num_steps, unit="step", done=trainer.step, is_quiet=not is_first
         )
         with bar:
             for record in trainer.steps():
@@ -218,7 +218,7 @@ class TrainingRun:
                 "train_puzzles": trainer.stream.num_examples,
                 "seconds": round(self.seconds, 1),
                 "puzzle_steps_per_second": round(self._speed(), 1),
-                "operations": trainer.step * self.flops_of_step,
+                "flops": trainer.step * self.flops_of_step,
                 "final_loss": self.records[-1]["loss"] if self.records else None,
                 "precision": precision,
                 "compile": compiles,
@@ -229,7 +229,7 @@ class TrainingRun:
 
     def _identity(self) -> dict[str, Any]:
         """The entries of config.json in which a checkpoint must agree for this run to go on from it."""
-        return {"cell": self.cell.model_dump(mode="json"), "data_hash": self.data_hash}
+        return {"run": self.settings.model_dump(mode="json"), "data_hash": self.data_hash}
 
     def _hardware(self) -> dict[str, Any]:
         """The entries of config.json that change rounding, and the masks of dropout."""
@@ -243,7 +243,7 @@ class TrainingRun:
 
     def _speed(self) -> float:
         """Puzzle-steps a second."""
-        return self.trainer.step * self.cell.train.batch_size / max(self.seconds, 1e-9)
+        return self.trainer.step * self.settings.train.batch_size / max(self.seconds, 1e-9)
 
     def _progress(self) -> str:
         """The end of the progress line."""
@@ -253,7 +253,7 @@ class TrainingRun:
     def _log_estimate(self) -> None:
         """Log memory and time of the rest, or refuse what does not fit."""
         if num_steps := self.trainer.num_steps - self.trainer.step:
-            log.info("%s needs about %s", self.cell.name, estimate(self.trainer, num_steps))
+            log.info("%s needs about %s", self.settings.name, estimate(self.trainer, num_steps))
 
     def _write_snapshot(self) -> None:
         trainer, loss = self.trainer, float(self.records[-1]["loss"])
@@ -292,7 +292,7 @@ class TrainingRun:
         found = None
         if self.processes.is_first:
             (self.folder / ckpt.SNAPSHOTS).mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / SETTINGS, self.cell.model_dump_json(indent=2) + "\n")
+            write_whole(self.folder / SETTINGS, self.settings.model_dump_json(indent=2) + "\n")
             found = ckpt.latest_sound(self.folder)
         newest: Path | None = self.processes.collect(found)[0]
         return newest
@@ -302,12 +302,12 @@ class TrainingRun:
         progress = state.pop("progress")
         self.records, self.seconds = progress["records"], progress["seconds"]
         self.trainer.load_state_dict(state)
-        log.info("resuming %s at step %d", self.cell.name, self.trainer.step)
+        log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
         before, now = ckpt.read_config(found)["training"], self._hardware()
         changed = [key for key in now if before[key] != now[key]]
         if changed and self.processes.is_first:
             then, here = (", ".join(f"{key} {values[key]}" for key in changed) for values in (before, now))
-            masks = " and in the masks of dropout" if self.cell.model.attention_dropout else ""
+            masks = " and in the masks of dropout" if self.settings.model.attention_dropout else ""
             words = "begun with %s, resuming with %s: the numbers will differ in rounding%s, nothing else"
             log.warning(words, then, here, masks)
 
@@ -318,12 +318,12 @@ def snapshot_steps(trainer: Trainer) -> set[int]:
     return {min(last, -(-last * part // (num * every)) * every) for part in range(1, num + 1)}
 
 
-def build_cell_model(cell: TrainCell, stream: Stream) -> RecurrentModel:
+def build_run_model(run: RunSettings, stream: Stream) -> RecurrentModel:
     """The model with weights drawn from the seed, on the host."""
     return build_model(
-        cell.model,
+        run.model,
         stream.num_symbols,
-        torch.Generator().manual_seed(cell.seed),
+        torch.Generator().manual_seed(run.seed),
         num_positions=stream.side**2,
         num_task_types=stream.num_task_types,
     )

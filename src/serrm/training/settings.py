@@ -70,7 +70,7 @@ class TrainSettings(Settings):
         return max(1, int(self.epochs * num_puzzles / self.batch_size))
 
 
-class TrainCell(Settings):
+class RunSettings(Settings):
     """Everything that a run's training depends on besides its arrays."""
 
     task: str
