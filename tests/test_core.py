@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 OUTSIDE = (
     "serrm.tracking",
     "serrm.reporting",
+    "serrm.demo",
     "serrm.drawing",
     "serrm.sources",
     "serrm.llm",
@@ -48,7 +49,7 @@ sys.exit(main(["ask", "--server", "http://localhost:9", "--model", "m", "--puzzl
 def packages_of_the_extras() -> list[str]:
     """What the extras that users install are imported by."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    lines = [line for name in ("pipeline", "language-model") for line in extras[name]]
+    lines = [line for name in ("pipeline", "language-model", "demo") for line in extras[name]]
     declared = {line.partition(">")[0].lower() for line in lines}
     owners = packages_distributions().items()
     return [

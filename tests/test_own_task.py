@@ -1,7 +1,6 @@
 """A task of one's own, Latin squares, from its raw file to a row of a table: one record, no file of the package."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +16,7 @@ from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
 from serrm.manifest import Origin
 from serrm.models.registry import flops
-from serrm.puzzles.raw import RawSet
+from serrm.puzzles.raw import Puzzle, RawSet
 from serrm.puzzles.tasks import TASKS, Alphabet, GridTask
 from serrm.randomness import Purpose, keyed_rng
 from serrm.reporting.report import write_report
@@ -47,16 +46,6 @@ class LatinSubset(Settings):
     seed: int
 
 
-@dataclass(frozen=True)
-class Square:
-    """A square with some cells blank, and its answer."""
-
-    question: Grid
-    answer: Grid
-    side: int = SIDE
-    source: str = "generated"
-
-
 def are_latin(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
     rows = answers.reshape(-1, SIDE, SIDE)
     lines = np.concatenate([rows, rows.transpose(0, 2, 1)], axis=1)
@@ -74,7 +63,7 @@ def make_squares(source: LatinSource, directory: Path, seed: int) -> dict[str, O
 def latin_sets(raw: Path, settings: LatinSubset) -> dict[str, RawSet]:
     answers = np.array(json.loads((raw / "squares.json").read_text()), dtype=np.uint8)
     rows = [
-        (number, Square(np.where(np.arange(SIDE**2) % 3, 0, answer).astype(np.uint8), answer))
+        (number, Puzzle(np.where(np.arange(SIDE**2) % 3, 0, answer).astype(np.uint8), answer, "generated"))
         for number, answer in enumerate(answers)
     ]
     rest = RawSet(SIDE, None, 1, iter(rows), is_rest=True)

@@ -103,7 +103,7 @@ def test_saved_and_loaded_it_gives_identical_logits(
     again = serrm.Model.from_pretrained(tmp_path / "saved", device="cpu")
     assert torch.equal(logits(again, questions), logits(model, questions))
     staged = load_model(tmp_path / "saved", CPU)
-    assert (staged.cell, staged.config) == (model.settings, model.config)
+    assert (staged.settings, staged.config) == (model.settings, model.config)
     again.save_pretrained(str(tmp_path / "saved"))  # over itself
     (tmp_path / "saved" / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"holds notes\.txt"):
