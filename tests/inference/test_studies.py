@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference.evaluate import of_trained_size, score_set, symmetric_questions
+from serrm.inference.evaluate import of_trained_size, symmetric_questions
 from serrm.inference.load import LoadedModel, load_model
 from serrm.inference.predict import Predictor
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
-from serrm.inference.studies import ComputeStudy, equivariance
+from serrm.inference.studies import compute_points, equivariance
 from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.sudoku import box_for_side
@@ -69,16 +69,11 @@ def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzl
     test_time_compute = ComputeSettings(
         num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES
     )
-    study, plain = ComputeStudy(test_time_compute, puzzles), score_set(Predictor(oracle, 1), puzzles, (1, 3))
-    assert score_set(Predictor(oracle, 1), puzzles, (1, 3), study=study) == plain, "the scores are the same"
-    points, told = study.points(Predictor(oracle, 1)), list[Any]()
+    points, told = compute_points(Predictor(oracle, 1), puzzles, test_time_compute), list[Any]()
     for rank in (0, 1):
-        part, study = (
-            Predictor(oracle, 1, processes=InTurn(rank, told)),
-            ComputeStudy(test_time_compute, puzzles),
-        )
-        scored, shared = score_set(part, puzzles, (1, 3), study=study), study.points(part)
-    assert (scored, shared) == (plain, points), "by two processes too"
+        part = Predictor(oracle, 1, processes=InTurn(rank, told))
+        shared = compute_points(part, puzzles, test_time_compute)
+    assert shared == points, "by two processes too"
     limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]
     solved = []
     for limit, point in zip(limits, points["early_stopping"] + points["attempts"], strict=True):

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from serrm.devices import prepare_device, supported
 from serrm.inference.load import LoadedModel, fastest_arithmetic, load_model, load_snapshot
 from serrm.inference.predict import Predicted, Predictor, Questions, confidences
 from serrm.inference.settings import ScoringSettings, TaskType
-from serrm.inference.studies import ComputeStudy, equivariance
+from serrm.inference.studies import compute_points, equivariance
 from serrm.kernels.accelerate import accelerate
 from serrm.manifest import new_directory
 from serrm.models.halting import HALT
@@ -198,12 +197,10 @@ def score_sets(predictor: Predictor, arrays: Path, run: ScoringSettings, gallery
     settings, sets, points = run.evaluate, {}, {}
     trained = trained_size(arrays, predictor.loaded.config["side"])
     for name in evaluation_sets(arrays):
-        puzzles, study = open_arrays(arrays, name), None
+        puzzles = open_arrays(arrays, name)
+        sets[name] = score_set(predictor, puzzles, settings.steps, gallery)
         if name == trained and settings.test_time_compute is not None and TASKS[run.task].verify is not None:
-            study = ComputeStudy(settings.test_time_compute, puzzles)
-        sets[name] = score_set(predictor, puzzles, settings.steps, gallery, study)
-        if study is not None:
-            points = study.points(predictor)
+            points = compute_points(predictor, puzzles, settings.test_time_compute)
     return {"sets": sets, **points}
 
 
@@ -212,24 +209,14 @@ def score_set(
     puzzles: PuzzleArrays,
     steps: Sequence[int],
     gallery: Gallery | None = None,
-    study: ComputeStudy | None = None,
 ) -> Scores:
-    """Scores of one set after each number of steps, or the reason why the model cannot take its size.
-
-    A study sees the first puzzles.
-    """
+    """Scores of one set after each number of steps, or the reason why the model cannot take its size."""
     task = grid_task(puzzles.task)
     assert task.blank is not None
     own = {step: Tally(task.blank, task.rules) for step in steps}
-    asked, what = questions_of(puzzles), f"evaluating {puzzles.name}"
-    num, reason = study.num if study else 0, ""
-    studied = predictor.batches(asked._replace(num=num), {*steps, *study.steps} if study else steps, what)
+    reason = ""
     try:
-        for found in chain(studied, predictor.batches(asked, steps, what, first=num)):
-            if study is not None and found.start < num:
-                study.look_at(found)
-            if found.step not in own:
-                continue
+        for found in predictor.batches(questions_of(puzzles), steps, f"evaluating {puzzles.name}"):
             own[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
             if gallery is not None:
                 gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")

@@ -63,16 +63,15 @@ class Predictor:
         steps: Collection[int],
         what: str,
         task_vectors: TaskVectors | None = None,
-        first: int = 0,
     ) -> Iterator[Predicted]:
-        """Predictions after each number of steps for the questions from `first` on, batch by batch.
+        """Predictions after each number of steps for all questions, batch by batch.
 
         Several processes take the batches in turns, the same batches as one process. `task_vectors` are by default the
         rows of the table that the batch names.
         """
         model, processes = self.loaded.model, self.processes
         size = self.rows(asked.side, asked.num_symbols)
-        starts = range(first + processes.rank * size, asked.num, processes.num * size)
+        starts = range(processes.rank * size, asked.num, processes.num * size)
         for start in watch(starts, what, len(starts), unit="batch", is_quiet=not processes.is_first):
             batch = asked.gather(start, min(size, asked.num - start))
             tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)

@@ -74,8 +74,8 @@ class Search:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        # A heap of (cost, age, question with guesses); the question itself is the first, unless that was asked.
-        self.waiting: list[tuple[float, int, Tokens]] = [] if self.attempts else [(0.0, 0, self.question)]
+        # A heap of (cost, age, question with guesses); the question itself is the first.
+        self.waiting: list[tuple[float, int, Tokens]] = [(0.0, 0, self.question)]
         self.seen: set[bytes] = set()
         self.asked, self.cost, self.steps_left = self.question, 0.0, 0
         self.predictions: list[Tokens] = []

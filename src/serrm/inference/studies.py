@@ -14,8 +14,8 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from serrm.arrays.stream import Examples, PuzzleArrays
-from serrm.inference.predict import Predicted, Predictor, Questions, TaskVectors
-from serrm.inference.search import Limits, Search, how_sure, search
+from serrm.inference.predict import Predictor, Questions, TaskVectors
+from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings
 from serrm.processes import ALONE
 from serrm.progress import watch
@@ -27,83 +27,46 @@ from serrm.scoring.metrics import rates
 Point = dict[str, str | int | float]
 
 
-class ComputeStudy:
-    """FSR against mean supervision steps a puzzle, on the first puzzles of a set, counted while they are scored.
+def compute_points(
+    predictor: Predictor, puzzles: PuzzleArrays, settings: ComputeSettings
+) -> dict[str, list[Point]]:
+    """FSR against mean supervision steps a puzzle, on the first puzzles of a set, by two searches.
 
-    Two kinds of points: the first verified answer within a number of steps, and guesses after `attempt_steps`.
+    The keys `early_stopping`, a point a limit of steps, each up to the first verified answer, and `attempts`, a point a
+    limit of attempts, all but the first with guesses.
     """
+    puzzles, first = puzzles.first(settings.num_puzzles), settings.attempt_steps
+    guesses = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
+    early_stopping, attempts = list[Point](), list[Point]()
+    found = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
+    for most in sorted(settings.max_steps):
+        num_right = sum(is_right and steps <= most for steps, _, is_right in found)
+        early_stopping.append({"max_steps": most, **_point(found, most, num_right)})
+    if guesses:
+        found = _searched(predictor, puzzles, Limits(first, max(guesses) - 1))
+    for num in guesses:
+        num_right = sum(is_right and attempts <= num for _, attempts, is_right in found)
+        facts: Point = {"kind": "guesses", "num": num, "max_steps": first}
+        attempts.append({**facts, **_point(found, Limits(first, num - 1).budget, num_right)})
+    return {"early_stopping": early_stopping, "attempts": attempts}
 
-    def __init__(self, settings: ComputeSettings, puzzles: PuzzleArrays) -> None:
-        self.settings, self.puzzles = settings, puzzles.first(settings.num_puzzles)
-        self.task, self.num = TASKS[puzzles.task], len(self.puzzles)
-        self.guesses = () if self.task.allows is None else settings.guesses
-        # By number of the puzzle: the step of the first verified answer, and whether that is the label.
-        self.verified: dict[int, tuple[int, bool]] = {}
-        self.unsolved: list[Search] = []  # by one attempt
 
-    @property
-    def steps(self) -> range:
-        """The supervision steps after which its predictions are counted."""
-        most = max(self.settings.max_steps)
-        return range(1, 1 + (max(most, self.settings.attempt_steps) if self.guesses else most))
+def _searched(predictor: Predictor, puzzles: PuzzleArrays, limits: Limits) -> list[tuple[int, int, bool]]:
+    """(steps, attempts, its answer is verified and the label) of each puzzle; processes take them in turns."""
+    model, processes = predictor.loaded.model, predictor.processes
+    task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
+    own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
+    asked = watch(own, "test-time compute", unit="puzzle", is_quiet=not processes.is_first)
+    rows, found = predictor.rows(puzzles.side, num_symbols), list[tuple[int, int, bool]]()
+    for each in search(model, asked, num_symbols, task, limits, rows, predictor.dtype):
+        is_right = each.is_verified and np.array_equal(each.answer, puzzles.answers[each.key])  # type: ignore[arg-type]
+        found.append((each.steps, each.attempts, is_right))
+    return [each for part in processes.collect(found) for each in part]
 
-    def look_at(self, found: Predicted) -> None:
-        """Count one more supervision step of a batch."""
-        assert self.task.verify is not None
-        questions, answers, _ = found.batch
-        for place in np.flatnonzero(self.task.verify(questions, found.tokens)).tolist():
-            is_right = np.array_equal(found.tokens[place], answers[place])
-            self.verified.setdefault(found.start + place, (found.step, is_right))
-        if not self.guesses or found.step != self.settings.attempt_steps:
-            return
-        places = [place for place in range(len(questions)) if found.start + place not in self.verified]
-        _, shares = how_sure(found.logits[places], self.puzzles.num_symbols)
-        for place, of_puzzle in zip(places, shares, strict=True):
-            puzzle = Search(found.start + place, questions[place], steps=found.step, attempts=1)
-            puzzle.branch(of_puzzle, self.task)
-            self.unsolved.append(puzzle)
 
-    def points(self, predictor: Predictor) -> dict[str, list[Point]]:
-        """The keys `early_stopping`, a point a limit of steps, and `attempts`, a point a limit of attempts."""
-        guessed = self._guessed(predictor) if self.guesses else {}
-        verified: dict[int, tuple[int, bool]] = {}
-        for own in predictor.processes.collect((self.verified, guessed)):
-            verified |= own[0]
-            guessed |= own[1]
-        early_stopping, attempts = list[Point](), list[Point]()
-        for most in sorted(self.settings.max_steps):
-            taken = [min(step, most) for step, _ in verified.values()]
-            taken += [most] * (self.num - len(taken))
-            num_right = sum(is_right and step <= most for step, is_right in verified.values())
-            early_stopping.append({"max_steps": most, **self._point(taken, num_right)})
-        for num in sorted(self.guesses):
-            most = Limits(self.settings.attempt_steps, num - 1).budget
-            taken = [min(steps, most) for steps, _, _ in guessed.values()]
-            num_right = sum(is_right and attempts <= num for _, attempts, is_right in guessed.values())
-            facts: Point = {"kind": "guesses", "num": num, "max_steps": self.settings.attempt_steps}
-            attempts.append({**facts, **self._point(taken, num_right)})
-        return {"early_stopping": early_stopping, "attempts": attempts}
-
-    def _guessed(self, predictor: Predictor) -> dict[int, tuple[int, int, bool]]:
-        """By number of the puzzle, with most guesses: steps and attempts, and whether the answer is the label."""
-        settings, num_symbols = self.settings, self.puzzles.num_symbols
-        found = {
-            n: (step, 1, right)
-            for n, (step, right) in self.verified.items()
-            if step <= settings.attempt_steps
-        }
-        limits = Limits(settings.attempt_steps, max(self.guesses) - 1)
-        rows, is_quiet = predictor.rows(self.puzzles.side, num_symbols), not predictor.processes.is_first
-        unsolved = watch(self.unsolved, "guesses", unit="puzzle", is_quiet=is_quiet)
-        model = predictor.loaded.model
-        for each in search(model, unsolved, num_symbols, self.task, limits, rows, predictor.dtype):
-            assert each.answer is not None
-            is_right = each.is_verified and np.array_equal(each.answer, self.puzzles.answers[each.key])
-            found[each.key] = each.steps, each.attempts, is_right
-        return found
-
-    def _point(self, steps: Sequence[int], num_right: int) -> Point:
-        return {"mean_steps": sum(steps) / self.num, **rates({"fsr": (num_right, self.num)})}
+def _point(found: Sequence[tuple[int, int, bool]], most: int, num_right: int) -> Point:
+    mean = sum(min(steps, most) for steps, _, _ in found) / len(found)
+    return {"mean_steps": mean, **rates({"fsr": (num_right, len(found))})}
 
 
 def equivariance(predictor: Predictor, of: str, asked: Questions, num: int, seed: int) -> dict[str, Any]:
