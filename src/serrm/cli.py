@@ -14,13 +14,10 @@ import typer
 from serrm import command_line
 from serrm.commands.ask import ask
 from serrm.commands.evaluate import evaluate
-from serrm.commands.headline import headline
-from serrm.commands.plan import forecast, rehearse
-from serrm.commands.regress import regress
+from serrm.commands.profile import forecast, headline, regress, rehearse, use
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
-from serrm.commands.use import use
 from serrm.project import find_root, open_project
 
 app = typer.Typer(

@@ -1,0 +1,149 @@
+"""`serrm use`, `forecast`, `rehearse`, `headline` and `regress`: what one does with a whole profile."""
+
+import os
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+
+import typer
+
+from serrm.layout import PARAMS, PROFILES, REHEARSALS
+from serrm.project import find_root, git, open_project, profile_file
+
+PROFILE = typer.Option(None, help="A file of profiles/. Default: the active one, params.yaml.")
+TFLOPS = typer.Option(None, min=1e-6, help="Rate of this machine in TFLOP/s. Default: measured.")
+MIRROR = typer.Option(None, exists=True, file_okay=False, help="Take published puzzles from this folder.")
+ONLY = typer.Option(["*"], metavar="RUN", help="Only these runs: sudoku-se_rrm-s0, or 'maze-*'. Repeatable.")
+KEEP = typer.Option(False, "--keep", help="Keep the folder of the rehearsal, with all that the stages made.")
+PAGE = typer.Option(None, "--write", help="Also write the table between the markers of this page.")
+
+
+def use(
+    name: str = typer.Argument(..., metavar="PROFILE", help="A file of profiles/, such as ci."),
+    is_forced: bool = typer.Option(
+        False, "--force", help="Replace params.yaml even if its edits would be lost."
+    ),
+) -> None:
+    """Switch to a profile: copy profiles/PROFILE.yaml to params.yaml."""
+    from serrm.config import read_params
+
+    root = find_root(Path.cwd())
+    source, target = profile_file(root, name, "PROFILE"), root / PARAMS
+    num_runs = len(read_params(source).runs)
+    if not (is_forced or is_kept_elsewhere(root, target)):
+        raise ValueError(
+            f"{PARAMS} has edits that are in no commit and no profile: commit them, "
+            f"save them as {PROFILES}/NAME.yaml, or use --force"
+        )
+    shutil.copyfile(source, target)
+    typer.echo(f"{PARAMS} is now profile {name}, {num_runs} runs: dvc repro")
+
+
+def is_kept_elsewhere(root: Path, params: Path) -> bool:
+    """True if the content of params.yaml is also that of a profile, or in a commit."""
+    content = params.read_bytes()
+    if any(path.read_bytes() == content for path in (root / PROFILES).glob("*.yaml")):
+        return True
+    blob = git(root, "hash-object", PARAMS)
+    return bool(
+        blob and git(root, "log", "--all", "-1", "--format=%h", f"--find-object={blob}", "--", PARAMS)
+    )
+
+
+def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> None:
+    """Forecast the training runs, FLOPs and time that a profile still takes on this machine."""
+    from serrm.config import read_execution
+    from serrm.planning.forecast import rate_of, stages_of, still_to_do, summary
+
+    root, params = open_project(profile)
+    stages = stages_of(params)
+    if tflops is None and params.profile == open_project().params.profile:
+        stages = still_to_do(stages, root)
+    if stages:
+        typer.echo(summary(params.profile, stages, *rate_of(params, stages, read_execution(root), tflops)))
+    else:
+        typer.echo(f"profile {params.profile}: everything is trained and scored")
+
+
+def rehearse(
+    profile: str | None = PROFILE,
+    mirror: Path | None = MIRROR,
+    only: list[str] = ONLY,
+    tflops: float | None = TFLOPS,
+    is_kept: bool = KEEP,
+) -> None:
+    """Run every stage of a profile with small models, few puzzles and few steps, and forecast the full profile."""
+    from serrm.config import read_execution
+    from serrm.planning import rehearse as planning
+    from serrm.planning.forecast import rate_of, stages_of, summary
+
+    root, params = open_project(profile)
+    params, execution = planning.selected(params, only), read_execution(root)
+    small = planning.miniature(params, mirror and mirror.resolve(), execution.device)
+    stages = stages_of(params)
+    rate = rate_of(params, stages, execution, tflops)
+    (root / REHEARSALS).mkdir(parents=True, exist_ok=True)
+    folder = Path(mkdtemp(prefix=f"{params.profile}-", dir=root / REHEARSALS))
+    try:
+        results = planning.rehearse(small, root, folder, execution)
+    finally:
+        if not is_kept:
+            shutil.rmtree(folder, ignore_errors=True)
+    width = max(len(of) for of, _ in results)
+    typer.echo(f"{'run':{width}}  {'stage':12}  {'time':>6}  result")
+    for (of, stage), (failure, seconds) in results.items():
+        typer.echo(f"{of:{width}}  {stage:12}  {seconds:4.0f} s  {failure or 'ok'}")
+    num_failed = sum(bool(failure) for failure, _ in results.values())
+    kept = f", kept in {folder}" if is_kept else ""
+    typer.echo(f"{len(results)} stages, {num_failed} failed or not run{kept}")
+    typer.echo(f"in full size: {summary(params.profile, stages, *rate)}")
+    raise typer.Exit(min(1, num_failed))
+
+
+def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
+    """Print a profile's scores as one small table, and where its other results are."""
+    from serrm.files import between_markers, write_whole
+    from serrm.reporting import tables
+    from serrm.reporting.results import load_results
+
+    root, params = open_project(profile)
+    reports = root / "reports" / params.profile
+    results = load_results(params.run_keys(), reports / "metrics")
+    init = {(run.task, params.variant(name)): Path(run.init).name for name, run in params.runs.items()}
+    folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
+    typer.echo(f"profile {params.profile}\n{tables.headline_text(results, init, 'simple')}")
+    typer.echo("\n".join([*map(os.path.relpath, folders), "MLflow runs: make ui"]))
+    if page is not None:
+        table, text = tables.headline_text(results, init, "github"), page.read_text(encoding="utf-8")
+        begin, end = (marker.format(params.profile) for marker in (tables.BEGIN, tables.END))
+        write_whole(page, between_markers(text, begin, end, table))
+        typer.echo(f"{page}: table of profile {params.profile} replaced")
+
+
+def regress(
+    profile: str = typer.Option("ci", help="A file of profiles/."),
+    is_update: bool = typer.Option(
+        False, "--update", help="Write the measured values as the new expectations."
+    ),
+) -> None:
+    """Compare losses, scores and counts with regression/PROFILE.json; exit code 1 if one is outside its tolerance."""
+    from serrm.files import write_json
+    from serrm.reporting import regression
+
+    root = open_project(profile).root
+    file, reports = root / "regression" / f"{profile}.json", root / "reports" / profile
+    measured = regression.measure(reports / "metrics", reports / "training")
+    if not (is_update or file.is_file()):
+        raise ValueError(f"{file}: no such file; `serrm regress --profile {profile} --update` writes it")
+    known = regression.read_expectations(file) if file.is_file() else regression.Expectations()
+    changes = regression.changes(known, measured)
+    if len(changes):
+        typer.echo(changes.to_markdown(index=False, tablefmt="github", floatfmt=".6g", missingval="none"))
+    num_outside = int(changes["outside"].sum())
+    num_runs = measured["run"].nunique()
+    typer.echo(f"\n{num_runs} runs: {len(changes)} values moved, {num_outside} outside their tolerance")
+    if is_update:
+        new = known.model_copy(update={"runs": regression.expected_from(measured)})
+        write_json(file, new.model_dump(mode="json"))
+    elif num_outside:
+        raise typer.Exit(1)
