@@ -195,13 +195,13 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
     for command in (imports, exports):
         assert main(command) == 1
         assert_one_line(error := output_of(capsys)[1])
-        assert "exists; --force replaces it" in error
+        assert "exists; --force replaces" in error
         assert main([*command, "--force"]) == 0
     shutil.rmtree(target)
     target.mkdir()
     (target / "notes.txt").touch()
     assert main([*imports, "--force"]) == 1
-    assert "exists and is not replaced" in output_of(capsys)[1]
+    assert "exists; --force replaces" in output_of(capsys)[1]
 
 
 def test_headline_shows_the_scores_and_where_the_rest_lies(

@@ -45,7 +45,7 @@ def test_what_is_no_puzzle_gets_a_sentence(text: str) -> None:
 
 
 def test_a_maze_is_drawn_by_clicks() -> None:
-    text, _ = demo.new_maze(8, 0)
+    text, _ = demo.new_maze(0)
     clicked = gradio.SelectData(None, {"index": (3 * demo.PIXELS + 1, 7 * demo.PIXELS), "value": None})
     once = demo.paint(text, "walls", clicked)
     assert once != text and demo.paint(once, "walls", clicked) == text

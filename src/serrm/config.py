@@ -20,12 +20,7 @@ from serrm.sources.download import download_kind
 from serrm.training.settings import Execution, Fidelity, RunSettings
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
-SECTIONS = (
-    "model",
-    "train",
-    "arrays",
-    "fidelity",
-)  # what a run's changes may name, as in train.learning_rate
+SECTIONS = ("model", "train", "arrays", "fidelity")  # of a run's changes, such as train.learning_rate
 SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D rotates wrongly
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are named after it

@@ -30,16 +30,10 @@ EXAMPLES = [  # a hard Sudoku, an easy one, and one of 4×4
     "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
     "1......2..3.....",
 ]
-MAZE_SIDE, PIXELS = 8, 40  # cells along a new maze, pixels along a cell
+SIDE, PIXELS = 8, 40  # cells along a maze, as the packaged model was trained on; pixels along a cell
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
-COLOURS = (
-    (0, 0, 0),
-    (58, 58, 58),
-    (255, 255, 255),
-    (0, 158, 115),
-    (204, 121, 167),
-    (0, 114, 178),
-)  # of maze tokens
+# Red, green and blue of padding, wall, space, start, goal and path.
+COLOURS = (0, 0, 0), (58, 58, 58), (255, 255, 255), (0, 158, 115), (204, 121, 167), (0, 114, 178)
 SIZE = 480  # pixels along an answer
 
 Tokens = UInt8[np.ndarray, " I"]
@@ -73,7 +67,6 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     tokens, num_symbols = cells + np.uint8(task.offset), task.alphabet(question.side).num_symbols
     no_guess = np.zeros(len(tokens), dtype=bool)
     asked = torch.from_numpy(tokens[None].astype(np.int64))
-    certainty = np.ones(len(tokens), dtype=np.float32)
     for step, output in predict(model.model, asked, num_symbols, range(1, FIRST_STEPS + 1)):
         answer = symbols_of(output.logits)
         certainty = output.logits.float().softmax(-1).amax(-1)[0].numpy()
@@ -91,12 +84,8 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
         yield Frame(caption, puzzle.predictions[-1], certainty, is_guess)
         if puzzle.is_verified:
             return
-    yield Frame(
-        f"Not solved within {max(puzzle.steps, FIRST_STEPS)} supervision steps.",
-        answer[0],
-        certainty,
-        no_guess,
-    )
+    caption = f"Not solved within {max(puzzle.steps, FIRST_STEPS)} supervision steps."
+    yield Frame(caption, answer[0], certainty, no_guess)
 
 
 def picture(question: Question, frame: Frame) -> str:
@@ -132,18 +121,15 @@ def play(text: str, budget: int | float) -> Iterator[tuple[str, str]]:
         yield "", f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
-def new_maze(side: int | float, seed: int) -> tuple[str, int]:
+def new_maze(seed: int) -> tuple[str, int]:
     """A random maze as lines of text, and the next seed."""
-    puzzle = next(maze.iterate_mazes(int(side), np.random.default_rng(seed), int(side)))
-    text = maze.format_maze(puzzle.question)
-    return "\n".join(text[row : row + int(side)] for row in range(0, len(text), int(side))), seed + 1
+    text = maze.format_maze(next(maze.iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question)
+    return "\n".join(text[start : start + SIDE] for start in range(0, SIDE**2, SIDE)), seed + 1
 
 
 def as_image(text: str) -> UInt8[np.ndarray, "R C 3"]:
     """A maze to click on."""
-    tokens = maze.parse_maze(text.replace("\n", ""))
-    side = text.index("\n")
-    cells = np.array(COLOURS, dtype=np.uint8)[tokens.reshape(side, side)]
+    cells = np.array(COLOURS, dtype=np.uint8)[maze.parse_maze(text.replace("\n", "")).reshape(SIDE, SIDE)]
     return np.kron(cells, np.ones((PIXELS, PIXELS, 1), dtype=np.uint8))
 
 
@@ -180,7 +166,7 @@ def page() -> gr.Blocks:
                 caption, answer = gr.Markdown(elem_id="caption"), gr.HTML()
         button.click(play, [text, budget], [answer, caption])
         with gr.Tab("Maze"), gr.Row():
-            first, seed = new_maze(MAZE_SIDE, 0)
+            first, seed = new_maze(0)
             drawn, seeds = gr.State(first), gr.State(seed)
             with gr.Column():
                 picture = gr.Image(
@@ -189,12 +175,11 @@ def page() -> gr.Blocks:
                 brush = gr.Radio(
                     [("walls", "walls"), ("start", "S"), ("goal", "G")], value="walls", label="Draw"
                 )
-                side = gr.Slider(5, 16, MAZE_SIDE, step=1, label="Side of a new maze")
                 fresh = gr.Button("New maze")
                 find = gr.Button("Find the path", variant="primary", elem_id="find")
             with gr.Column():
                 maze_caption, path = gr.Markdown(elem_id="maze-caption"), gr.HTML()
         picture.select(paint, [drawn, brush], drawn).then(as_image, drawn, picture)
-        fresh.click(new_maze, [side, seeds], [drawn, seeds]).then(as_image, drawn, picture)
+        fresh.click(new_maze, seeds, [drawn, seeds]).then(as_image, drawn, picture)
         find.click(play, [drawn, budget], [path, maze_caption])
     return blocks

@@ -23,9 +23,7 @@ from serrm.puzzles.tasks import TASKS, Look, grid_task
 
 T = TypeVar("T")
 Tokens = UInt8[np.ndarray, " I"]
-Cells = UInt8[
-    np.ndarray, "_ _"
-]  # R × C; the axes have no names, for the panels of one picture differ in size
+Cells = UInt8[np.ndarray, "_ _"]  # R × C, without names, as the panels of one picture differ in size
 Mask = Bool[np.ndarray, "_ _"]
 
 # The official colours of ARC-AGI, and for marks those of Okabe and Ito, which all kinds of colour vision tell apart.

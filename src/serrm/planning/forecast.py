@@ -89,9 +89,8 @@ def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts
     if counts.has_votes:
         votes = run_settings.arrays.num_augmentations + 1 + run_settings.fidelity.identity_twice
         passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
-    is_tied = (
-        isinstance(run_settings.model, SeRrmSettings) and run_settings.model.symbols == "tied"
-    )  # takes larger grids
+    # A model with tied symbols takes larger grids.
+    is_tied = isinstance(run_settings.model, SeRrmSettings) and run_settings.model.symbols == "tied"
     sizes = {side: of_side for side, of_side in counts.tests.items() if is_tied or side <= counts.side}
     of_sets = sum(number * _step(run_settings, side) for side, number in sizes.items())
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)

@@ -93,11 +93,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
             f"no state dict of plain tensors: {type(error).__name__} in unpickling it"
         ) from error
     if not isinstance(content, dict) or not all(
-        isinstance(key, str)
-        and isinstance(value, Tensor)
-        and value.is_floating_point()
-        and value.layout == torch.strided
-        and value.device.type == "cpu"
+        isinstance(key, str) and isinstance(value, Tensor) and value.is_floating_point()
         for key, value in content.items()
     ):
         raise ValueError("no state dict of plain floating-point tensors")
@@ -105,13 +101,9 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
 
 def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
-    if not os.path.lexists(target):
-        return
-    if not replaces:
-        raise ValueError(f"{target} exists; --force replaces it")
-    if not is_replaceable:
+    if os.path.lexists(target) and not (replaces and is_replaceable):
         raise ValueError(
-            f"{target} exists and is not replaced: it is neither a checkpoint folder nor a state dict"
+            f"{target} exists; --force replaces a checkpoint folder or a state dict, nothing else"
         )
 
 

@@ -32,9 +32,7 @@ FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
 ONLY_STEPS = 128  # and of one that none do
 PATIENCE = 4  # steps for which a prediction has to stay the same where no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact method
-NUM_VOTES = (
-    8  # augmentations of an ARC task that vote at most: the dihedral ones, all that SE-RRM is trained on
-)
+NUM_VOTES = 8  # augmentations of an ARC task that vote at most: the dihedral ones, which SE-RRM is trained on
 
 Tokens = UInt8[np.ndarray, " I"]
 
@@ -50,9 +48,7 @@ class SolveOptions:
     budget: int = 4096
     seconds: float | None = None
     max_steps: int | None = None
-    precision: str = (
-        "auto"  # float32, bfloat16, or the faster where puzzles fill more than a batch, else float32
-    )
+    precision: str = "auto"  # the faster where puzzles fill more than a batch, else float32
     batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: by memory
     is_exact: bool = False  # an exact method answers what the network leaves unsolved
     has_trace: bool = False
