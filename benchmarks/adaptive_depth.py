@@ -1,4 +1,4 @@
-"""What stopping at a verified answer saves: FSR, mean steps and time of fixed and of adaptive depth, as a table.
+"""Savings of stopping at a verified answer: FSR, mean steps and time of fixed and of adaptive depth, as a table.
 
     python benchmarks/adaptive_depth.py CHECKPOINT --num 1000
 

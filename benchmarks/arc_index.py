@@ -90,7 +90,7 @@ def measure_gathering(arrays: Path) -> list[tuple[str, str, str]]:
 
 
 def as_text(cost: tuple[float, float, float]) -> str:
-    """What `milliseconds` measured."""
+    """Measurements of `milliseconds`."""
     wall, cpu, most = cost
     return f"{cpu:.1f} ms CPU (most {most:.1f}), {wall:.1f} ms wall"
 

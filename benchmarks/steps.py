@@ -51,7 +51,7 @@ WARM_UP = 2  # turns
 
 
 class Setup(NamedTuple):
-    """Where, in what and how often is measured."""
+    """Device, precision and repetitions of a measurement."""
 
     device: str
     precision: str

@@ -224,5 +224,5 @@ def claims_table(report: Report) -> Table:
 
 
 def tally(frame: pd.DataFrame) -> dict[str, int]:
-    """How many claims have each verdict."""
+    """Number of claims by verdict."""
     return {each: int((frame["Verdict"] == each).sum()) for each in (HOLDS, LEVEL, FAILS, UNTESTED)}

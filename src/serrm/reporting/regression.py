@@ -30,7 +30,7 @@ SAME: Final = 1e-9  # relative; closer values are the same
 
 
 class Tolerance(BaseModel):
-    """How far a value may move: by `absolute`, or by `relative` of the expected value, whichever is more."""
+    """Tolerance of a value: `absolute`, or by `relative` of the expected value, whichever is more."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

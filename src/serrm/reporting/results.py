@@ -34,7 +34,7 @@ class ModelInfo(_Part):
 
 
 class Training(_Part):
-    """How long the model was trained."""
+    """Length and cost of the training run."""
 
     steps: int
     samples: int
@@ -47,7 +47,7 @@ class Training(_Part):
 
 
 class TrainingData(_Part):
-    """What it was trained on."""
+    """Training data."""
 
     source: str
     train_puzzles: int
@@ -97,7 +97,7 @@ class PermutedPuzzle(_Part):
 
 
 class Equivariance(_Part):
-    """How often f(πx) is πf(x), over pairs of a puzzle x and a permutation π of its symbols."""
+    """Number of times f(πx) is πf(x), over pairs of a puzzle x and a permutation π of its symbols."""
 
     num_pairs: int
     num_identical: int
@@ -106,7 +106,7 @@ class Equivariance(_Part):
 
     @property
     def is_exact(self) -> bool:
-        """Whether it was counted in float32, as every evaluation does today."""
+        """True if counted in float32, as every evaluation does today."""
         return self.precision in (None, "float32")
 
 
