@@ -17,7 +17,7 @@ from serrm.processes import ALONE, Processes
 log = logging.getLogger(__name__)
 Arithmetic = tuple[str, bool]  # precision, and whether networks are compiled
 TRIAL_SECONDS = 1.0  # of the trial that chooses an arithmetic, after the first step in each
-CLEARLY_FASTER = 0.9  # share of the time of the arithmetic before it
+COMPILED = 0.8  # time of a step in compiled float32, of that op by op
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
@@ -112,41 +112,26 @@ def supported(precision: str, compiles: bool, device: torch.device) -> Arithmeti
 def fastest_arithmetic(
     step_in: Callable[[Arithmetic], Callable[[], object]], compiles: bool, device: torch.device
 ) -> Arithmetic:
-    """The arithmetic of this device in which a step takes the least time: float32, bfloat16, float32 op by op.
+    """The arithmetic of this device in which a step takes the least time: bfloat16 or float32.
 
-    `step_in` makes a step in an arithmetic. On a CPU each is timed several times in turn, and its best time counts: not
-    every CPU with bfloat16 instructions is faster for them. A later one is chosen only if it takes at most
-    `CLEARLY_FASTER` of the time, so that the choice, and with it the numbers, is the same when timed again. A GPU that
-    has bfloat16 is faster for it.
+    `step_in` makes a step in an arithmetic. Not every CPU with bfloat16 instructions is faster for them, so on a CPU
+    both are timed several times in turn, and the best times count. float32 is timed op by op, as compiling takes longer
+    than the trial; bfloat16 is chosen if it takes at most `COMPILED` of that time, about the time of compiled float32.
     """
     compiles = compiles and can_compile(device)
-    has_bfloat16 = has_fast_bfloat16(device)
+    if not has_fast_bfloat16(device):
+        return "float32", compiles
     if device.type != "cpu":
-        return "bfloat16" if has_bfloat16 else "float32", compiles
-    choices = [
-        ("float32", compiles),
-        *[("bfloat16", compiles)] * has_bfloat16,
-        *[("float32", False)] * compiles,
-    ]
-    if len(choices) == 1:
-        return choices[0]
-    steps = {arithmetic: step_in(arithmetic) for arithmetic in choices}
-    for step in steps.values():
-        step()  # the first one compiles and packs
-    best, start = dict.fromkeys(choices, math.inf), perf_counter()
+        return "bfloat16", compiles
+    steps = [step_in(("float32", False)), step_in(("bfloat16", compiles))]
+    for step in steps:
+        step()  # the first one packs weights
+    best, start = [math.inf, math.inf], perf_counter()
     while perf_counter() - start < TRIAL_SECONDS:
-        for arithmetic, step in steps.items():
-            best[arithmetic] = min(best[arithmetic], seconds_of(step, device))
-    chosen = choices[0]
-    for arithmetic in choices[1:]:
-        if best[arithmetic] <= CLEARLY_FASTER * best[chosen]:
-            chosen = arithmetic
-    times = ", ".join(
-        f"{precision}{' compiled' * is_compiled} {1e3 * seconds:.3g} ms"
-        for (precision, is_compiled), seconds in best.items()
-    )
-    log.info("precision auto: %s%s (a step takes %s)", chosen[0], " compiled" * chosen[1], times)
-    return chosen
+        best = [min(least, seconds_of(step, device)) for least, step in zip(best, steps, strict=True)]
+    chosen = "bfloat16" if best[1] <= COMPILED * best[0] else "float32"
+    log.info("precision auto: %s (a step: float32 %.3g s op by op, bfloat16 %.3g s)", chosen, *best)
+    return chosen, compiles
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:

@@ -30,7 +30,7 @@ SAME: Final = 1e-9  # relative; closer values are the same
 
 
 class Tolerance(BaseModel):
-    """Tolerance of a value: `absolute`, or by `relative` of the expected value, whichever is more."""
+    """Tolerance of a value: `absolute`, or `relative` to the expected value, whichever is more."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -138,7 +138,7 @@ class TrainingRun:
     def _fastest(self, model: RecurrentModel, stream: Stream) -> devices.Arithmetic:
         """The arithmetic that `precision: auto` stands for here, by a trial of steps; one choice for all processes."""
         compiles, is_native = self.settings.train.compile, self.execution.native
-        num = trial_size(self._trainer(model, stream, ("float32", compiles)), seconds=0.1)
+        num = trial_size(self._trainer(model, stream, ("float32", False)), seconds=0.1)
 
         def step_in(arithmetic: devices.Arithmetic) -> Callable[[], None]:
             trainer = self._trainer(model, stream, arithmetic)
