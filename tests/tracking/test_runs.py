@@ -24,6 +24,7 @@ from serrm.tracking.runs import StoreError, log_training, sync_run
 from serrm.tracking.server import tracking_uri
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
+from tests.tracking.conftest import Server
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
@@ -200,6 +201,25 @@ def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
     made.train()
     assert made.sync() == run_id
     check_everything(client, made)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
+def test_a_server_that_is_killed_during_a_training(
+    made: MadeRun, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with made.log() as log:
+        log(RECORDS[0])
+        server.kill()
+        log(RECORDS[1])
+        server.start()
+        log(RECORDS[2])
+        made.train()
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+    made.evaluate()
+    made.sync()
+    check_everything(MlflowClient(server.address), made)
 
 
 @pytest.mark.parametrize("is_gone_at_first", [True, False])
