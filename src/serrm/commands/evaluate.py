@@ -10,13 +10,7 @@ from serrm.commands.solve import A_CHECKPOINT, DEVICE
 from serrm.files import write_json
 
 Precision = StrEnum("Precision", ["float32", "bfloat16"])
-METRICS = {
-    "fsr": "FSR",
-    "gpa": "GPA",
-    "valid": "valid path",
-    "pass_at_1": "pass@1",
-    "pass_at_2": "pass@2",
-}
+METRICS = {"fsr": "FSR", "gpa": "GPA", "valid": "valid path", "pass_at_1": "pass@1", "pass_at_2": "pass@2"}
 REMARKS = {
     "num_answers_computed": "without an answer in the file, solved exactly",
     "num_without_solution": "left out because they have no solution",
@@ -55,14 +49,7 @@ def evaluate(
     if target is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
     where = choose_device(device)
-    scores = score_file(
-        folder_of(checkpoint),
-        puzzles,
-        steps=steps,
-        device=where,
-        precision=precision.value,
-        batch_size=batch_size,
-    )
+    scores = score_file(folder_of(checkpoint), puzzles, steps, where, precision.value, batch_size)
     if target is not None:
         write_json(target, scores)
     sets: dict[str, dict[str, Any]] = scores["sets"]

@@ -24,7 +24,6 @@ NOTHING = "nothing_to_score"
 def score_file(
     checkpoint: Path,
     puzzles: Path,
-    *,
     steps: int,
     device: torch.device,
     precision: str = "float32",
