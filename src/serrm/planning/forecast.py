@@ -95,10 +95,9 @@ def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts
     of_sets = sum(number * _step(run_settings, side) for side, number in sizes.items())
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
-    if search is not None:  # its first attempts are those of the scores
-        further = max(0, *(most - max(settings.steps) for most in (*search.max_steps, search.attempt_steps)))
-        guessing = (max(search.guesses, default=1) - 1) * GUESS_STEPS
-        steps += (further + guessing) * min(search.num_puzzles, num)
+    if search is not None:
+        guessing = search.attempt_steps + (max(search.guesses) - 1) * GUESS_STEPS if search.guesses else 0
+        steps += (max(search.max_steps) + guessing) * min(search.num_puzzles, num)
     return passes * max(settings.steps) * of_sets + steps * _step(run_settings, counts.side)
 
 
