@@ -343,9 +343,9 @@ def headline(results: Results, init: Mapping[Key, str]) -> tuple[pd.DataFrame, l
         "steps."
     ]
     if theirs := [theirs for num, _, theirs in lines if num >= least and theirs]:
-        notes.append(f"The paper's puzzles: {'; '.join(theirs)}.")
+        notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
     if small := [line["Test puzzles"] for num, line, _ in lines if num < least]:
-        notes.append(f"Fewer than {least} puzzles, so only in the other tables: {'; '.join(small)}.")
+        notes.append(f"Left out, with fewer than {least} puzzles: {'; '.join(small)}.")
     (task, _), *_ = results
     first = {model_name(model): results[task, model][0] for model in models if (task, model) in results}
     sizes = {name: f"{run.model_info.parameters:,}" for name, run in first.items()}
