@@ -143,11 +143,11 @@ class Faults:
             store = {"MLFLOW_TRACKING_URI": self.server.address}  # whose database is not limited
             code, output = project.run(*project.command(stage), limit=limit, **store)
             message = f"exit {code}: {last_line(output, project)}"
-            fault = f"`{stage}`: no file beyond {limit:,} bytes, half of {Path(file).name}"
+            fault = f"`{stage}`: files limited to {limit:,} bytes, half of {Path(file).name}"
             yield Row(fault, [message], project.half_written())
 
     def together(self) -> list[Row]:
-        """Two `dvc repro` at once; then MLflow's server gone in the middle of a training, twice."""
+        """Two `dvc repro` at once; then MLflow's server killed during a training run, twice."""
         project, rows = self.project("together", self.server.address), []
         both = [project.start("dvc", "repro") for _ in range(2)]
         ended = [(process.communicate()[0], process.returncode) for process in both]
@@ -174,9 +174,7 @@ class Faults:
         if not is_soon_back:
             self.server.start()
         about = [shown(each, project) for each in output.splitlines() if "MLflow" in each]
-        fault = (
-            f"MLflow's server gone in a training, back {'at once' if is_soon_back else 'when it has ended'}"
-        )
+        fault = f"MLflow's server killed during training, back {'at once' if is_soon_back else 'after it'}"
         return Row(fault, [": ".join([f"exit {training.returncode}", *about])], project.half_written())
 
 
