@@ -17,15 +17,14 @@ import torch
 from jaxtyping import UInt8
 
 from serrm.devices import choose_device, supported
-from serrm.inference.load import load_model
-from serrm.inference.predict import predict, symbols_of
+from serrm.inference.predict import load_model, predict, symbols_of
 from serrm.inference.search import Limits, Search, search
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku import box_for_side, solves
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring.metrics import wilson
+from serrm.scoring import wilson
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
 NUM_PARTS = 4

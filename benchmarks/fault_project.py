@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from voluptuous import Invalid
 
-from serrm.manifest import MANIFEST, check_manifest, hash_file
+from serrm.files import MANIFEST, check_manifest, hash_file
 from serrm.training.checkpoint import MODEL, damage
 
 ROOT = Path(__file__).parents[1]

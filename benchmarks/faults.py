@@ -22,7 +22,7 @@ from urllib.request import urlopen
 
 from benchmarks.fault_project import NAME, STAGES, Project
 from serrm.files import between_markers, write_whole
-from serrm.tracking.server import ENVIRONMENT, ui_command
+from serrm.tracking import ENVIRONMENT, ui_command
 
 # In the stage that writes them, no file may grow beyond half of these.
 LIMITED = {

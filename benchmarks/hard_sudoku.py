@@ -19,13 +19,13 @@ import numpy as np
 import torch
 
 from serrm.arrays.stream import PuzzleArrays, open_arrays
-from serrm.inference.load import LoadedModel, load_model
+from serrm.inference.predict import LoadedModel, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.models.layers import DTYPES
 from serrm.models.registry import flops
 from serrm.progress import watch
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring.metrics import rates
+from serrm.scoring import rates
 
 
 def main() -> None:

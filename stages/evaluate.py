@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from serrm.layout import PARAMS, Layout
+from serrm.project import PARAMS, Layout
 
 
 def evaluate(

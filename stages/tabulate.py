@@ -4,7 +4,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from serrm.layout import PAPER, PARAMS, PROFILES, Layout
+from serrm.project import PAPER, PARAMS, PROFILES, Layout
 
 
 def tabulate() -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import typer
 
-from serrm.layout import PARAMS, Layout
+from serrm.project import PARAMS, Layout
 
 
 def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml.")) -> None:
     """Train one run; after an interruption the same command resumes it."""
     from serrm.config import read_execution, read_params
-    from serrm.manifest import remove_directory
+    from serrm.files import remove_directory
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.reporting.training_log import Record, write_training_log
     from serrm.tracking.runs import log_training

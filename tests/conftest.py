@@ -15,7 +15,7 @@ import torch
 from serrm.arrays.build import build_arrays
 from serrm.arrays.stream import GridExamples, open_arrays
 from serrm.datasets.sets import set_file, write_set
-from serrm.inference.load import LoadedModel
+from serrm.inference.predict import LoadedModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku import box_for_side

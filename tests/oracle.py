@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
-from serrm.puzzles.sudoku import box_for_side, is_solution, parse_grid
-from serrm.puzzles.sudoku_solver import solve
+from serrm.puzzles.sudoku import box_for_side, is_solution, parse_grid, solve
 
 STEP = 100.0  # added to the state every step: initial states, within ±3, do not change the count
 

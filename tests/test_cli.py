@@ -18,8 +18,8 @@ import yaml
 from serrm.cli import main
 from serrm.config import read_params
 from serrm.models.registry import build_model
-from serrm.published.weights import published_weights
-from serrm.tracking.server import ui_command
+from serrm.published.exchange import published_weights
+from serrm.tracking import ui_command
 
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"

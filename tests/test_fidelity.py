@@ -17,12 +17,11 @@ from serrm.arrays.build import build_arc_arrays
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.files import write_json
 from serrm.inference.evaluate import Gallery, evaluate, votes
-from serrm.inference.load import LoadedModel, load_snapshot
-from serrm.inference.predict import Predictor
+from serrm.inference.predict import LoadedModel, Predictor, load_snapshot
 from serrm.inference.settings import ScoringSettings
 from serrm.models.registry import build_model
 from serrm.puzzles.arc import Pair, PairName
-from serrm.scoring.arc import CONFIDENCE_UNIT, ArcTally
+from serrm.scoring import CONFIDENCE_UNIT, ArcTally
 from serrm.training.settings import Execution, RunSettings
 
 pytestmark = pytest.mark.numeric

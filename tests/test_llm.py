@@ -14,7 +14,7 @@ from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import box_for_side, write_csv
 from serrm.puzzles.sudoku_data import generate_puzzles
-from serrm.scoring.metrics import Tally
+from serrm.scoring import Tally
 from tests.chat_server import ChatServer, serving
 
 

@@ -13,8 +13,8 @@ from serrm.arrays import open_stream
 from serrm.arrays.build import build
 from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
+from serrm.files import Origin
 from serrm.inference.evaluate import evaluate
-from serrm.manifest import Origin
 from serrm.models.registry import flops
 from serrm.puzzles.raw import Puzzle, RawSet
 from serrm.puzzles.tasks import TASKS, Alphabet, GridTask

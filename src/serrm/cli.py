@@ -13,11 +13,8 @@ import typer
 
 from serrm import command_line
 from serrm.commands.ask import ask
-from serrm.commands.evaluate import evaluate
-from serrm.commands.profile import forecast, headline, regress, rehearse, use
-from serrm.commands.show import show
-from serrm.commands.solve import solve
-from serrm.commands.track import track
+from serrm.commands.profile import forecast, headline, regress, rehearse, track, use
+from serrm.commands.puzzles import evaluate, show, solve
 from serrm.project import find_root, open_project
 
 app = typer.Typer(
@@ -97,7 +94,7 @@ def ui(
 ) -> None:
     """Start the MLflow UI for the project's runs."""
     root = find_root(Path.cwd())
-    from serrm.tracking.server import become, tracking_uri, ui_command
+    from serrm.tracking import become, tracking_uri, ui_command
 
     command = ui_command(tracking_uri(root), host, port)
     typer.echo(f"MLflow UI: http://{host}:{port} (ready in a few seconds, Ctrl-C ends it)")

@@ -12,7 +12,7 @@ import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
-from serrm.layout import EXECUTION
+from serrm.project import EXECUTION
 from serrm.puzzles.raw import ArraySettings
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings, T, parse

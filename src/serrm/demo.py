@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, UInt8
 
-from serrm.drawing.panels import PAPER, Cell, Panel, Puzzle, cell_of
-from serrm.drawing.svg import grid_svg
+from serrm.drawing.panels import PAPER, Cell, Panel, Puzzle, cell_of, grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS

@@ -11,7 +11,7 @@ from time import perf_counter
 
 import torch
 
-from serrm.kernels.cpu.build import find_compiler, has_avx512, has_avx512_bf16
+from serrm.kernels.cpu.network import find_compiler, has_avx512, has_avx512_bf16
 from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)

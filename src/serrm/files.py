@@ -1,13 +1,21 @@
-"""Read files with errors of one line; write them whole or not at all, as `manifest.new_directory` does folders."""
+"""Files read with errors of one line, files and folders written whole or not at all, and the hash of a folder.
+
+The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file);
+`augment` checks it before it reads them. `data_hash` names any folder of data in checkpoints and metrics.
+"""
 
 import csv
+import hashlib
 import io
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+from serrm.settings import Settings
 
 T = TypeVar("T")
 
@@ -73,3 +81,117 @@ def between_markers(text: str, begin: str, end: str, content: str) -> str:
         raise ValueError(f"the page must contain {begin} and {end} once each, in this order")
     before, after = text[: text.index(begin)], text[text.index(end) :]
     return f"{before}{begin}\n{content}\n{after}"
+
+
+MANIFEST = "manifest.json"
+
+
+class Origin(NamedTuple):
+    """Origin of a raw file: an address or a name, and the publisher's revision if there is one."""
+
+    where: str
+    revision: str | None = None
+
+
+class FileRecord(Settings):
+    """One raw file: its name relative to the directory, sha256 and size of its content, and its origin."""
+
+    name: str
+    sha256: str
+    num_bytes: int
+    origin: str
+    revision: str | None
+
+
+class Manifest(Settings):
+    """The raw files of one directory, sorted by name, with the kind of their source and the seed."""
+
+    kind: str
+    seed: int
+    files: tuple[FileRecord, ...]
+
+
+@contextmanager
+def new_directory(target: Path) -> Iterator[Path]:
+    """A temporary sibling of `target` to fill; at the end it takes target's place, on a failure it vanishes.
+
+    The sibling's name is fixed, so what a killed process left behind is cleared by the next one.
+    """
+    temporary = target.with_name(f".{target.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        if target.is_dir():
+            shutil.rmtree(target)
+        temporary.replace(target)
+    except OSError as error:
+        error.filename = error.filename or str(target)  # a full disk has none
+        raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory; if the process is killed, it is whole or gone, and the next removal clears the rest."""
+    removed = path.with_name(f".{path.name}.removed")
+    shutil.rmtree(removed, ignore_errors=True)
+    path.rename(removed)
+    shutil.rmtree(removed)
+
+
+def only_folder(directory: Path, names: Iterable[str]) -> Path:
+    """The one of these folders that a directory holds; `ValueError` unless there is exactly one."""
+    found = [name for name in names if (directory / name).is_dir()]
+    if len(found) != 1:
+        raise ValueError(f"{directory}: exactly one of {', '.join(names)} expected, found {found}")
+    return directory / found[0]
+
+
+def hash_file(path: Path) -> str:
+    """The sha256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_names(directory: Path) -> list[str]:
+    """Names of all files below a directory, relative to it, with forward slashes, sorted."""
+    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+
+
+def data_hash(directory: Path) -> str:
+    """The sha256 over the sorted relative names and the contents of all files of a directory."""
+    digest = hashlib.sha256()
+    for name in file_names(directory):
+        digest.update(f"{hash_file(directory / name)} {name}\n".encode())
+    return digest.hexdigest()
+
+
+def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, Origin]) -> None:
+    """Write `manifest.json` for all files of a directory; `origins` has one entry for each of them."""
+    names = file_names(directory)
+    assert set(names) == set(origins), f"files without origin or the reverse: {set(names) ^ set(origins)}"
+    files = tuple(
+        FileRecord(
+            name=name,
+            sha256=hash_file(directory / name),
+            num_bytes=(directory / name).stat().st_size,
+            origin=origins[name].where,
+            revision=origins[name].revision,
+        )
+        for name in names
+    )
+    text = Manifest(kind=kind, seed=seed, files=files).model_dump_json(indent=2)
+    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def check_manifest(directory: Path) -> Manifest:
+    """Compare a directory with its manifest and return it; `ValueError` naming a file that differs."""
+    manifest = read_parsed(directory / MANIFEST, Manifest.model_validate_json)
+    listed = {record.name: record.sha256 for record in manifest.files}
+    present = {name: hash_file(directory / name) for name in file_names(directory) if name != MANIFEST}
+    for name in sorted(listed.keys() | present.keys()):
+        expected, actual = listed.get(name, "no entry"), present.get(name, "none (no such file)")
+        if actual != expected:
+            raise ValueError(f"{directory / name}: sha256 is {actual}, {MANIFEST} has {expected}")
+    return manifest

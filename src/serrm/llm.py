@@ -22,11 +22,10 @@ from serrm.datasets.sets import check_answers
 from serrm.progress import progress_bar
 from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.raw import Puzzle
-from serrm.puzzles.sudoku import BLANK, box_for_side
-from serrm.puzzles.sudoku_solver import answered
+from serrm.puzzles.sudoku import BLANK, answered, box_for_side
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring.metrics import Tally, rates
+from serrm.scoring import Tally, rates
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,4 @@
-"""The project around the current folder: its root, the params file of a profile, its commit.
-
-A module of its own, so that commands need not import the command line.
-"""
+"""The project around the current folder: its root, paths as in dvc.yaml, the params file of a profile, its commit."""
 
 import subprocess
 from pathlib import Path
@@ -9,11 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from serrm.layout import PARAMS, PROFILES
-
 if TYPE_CHECKING:
     from serrm.config import Params
 
+PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "execution.yaml"
+REHEARSALS = "data/rehearsal"  # each in a folder of its own there, which git and DVC ignore
+PAPER = "paper"  # the profile with the paper's models, which every run is compared with
 WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
 
 
@@ -66,3 +64,19 @@ def git(root: Path, *arguments: str) -> str:
         return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
     except FileNotFoundError:
         return ""
+
+
+class Layout:
+    """Folders of a profile below the project's root, in which stages run."""
+
+    def __init__(self, profile: str, root: Path = Path()) -> None:
+        data = root / "data" / profile
+        self.profile, self.root = profile, root
+        self.raw = data / "raw"  # raw files, a folder a task
+        self.augmented = data / "augmented"  # puzzle sets as Parquet, a folder a task
+        self.arrays = data / "arrays"  # token arrays, a folder a task
+        self.runs = data / "runs"  # checkpoints, a folder a run
+        self.predictions = data / "predictions"  # answers for pictures, a folder a run
+        self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings; not DVC's
+        self.reports = root / "reports" / profile  # metrics, training logs, tables, figures, the page
+        self.metrics = self.reports / "metrics"  # a file a run

@@ -18,7 +18,7 @@ from serrm.arrays.arc import ArcEvaluation, ArcExamples, draw_variants, open_arc
 from serrm.arrays.build import build_arc_arrays
 from serrm.arrays.stream import TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS, schema
-from serrm.manifest import data_hash
+from serrm.files import data_hash
 from serrm.puzzles.arc import Grid, decode, encode, recoloured, transformed
 from tests.references import describe
 

@@ -21,7 +21,7 @@ from serrm.arrays.stream import (
     read_ahead,
 )
 from serrm.datasets.sets import read_puzzle_set
-from serrm.manifest import data_hash
+from serrm.files import data_hash
 from serrm.puzzles.raw import HintSettings
 from serrm.puzzles.tasks import GridTask, grid_task
 

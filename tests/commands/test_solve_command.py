@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from serrm.cli import main
-from serrm.inference.load import LoadedModel
+from serrm.inference.predict import LoadedModel
 from serrm.solving.model import packaged
 from tests.oracle import is_right, make_oracle
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
-from serrm.manifest import data_hash, hash_file
+from serrm.files import data_hash, hash_file
 from serrm.puzzles import maze, sudoku, sudoku_data
 from serrm.puzzles.maze import parse_maze
 from serrm.puzzles.raw import Puzzle

@@ -21,9 +21,10 @@ from serrm.drawing.panels import (
     ARC_COLOURS,
     Puzzle,
     Scene,
+    picture_svg,
     settling_panels,
+    write_picture,
 )
-from serrm.drawing.svg import picture_svg, write_picture
 from serrm.drawing.terminal import print_panels
 from serrm.puzzles.arc import decode, encode
 from serrm.puzzles.maze import parse_maze

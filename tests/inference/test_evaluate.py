@@ -14,12 +14,10 @@ from torch import Tensor
 from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
 from serrm.drawing.panels import read_examples
 from serrm.inference.evaluate import Gallery, evaluate, score_set
-from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.predict import Predicted, Predictor
+from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
 from serrm.inference.settings import EvaluateSettings, ScoringSettings
-from serrm.kernels.cpu.build import has_kernels
-from serrm.kernels.cpu.network import NativeNetwork
-from serrm.scoring.metrics import rates
+from serrm.kernels.cpu.network import NativeNetwork, has_kernels
+from serrm.scoring import rates
 from serrm.training.settings import Execution
 from tests.oracle import make_oracle
 from tests.torchrun import torchrun

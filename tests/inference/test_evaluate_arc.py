@@ -17,14 +17,13 @@ from serrm.files import write_json
 from serrm.inference.evaluate import (
     Gallery,
     arc_questions,
+    equivariance,
     score_votes,
     symmetric_questions,
     vote,
 )
-from serrm.inference.load import LoadedModel
-from serrm.inference.predict import Predictor
+from serrm.inference.predict import LoadedModel, Predictor
 from serrm.inference.settings import ScoringSettings
-from serrm.inference.studies import equivariance
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.processes import Processes

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.inference.load import load_model
-from serrm.inference.predict import predict
+from serrm.inference.predict import load_model, predict
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings

@@ -9,18 +9,16 @@ import pytest
 import torch
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference.evaluate import of_trained_size, symmetric_questions
-from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.predict import Predictor
+from serrm.inference.evaluate import compute_points, equivariance, of_trained_size, symmetric_questions
+from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
-from serrm.inference.studies import compute_points, equivariance
 from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.sudoku import box_for_side
 from serrm.puzzles.sudoku_data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring.metrics import wilson
+from serrm.scoring import wilson
 from serrm.training.settings import RunSettings
 from tests.oracle import make_oracle
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from serrm.kernels.accelerate import accelerate
-from serrm.kernels.cpu.build import has_kernels
+from serrm.kernels.cpu.network import has_kernels
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from tests.drawn import draw_tokens, gradients, seeded

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from serrm.devices import has_fast_bfloat16
-from serrm.kernels.cpu import build
+from serrm.kernels.cpu import network
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     compiler = tmp_path / "g++"
     monkeypatch.setattr(
-        "serrm.kernels.cpu.build.shutil.which", lambda name: str(compiler) if name == "g++" else None
+        "serrm.kernels.cpu.network.shutil.which", lambda name: str(compiler) if name == "g++" else None
     )
-    build.has_kernels.cache_clear()
+    network.has_kernels.cache_clear()
     yield compiler
-    build.has_kernels.cache_clear()
+    network.has_kernels.cache_clear()
 
 
 def write_script(path: Path, text: str) -> None:
@@ -39,23 +39,23 @@ def test_a_cpu_without_the_instructions_has_no_kernels(
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: has_instructions)
     monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: has_instructions)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
-    with pytest.raises(build.NoKernels, match="AVX512-BF16"):
-        build.library.__wrapped__()
+    with pytest.raises(network.NoKernels, match="AVX512-BF16"):
+        network.library.__wrapped__()
     assert not has_fast_bfloat16(torch.device("cpu"))
 
 
 def test_a_machine_without_a_compiler_has_no_kernels(
     machine: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("serrm.kernels.cpu.build.shutil.which", lambda name: None)
-    monkeypatch.setattr(build, "library", build.library.__wrapped__)
+    monkeypatch.setattr("serrm.kernels.cpu.network.shutil.which", lambda name: None)
+    monkeypatch.setattr(network, "library", network.library.__wrapped__)
     with caplog.at_level(logging.WARNING):
-        assert not build.has_kernels()
+        assert not network.has_kernels()
     assert "no C++ compiler found (looked for g++, clang++, c++)" in caplog.text
 
 
 def test_a_compiler_that_fails_is_quoted_and_leaves_nothing(machine: Path, tmp_path: Path) -> None:
     write_script(machine, '[ "$1" = --version ] && echo 1 && exit 0\necho "tile.h: no such luck" >&2\nexit 1')
-    with pytest.raises(build.NoKernels, match=r"failed: tile\.h: no such luck"):
-        build.library.__wrapped__()
+    with pytest.raises(network.NoKernels, match=r"failed: tile\.h: no such luck"):
+        network.library.__wrapped__()
     assert list((tmp_path / "cache" / "serrm").iterdir()) == []

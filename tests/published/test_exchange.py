@@ -9,14 +9,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.inference.load import load_model
-from serrm.manifest import hash_file
+from serrm.files import hash_file
+from serrm.inference.predict import load_model
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
 from serrm.published.conformance import build_published, read_vectors, settings_of
-from serrm.published.exchange import export_checkpoint, import_checkpoint, read_state_dict
-from serrm.published.weights import published_model, published_weights
+from serrm.published.exchange import (
+    export_checkpoint,
+    import_checkpoint,
+    published_model,
+    published_weights,
+    read_state_dict,
+)
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import RunSettings
 

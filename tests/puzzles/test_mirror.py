@@ -16,9 +16,8 @@ from serrm.puzzles.arc import VERSIONS, PackagedArc, read_raw
 from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.maze import PUBLISHED, are_shortest_paths, num_steps, read_csv, shortest_path, write_csv
 from serrm.puzzles.raw import Mirror, SubsetSettings
-from serrm.puzzles.sudoku import are_solutions, box_for_side
+from serrm.puzzles.sudoku import are_solutions, box_for_side, solve
 from serrm.puzzles.sudoku_data import MirrorSudoku, SudokuSubsetSettings
-from serrm.puzzles.sudoku_solver import solve
 from serrm.sources.download import fetch
 from tests.references import count_solutions
 

@@ -12,7 +12,7 @@ from serrm.models.settings import ModelSettings
 from serrm.reporting.paper import differences, load_paper
 from serrm.reporting.report import write_report
 from serrm.reporting.results import Report, load_results
-from serrm.scoring.metrics import wilson
+from serrm.scoring import wilson
 
 MADE = Path(__file__).parent / "made"
 RUNS = [

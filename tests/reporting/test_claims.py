@@ -13,7 +13,7 @@ from serrm.reporting.claims import (
     tally,
 )
 from serrm.reporting.paper import load_paper
-from serrm.scoring.metrics import wilson
+from serrm.scoring import wilson
 from tests.reporting.conftest import paper_files, set_rate
 
 

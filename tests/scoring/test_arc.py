@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.puzzles.arc import Grid
-from serrm.scoring.arc import KS, ArcTally, submission
-from serrm.scoring.metrics import wilson
+from serrm.scoring import KS, ArcTally, submission, wilson
 
 Lines = tuple[tuple[int, ...], ...]
 Vote = tuple[str, int, Lines, float]

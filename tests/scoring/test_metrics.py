@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from serrm.puzzles.maze import SPACE, is_shortest_path, is_valid_path
 from serrm.puzzles.tasks import grid_task
-from serrm.scoring.metrics import Tally, wilson
+from serrm.scoring import Tally, wilson
 from tests.references import generate_mazes
 
 TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 import serrm
-from serrm.inference.load import LoadedModel, load_model
+from serrm.inference.predict import LoadedModel, load_model
 from serrm.puzzles.files import questions_of
 from serrm.puzzles.sudoku import box_for_side, format_grid, is_solution
 from serrm.puzzles.sudoku_data import generate_puzzles
-from serrm.solving.answers import Status
+from serrm.solving.solve import Status
 
 CPU = torch.device("cpu")
 MAZE = "S  #" + " # #" + "    " + "## G"

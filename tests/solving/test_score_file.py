@@ -13,8 +13,7 @@ import torch
 from serrm.arrays.stream import PuzzleArrays
 from serrm.cli import main
 from serrm.inference.evaluate import score_set
-from serrm.inference.load import load_model
-from serrm.inference.predict import Predictor
+from serrm.inference.predict import Predictor, load_model
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import box_for_side, format_grid, write_csv
 from serrm.puzzles.sudoku_data import generate_puzzles

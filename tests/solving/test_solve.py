@@ -10,15 +10,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.inference.load import LoadedModel
+from serrm.inference.predict import LoadedModel
 from serrm.puzzles.arc import decode
 from serrm.puzzles.files import Question, questions_of, read_text
 from serrm.puzzles.maze import is_shortest_path, parse_maze
 from serrm.puzzles.sudoku import box_for_side, format_grid, parse_grid
+from serrm.puzzles.sudoku import solve as solve_exactly
 from serrm.puzzles.sudoku_data import generate_puzzles
-from serrm.puzzles.sudoku_solver import solve as solve_exactly
-from serrm.solving.answers import Answer, Status
-from serrm.solving.solve import SolveOptions, in_order, solve
+from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions
 

@@ -12,7 +12,7 @@ import pooch
 import pytest
 import requests
 
-from serrm.manifest import check_manifest, data_hash
+from serrm.files import check_manifest, data_hash
 from serrm.puzzles.arc import VERSIONS, read_raw
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind, fetch

@@ -14,10 +14,8 @@ MAY_STAY_OUT = {
     "src/serrm/__init__.py": "what a user of the package asks for by name; no stage does",
     "src/serrm/tracking": "MLflow mirrors what a stage writes",
     "src/serrm/progress.py": "words on standard error",
-    "src/serrm/files.py": "how a file comes to appear, not what is in it",
     "src/serrm/config.py": "DVC tracks the values that it reads and composes",
-    "src/serrm/layout.py": "the same paths stand in dvc.yaml",
-    "src/serrm/project.py": "the commit that a page names",
+    "src/serrm/project.py": "its paths stand in dvc.yaml; the commit that a page names",
 }
 
 

@@ -15,8 +15,8 @@ import typer
 import yaml
 from mlflow.tracking import MlflowClient
 
-from serrm.layout import Layout
-from serrm.manifest import hash_file
+from serrm.files import hash_file
+from serrm.project import Layout
 from serrm.training.run import EXIT_RESUMABLE, Interrupted
 from stages import __main__ as command_line
 

@@ -161,9 +161,9 @@ CODE: dict[str, set[str]] = {
     "training/loop.py": of("train evaluate", *RUNS),
     "models/layers.py": of("train evaluate", *RUNS),
     "inference/predict.py": of("evaluate", *RUNS),
-    "scoring/metrics.py": of("evaluate", *RUNS),
+    "scoring.py": of("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
-    "drawing/svg.py": TABULATE,
+    "drawing/panels.py": TABULATE,
     "tracking/runs.py": set(),
     "solving/solve.py": set(),
 }

@@ -13,7 +13,7 @@ import mlflow
 import pytest
 from mlflow.tracking import MlflowClient
 
-from serrm.tracking.server import ENVIRONMENT, ui_command
+from serrm.tracking import ENVIRONMENT, ui_command
 
 
 @pytest.fixture(scope="module")

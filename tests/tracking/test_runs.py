@@ -18,10 +18,10 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from serrm.cli import main
-from serrm.layout import Layout
+from serrm.project import Layout
 from serrm.reporting.training_log import Record, write_training_log
+from serrm.tracking import tracking_uri
 from serrm.tracking.runs import StoreError, log_training, sync_run
-from serrm.tracking.server import tracking_uri
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
 from tests.tracking.conftest import Server

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from serrm.manifest import file_names
+from serrm.files import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.run import Interrupted, train

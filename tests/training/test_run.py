@@ -12,10 +12,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from serrm import devices
-from serrm.manifest import file_names, hash_file
+from serrm.files import file_names, hash_file
 from serrm.models.registry import flops
 from serrm.training import checkpoint as ckpt
-from serrm.training import estimate as needs
+from serrm.training import run as needs
 from serrm.training.run import Interrupted, TrainingRun
 from serrm.training.settings import Execution
 from tests import conftest

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from serrm.arrays import arc, stream
-from serrm.manifest import hash_file
+from serrm.files import hash_file
 from serrm.puzzles.raw import HintSettings
 from serrm.puzzles.tasks import TASKS, GridTask
 

@@ -11,8 +11,7 @@ from serrm.arrays.arc import INDEX, build_index
 from serrm.arrays.stream import METADATA, TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
-from serrm.files import existing, write_json
-from serrm.manifest import data_hash, new_directory
+from serrm.files import data_hash, existing, new_directory, write_json
 from serrm.puzzles.arc import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.raw import ArraySettings
 from serrm.puzzles.tasks import TASKS, GridTask, grid_task

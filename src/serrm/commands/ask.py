@@ -6,8 +6,6 @@ from pathlib import Path
 
 import typer
 
-from serrm.files import write_json
-
 SERVER = typer.Option(..., metavar="URL", help="Such as http://localhost:8000/v1.")
 MODEL = typer.Option(..., metavar="NAME", help="As the server calls it.")
 PUZZLES = typer.Option(
@@ -42,6 +40,7 @@ def ask(
     """
     from serrm import llm
     from serrm.drawing.terminal import console, percent, table
+    from serrm.files import write_json
 
     try:
         request = dict(json.loads(extra))

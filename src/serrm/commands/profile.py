@@ -1,4 +1,4 @@
-"""`serrm use`, `forecast`, `rehearse`, `headline` and `regress`: what one does with a whole profile."""
+"""`serrm use`, `forecast`, `rehearse`, `headline`, `regress` and `track`: a whole profile, and its runs in MLflow."""
 
 import os
 import shutil
@@ -7,8 +7,7 @@ from tempfile import mkdtemp
 
 import typer
 
-from serrm.layout import PARAMS, PROFILES, REHEARSALS
-from serrm.project import find_root, git, open_project, profile_file
+from serrm.project import PARAMS, PROFILES, REHEARSALS, Layout, find_root, git, open_project, profile_file
 
 PROFILE = typer.Option(None, help="A file of profiles/. Default: the active one, params.yaml.")
 TFLOPS = typer.Option(None, min=1e-6, help="Rate of this machine in TFLOP/s. Default: measured.")
@@ -104,12 +103,12 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     """Print a profile's scores as one small table, and where its other results are."""
     from serrm.files import between_markers, write_whole
     from serrm.reporting import tables
-    from serrm.reporting.results import load_results
+    from serrm.reporting.results import initial_runs, load_results
 
     root, params = open_project(profile)
     reports = root / "reports" / params.profile
     results = load_results(params.run_keys(), reports / "metrics")
-    init = {(run.task, params.variant(name)): Path(run.init).name for name, run in params.runs.items()}
+    init = initial_runs(params)
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
     typer.echo(f"profile {params.profile}\n{tables.headline_text(results, init, 'simple')}")
     typer.echo("\n".join([*map(os.path.relpath, folders), "MLflow runs: make ui"]))
@@ -147,3 +146,53 @@ def regress(
         write_json(file, new.model_dump(mode="json"))
     elif num_outside:
         raise typer.Exit(1)
+
+
+track = typer.Typer(help="Log runs to MLflow, register a model, serve it.", no_args_is_help=True)
+
+
+@track.command()
+def sync(
+    profile: str | None = typer.Option(None, help="Only this profile. Default: all that have results."),
+) -> None:
+    """Log to MLflow what checkpoints, training logs and metric files contain; twice adds nothing."""
+    from serrm.tracking import tracking_uri
+    from serrm.tracking.runs import runs_with_results, sync_run
+
+    root = find_root(Path.cwd())
+    runs = runs_with_results(root, profile or "*")
+    if not runs:
+        raise ValueError(f"{root}: no results of {profile or 'any profile'}: `make repro` makes them")
+    for of_profile, name in runs:
+        sync_run(Layout(of_profile, root), name)
+        typer.echo(f"{of_profile} {name}")
+    typer.echo(f"{len(runs)} runs logged to {tracking_uri(root)}")
+
+
+@track.command()
+def register(
+    run: str = typer.Argument(..., metavar="RUN", help="A finished run, such as sudoku-se_rrm-s0."),
+    profile: str | None = typer.Option(None, help="A file of profiles/. Default: params.yaml."),
+    name: str | None = typer.Option(None, help="Name of the registered model. Default: that of the run."),
+) -> None:
+    """Register a run's model with MLflow: the newest version of a name, by which others load and serve it."""
+    from serrm.tracking.registry import register as register_run
+
+    root, params = open_project(profile)
+    typer.echo(register_run(Layout(params.profile, root), run, name or run))
+
+
+@track.command()
+def serve(
+    name: str = typer.Argument(..., metavar="NAME", help="A registered model; its newest version is served."),
+    port: int = typer.Option(5001, min=1, max=65535),
+    host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
+) -> None:
+    """Serve a registered model over HTTP: puzzles in, answers out."""
+    from serrm.tracking import become, model_command
+    from serrm.tracking.runs import open_store
+
+    root = find_root(Path.cwd())
+    with open_store(root) as client:
+        client.get_registered_model(name)
+    become(root, model_command(f"models:/{name}/latest", host, port))

@@ -21,8 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from serrm.files import write_json
-from serrm.manifest import check_manifest, new_directory
+from serrm.files import check_manifest, new_directory, write_json
 from serrm.puzzles import arc
 from serrm.puzzles.arc import Grid, NamedPairs, PairName
 from serrm.randomness import Purpose, keyed_rng

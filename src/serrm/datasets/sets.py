@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.datasets.arc import AUDIT, PARTS, write_arc_sets
-from serrm.files import write_json
-from serrm.manifest import check_manifest, new_directory
+from serrm.files import check_manifest, new_directory, write_json
 from serrm.progress import watch
 from serrm.puzzles.raw import Numbered
 from serrm.puzzles.tasks import TASKS, ArcTask, GridTask

@@ -3,7 +3,8 @@
 On square grids one answer a puzzle is compared with the label; of ARC-AGI the answers to the augmentations of a test
 input vote. All is counted batch by batch in constant memory, by each process in its share of the batches. ARC-AGI is
 also scored, where the settings ask for it, with blank (all zeros) and random rows of the task-type table: what the
-model makes of a puzzle without its row. (Tables 1 to 3 of the paper; section "ARC-AGI".)
+model makes of a puzzle without its row. Test-time compute and equivariance are measured on puzzles of the size trained
+on. (Tables 1 to 3, figures 1, A1 and A2 of the paper, its section "ARC-AGI"; test-time compute is an extension.)
 """
 
 import json
@@ -15,26 +16,26 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, evaluation_sets, open_arrays, trained_size
 from serrm.devices import prepare_device, supported
-from serrm.inference.load import LoadedModel, fastest_arithmetic, load_model, load_snapshot
-from serrm.inference.predict import Predicted, Predictor, Questions, confidences
-from serrm.inference.settings import ScoringSettings, TaskType
-from serrm.inference.studies import compute_points, equivariance
+from serrm.files import new_directory
+from serrm.inference import predict
+from serrm.inference.search import Limits, Search, search
+from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, TaskType
 from serrm.kernels.accelerate import accelerate
-from serrm.manifest import new_directory
 from serrm.models.halting import HALT
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.processes import ALONE, Processes, joined_by_torchrun
+from serrm.progress import watch
+from serrm.puzzles.arc import PADDING, decoded_sizes
 from serrm.puzzles.tasks import TASKS, GridTask, alphabet, grid_task
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring.arc import ArcTally, submission
-from serrm.scoring.metrics import Tally, added_up
+from serrm.scoring import ArcTally, Tally, added_up, rates, submission
 from serrm.training.settings import Execution
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
@@ -54,7 +55,9 @@ class Gallery:
     examples: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     submission: dict[str, Any] | None = None
 
-    def add(self, of: str, side: int, found: Predicted, name: Callable[[int], str], votes: int = 1) -> None:
+    def add(
+        self, of: str, side: int, found: predict.Predicted, name: Callable[[int], str], votes: int = 1
+    ) -> None:
         """Keep a batch's predictions for the first puzzles of a set, of each the first of its `votes`.
 
         A model trained on larger grids may answer with symbols outside this size's alphabet: kept as padding, 0.
@@ -101,9 +104,9 @@ def evaluate(
     has_dropout = run.fidelity.dropout_at_evaluation
     with joined_by_torchrun(execution.device) as processes:
         device = prepare_device(execution.device, execution.threads, processes)
-        loaded = load_model(checkpoint, device, has_dropout=has_dropout)
+        loaded = predict.load_model(checkpoint, device, has_dropout=has_dropout)
         if settings.precision == "auto":
-            fastest = fastest_arithmetic(
+            fastest = predict.fastest_arithmetic(
                 loaded.model, loaded.config, settings.compile, is_native=execution.native
             )
             precision, compiles = processes.collect(fastest)[0]
@@ -112,7 +115,7 @@ def evaluate(
         accelerate(loaded.model, is_native=execution.native, compiles=compiles)
         torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
-        predictor = Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
+        predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
         is_grid = isinstance(TASKS[run.task], GridTask)
         scores = (score_sets if is_grid else score_votes)(predictor, arrays, run, gallery)
         gallery.share(shared)
@@ -124,23 +127,27 @@ def evaluate(
     return scores, gallery
 
 
-def symmetric_questions(loaded: LoadedModel, arrays: Path) -> tuple[str, Questions] | None:
+def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> tuple[str, predict.Questions] | None:
     """A set whose symbols may be exchanged for one another, by name; ARC's test inputs as they are. None without."""
     task = TASKS[loaded.settings.task]
     if not task.is_symmetric:
         return None
     if not isinstance(task, GridTask):
         inputs = open_arc_evaluation(arrays, num_variants=1)
-        return inputs.set_name, Questions(inputs.side, inputs.num_symbols, inputs.num_examples, inputs.gather)
+        return inputs.set_name, predict.Questions(
+            inputs.side, inputs.num_symbols, inputs.num_examples, inputs.gather
+        )
     puzzles = of_trained_size(loaded, arrays)
     return None if puzzles is None else (puzzles.name, questions_of(puzzles))
 
 
-def learning_curve(predictor: Predictor, arrays: Path, run: ScoringSettings) -> Iterator[dict[str, float]]:
+def learning_curve(
+    predictor: predict.Predictor, arrays: Path, run: ScoringSettings
+) -> Iterator[dict[str, float]]:
     """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
     num, step = run.evaluate.curve_puzzles, run.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
-        facts = load_snapshot(predictor.loaded.model, path)
+        facts = predict.load_snapshot(predictor.loaded.model, path)
         if not isinstance(TASKS[run.task], GridTask):
             questions = arc_questions(predictor, arrays, num)
             own = vote(predictor, questions, (step,), ties_by_halting=run.fidelity.ties_by_halting)
@@ -153,7 +160,7 @@ def learning_curve(predictor: Predictor, arrays: Path, run: ScoringSettings) -> 
         yield {**numbers, **scores}
 
 
-def _facts(loaded: LoadedModel, source: str) -> Scores:
+def _facts(loaded: predict.LoadedModel, source: str) -> Scores:
     """The part of a metric file on the model, its training and its puzzles."""
     config, training = loaded.config, loaded.config["training"]
     kept = ("steps", "samples", "seconds", "final_loss", "device", "peak_memory_bytes")
@@ -175,13 +182,13 @@ def _facts(loaded: LoadedModel, source: str) -> Scores:
 # Tasks on square grids.
 
 
-def of_trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
+def of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | None:
     """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
     name = trained_size(arrays, loaded.config["side"])
     return None if name is None else open_arrays(arrays, name)
 
 
-def questions_of(puzzles: PuzzleArrays) -> Questions:
+def questions_of(puzzles: PuzzleArrays) -> predict.Questions:
     """All puzzles of a set, in order."""
 
     def gather(start: int, num: int) -> Examples:
@@ -189,10 +196,10 @@ def questions_of(puzzles: PuzzleArrays) -> Questions:
         questions, answers = np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
 
-    return Questions(puzzles.side, puzzles.num_symbols, len(puzzles), gather)
+    return predict.Questions(puzzles.side, puzzles.num_symbols, len(puzzles), gather)
 
 
-def score_sets(predictor: Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
+def score_sets(predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
     """The key `sets` of a metric file, and those of test-time compute where the settings ask for it."""
     settings, sets, points = run.evaluate, {}, {}
     trained = trained_size(arrays, predictor.loaded.config["side"])
@@ -205,7 +212,7 @@ def score_sets(predictor: Predictor, arrays: Path, run: ScoringSettings, gallery
 
 
 def score_set(
-    predictor: Predictor,
+    predictor: predict.Predictor,
     puzzles: PuzzleArrays,
     steps: Sequence[int],
     gallery: Gallery | None = None,
@@ -238,7 +245,7 @@ def score_set(
 # ARC-AGI.
 
 
-def score_votes(predictor: Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
+def score_votes(predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
     """The key `sets` of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
 
     Where training puzzles are held out, the sets are called after those, "held_out" and so on. The gallery also takes
@@ -265,7 +272,7 @@ def vote_scores(questions: ArcEvaluation, tallies: Votes) -> Scores:
     }
 
 
-def arc_questions(predictor: Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
+def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
     """The test inputs, or the first `num` of them, in the augmentations that the model was trained on."""
     trained = predictor.loaded.settings
     num_variants, twice = trained.arrays.num_augmentations + 1, trained.fidelity.identity_twice
@@ -276,7 +283,11 @@ def arc_questions(predictor: Predictor, arrays: Path, num: int | None = None) ->
 
 
 def votes(
-    predictor: Predictor, questions: ArcEvaluation, run: ScoringSettings, kind: TaskType, gallery: Gallery
+    predictor: predict.Predictor,
+    questions: ArcEvaluation,
+    run: ScoringSettings,
+    kind: TaskType,
+    gallery: Gallery,
 ) -> Votes:
     """The votes of the checkpoint, or of all its snapshots where that published fault is asked for.
 
@@ -293,13 +304,13 @@ def votes(
         raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes to pool")
     of_all = []
     for path in snapshots:
-        load_snapshot(predictor.loaded.model, path)
+        predict.load_snapshot(predictor.loaded.model, path)
         of_all.append(voted(gallery=gallery if path == snapshots[-1] else None))
     return pooled(of_all)
 
 
 def vote(
-    predictor: Predictor,
+    predictor: predict.Predictor,
     questions: ArcEvaluation,
     steps: Sequence[int],
     *,
@@ -314,7 +325,7 @@ def vote(
     random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
-    asked = Questions(questions.side, questions.num_symbols, questions.num_examples, questions.gather)
+    asked = predict.Questions(questions.side, questions.num_symbols, questions.num_examples, questions.gather)
     vectors = partial(task_vectors, predictor.loaded.model, kind, seed)
 
     def name(number: int) -> str:
@@ -323,7 +334,7 @@ def vote(
 
     for found in predictor.batches(asked, steps, "voting", vectors):
         inputs = questions.inputs(found.start, len(found.tokens))
-        grids, certain = questions.undo(found.start, found.tokens), confidences(found.logits)
+        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits)
         if ties_by_halting and found.halting is not None:
             certain = found.halting[:, HALT].float().sigmoid()
         for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
@@ -357,3 +368,105 @@ def task_vectors(
     vectors = model.task_vectors(torch.from_numpy(rows).to(model.initial.device))
     assert vectors is not None
     return torch.zeros_like(vectors) if kind == "blank" else vectors
+
+
+Point = dict[str, str | int | float]
+
+
+def compute_points(
+    predictor: predict.Predictor, puzzles: PuzzleArrays, settings: ComputeSettings
+) -> dict[str, list[Point]]:
+    """FSR against mean supervision steps a puzzle, on the first puzzles of a set, by two searches.
+
+    The keys `early_stopping`, a point a limit of steps, each up to the first verified answer, and `attempts`, a point a
+    limit of attempts, all but the first with guesses.
+    """
+    puzzles, first = puzzles.first(settings.num_puzzles), settings.attempt_steps
+    guesses = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
+    early_stopping, attempts = list[Point](), list[Point]()
+    found = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
+    for most in sorted(settings.max_steps):
+        num_right = sum(is_right and steps <= most for steps, _, is_right in found)
+        early_stopping.append({"max_steps": most, **_point(found, most, num_right)})
+    if guesses:
+        found = _searched(predictor, puzzles, Limits(first, max(guesses) - 1))
+    for num in guesses:
+        num_right = sum(is_right and attempts <= num for _, attempts, is_right in found)
+        facts: Point = {"kind": "guesses", "num": num, "max_steps": first}
+        attempts.append({**facts, **_point(found, Limits(first, num - 1).budget, num_right)})
+    return {"early_stopping": early_stopping, "attempts": attempts}
+
+
+def _searched(
+    predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits
+) -> list[tuple[int, int, bool]]:
+    """(steps, attempts, its answer is verified and the label) of each puzzle; processes take them in turns."""
+    model, processes = predictor.loaded.model, predictor.processes
+    task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
+    own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
+    asked = watch(own, "test-time compute", unit="puzzle", is_quiet=not processes.is_first)
+    rows, found = predictor.rows(puzzles.side, num_symbols), list[tuple[int, int, bool]]()
+    for each in search(model, asked, num_symbols, task, limits, rows, predictor.dtype):
+        is_right = each.is_verified and np.array_equal(each.answer, puzzles.answers[each.key])  # type: ignore[arg-type]
+        found.append((each.steps, each.attempts, is_right))
+    return [each for part in processes.collect(found) for each in part]
+
+
+def _point(found: Sequence[tuple[int, int, bool]], most: int, num_right: int) -> Point:
+    mean = sum(min(steps, most) for steps, _, _ in found) / len(found)
+    return {"mean_steps": mean, **rates({"fsr": (num_right, len(found))})}
+
+
+def equivariance(
+    predictor: predict.Predictor, of: str, asked: predict.Questions, num: int, seed: int
+) -> dict[str, Any]:
+    """Number of predictions for puzzles with permuted symbols that are the permuted predictions, and the first pair.
+
+    In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
+    """
+    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.task, asked.side).usual
+    permutation = np.arange(asked.num_symbols, dtype=np.uint8)
+    permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
+
+    def permuted(start: int, num: int) -> Examples:
+        return (batch := asked.gather(start, num))._replace(questions=permutation[batch.questions])
+
+    def vectors(_: int, batch: Examples) -> Float[Tensor, "B W"] | None:
+        rows = model.task_vectors(torch.from_numpy(batch.task_types).to(model.initial.device))
+        moved = torch.from_numpy(permutation).long().to(model.initial.device)
+        return None if rows is None else model.embedding.permuted(rows, moved)
+
+    num = min(num, asked.num)
+    plain = _predicted(predictor, asked._replace(num=num))
+    after = _predicted(predictor, asked._replace(num=num, gather=permuted), vectors)
+    question = asked.gather(0, 1).questions[0]
+    return {
+        "num_pairs": num,
+        "num_identical": int((permutation[plain] == after).all(axis=1).sum()),
+        "example": {
+            "set": of,
+            "side": asked.side,
+            "permutation": permutation.tolist(),
+            "question": question.tolist(),
+            "prediction": plain[0].tolist(),
+            "permuted_question": permutation[question].tolist(),
+            "permuted_prediction": after[0].tolist(),
+        },
+    }
+
+
+def _predicted(
+    predictor: predict.Predictor, asked: predict.Questions, vectors: predict.TaskVectors | None = None
+) -> UInt8[np.ndarray, "N I"]:
+    """Predictions by this process alone, in float32, as equivariance holds but for rounding.
+
+    In ARC-AGI all cells outside the decoded grid are padding.
+    """
+    alone = replace(predictor, dtype=torch.float32, processes=ALONE)
+    found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)
+    tokens = np.concatenate([part.tokens for part in found])
+    if isinstance(TASKS[predictor.loaded.settings.task], GridTask):
+        return tokens
+    rows, columns = decoded_sizes(tokens, asked.side).T[..., None]
+    row, column = np.divmod(np.arange(asked.side**2), asked.side)
+    return np.where((row < rows) & (column < columns), tokens, PADDING).astype(np.uint8)

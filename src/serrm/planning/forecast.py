@@ -126,9 +126,8 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     from serrm.arrays.stream import random_stream
     from serrm.devices import prepare_device, supported
     from serrm.kernels.accelerate import accelerate
-    from serrm.training.estimate import seconds_of_step
     from serrm.training.loop import Trainer
-    from serrm.training.run import build_run_model
+    from serrm.training.run import build_run_model, seconds_of_step
 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
     run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)

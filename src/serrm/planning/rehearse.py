@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from serrm.config import RANDOM, Params, write_yaml
-from serrm.layout import EXECUTION, PARAMS, PROFILES
 from serrm.models.settings import HEAD_DIVISOR
 from serrm.planning.forecast import DATA_STAGES
 from serrm.progress import progress_bar
+from serrm.project import EXECUTION, PARAMS, PROFILES
 from serrm.puzzles.sudoku_data import FOLDER_EXTREME
 from serrm.training.settings import Execution
 

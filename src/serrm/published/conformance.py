@@ -22,7 +22,7 @@ from serrm.inference.predict import confidences
 from serrm.models.halting import halting_loss
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.models.settings import HrmSettings, ModelSettings, QLearning, SeRrmSettings, TrmSettings
-from serrm.published.weights import published_model, published_parts, short_key, to_published
+from serrm.published.exchange import published_model, published_parts, short_key, to_published
 from serrm.settings import parse
 from serrm.training.loop import PAD, solved, stablemax_cross_entropy
 

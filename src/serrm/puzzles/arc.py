@@ -27,8 +27,7 @@ import numpy as np
 from jaxtyping import Int, Shaped, UInt8
 from pydantic import AfterValidator, BaseModel, Field, PositiveInt, TypeAdapter, model_validator
 
-from serrm.files import read_parsed
-from serrm.manifest import Origin, only_folder
+from serrm.files import Origin, only_folder, read_parsed
 from serrm.puzzles.raw import Hub, Mirror, Scored, SubsetSettings, github_archive
 from serrm.settings import Settings
 

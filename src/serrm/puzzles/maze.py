@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt8
 from pydantic import Field, PositiveInt, model_validator
 
-from serrm.manifest import Origin, only_folder
+from serrm.files import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw
 from serrm.puzzles.arc import NUM_TRANSFORMS, transformed

@@ -18,10 +18,9 @@ import numpy as np
 from jaxtyping import UInt8
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
-from serrm.manifest import Origin, only_folder
+from serrm.files import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw, sudoku
-from serrm.puzzles import sudoku_solver as solver
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import Box
 from serrm.settings import Settings
@@ -225,7 +224,7 @@ def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
     """
     num_dropped = 0
     for number, path in enumerate(files):
-        puzzle = solver.answered(sudoku.read_json(path))
+        puzzle = sudoku.answered(sudoku.read_json(path))
         if puzzle is None:
             num_dropped += 1
         else:
@@ -303,19 +302,19 @@ def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.nda
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     """Every full 4×4 grid, in a fixed order."""
-    board = solver.tables(Box(2, 2))
-    solutions = solver.search([board.all_cells] * 4, board)
-    return np.stack([solver.values_from_places(places, 16) for places in solutions])
+    board = sudoku.tables(Box(2, 2))
+    solutions = sudoku.search([board.all_cells] * 4, board)
+    return np.stack([sudoku.values_from_places(places, 16) for places in solutions])
 
 
 def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
     """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
-    board = solver.tables(box)
+    board = sudoku.tables(box)
     while True:
-        positions = solver.search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
+        positions = sudoku.search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
         try:
-            solution = solver.values_from_places(next(positions), box.num_cells)
-        except solver.SearchBudgetError:
+            solution = sudoku.values_from_places(next(positions), box.num_cells)
+        except sudoku.SearchBudgetError:
             continue
         symmetry = sudoku.draw_symmetries(box, 1, rng)
         return np.asarray(sudoku.apply_parameters(solution[None], symmetry, box.side)[0])
@@ -338,7 +337,7 @@ def remove_clues(
     solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
 ) -> UInt8[np.ndarray, " I"]:
     """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
-    board, values = solver.tables(box), solution.tolist()
+    board, values = sudoku.tables(box), solution.tolist()
     num_left = len(values)
     for cell in rng.permutation(len(values)).tolist():
         if num_left <= num_clues:
@@ -351,11 +350,11 @@ def remove_clues(
     return np.array(values, dtype=np.uint8)
 
 
-def _has_only(values: list[int], cell: int, digit: int, board: solver.Tables) -> bool:
+def _has_only(values: list[int], cell: int, digit: int, board: sudoku.Tables) -> bool:
     """True if a blank cell can hold no other digit; False where the search takes too long."""
-    places = solver.places_from_values(values, board)
+    places = sudoku.places_from_values(values, board)
     places[digit - 1] &= ~(1 << cell)
     try:
-        return next(solver.search(places, board, max_positions=MAX_POSITIONS), None) is None
-    except solver.SearchBudgetError:
+        return next(sudoku.search(places, board, max_positions=MAX_POSITIONS), None) is None
+    except sudoku.SearchBudgetError:
         return False

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.manifest import Origin
-from serrm.puzzles import arc, maze, sudoku, sudoku_data, sudoku_solver
+from serrm.files import Origin
+from serrm.puzzles import arc, maze, sudoku, sudoku_data
 from serrm.puzzles.raw import Column, Published, RawSet, SubsetSettings
 from serrm.settings import Settings
 
@@ -123,8 +123,8 @@ TASKS: dict[str, Task] = {
         most_augmentations=None,
         draw=sudoku.draw_symmetry,
         apply=sudoku.apply_symmetries,
-        flaw=sudoku_solver.flaw,
-        solutions=sudoku_solver.solutions,
+        flaw=sudoku.flaw,
+        solutions=sudoku.solutions,
         exact_method="cp-sat",
     ),
     "maze": GridTask(

@@ -15,7 +15,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from serrm.drawing import panels, svg
+from serrm.drawing import panels
 from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, task_name
 from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, score
 from serrm.reporting.tables import compute_points, main_models
@@ -208,21 +208,21 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
     )
     lines = textwrap.wrap(about, 135)
     look = {"font_size": 11.5, "fill": MUTED}
-    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
-    parts += [svg.text(LEFT, 46 + 16 * place, line, **look) for place, line in enumerate(lines)]
+    parts = [panels.text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
+    parts += [panels.text(LEFT, 46 + 16 * place, line, **look) for place, line in enumerate(lines)]
     top = 58 + 16 * len(lines)
     for run, found in rows:
         name, counts = model_name(run.model), f"{found.num_identical:,} of {found.num_pairs:,}"
         heading = f"{name}, {task_name(task)}"
-        parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
-        parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
+        parts.append(panels.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
+        parts.append(panels.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
         for place, (what, panel) in enumerate(_grids(run, found.example).items()):
             left = LEFT + place * (SIZE + GAP)
-            parts.append(svg.grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
+            parts.append(panels.grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
             caption = what if panel.cells.size else f"{what}: no grid"
-            parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
+            parts.append(panels.text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
         top += SIZE + 92
-    return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
+    return panels.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
 
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, panels.Panel]:

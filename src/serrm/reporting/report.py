@@ -12,8 +12,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from serrm.drawing.panels import EXAMPLES, Scene, load_examples
-from serrm.drawing.svg import picture_svg
+from serrm.drawing.panels import EXAMPLES, Scene, load_examples, picture_svg
 from serrm.files import write_json, write_whole
 from serrm.progress import duration
 from serrm.reporting import tables

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from serrm.config import Params
+from serrm.config import RANDOM, Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import Settings, differences
@@ -138,6 +138,11 @@ class Evaluation(_Part):
         return {name: part for name, part in self.sets.items() if isinstance(part, ScoredSet)}
 
     @property
+    def refused(self) -> dict[str, RefusedSet]:
+        """The sets whose size the model cannot take."""
+        return {name: part for name, part in self.sets.items() if isinstance(part, RefusedSet)}
+
+    @property
     def trained_set(self) -> str:
         """The scored set of the size that was trained on: 9×9 of Sudoku, else the first; empty if none was scored."""
         return "9x9" if "9x9" in self.scored else next(iter(self.scored), "")
@@ -215,7 +220,7 @@ def read_evaluation(path: Path) -> Evaluation:
 class Report:
     """The results of a profile's runs with their settings, and differences of these from the paper's.
 
-    `flops` gives those of a supervision step by the numbers of positions and symbols of a puzzle.
+    `init` is as `initial_runs` gives it, and `flops` those of a supervision step by a puzzle's positions and symbols.
     """
 
     profile: str
@@ -223,12 +228,16 @@ class Report:
     settings: Mapping[Key, Settings] = field(default_factory=dict)
     differences: Mapping[Key, Sequence[str]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
+    init: Mapping[Key, str] = field(default_factory=dict)
 
-    @property
-    def init(self) -> dict[Key, str]:
-        """The name of the run whose weights a run begins with, where it begins with any."""
-        starts = {key: settings["train"]["init_from"] for key, settings in self.settings.items()}
-        return {key: start.rpartition("/")[2] for key, start in starts.items() if start}
+
+def initial_runs(params: Params) -> dict[Key, str]:
+    """The name of the run whose weights a run begins with, where it begins with any."""
+    return {
+        (run.task, params.variant(name)): Path(run.init).name
+        for name, run in params.runs.items()
+        if run.init != RANDOM
+    }
 
 
 def read_report(
@@ -251,4 +260,4 @@ def read_report(
         steps[key] = partial(flops, run.model)
         if paper is not None:
             found[key] = differences(ours, paper.model_dump(mode="json"))
-    return Report(params.profile, results, settings, found, steps)
+    return Report(params.profile, results, settings, found, steps, initial_runs(params))

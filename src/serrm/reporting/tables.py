@@ -17,7 +17,6 @@ from serrm.reporting.paper import DASH, load_paper, metrics_of, model_name, set_
 from serrm.reporting.results import (
     Evaluation,
     Key,
-    RefusedSet,
     Report,
     Results,
     Score,
@@ -73,7 +72,7 @@ class Entry(NamedTuple):
     @property
     def ours(self) -> str:
         """Our number, with an arrow if the intervals do not overlap and the puzzles are the same."""
-        if any(isinstance(run.sets.get(self.of_set), RefusedSet) for run in self.runs):
+        if any(self.of_set in run.refused for run in self.runs):
             return CANNOT_EXTRAPOLATE
         return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
 
@@ -302,8 +301,7 @@ def notes(results: Results) -> list[str]:
     refused = [
         f"{model_name(run.model)} {CANNOT_EXTRAPOLATE} to {set_name(name)}: {part.reason}."
         for run in runs
-        for name, part in run.sets.items()
-        if isinstance(part, RefusedSet)
+        for name, part in run.refused.items()
     ]
     return [*dict.fromkeys([*LEGEND, *data, *refused])]
 

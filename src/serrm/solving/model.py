@@ -19,12 +19,10 @@ from torch import Tensor
 
 from serrm.devices import choose_device
 from serrm.files import write_whole
-from serrm.inference.load import LoadedModel, load_model
-from serrm.inference.predict import predict
+from serrm.inference.predict import LoadedModel, load_model, predict
 from serrm.puzzles.files import SUDOKU, Question, questions_of
 from serrm.puzzles.tasks import alphabet
-from serrm.solving.answers import Answer
-from serrm.solving.solve import SolveOptions, in_order, solve
+from serrm.solving.solve import Answer, SolveOptions, in_order, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.settings import RunSettings
 

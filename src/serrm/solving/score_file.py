@@ -10,8 +10,7 @@ import torch
 from serrm.arrays.stream import PuzzleArrays
 from serrm.devices import supported
 from serrm.inference.evaluate import score_set, vote, vote_scores
-from serrm.inference.load import load_model
-from serrm.inference.predict import Predictor, refusal
+from serrm.inference.predict import Predictor, load_model, refusal
 from serrm.models.layers import DTYPES
 from serrm.puzzles.files import Question, read_file
 from serrm.puzzles.tasks import TASKS, GridTask, grid_task

@@ -15,8 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import NonNegativeInt
 
-from serrm.files import existing
-from serrm.manifest import Origin, new_directory, write_manifest
+from serrm.files import Origin, existing, new_directory, write_manifest
 from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings

@@ -2,12 +2,73 @@
 
 params.yaml owns the configuration and DVC the weights; MLflow mirrors the configuration and the scores, for comparing
 runs. No result depends on it: everything can be logged again from the files (`serrm track sync`).
+
+This module, which does not import mlflow, has the address of the project's store and the command lines that serve its
+UI and models. MLflow's default of four workers and a job queue takes half a minute to start, and gigabytes.
 """
 
 import os
+import socket
+import sys
+from pathlib import Path
+from typing import NoReturn
 
 # Before anything imports mlflow.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 # Requests to a server that is gone are repeated for half a minute; MLflow's default of seven takes four minutes.
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "4")
+
+
+SQLITE = "sqlite:///"
+ENVIRONMENT = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
+def tracking_uri(root: Path) -> str:
+    """MLFLOW_TRACKING_URI, else the sqlite database in the repository (of DVC, when in one of its copies)."""
+    home = Path(os.environ.get("DVC_ROOT", root)).resolve()
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}{home / 'mlflow.db'}"
+
+
+def ui_command(store: str, host: str, port: int) -> list[str]:
+    """The command line of an MLflow server with one worker on a store.
+
+    Raises ValueError if the store is a server itself, or a database that is not there, or the port is taken.
+    """
+    if store.startswith(("http://", "https://")):
+        raise ValueError(f"the runs are on the server {store}: open that address")
+    if store.startswith(SQLITE) and not Path(store.removeprefix(SQLITE)).is_file():
+        raise ValueError(f"no runs yet: {store.removeprefix(SQLITE)} is missing, `make repro` writes it")
+    check_port(host, port)
+    options = ["--backend-store-uri", store, "--host", host, "--port", str(port), "--workers", "1"]
+    return [sys.executable, "-m", "mlflow", "server", *options]
+
+
+def model_command(model: str, host: str, port: int) -> list[str]:
+    """The command line that serves a registered model from this environment. ValueError if the port is taken."""
+    check_port(host, port)
+    options = ["--model-uri", model, "--env-manager", "local", "--host", host, "--port", str(port)]
+    return [sys.executable, "-m", "mlflow", "models", "serve", *options]
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise ValueError if the port is taken or the host is not this machine."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ValueError(
+                f"cannot serve on {host}:{port}: {error.strerror}; choose another --port"
+            ) from error
+
+
+def become(root: Path, command: list[str]) -> NoReturn:
+    """Replace this process by a server in the folder of the project, so that signals reach it.
+
+    MLflow starts uvicorn by its name, so the programs of this environment come first on PATH.
+    """
+    os.chdir(root)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    store = {"PATH": path, "MLFLOW_TRACKING_URI": tracking_uri(root)}
+    os.execve(command[0], command, {**os.environ, **ENVIRONMENT, **store})

@@ -15,8 +15,8 @@ from mlflow.models import infer_signature
 from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 import serrm
-from serrm.layout import Layout
-from serrm.solving.answers import values
+from serrm.project import Layout
+from serrm.solving.solve import values
 
 OPTIONS: Final = {"budget": 4096, "is_exact": False}
 

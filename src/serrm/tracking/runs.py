@@ -24,11 +24,10 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 from sqlalchemy.exc import SQLAlchemyError
 
-from serrm.layout import Layout
-from serrm.project import current_commit
+from serrm.project import Layout, current_commit
 from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.reporting.training_log import Record, read_training_log
-from serrm.tracking.server import SQLITE, tracking_uri
+from serrm.tracking import SQLITE, tracking_uri
 from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
@@ -227,8 +226,7 @@ def _without_known(
 
 def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:
     """Draw one prediction for each size of grid among those that an evaluation kept."""
-    from serrm.drawing.panels import read_examples
-    from serrm.drawing.svg import picture_svg
+    from serrm.drawing.panels import picture_svg, read_examples
 
     scenes = read_examples(examples) if examples.is_file() else ()
     for side, scene in {scene.puzzles[0].side: scene for scene in scenes}.items():

@@ -1,4 +1,4 @@
-"""`serrm solve`: puzzles from arguments, standard input and files, answered, and the answers checked by the rules."""
+"""`serrm solve`, `evaluate` and `show`: puzzles answered and checked by the rules, scored, and drawn."""
 
 import io
 import logging
@@ -14,7 +14,6 @@ from typing import Any
 
 import typer
 
-from serrm.files import new_file
 from serrm.progress import progress_bar
 
 log = logging.getLogger(__name__)
@@ -22,6 +21,7 @@ MAX_PANELS = 12  # of a picture or in the terminal; a GIF has all steps at which
 PANELS_A_ROW = 4
 Notation = StrEnum("Notation", ["text", "csv", "json"])
 Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
+Dtype = StrEnum("Dtype", ["float32", "bfloat16"])
 
 A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme, maze."
 PUZZLES = typer.Argument(
@@ -94,9 +94,8 @@ def solve(
     if not (questions := read_arguments(arguments, _standard_input)):
         raise ValueError("no puzzle in the input")
     from serrm.devices import keep_memory
-    from serrm.solving.answers import FORMATS, Status, csv_header, summary
     from serrm.solving.model import folder_of, load
-    from serrm.solving.solve import SolveOptions, in_order
+    from serrm.solving.solve import FORMATS, SolveOptions, Status, csv_header, in_order, summary
 
     keep_memory()
     has_trace = is_traced or picture is not None
@@ -150,6 +149,8 @@ def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
             sys.stdout.reconfigure(errors="backslashreplace")
         yield typer.echo
         return
+    from serrm.files import new_file
+
     with (
         new_file(target) as partial,
         partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output,
@@ -159,8 +160,7 @@ def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
 
 def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None:
     """Draw the steps to an answer in the terminal, in a picture, or both."""
-    from serrm.drawing.panels import Puzzle, settling_panels
-    from serrm.drawing.svg import picture_svg, write_picture
+    from serrm.drawing.panels import Puzzle, picture_svg, settling_panels, write_picture
     from serrm.drawing.terminal import console, print_panels
 
     predictions = dict(enumerate(trace.predictions, start=1))
@@ -176,3 +176,112 @@ def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None
         frames = [[panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]]
     write_picture(picture, [picture_svg(rows, place) for rows in frames])
     log.info("%s: the steps to the answer to %s", picture, place)
+
+
+METRICS = {"fsr": "FSR", "gpa": "GPA", "valid": "valid path", "pass_at_1": "pass@1", "pass_at_2": "pass@2"}
+REMARKS = {
+    "num_answers_computed": "without an answer in the file, solved exactly",
+    "num_without_solution": "left out because they have no solution",
+    "num_left_out": "test inputs left out, without an answer or a task type",
+}
+
+
+def evaluate(
+    checkpoint: str = typer.Option(..., help=A_CHECKPOINT),
+    puzzles: Path = typer.Option(
+        ...,
+        exists=True,
+        help="Sudoku, mazes or ARC tasks: CSV, TSV, JSON (or a folder of it), or plain lines.",
+    ),
+    steps: int = typer.Option(16, min=1, help="Supervision steps; scores are given at 1, 2, 4, … of them."),
+    batch_size: int | None = typer.Option(
+        None, min=1, help="9×9 puzzles at once, larger grids fewer. Default: 64, on a GPU 512."
+    ),
+    device: str = DEVICE,
+    precision: Dtype = typer.Option(Dtype.float32),
+    target: Path | None = typer.Option(
+        None, "--json", dir_okay=False, help="Also write the scores to this file."
+    ),
+) -> None:
+    """Score a checkpoint on a file of puzzles of its task, of any sizes."""
+    from serrm.devices import choose_device, keep_memory
+    from serrm.drawing.terminal import console, percent, table
+    from serrm.files import write_json
+    from serrm.solving.model import folder_of
+    from serrm.solving.score_file import score_file
+
+    keep_memory()
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    where = choose_device(device)
+    scores = score_file(folder_of(checkpoint), puzzles, steps, where, precision.value, batch_size)
+    if target is not None:
+        write_json(target, scores)
+    sets: dict[str, dict[str, Any]] = scores["sets"]
+    found = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
+    metrics = [name for name in METRICS if name in found]
+    lines, remarks = table("grid", "puzzles", "steps", *(METRICS[name] for name in metrics)), []
+    for name, entry in sets.items():
+        for step, values in entry.get("steps", {}).items():
+            is_first = step == next(iter(entry["steps"]))
+            rates = (percent(values, metric) for metric in metrics)
+            lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
+        lines.add_section()
+        remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
+        remarks += [f"{name}: {words}: {entry[key]}" for key, words in REMARKS.items() if entry.get(key)]
+    screen = console()
+    screen.print(f"{puzzles} with {checkpoint}: percent (95% interval)", markup=False, soft_wrap=True)
+    screen.print(lines)
+    for remark in remarks:
+        screen.print(remark, markup=False, soft_wrap=True)
+
+
+SUFFIXES = (".png", ".svg")
+
+
+def show(
+    file: Path = typer.Argument(
+        ...,
+        metavar="FILE",
+        exists=True,
+        help="Sudokus, mazes or ARC puzzles as published, or the examples of an evaluation.",
+    ),
+    number: int | None = typer.Option(None, min=1, help="Which puzzle of the file; the first unless given."),
+    name: str | None = typer.Option(
+        None, "--task", metavar="NAME", help="Which ARC puzzle of the file, by its name."
+    ),
+    has_answer: bool = typer.Option(
+        False, "--answer", help="Show the answer; that of a Sudoku is computed if need be."
+    ),
+    has_trace: bool = typer.Option(
+        False, "--trace", help="Show the predictions of an example after every number of steps."
+    ),
+    target: Path | None = typer.Option(
+        None,
+        "--out",
+        metavar="PICTURE",
+        dir_okay=False,
+        help="Draw there, a .png or .svg, not in the terminal.",
+    ),
+) -> None:
+    """Draw a Sudoku, a maze or an ARC puzzle, its answer, and of an evaluation's examples the predictions."""
+    if target is not None and target.suffix not in SUFFIXES:
+        raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
+    if name is not None and number is not None:
+        raise typer.BadParameter("give a name or a --number, not both", param_hint="--task")
+    from serrm.drawing.panels import read_scene
+
+    scene = read_scene(file, number or 1, name, has_answer)
+    is_example = any(puzzle.predictions for puzzle in scene.puzzles)
+    if has_trace and not is_example:
+        raise ValueError(f"{file}: has no predictions after several numbers of steps")
+    rows = scene.rows(has_answer=has_answer or is_example, has_trace=has_trace)
+    if target is None:
+        from serrm.drawing.terminal import console, print_panels
+
+        print_panels(console(), rows, scene.title)
+        return
+    from serrm.drawing.panels import picture_svg, write_picture
+
+    write_picture(target, [picture_svg(rows, scene.title)])
+    typer.echo(f"{target}: {scene.title}")
