@@ -8,7 +8,7 @@ from serrm.project import PAPER, PARAMS, PROFILES, Layout
 
 
 def tabulate() -> None:
-    """Write every table and figure of the profile, and the page with all of them."""
+    """Write all tables and figures of the profile, and report.html."""
     from serrm.config import read_params
     from serrm.models.registry import flops
     from serrm.project import current_commit

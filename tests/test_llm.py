@@ -94,7 +94,7 @@ def test_options_reach_the_server(server: ChatServer, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [
-        (["--extra", "[1]"], 2, "'[1]' is no JSON object"),
+        (["--extra", "[1]"], 2, "'[1]' is not a JSON object"),
         (["--key-variable", "NOT_SET_HERE"], 2, "NOT_SET_HERE is not set"),
         (["--puzzles", "damaged.txt"], 1, "damaged.txt:1"),
         (["--server", "nonsense"], 1, "nonsense: "),
@@ -146,7 +146,7 @@ def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
     assert [answer_of(puzzle).tolist() for puzzle in found] == [
         answer_of(puzzle).tolist() for puzzle in puzzles[8:]
     ]
-    assert "9x9: left out without a solution: 1" in caplog.text
+    assert "9x9: puzzles without a solution, left out: 1" in caplog.text
     write_csv(tmp_path / "a.csv", nines[:1])
     with pytest.raises(ValueError, match="no Sudoku with a solution"):
         draw_puzzles([tmp_path / "a.csv"], None)

@@ -58,8 +58,8 @@ def import_checkpoint(
     name: str = typer.Option(
         ..., "--run", metavar="RUN", help="Run with the model's settings, such as sudoku-se_rrm-s0."
     ),
-    target: Path = typer.Option(..., "--out", metavar="DIR", help="The new checkpoint, a folder."),
-    profile: str = typer.Option("paper", help="The profile of that run."),
+    target: Path = typer.Option(..., "--out", metavar="DIR", help="Folder for the new checkpoint."),
+    profile: str = typer.Option("paper", help="Profile of that run."),
     is_forced: bool = typer.Option(False, "--force", help="Replace an existing checkpoint."),
 ) -> None:
     """Convert weights saved by the authors' code into a checkpoint."""
@@ -67,7 +67,7 @@ def import_checkpoint(
 
     params = open_project(profile).params
     if name not in params.runs:
-        raise typer.BadParameter(f"{name!r} is no run of profile {params.profile}", param_hint="--run")
+        raise typer.BadParameter(f"{name!r} is not a run of profile {params.profile}", param_hint="--run")
     config = import_checkpoint(file, params.train_settings(name), target, replaces=is_forced)
     typer.echo(f"{target}: {name} with {config['parameters']:,} parameters")
 
@@ -75,9 +75,9 @@ def import_checkpoint(
 @app.command()
 def export_checkpoint(
     checkpoint: Path = typer.Argument(
-        ..., metavar="DIR", exists=True, file_okay=False, help="Folder of a finished training."
+        ..., metavar="DIR", exists=True, file_okay=False, help="Folder of a finished run."
     ),
-    target: Path = typer.Argument(..., metavar="FILE", help="The new state dict (.pt), in float32."),
+    target: Path = typer.Argument(..., metavar="FILE", help="File for the state dict (.pt), in float32."),
     is_forced: bool = typer.Option(False, "--force", help="Replace an existing file."),
 ) -> None:
     """Convert a checkpoint into weights for the authors' code."""
@@ -90,7 +90,7 @@ def export_checkpoint(
 @app.command()
 def ui(
     port: int = typer.Option(5000, min=1, max=65535),
-    host: str = typer.Option("127.0.0.1", help="0.0.0.0 is open to other machines."),
+    host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
     """Start the MLflow UI for the project's runs."""
     root = find_root(Path.cwd())
@@ -105,9 +105,9 @@ def ui(
 @app.command()
 def demo(
     port: int = typer.Option(7860, min=1, max=65535),
-    host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
+    host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
-    """Serve a page that solves a Sudoku or a maze step by step."""
+    """Serve a web page that solves a Sudoku or a maze step by step."""
     from serrm.demo import page
 
     page().launch(server_name=host, server_port=port)

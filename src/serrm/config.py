@@ -79,7 +79,7 @@ class Params(Settings):
         """The part of a run's name between task and seed, by which tables name the run."""
         start, end = f"{self.runs[name].task}-", f"-s{self.runs[name].seed}"
         if not (name.startswith(start) and name.endswith(end) and len(name) > len(start + end)):
-            raise ValueError(f"runs.{name}: a name such as {start}{self.runs[name].model}{end} is needed")
+            raise ValueError(f"runs.{name}: the name must have the form {start}{self.runs[name].model}{end}")
         return name[len(start) : -len(end)]
 
     def run_keys(self) -> list[tuple[str, str, int]]:

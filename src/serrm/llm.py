@@ -138,7 +138,7 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
         drawn = [(number, answered(puzzles[number])) for number in sorted(order[:num].tolist())]
         solved = [(number, puzzle) for number, puzzle in drawn if puzzle is not None]
         if len(solved) < len(drawn):
-            logger.warning("%s: left out without a solution: %d", name, len(drawn) - len(solved))
+            logger.warning("%s: puzzles without a solution, left out: %d", name, len(drawn) - len(solved))
         if solved:
             check_answers(solved, side, name, grid_task("sudoku"))
             sets[name] = [puzzle for _, puzzle in solved]

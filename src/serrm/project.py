@@ -47,7 +47,7 @@ def profile_file(root: Path, name: str, option: str) -> Path:
     """The params file of a profile below profiles/; a usage error for a name that is none."""
     known = {path.stem: path for path in sorted((root / PROFILES).glob("*.yaml"))}
     if name not in known:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=option)
+        raise typer.BadParameter(f"unknown profile {name!r}; there are {', '.join(known)}", param_hint=option)
     return known[name]
 
 

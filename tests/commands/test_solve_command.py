@@ -20,16 +20,16 @@ from tests.oracle import is_right, make_oracle
 EASY = "1.3.34...14...21"
 MAZE = "S  #" + " # #" + "    " + "## G"
 UNSOLVABLE = "123....4........"
-OTHER_TASK = "a puzzle of the task maze, and the checkpoint is of sudoku"
+OTHER_TASK = "the task of the puzzle is maze, that of the checkpoint sudoku"
 GOLDEN = {
     "text": f"""argument 1\t1234341221434321\tverified\t3 steps, 0.000 s
 argument 2\t\tunsupported\t\t{OTHER_TASK}
-argument 3\t\tcontradictory\t\tthe given digits leave no place for another
+argument 3\t\tcontradictory\t\tthe clues contradict one another
 """,
     "csv": f"""place,task,question,answer,status,by,steps,attempts,seconds,remark
 argument 1,sudoku,{EASY},1234341221434321,verified,network,3,1,0.000,
 argument 2,maze,{MAZE},,unsupported,,0,0,0.000,"{OTHER_TASK}"
-argument 3,sudoku,{UNSOLVABLE},,contradictory,,0,0,0.000,the given digits leave no place for another
+argument 3,sudoku,{UNSOLVABLE},,contradictory,,0,0,0.000,the clues contradict one another
 """,
 }
 

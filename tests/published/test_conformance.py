@@ -62,7 +62,7 @@ def test_a_changed_number_is_off_and_no_other(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": "mamba"}, "models of the family 'mamba' are not built here"),
+        ({"model": "mamba"}, "unknown model family 'mamba'"),
         ({"pos_encodings": "learned"}, r"config.positions: .* \(got 'learned'\)"),
         ({"L_layers": 3}, r"L_level\.layers\.2\..*: missing"),
     ],

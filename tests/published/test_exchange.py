@@ -175,7 +175,7 @@ def test_a_setting_without_published_form_is_refused_by_name(
             r"L_level\.layers\.0\.mlp\.down_proj\.weight: missing",
         ),
         ("puzzle_emb.weights", torch.zeros(0, 16), r"the shape \(1, 16\), got \(0, 16\)"),
-        ("q_head.bias", torch.zeros(2, dtype=torch.int64), "no state dict of plain floating-point"),
+        ("q_head.bias", torch.zeros(2, dtype=torch.int64), "not a state dict of plain floating-point"),
     ],
 )
 def test_a_key_that_does_not_fit_is_refused_by_name(
@@ -220,6 +220,6 @@ def test_what_is_no_state_dict_is_refused_and_never_run(content: object, tmp_pat
         file.write_bytes(content)
     else:
         torch.save({"a": Harmful(trace)} if content is Harmful else content, file)
-    with pytest.raises(ValueError, match="no state dict of plain"):
+    with pytest.raises(ValueError, match="not a state dict of plain"):
         read_state_dict(file)
     assert not trace.exists()

@@ -123,5 +123,5 @@ def test_the_command_prints_and_writes_the_scores_or_nothing(
     target.unlink()
     file.write_text(file.read_text() + "x,12,,\n")
     assert main(command) == 1
-    assert capsys.readouterr().err == f"error: {file}:16: 2 characters make no square grid: '12'\n"
+    assert capsys.readouterr().err == f"error: {file}:16: 2 characters are not a square grid: '12'\n"
     assert not list(target.parent.iterdir())

@@ -62,8 +62,8 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(
     (newer / name).write_bytes(content[: len(content) // 2])
     assert ckpt.latest_sound(tmp_path) == older and not newer.exists()
     (line,) = caplog.messages
-    assert "step_2 is damaged" in line and "going on from step_1" in line and "\n" not in line
+    assert "step_2 is damaged" in line and "continuing from step_1" in line and "\n" not in line
     (older / name).unlink()
-    with pytest.raises(ValueError, match=r"step_1 is damaged: .*; remove .* to begin anew$"):
+    with pytest.raises(ValueError, match=r"step_1 is damaged: .*; remove .* to start again$"):
         ckpt.latest_sound(tmp_path)
     assert older.exists()

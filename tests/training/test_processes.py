@@ -82,7 +82,8 @@ def test_two_processes_stop_and_one_goes_on(
     with caplog.at_level(logging.WARNING):
         run(cell, arrays, tmp_path / "two", micro_batch=4)
     assert (
-        "begun with processes 2, micro_batch None, resuming with processes 1, micro_batch 4: " in caplog.text
+        "started with processes 2, micro_batch None, resuming with processes 1, micro_batch 4: "
+        in caplog.text
     )
     run(cell, arrays, tmp_path / "pieces", micro_batch=4)
     running.assert_same_checkpoint(tmp_path / "two" / "run", tmp_path / "pieces" / "run")

@@ -28,7 +28,7 @@ def open_stream(
         puzzles = stream.open_arrays(arrays, stream.TRAIN)
         return stream.GridExamples(puzzles, num_augmentations, seed, hints).stream()
     if hints is not None:
-        raise ValueError(f"train.hints: questions of {task} have no cells of the answer to show")
+        raise ValueError(f"train.hints: not available on {task}, whose questions have no blanks")
     num_variants = num_augmentations + 1
     return arc.open_arc_examples(arrays, num_variants, seed, has_identity_twice=has_identity_twice).stream()
 

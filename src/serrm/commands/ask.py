@@ -1,4 +1,4 @@
-"""`serrm ask`: a language model's scores on Sudoku, from any server that speaks the OpenAI chat API."""
+"""`serrm ask`: a language model's scores on Sudoku, through any server with the OpenAI chat API."""
 
 import json
 import os
@@ -6,22 +6,22 @@ from pathlib import Path
 
 import typer
 
-SERVER = typer.Option(..., metavar="URL", help="Such as http://localhost:8000/v1.")
-MODEL = typer.Option(..., metavar="NAME", help="As the server calls it.")
+SERVER = typer.Option(..., metavar="URL", help="Address of the server, such as http://localhost:8000/v1.")
+MODEL = typer.Option(..., metavar="NAME", help="Name of the model on the server.")
 PUZZLES = typer.Option(
-    ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines; may be given more than once."
+    ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines. Repeatable."
 )
 NUM = typer.Option(None, min=1, help="Puzzles of each size, drawn at random. Default: all.")
 EXTRA = typer.Option(
     '{"temperature": 0}',
     metavar="JSON",
-    help='The rest of each request, such as {"max_tokens": 32768, "reasoning_effort": "high"}.',
+    help='Other fields of each request, such as {"max_tokens": 32768, "reasoning_effort": "high"}.',
 )
-CONCURRENCY = typer.Option(8, min=1, help="Requests at once.")
+CONCURRENCY = typer.Option(8, min=1, help="Requests at the same time.")
 KEY = typer.Option(
     None, "--key-variable", metavar="VARIABLE", help="Environment variable with the API key. Default: no key."
 )
-TARGET = typer.Option(None, "--json", dir_okay=False, help="Write scores and replies there.")
+TARGET = typer.Option(None, "--json", dir_okay=False, help="Write scores and replies to this file.")
 
 
 def ask(
@@ -34,7 +34,7 @@ def ask(
     key_variable: str | None = KEY,
     target: Path | None = TARGET,
 ) -> None:
-    """Score a language model on Sudoku puzzles, through a server that speaks the OpenAI chat API.
+    """Score a language model on Sudoku, through a server with the OpenAI chat API.
 
     Exit code 1 if the server gave no response to some of the puzzles.
     """
@@ -45,7 +45,7 @@ def ask(
     try:
         request = dict(json.loads(extra))
     except (TypeError, ValueError):
-        raise typer.BadParameter(f"{extra!r} is no JSON object", param_hint="--extra") from None
+        raise typer.BadParameter(f"{extra!r} is not a JSON object", param_hint="--extra") from None
     key = None if key_variable is None else os.environ.get(key_variable)
     if key_variable is not None and not key:
         raise typer.BadParameter(f"{key_variable} is not set", param_hint="--key-variable")

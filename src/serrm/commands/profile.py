@@ -9,16 +9,16 @@ import typer
 
 from serrm.project import PARAMS, PROFILES, REHEARSALS, Layout, find_root, git, open_project, profile_file
 
-PROFILE = typer.Option(None, help="A file of profiles/. Default: the active one, params.yaml.")
-TFLOPS = typer.Option(None, min=1e-6, help="Rate of this machine in TFLOP/s. Default: measured.")
+PROFILE = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
+TFLOPS = typer.Option(None, min=1e-6, help="Rate of the machine in TFLOP/s. Default: measured here.")
 MIRROR = typer.Option(None, exists=True, file_okay=False, help="Take published puzzles from this folder.")
 ONLY = typer.Option(["*"], metavar="RUN", help="Only these runs: sudoku-se_rrm-s0, or 'maze-*'. Repeatable.")
-KEEP = typer.Option(False, "--keep", help="Keep the folder of the rehearsal, with all that the stages made.")
-PAGE = typer.Option(None, "--write", help="Also write the table between the markers of this page.")
+KEEP = typer.Option(False, "--keep", help="Keep the folder of the rehearsal.")
+PAGE = typer.Option(None, "--write", help="Also write the table between its markers in this file.")
 
 
 def use(
-    name: str = typer.Argument(..., metavar="PROFILE", help="A file of profiles/, such as ci."),
+    name: str = typer.Argument(..., metavar="PROFILE", help="Name of a file in profiles/, such as ci."),
     is_forced: bool = typer.Option(
         False, "--force", help="Replace params.yaml even if its edits would be lost."
     ),
@@ -35,7 +35,7 @@ def use(
             f"save them as {PROFILES}/NAME.yaml, or use --force"
         )
     shutil.copyfile(source, target)
-    typer.echo(f"{PARAMS} is now profile {name}, {num_runs} runs: dvc repro")
+    typer.echo(f"{PARAMS} is now profile {name} ({num_runs} runs); next: dvc repro")
 
 
 def is_kept_elsewhere(root: Path, params: Path) -> bool:
@@ -50,7 +50,7 @@ def is_kept_elsewhere(root: Path, params: Path) -> bool:
 
 
 def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> None:
-    """Forecast the training runs, FLOPs and time that a profile still takes on this machine."""
+    """Forecast FLOPs and time of a profile's runs; of the active profile, only of those still to do."""
     from serrm.config import read_execution
     from serrm.planning.forecast import rate_of, stages_of, still_to_do, summary
 
@@ -100,7 +100,7 @@ def rehearse(
 
 
 def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
-    """Print a profile's scores as one small table, and where its other results are."""
+    """Print a profile's main scores as a table, and the paths of its other results."""
     from serrm.files import between_markers, write_whole
     from serrm.reporting import tables
     from serrm.reporting.results import initial_runs, load_results
@@ -120,7 +120,7 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
 
 
 def regress(
-    profile: str = typer.Option("ci", help="A file of profiles/."),
+    profile: str = typer.Option("ci", help="Name of a file in profiles/."),
     is_update: bool = typer.Option(
         False, "--update", help="Write the measured values as the new expectations."
     ),
@@ -155,7 +155,7 @@ track = typer.Typer(help="Log runs to MLflow, register a model, serve it.", no_a
 def sync(
     profile: str | None = typer.Option(None, help="Only this profile. Default: all that have results."),
 ) -> None:
-    """Log to MLflow what checkpoints, training logs and metric files contain; twice adds nothing."""
+    """Log runs to MLflow from their checkpoints, logs and metric files; running it again adds nothing."""
     from serrm.tracking import tracking_uri
     from serrm.tracking.runs import runs_with_results, sync_run
 
@@ -172,10 +172,10 @@ def sync(
 @track.command()
 def register(
     run: str = typer.Argument(..., metavar="RUN", help="A finished run, such as sudoku-se_rrm-s0."),
-    profile: str | None = typer.Option(None, help="A file of profiles/. Default: params.yaml."),
-    name: str | None = typer.Option(None, help="Name of the registered model. Default: that of the run."),
+    profile: str | None = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml."),
+    name: str | None = typer.Option(None, help="Name of the registered model. Default: the run's."),
 ) -> None:
-    """Register a run's model with MLflow: the newest version of a name, by which others load and serve it."""
+    """Register a run's model in MLflow, as the newest version of a name."""
     from serrm.tracking.registry import register as register_run
 
     root, params = open_project(profile)
@@ -186,7 +186,7 @@ def register(
 def serve(
     name: str = typer.Argument(..., metavar="NAME", help="A registered model; its newest version is served."),
     port: int = typer.Option(5001, min=1, max=65535),
-    host: str = typer.Option("127.0.0.1", help="0.0.0.0 serves other machines too."),
+    host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
     """Serve a registered model over HTTP: puzzles in, answers out."""
     from serrm.tracking import become, model_command

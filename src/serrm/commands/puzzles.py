@@ -23,45 +23,45 @@ Notation = StrEnum("Notation", ["text", "csv", "json"])
 Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
 Dtype = StrEnum("Dtype", ["float32", "bfloat16"])
 
-A_CHECKPOINT = "Folder of a finished training, or a packaged one: sudoku, sudoku_extreme, maze."
+A_CHECKPOINT = "Folder of a finished run, or a packaged checkpoint: sudoku, sudoku_extreme, maze."
 PUZZLES = typer.Argument(
-    None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of them, or - for standard input, the default."
+    None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of puzzles, or - for standard input (default)."
 )
 CHECKPOINT = typer.Option(
     None,
     help=f"{A_CHECKPOINT} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
 )
-BUDGET = typer.Option(4096, min=1, help="Supervision steps for a puzzle, all its attempts together.")
+BUDGET = typer.Option(4096, min=1, help="Most supervision steps for a puzzle, over all attempts.")
 SECONDS = typer.Option(
-    None, min=0.001, help="Time for a puzzle, its share of the time of its batches. Default: any."
+    None, min=0.001, help="Time limit for a puzzle; puzzles of a batch share its time equally. Default: none."
 )
 MAX_STEPS = typer.Option(
     None,
     min=1,
-    help="Supervision steps of the first attempt. Default: 16 on Sudoku, where guesses follow, else 128.",
+    help="Supervision steps of the first attempt. Default: 16 on Sudoku (guesses follow), else 128.",
 )
-BATCH_SIZE = typer.Option(None, min=1, help="9×9 Sudoku at once, larger grids fewer. Default: by memory.")
+BATCH_SIZE = typer.Option(None, min=1, help="9×9 puzzles at once; fewer of larger grids. Default: by memory.")
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
 PRECISION = typer.Option(
-    Precision.auto, help="auto tries out the fastest where there are more puzzles than a batch."
+    Precision.auto, help="auto: the faster in a trial, or float32 if all puzzles fit into one batch."
 )
-FORMAT = typer.Option(Notation.text, "--format", help="json is one object a line.")
-TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers there.")
+FORMAT = typer.Option(Notation.text, "--format", help="json: one object a line.")
+TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers to this file.")
 ORDERED = typer.Option(
-    False, "--ordered", help="Write the answers in the order of the puzzles, not as they come."
+    False, "--ordered", help="Write the answers in the order of the puzzles, not as they are found."
 )
-TRACE = typer.Option(False, "--trace", help="Show in the terminal the steps to each answer.")
+TRACE = typer.Option(False, "--trace", help="Show the steps to each answer in the terminal.")
 PICTURE = typer.Option(
     None,
     "--trace-file",
     metavar="FILE",
     dir_okay=False,
-    help="Draw the steps to the first answer, .png, .svg or .gif.",
+    help="Draw the steps to the first answer to this .png, .svg or .gif.",
 )
 EXACT = typer.Option(
     False,
     "--exact",
-    help="Answer by an exact method what the network leaves unsolved, with its sure cells as hints.",
+    help="Solve what the network leaves unsolved with an exact solver; its confident digits are hints.",
 )
 
 
@@ -81,14 +81,16 @@ def solve(
     picture: Path | None = PICTURE,
     is_exact: bool = EXACT,
 ) -> None:
-    """Solve Sudoku of any size, mazes or ARC tasks with a checkpoint; answers are checked against the rules.
+    """Solve Sudoku of any size, mazes or ARC tasks; Sudoku and maze answers are checked against the rules.
 
-    Where an answer to a Sudoku breaks the rules, the network guesses and tries again within the budget. Exit code 1 if
-    some puzzle has no verified answer. Of equally likely symbols the first is taken.
+    After a Sudoku answer that breaks the rules, attempts with guesses follow within the budget. Exit code 1 if a puzzle
+    has no verified answer.
     """
     arguments = puzzles or _piped()
     if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
-        raise typer.BadParameter(f"{str(picture)!r} is no .png, .svg or .gif", param_hint="--trace-file")
+        raise typer.BadParameter(
+            f"{str(picture)!r} is not a .png, .svg or .gif file", param_hint="--trace-file"
+        )
     from serrm.puzzles.files import read_arguments
 
     if not (questions := read_arguments(arguments, _standard_input)):
@@ -175,7 +177,7 @@ def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None
     else:
         frames = [[panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]]
     write_picture(picture, [picture_svg(rows, place) for rows in frames])
-    log.info("%s: the steps to the answer to %s", picture, place)
+    log.info("%s: steps to the answer of %s", picture, place)
 
 
 METRICS = {"fsr": "FSR", "gpa": "GPA", "valid": "valid path", "pass_at_1": "pass@1", "pass_at_2": "pass@2"}
@@ -193,9 +195,11 @@ def evaluate(
         exists=True,
         help="Sudoku, mazes or ARC tasks: CSV, TSV, JSON (or a folder of it), or plain lines.",
     ),
-    steps: int = typer.Option(16, min=1, help="Supervision steps; scores are given at 1, 2, 4, … of them."),
+    steps: int = typer.Option(
+        16, min=1, help="Most supervision steps; scores are given after 1, 2, 4, … of them."
+    ),
     batch_size: int | None = typer.Option(
-        None, min=1, help="9×9 puzzles at once, larger grids fewer. Default: 64, on a GPU 512."
+        None, min=1, help="9×9 puzzles at once; fewer of larger grids. Default: 64, on a GPU 512."
     ),
     device: str = DEVICE,
     precision: Dtype = typer.Option(Dtype.float32),
@@ -203,7 +207,7 @@ def evaluate(
         None, "--json", dir_okay=False, help="Also write the scores to this file."
     ),
 ) -> None:
-    """Score a checkpoint on a file of puzzles of its task, of any sizes."""
+    """Score a checkpoint on a file of puzzles of its task; grid sizes may be mixed."""
     from serrm.devices import choose_device, keep_memory
     from serrm.drawing.terminal import console, percent, table
     from serrm.files import write_json
@@ -244,37 +248,37 @@ def show(
         ...,
         metavar="FILE",
         exists=True,
-        help="Sudokus, mazes or ARC puzzles as published, or the examples of an evaluation.",
+        help="File of Sudoku, mazes or ARC puzzles, or the predictions folder of a run.",
     ),
-    number: int | None = typer.Option(None, min=1, help="Which puzzle of the file; the first unless given."),
+    number: int | None = typer.Option(None, min=1, help="Number of the puzzle in the file. Default: 1."),
     name: str | None = typer.Option(
-        None, "--task", metavar="NAME", help="Which ARC puzzle of the file, by its name."
+        None, "--task", metavar="NAME", help="Name of the ARC puzzle in the file."
     ),
     has_answer: bool = typer.Option(
-        False, "--answer", help="Show the answer; that of a Sudoku is computed if need be."
+        False, "--answer", help="Show the answer; a Sudoku without one is solved."
     ),
     has_trace: bool = typer.Option(
-        False, "--trace", help="Show the predictions of an example after every number of steps."
+        False, "--trace", help="Show a run's predictions after every number of steps."
     ),
     target: Path | None = typer.Option(
         None,
         "--out",
         metavar="PICTURE",
         dir_okay=False,
-        help="Draw there, a .png or .svg, not in the terminal.",
+        help="Draw to this .png or .svg instead of the terminal.",
     ),
 ) -> None:
-    """Draw a Sudoku, a maze or an ARC puzzle, its answer, and of an evaluation's examples the predictions."""
+    """Draw a Sudoku, a maze or an ARC puzzle with its answer, or the predictions of a run."""
     if target is not None and target.suffix not in SUFFIXES:
         raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
     if name is not None and number is not None:
-        raise typer.BadParameter("give a name or a --number, not both", param_hint="--task")
+        raise typer.BadParameter("give --task or --number, not both", param_hint="--task")
     from serrm.drawing.panels import read_scene
 
     scene = read_scene(file, number or 1, name, has_answer)
     is_example = any(puzzle.predictions for puzzle in scene.puzzles)
     if has_trace and not is_example:
-        raise ValueError(f"{file}: has no predictions after several numbers of steps")
+        raise ValueError(f"{file}: no predictions; --trace needs the predictions folder of a run")
     rows = scene.rows(has_answer=has_answer or is_example, has_trace=has_trace)
     if target is None:
         from serrm.drawing.terminal import console, print_panels

@@ -177,11 +177,11 @@ class Puzzle:
 
     def _check(self, tokens: Tokens) -> None:
         if self.task not in TASKS:
-            raise ValueError(f"task {self.task!r} is none of {', '.join(TASKS)}")
+            raise ValueError(f"unknown task {self.task!r}; there are {', '.join(TASKS)}")
         if len(tokens) != self.side**2:
-            raise ValueError(f"{len(tokens)} tokens are no {self.side}×{self.side} grid")
+            raise ValueError(f"{len(tokens)} tokens are not a {self.side}×{self.side} grid")
         if tokens.max() >= (num := TASKS[self.task].alphabet(self.side).num_symbols):
-            raise ValueError(f"token {tokens.max()} is none of the {num} of {self.task}")
+            raise ValueError(f"token {tokens.max()} is out of range: {self.task} has {num} tokens")
 
 
 def as_tokens(values: Sequence[int]) -> Tokens:
@@ -297,7 +297,7 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
     if name is not None:
         puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
         if not puzzles:
-            raise ValueError(f"{path}: none of its puzzles is named {name!r}")
+            raise ValueError(f"{path}: no puzzle is named {name!r}")
     tests = _numbered(path, puzzles, number)
     if not (name := tests[0].name):
         return Scene(f"{path.name}: puzzle {number}", [_puzzle(tests[0], has_answer)])
@@ -309,7 +309,7 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
 def _numbered(path: Path, found: Sequence[T], number: int) -> T:
     """Thing `number` of those in a file, from 1. ValueError if there are fewer."""
     if number > len(found):
-        raise ValueError(f"{path}: holds {len(found)}, not number {number}")
+        raise ValueError(f"{path}: there is no puzzle {number}, only {len(found)}")
     return found[number - 1]
 
 

@@ -96,7 +96,7 @@ def read_vectors(path: Path, device: str = "cpu") -> Vectors:
         targets = labels.masked_fill(labels == IGNORED, PAD)
         return Vectors(config, found, found["inputs"].long(), targets, task_ids, torch.ones_like(task_ids))
     except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"no vector file: {error}") from error
+        raise ValueError(f"not a file of reference values: {error}") from error
 
 
 def build_published(vectors: Vectors) -> RecurrentModel:
@@ -108,7 +108,7 @@ def build_published(vectors: Vectors) -> RecurrentModel:
 def settings_of(config: Mapping[str, Any]) -> ModelSettings:
     """Our settings of a published configuration, whose key `model` names the family. ValueError for another family."""
     if config["model"] not in FAMILIES:
-        raise ValueError(f"models of the family {config['model']!r} are not built here")
+        raise ValueError(f"unknown model family {config['model']!r}")
     values = {
         "family": config["model"],
         "width": config["hidden_size"],

@@ -44,7 +44,7 @@ def import_checkpoint(
     """
     _check_target(target, replaces, (target / MODEL).is_file() and (target / CONFIG).is_file())
     if settings.task not in SIDES:
-        raise ValueError(f"task {settings.task!r} is none of {', '.join(SIDES)}")
+        raise ValueError(f"unsupported task {settings.task!r}; supported: {', '.join(SIDES)}")
     side = SIDES[settings.task]
     num_symbols = alphabet(settings.task, side).num_symbols
     try:
@@ -93,13 +93,13 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
             content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of any kind, where a file is damaged
         raise ValueError(
-            f"no state dict of plain tensors: {type(error).__name__} in unpickling it"
+            f"not a state dict of plain tensors: unpickling raised {type(error).__name__}"
         ) from error
     if not isinstance(content, dict) or not all(
         isinstance(key, str) and isinstance(value, Tensor) and value.is_floating_point()
         for key, value in content.items()
     ):
-        raise ValueError("no state dict of plain floating-point tensors")
+        raise ValueError("not a state dict of plain floating-point tensors")
     return content
 
 
@@ -113,7 +113,7 @@ def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
 def _warn_of_rotation(settings: ModelSettings) -> None:
     if isinstance(settings, SequenceSettings) and settings.positions == "rope2d":
         log.warning(
-            "positions: rope2d: the published code rotates other places (rope2d_shifted), so it gives other answers"
+            "positions: rope2d: the published code rotates other positions (rope2d_shifted), so its answers differ"
         )
 
 
@@ -160,7 +160,7 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
         return parts
     for setting, ours_alone in UNPUBLISHED.items():
         if getattr(settings, setting) == ours_alone:
-            raise ValueError(f"{setting}: {ours_alone} has no form in the published code")
+            raise ValueError(f"{setting}: {ours_alone} has no counterpart in the published code")
     parts["Z_init"] = Part("initial", ALL, (settings.width,))
     parts["lm_head.weight"] = Part("readout.weight", ALL, tuple(ours["readout.weight"].shape))
     for name, num, special, usual, untied in (

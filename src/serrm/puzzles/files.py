@@ -203,7 +203,7 @@ def _values(rows: Sequence[Any]) -> UInt8[np.ndarray, " I"]:
     side = sudoku.box_for_side(len(rows)).side
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, list | tuple) or len(row) != side:
-            raise ValueError(f"row {number} is no list of {side} numbers: {shorten(_shown(row))}")
+            raise ValueError(f"row {number} is not a list of {side} numbers: {shorten(_shown(row))}")
         wrong = [value for value in row if type(value) is not int or not 0 <= value <= side]
         if wrong:
             raise ValueError(f"row {number} holds {shorten(_shown(wrong[0]))}, not a number 0 to {side}")

@@ -58,9 +58,9 @@ def parse_maze(text: str) -> UInt8[np.ndarray, " I"]:
     )
     if (wrong := np.flatnonzero(tokens == 0)).size:
         position = int(wrong[0])
-        raise ValueError(f"{text[position]!r} at position {position + 1} is none of {CHARACTERS!r}")
+        raise ValueError(f"{text[position]!r} at position {position + 1} is not one of {CHARACTERS!r}")
     if not text or math.isqrt(len(tokens)) ** 2 != len(tokens):
-        raise ValueError(f"{len(tokens)} characters make no square maze: {raw.shorten(text)}")
+        raise ValueError(f"{len(tokens)} characters are not a square maze: {raw.shorten(text)}")
     return tokens
 
 
@@ -76,7 +76,7 @@ def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
     num_cells = mazes.shape[-1]
     side = math.isqrt(num_cells)
     if num_cells == 0 or side**2 != num_cells:
-        raise ValueError(f"{num_cells} cells make no square maze")
+        raise ValueError(f"{num_cells} cells are not a square maze")
     return side
 
 

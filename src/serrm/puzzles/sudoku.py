@@ -172,12 +172,14 @@ def parse_grid(text: str) -> UInt8[np.ndarray, " I"]:
     )
     side = math.isqrt(len(values))
     if side**2 != len(values):
-        raise ValueError(f"{len(values)} characters make no square grid: {raw.shorten(text)}")
+        raise ValueError(f"{len(values)} characters are not a square grid: {raw.shorten(text)}")
     box_for_side(side)
     too_large = np.flatnonzero(values > side)
     if len(too_large):
         position = int(too_large[0])
-        raise ValueError(f"{text[position]!r} at position {position + 1} is no digit of a {side}x{side} grid")
+        raise ValueError(
+            f"{text[position]!r} at position {position + 1} is not a digit of a {side}x{side} grid"
+        )
     return values
 
 
@@ -481,7 +483,7 @@ def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
         return "a digit is given twice in a row, column or box"
     board = tables(box)
     if not propagate(places_from_values(question.tolist(), board), board):
-        return "the given digits leave no place for another"
+        return "the clues contradict one another"
     return None
 
 

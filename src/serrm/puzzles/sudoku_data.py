@@ -51,7 +51,7 @@ MAX_POSITIONS = 100
 def check_clues(box: Box, clues: tuple[int, int]) -> tuple[int, int]:
     """Return the range. ValueError if it is empty or outside the grid."""
     if not 1 <= clues[0] <= clues[1] <= box.num_cells:
-        raise ValueError(f"clues {clues[0]} to {clues[1]} are no range within 1 to {box.num_cells}")
+        raise ValueError(f"clues {clues[0]} to {clues[1]} are not a range within 1 to {box.num_cells}")
     return clues
 
 

@@ -75,9 +75,9 @@ class Model(LoadedModel):
         asked, device = {steps} if isinstance(steps, int) else set(steps), self.model.initial.device
         num_symbols = alphabet(self.settings.task, math.isqrt(tokens.shape[1])).num_symbols
         if not asked or min(asked) < 1:
-            raise ValueError(f"supervision steps are counted from 1, and are not {steps}")
+            raise ValueError(f"steps must be at least 1, got {steps}")
         if wrong := [token for token in tokens.unique().tolist() if not 0 <= token < num_symbols]:
-            raise ValueError(f"token {wrong[0]} is none of the {num_symbols} of this task and size")
+            raise ValueError(f"token {wrong[0]} is out of range: this task and size has {num_symbols} tokens")
         types = torch.zeros(len(tokens), dtype=torch.long) if task_types is None else task_types
         vectors = self.model.task_vectors(types.to(device).long())
         shown = tokens.to(device).long()
@@ -92,7 +92,7 @@ class Model(LoadedModel):
         target = Path(folder)
         if target.exists() and (other := sorted({path.name for path in target.iterdir()} - SHIPPED)):
             raise ValueError(
-                f"{target}: holds {other[0]}, which is no part of a saved model: choose a new folder"
+                f"{target}: contains {other[0]}, which is not part of a saved model; choose a new folder"
             )
         write_checkpoint(target, self.model.state_dict(), None, self.config)
         write_whole(target / CARD, model_card(self.settings, name or target.name))
@@ -153,7 +153,7 @@ def packaged_for(question: Question) -> str:
     if question.task in packaged():
         return question.task
     raise ValueError(
-        f"{question.place}: no packaged checkpoint is of the task {question.task}: name a checkpoint"
+        f"{question.place}: there is no packaged checkpoint for task {question.task}; give a checkpoint"
     )
 
 
@@ -171,7 +171,7 @@ def _from_hub(name: str, options: dict[str, Any]) -> Path:
     if name.count("/") != 1 or name[0] in "./":
         known = ", ".join(packaged()) or "there are none"
         raise ValueError(
-            f"{name!r}: no folder, none of the packaged checkpoints ({known}), nor a name on the Hub (owner/name)"
+            f"{name!r} is neither a folder, nor a packaged checkpoint ({known}), nor a Hub name (owner/name)"
         )
     from huggingface_hub import snapshot_download
 
@@ -193,7 +193,7 @@ import serrm
 
 model = serrm.load("{name}")
 [answer] = model.solve(puzzle)
-print(answer.answer, answer.status)  # verified: it obeys the rules and keeps what was given
+print(answer.answer, answer.status)  # verified: obeys the rules and keeps the clues
 ```
 
 Settings, training and data are in `config.json`. `serrm evaluate` scores the model on your puzzles.

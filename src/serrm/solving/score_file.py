@@ -44,7 +44,7 @@ def score_file(
     for question in read_file(puzzles):
         if question.task != kind_of(task):
             raise ValueError(
-                f"{question.place}: a puzzle of the task {question.task}; the checkpoint is of {task}"
+                f"{question.place}: the task of the puzzle is {question.task}, that of the checkpoint {task}"
             )
         by_side.setdefault(question.side, []).append(question)
     try:
@@ -57,7 +57,7 @@ def score_file(
             }
     except torch.OutOfMemoryError as error:
         raise ValueError(
-            f"{device} has too little memory for {predictor.batch_size} puzzles at once"
+            f"{device} has too little memory for {predictor.batch_size} puzzles at once; lower the batch size"
         ) from error
     if not any(entry["status"] == "scored" for entry in sets.values()):
         reasons = sorted({entry["reason"] for entry in sets.values()})
@@ -99,7 +99,7 @@ def _score_size(
     are_right = record.are_answers(tokens - np.uint8(record.offset), right)
     if not are_right.all():
         raise ValueError(
-            f"{questions[kept[int(np.argmin(are_right))]].place}: the answer is wrong by the rules"
+            f"{questions[kept[int(np.argmin(are_right))]].place}: the given answer breaks the rules"
         )
     puzzles = PuzzleArrays(name, side, tokens, right + np.uint8(record.offset), task)
     return {**score_set(predictor, puzzles, depths), **counts}

@@ -186,7 +186,7 @@ def solve(
             side = int(loaded.config["side"]) if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
         else:
-            reason = f"a puzzle of the task {question.task}, and the checkpoint is of {task}"
+            reason = f"the task of the puzzle is {question.task}, that of the checkpoint {task}"
             yield number, _unasked(question, Status.UNSUPPORTED, reason)
     for (_, side), (loaded, group) in groups.items():
         yield from _solve_size(loaded, side, group, options)
@@ -245,7 +245,7 @@ def _solve_size(
                 yield each.key, _answer(subject, each.key, asked[each.key], own, options)
     except torch.OutOfMemoryError as error:
         raise ValueError(
-            f"{device} has too little memory for {rows} puzzles at once: fewer by batch_size"
+            f"{device} has too little memory for {rows} puzzles at once; lower the batch size"
         ) from error
 
 
@@ -306,7 +306,9 @@ class Grids:
         solutions = list(islice(self.record.solutions(question.cells.reshape(-1), hints), 2))
         answer = replace(answer, by=self.record.exact_method)
         if not solutions:
-            return replace(answer, answer="", status=Status.CONTRADICTORY, remark="it has no solution")
+            return replace(
+                answer, answer="", status=Status.CONTRADICTORY, remark="the puzzle has no solution"
+            )
         remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
         return replace(answer, answer=self.record.format(solutions[0]), status=Status.VERIFIED, remark=remark)
 
@@ -357,9 +359,9 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
     """Why a checkpoint cannot be asked about the test input of an ARC task; None if it can."""
     names, side = loaded.config.get("puzzles", ()), loaded.config["side"]
     if not names or loaded.model.task_types is None:
-        return "the checkpoint does not name the ARC tasks it was trained on, and cannot learn from demonstrations"
+        return "the checkpoint does not list the ARC tasks it was trained on"
     if question.name not in names:
-        return f"no task type for ARC task {question.name!r}: it is none of the {len(names)} trained on"
+        return f"ARC task {question.name!r} is not among the {len(names)} that the checkpoint was trained on"
     if max(question.side, 0 if question.answer is None else max(question.answer.shape)) > side:
         return f"a grid of side {question.side} does not fit the model's canvas of side {side}"
     return None

@@ -13,13 +13,13 @@ from serrm import command_line
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 SETTINGS = typer.Argument(
-    ..., exists=True, dir_okay=False, help="Resolved, such as settings.json of a scratch folder."
+    ..., exists=True, dir_okay=False, help="The run's settings: settings.json of its scratch folder."
 )
-ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="The arrays of the task.")
-TARGET = typer.Argument(..., help="The folder for the checkpoint of the finished run.")
-SCRATCH = typer.Option(Path("data/scratch"), help="The folder of unfinished runs, each in one of its own.")
+ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="Folder of the task's arrays.")
+TARGET = typer.Argument(..., help="Folder for the finished checkpoint.")
+SCRATCH = typer.Option(Path("data/scratch"), help="Folder of unfinished runs.")
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
-SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this long. Default: never.")
+SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this many seconds. Default: never.")
 
 
 @app.command()
@@ -31,7 +31,7 @@ def train(
     device: str = DEVICE,
     seconds: float | None = SECONDS,
 ) -> None:
-    """Train as the settings say on the arrays, going on from the newest checkpoint in the scratch folder."""
+    """Train a run without DVC and MLflow, continuing from its newest checkpoint in the scratch folder."""
     from serrm.settings import parse
     from serrm.training.run import train
     from serrm.training.settings import Execution, RunSettings

@@ -147,10 +147,10 @@ def latest_sound(folder: Path) -> Path | None:
     sound = next((path for path in found if wrong[path] is None), None)
     if sound is None:
         if found:
-            raise ValueError(f"{found[0]} is damaged: {wrong[found[0]]}; remove {folder} to begin anew")
+            raise ValueError(f"{found[0]} is damaged: {wrong[found[0]]}; remove {folder} to start again")
         return None
     for path in found[: found.index(sound)]:
-        log.warning("%s is damaged: %s; going on from %s", path, wrong[path], sound.name)
+        log.warning("%s is damaged: %s; continuing from %s", path, wrong[path], sound.name)
         shutil.rmtree(path)
     return sound
 

@@ -281,7 +281,7 @@ class TrainingRun:
         """ValueError if a mean loss a puzzle is no number, or far above that of guessing."""
         guessing = math.log(self.trainer.num_symbols)
         if not loss <= EXPLODED * guessing:
-            raise self._diverged(f"the loss is {loss:.4g}, that of guessing would be {guessing:.3g},")
+            raise self._diverged(f"loss {loss:.4g} (guessing has {guessing:.3g})")
 
     def _diverged(self, why: str) -> ValueError:
         good = ckpt.latest(self.folder)
@@ -309,8 +309,8 @@ class TrainingRun:
         changed = [key for key in now if before[key] != now[key]]
         if changed and self.processes.is_first:
             then, here = (", ".join(f"{key} {values[key]}" for key in changed) for values in (before, now))
-            masks = " and in the masks of dropout" if self.settings.model.attention_dropout else ""
-            words = "begun with %s, resuming with %s: the numbers will differ in rounding%s, nothing else"
+            masks = " and dropout masks" if self.settings.model.attention_dropout else ""
+            words = "started with %s, resuming with %s: results will differ only by rounding%s"
             log.warning(words, then, here, masks)
 
 
