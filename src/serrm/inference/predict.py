@@ -217,10 +217,9 @@ def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows
 
 
 def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
-    """Why a model cannot take grids of a side and alphabet, by one step on an empty grid; None if it can."""
-    empty = torch.ones((1, side * side), dtype=torch.long, device=model.initial.device)
+    """Why a model cannot take grids of a side and alphabet; None if it can."""
     try:
-        next(predict(model, empty, num_symbols, (1,)))
+        model.initial_state(1, side * side, num_symbols)
     except CannotExtrapolate as error:
         return str(error)
     return None

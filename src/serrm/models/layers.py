@@ -27,11 +27,13 @@ Features = Float[Tensor, "... D"]
 Heads = Float[Tensor, "N H S d"]
 Angles = Float[Tensor, "S half"]
 Rotation = tuple[Angles, Angles]  # their cosines and sines
-Rng = torch.Generator | None  # None: PyTorch's own, for weights that something else will replace
+Rng = torch.Generator | None  # None: zeros, for weights that something else will replace
 
 
 def truncated_normal(*shape: int, std: float, generator: Rng = None) -> Float[Tensor, "..."]:
     """A float32 tensor of truncated normal numbers (at two sigma) whose std *after* truncation is `std`."""
+    if generator is None:
+        return torch.zeros(shape)
     sigma = std / TRUNCATED_STD
     return nn.init.trunc_normal_(torch.empty(*shape), 0, sigma, -2 * sigma, 2 * sigma, generator)
 
