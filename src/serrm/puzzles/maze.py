@@ -386,7 +386,7 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
     if source["kind"] != "generated":
         return "Maze-Hard from a local mirror" if source["kind"] == "mirror" else "Maze-Hard"
     side, cells = source["side"], source["min_path"]
-    return f"generated {side}×{side} mazes whose walls leave a tree, with at least {cells} cells on the shortest path"
+    return f"generated {side}×{side} mazes with a single path from start to goal, of at least {cells} cells"
 
 
 # Generation.

@@ -249,16 +249,17 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
             " from a local mirror" if is_mirror else ""
         )
     if augment.get("scored") == "held_out":
-        return f"{words}; scored on 9×9 puzzles held out to choose settings on"
+        return f"{words}; scored on 9×9 validation puzzles"
     if is_mirror and source.get("folder_9x9", FOLDER_EXTREME_1K) != FOLDER_EXTREME:
         words += (
-            "; its 9×9 test puzzles are not at hand: those scored are a substitute, other public puzzles with the "
-            "training puzzles' distribution of ratings"
+            "; its 9×9 test puzzles are replaced by a substitute, other public puzzles with the training puzzles' "
+            "distribution of ratings"
         )
     if source["num_16x16"]:
         least, most = (256 - clues for clues in reversed(source["clues_16x16"]))
         words += (
-            f"; 16×16 made here, {least} to {most} blanks and one solution (paper: 161 to 167 on average)"
+            f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
+            "(paper: 161 to 167 on average)"
         )
     return words
 

@@ -24,7 +24,9 @@ ALL: Final = (SE_RRM, TRM, HRM)
 SE_RRMS: Final = (SE_RRM, "se_rrm_rope", "se_rrm_trm_hyperparameters")  # the rows of table A6
 TRMS: Final = (TRM, "trm_random_halting", "trm_rope2d_published")
 FAILING_TRMS: Final = ("trm_rope2d_random_halting_published", "trm_matched_published")
-TUNED_LESS: Final = "TRM and HRM have other settings than the paper's, and were tuned less than SE-RRM."
+TUNED_LESS: Final = (
+    "All models have other settings than in the paper; TRM and HRM were tuned less than SE-RRM."
+)
 
 
 def weakest(verdicts: Iterable[str]) -> str:
@@ -90,9 +92,9 @@ class Check:
                 continue
             if self.fewer_augmentations:
                 nums = [report.settings[task, each]["arrays"]["num_augmentations"] for each in self.models]
-                why = "" if nums[0] < min(nums[1:]) else " SE-RRM was not given fewer augmentations."
+                why = "" if nums[0] < min(nums[1:]) else " SE-RRM did not have fewer augmentations."
             if self.metric == "pass_at_2" and not any(each.value for each in scores.values()):
-                why = " Nothing was solved, which compares nothing."
+                why = " No model solved a puzzle, so nothing is compared."
             words = "; ".join(f"{model_name(model)} {each}" for model, each in scores.items())
             verdict = UNTESTED if why else self.rule(*scores.values())
             findings.append((verdict, f"{METRIC_NAMES[self.metric]} on {where}: {words}.{why}"))
@@ -124,7 +126,7 @@ def more_steps(report: Report) -> Finding:
     scores = {steps: each for steps, (each,) in depths(report, [SE_RRM]).items() if steps >= HEADLINE_STEPS}
     if len(scores) < 2:
         return UNTESTED, "More steps than in training were not scored."
-    words = ", ".join(f"after {steps} {each}" for steps, each in scores.items())
+    words = ", ".join(f"after {steps} steps {each}" for steps, each in scores.items())
     return leads(scores[max(scores)], scores[min(scores)]), f"Fully solved rate {words}."
 
 
@@ -132,6 +134,9 @@ def every_depth(report: Report) -> Finding:
     """SE-RRM against both others at every number of steps at which all three were scored."""
     verdicts = {steps: leads(*scores) for steps, scores in depths(report, ALL).items()}
     findings = [(verdict, f"After {steps}: {verdict}.") for steps, verdict in verdicts.items()]
+    steps = (each.steps for each in load_paper().score_tables["2"].columns.values())
+    if findings and (others := [str(each) for each in steps if each not in verdicts]):
+        findings.append((findings[-1][0], f"Not scored after {', '.join(others)}."))
     return together(findings, "Not run: SE-RRM, TRM and HRM at the same steps.")
 
 
@@ -142,7 +147,7 @@ def permutation(report: Report) -> Finding:
         for part in (run.equivariance for run in runs if run.equivariance and model == SE_RRM):
             same, num = part.num_identical, part.num_pairs
             precision = "" if part.is_exact else f", counted in {part.precision}"
-            text = f"{task_name(task)}: {same:,} of {num:,} predictions the same{precision}."
+            text = f"{task_name(task)}: {same:,} of {num:,} predictions are the same{precision}."
             findings.append((HOLDS if same == num else LEVEL if same else FAILS, text))
     return together(findings, "Not run: SE-RRM on permuted puzzles.")
 
@@ -165,7 +170,7 @@ def data_efficient(report: Report) -> Finding:
                     f"{model_name(of)} {each} after {num:,.0f} samples" for of, (num, each) in points
                 )
                 findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {words}."))
-    return together(findings, "Not run: learning curves of SE-RRM and of another model that solves any.")
+    return together(findings, "Not run: learning curves of SE-RRM and of another model that solves a puzzle.")
 
 
 def curve(run: Evaluation, metric: str) -> list[tuple[float, Score]]:
@@ -209,15 +214,15 @@ def claims_table(report: Report) -> Table:
     lines = []
     for key, claim in load_paper().claims.items():
         findings = [check(report) for check in CHECKS.get(key, ())]
-        verdict, ours = together(findings, "No result of a run here tests it.")
+        verdict, ours = together(findings, "No run here tests this.")
         lines.append((claim.says, claim.section, claim.paper, ours, verdict))
     frame = pd.DataFrame(
         lines, columns=["The paper says", "Section", "The paper's numbers", "Ours", "Verdict"]
     )
     counts = ", ".join(f"{verdict} {number}" for verdict, number in tally(frame).items())
     caption = (
-        f"On this profile's data and sizes, of {len(frame)} claims: {counts}. A model is ahead only if its interval "
-        "lies wholly above the other's; overlapping intervals are not separated."
+        f"Verdicts for this profile's data and model sizes on {len(frame)} claims: {counts}. A model is ahead only if "
+        "its interval lies wholly above the other's; overlapping intervals are not separated."
     )
     notes = [TUNED_LESS] * (report.profile != "paper")
     return Table("claims", "The paper's claims, checked", caption, frame, notes)

@@ -40,11 +40,11 @@ LOOK: Final[dict[Any, Any]] = {
 }
 LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
 PERMUTED: Final = {
-    "equivariance": ("sudoku", "A permutation of the digits", "Orange: f(πx) is not πf(x)."),
+    "equivariance": ("sudoku", "A permutation of the digits", "Orange: f(πx) ≠ πf(x)."),
     "recoloured": (
         "arc_agi_1",
         "A recoloured ARC-AGI task",
-        "A cross: f(πx) is not πf(x). Each model has the puzzle's own task type; colours in SE-RRM's are permuted too.",
+        "Cross: f(πx) ≠ πf(x). Each model uses the puzzle's own task type, SE-RRM with its colours permuted too.",
     ),
 }
 
@@ -199,7 +199,7 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
     ]
     rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_exact]
     others = [model_name(run.model) for run in runs if run.equivariance and not run.equivariance.is_exact]
-    left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
+    left_out = f" Not shown, because not compared in float32: {', '.join(others)}." if others else ""
     if not rows:
         return ""
     about = (

@@ -29,15 +29,16 @@ from serrm.reporting.results import (
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 ARC: Final = ("arc_agi_1", "arc_agi_2")
 PAPERS: Final = ("hrm", "trm", "se_rrm")
-LEAST: Final = 40  # puzzles of a line of the headline; smaller sets stand in the other tables alone
+LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
 LEGEND: Final = (
-    "Scores are percent with 95% Wilson intervals over puzzles, of GPA over blank squares, after 16 supervision steps "
-    "unless a table says otherwise. Of several seeds: mean ± standard deviation, the lowest and the highest end.",
+    "Scores are percent after 16 supervision steps unless a table gives another number, with 95% Wilson intervals over "
+    "puzzles (GPA: over blank squares). Several seeds: mean ± standard deviation (lowest to highest end of their "
+    "intervals).",
     f"{DASH}: not run here, or not in the paper. {QUOTED}: quoted by the paper from the model's own paper, not run "
     "there (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
-    "↑ ↓: our interval lies wholly above or below the paper's; only where both have the same puzzles.",
+    "↑ ↓: our interval lies wholly above or below the paper's; shown only if both have the same puzzles.",
 )
 READ_MORE: Final = "[How to read the tables](notes.md); [differences from the paper's recipes](recipes.md)"
 LATEX: Final = str.maketrans(
@@ -114,7 +115,7 @@ def build_tables(report: Report) -> list[Table]:
         if run - basic if number.startswith("A") else run:
             frame = side_by_side(number, printed, entries)
             notes = [*printed.remarks, f"Puzzles: {'; '.join(map(puzzles, by_set(entries)))}."]
-            of_paper = " Labels are of the paper's runs." * bool(printed.attributes)
+            of_paper = " Labels describe the paper's runs." * bool(printed.attributes)
             title, caption = f"Table {number}: {printed.title}", printed.caption + of_paper
             tables.append(Table(f"table{number}", title, caption, frame, notes))
         basic |= set() if number.startswith("A") else run
@@ -175,7 +176,7 @@ def _counts(numbers: Iterable[int]) -> str:
 
 
 def variants(report: Report) -> pd.DataFrame:
-    """Runs that none of the paper's tables has. Solved: fully solved rate, of ARC-AGI pass@2."""
+    """Runs that are in none of the paper's tables. Solved: fully solved rate; on ARC-AGI, pass@2."""
     known = {
         (column.task, row.variant_of(key))
         for table in load_paper().score_tables.values()
@@ -193,21 +194,21 @@ def variants(report: Report) -> pd.DataFrame:
 
 
 def mazes(report: Report) -> pd.DataFrame:
-    """Exact match (FSR) also tests which of several shortest paths the answer takes. Valid: a simple path from start to
-    goal; shortest: one as short as can be; GPA: the share of free squares that are right."""
+    """FSR: exact match, which also requires the same choice among shortest paths. Valid: a simple path from start to
+    goal. Shortest: a valid path of least length. GPA: the share of free squares that are right."""
     columns = {"FSR": "fsr", "Valid": "valid", "Shortest": "valid_shortest", "GPA": "gpa"}
     return _extension(report, ("maze",), {name: (None, metric) for name, metric in columns.items()})
 
 
 def pass_at_k(report: Report) -> pd.DataFrame:
-    """The share of test inputs whose answer is among the first k after the vote of all augmentations, averaged over
-    puzzles. The paper prints pass@2 alone."""
+    """The share of test inputs whose answer is among the k with the most votes of the augmentations, averaged over
+    puzzles. The paper prints only pass@2."""
     return _extension(report, ARC, {f"pass@{k}": (None, f"pass_at_{k}") for k in (1, 2, 5, 10, 100, 1000)})
 
 
 def task_types(report: Report) -> pd.DataFrame:
-    """pass@2 with each puzzle's own task-type embedding, with zeros in its place, and with that of a random puzzle. The
-    demonstrations of the evaluation puzzles are trained on, their test pairs never."""
+    """pass@2 with each puzzle's own task-type embedding, with zeros instead, and with that of a random puzzle. Training
+    includes the demonstrations of the evaluation puzzles, never their test pairs."""
     sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
     return _extension(report, ARC, {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
@@ -227,8 +228,8 @@ def _extension(
 
 
 def trainings(report: Report) -> pd.DataFrame:
-    """Parameters, and those of the task-type embeddings; FLOPs of all matrix products, two a multiply-add; a
-    puzzle-step is one supervision step of one puzzle, forward and backward."""
+    """Parameters: of the model + of the task-type embeddings. FLOPs: of all matrix products, two for a multiply-add.
+    Puzzle-step: one supervision step of one puzzle, forward and backward."""
     lines = []
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
@@ -268,8 +269,8 @@ def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Se
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """Solved puzzles of the size trained on against supervision steps and FLOPs a puzzle, over all its attempts: one
-    attempt up to the first verified answer, or several with blanks filled in with guesses of the network."""
+    """Puzzles of the trained size solved in one attempt up to the first verified answer, or in several attempts with
+    guesses in some blanks. Steps and FLOPs are those of all attempts at a puzzle."""
     lines = []
     for (model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
