@@ -199,7 +199,7 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
     ]
     rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_exact]
     others = [model_name(run.model) for run in runs if run.equivariance and not run.equivariance.is_exact]
-    left_out = f" Not shown, because not compared in float32: {', '.join(others)}." if others else ""
+    left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
     if not rows:
         return ""
     about = (
