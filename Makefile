@@ -1,22 +1,22 @@
-# make repro: environment, then the pipeline of params.yaml to tables and figures; PROFILE=ci: of that profile.
+# make repro: installation, then the pipeline of params.yaml to tables and figures; with PROFILE=ci that of profile ci.
 # make test: the test suite.
-# make test-plain: its numeric tests as on a CPU with AVX2 only, those of the kernels as on one without AMX.
-# make test-slow: what takes more than a few seconds.
-# make faults: the table of docs/reliability.md, anew.
-# make docs: docs/params.md from the settings classes.
-# make regress: what moved in the ci profile's numbers since regression/ci.json; make regress-update: run it, and expect them so.
+# make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
+# make test-slow: tests that take more than a few seconds.
+# make faults: update the table of docs/reliability.md.
+# make docs: update docs/params.md from the settings classes.
+# make regress: compare the results of profile ci with regression/ci.json; make regress-update: run ci and accept its results.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := .venv/.tools
-# Programs that DVC, MLflow and tests start by name are those of the environment.
+# DVC, MLflow and tests start programs by name: those of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .PHONY: setup repro test test-slow test-plain check regress regress-update faults docs ui clean
 
 setup: $(TOOLS)
 
-# Bytecode of dependencies is written when a module is first imported, whatever the shell says: compiling all takes longer.
+# Write bytecode of dependencies at the first import, whatever the shell's setting: compiling everything takes longer.
 export PYTHONDONTWRITEBYTECODE :=
 
 $(READY): pyproject.toml constraints.txt
@@ -25,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q src stages
 	touch $(READY)
 
-# What tests and checks need besides.
+# Extra packages of tests and checks.
 $(TOOLS): $(READY)
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline,dev]'
 	touch $(TOOLS)
@@ -42,8 +42,8 @@ test: $(TOOLS)
 test-slow: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not gpu'
 
-# The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's own of that width; then native kernels
-# without tile registers. PyTorch refuses the name of an instruction set that the machine's kind does not have.
+# The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's AVX2 kernels; then native kernels without
+# tile registers. PyTorch refuses names of instruction sets of other kinds of machines.
 ifeq ($(shell uname -m),x86_64)
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2
 endif

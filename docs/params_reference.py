@@ -21,7 +21,7 @@ HEAD = """# Reference of params.yaml
 Written by `make docs` from the settings classes; do not edit. params.yaml and the files in `profiles/` have this form.
 An unknown key or a wrong value is an error that names the key. Three levels are merged, and the later one wins:
 `models.<model>`, `recipes.<task>.<model>`, the `changes` of a run. Keys without a default are required.
-Names in parentheses: only these have the key.
+Names in parentheses are the only models or sources that have the key.
 """
 TEXTS = {
     "profile": "names the folders `data/<profile>` and `reports/<profile>`",
@@ -50,16 +50,16 @@ TEXTS = {
     "model.task_types": "task-type embedding: none, the paper's D×K, or the published code's D + K",
     "attention_dropout": "dropout of attention weights in training",
     "prefix": "positions before the grid that hold the task type",
-    "mixer": "attention, or an MLP over positions, which ties the model to one grid size",
+    "mixer": "attention, or an MLP over positions, which limits the model to one grid size",
     "batch_size": "B, puzzles trained at once",
     "epochs": "training length in epochs; give this or `steps`",
     "steps": "training length in optimiser steps; give this or `epochs`",
-    "max_supervision_steps": "a puzzle leaves the batch after so many supervision steps",
-    "halting": "when a puzzle leaves the batch before that",
+    "max_supervision_steps": "supervision steps after which a puzzle leaves the batch",
+    "halting": "rule by which a puzzle leaves the batch earlier",
     "halting.kind": "random (SE-RRM) or learned (HRM, TRM)",
     "halting.probability": "random: probability of halting after a supervision step",
     "halting.probability_solved": "random: further probability for a solved puzzle; an extension",
-    "halting.exploration": "q_learning: how often a puzzle has to stay for a random number of steps",
+    "halting.exploration": "q_learning: probability that a puzzle stays for a random number of steps",
     "halting.bootstrap": "q_learning: also learn the value of continuing (HRM)",
     "optimizer": "the paper's Adam-atan2, or Muon for the matrices of the network",
     "learning_rate": "peak learning rate",
@@ -68,11 +68,11 @@ TEXTS = {
     "warmup_steps": "steps of linear warm-up",
     "weight_decay": "decoupled weight decay",
     "task_types": "sign-SGD of the task-type table; required where there is a table",
-    "task_types.learning_rate": "its learning rate",
-    "task_types.weight_decay": "its weight decay",
-    "betas": "momentum of Adam-atan2",
+    "task_types.learning_rate": "learning rate of the task-type table",
+    "task_types.weight_decay": "weight decay of the task-type table",
+    "betas": "decay rates of the two moments of Adam-atan2",
     "ema": "decay of the EMA that is evaluated; 0: the raw weights",
-    "precision": "arithmetic; weights and optimiser are always float32; `auto` times a few steps",
+    "precision": "arithmetic; weights and optimiser are always float32; `auto`: the faster in a trial",
     "compile": "use torch.compile",
     "snapshots": "EMA snapshots kept for the learning curve",
     "log_every": "optimiser steps between records of the training log",
@@ -85,11 +85,11 @@ TEXTS = {
     "evaluate.batch_size": "9×9 puzzles at once; fewer of larger grids",
     "curve_puzzles": "puzzles for each point of the learning curve; 0: no curve",
     "evaluate.precision": "arithmetic; `auto`: the fastest on this machine",
-    "examples": "predictions of each test set that are kept for pictures",
+    "examples": "predictions of each test set kept for drawing",
     "evaluate.task_types": "ARC-AGI: task-type embeddings to score with",
-    "test_time_compute": "test-time compute: score against supervision steps and guesses",
+    "test_time_compute": "scores against supervision steps and guesses",
     "test_time_compute.num_puzzles": "puzzles of the size trained on",
-    "test_time_compute.max_steps": "one attempt of at most so many steps, up to a verified answer",
+    "test_time_compute.max_steps": "most steps of a single attempt, which stops at a verified answer",
     "test_time_compute.attempt_steps": "steps of the first attempt where guesses follow",
     "test_time_compute.guesses": "numbers of attempts, all but the first with guesses (Sudoku)",
     "equivariance_pairs": "puzzles compared with a copy whose symbols are permuted",
@@ -103,9 +103,9 @@ TEXTS = {
     "audit": "training pairs that are augmentations of a scored pair: drop, or list and keep",
     "source.kind": "where the raw puzzles come from ([sources](data.md#sources))",
     "num_16x16": "16×16 puzzles to generate",
-    "clues_16x16": "their least and most clues",
+    "clues_16x16": "least and most clues of a 16×16 puzzle",
     "num_25x25": "25×25 puzzles to generate",
-    "clues_25x25": "their least and most clues",
+    "clues_25x25": "least and most clues of a 25×25 puzzle",
     "clues": "least and most clues of a 9×9 puzzle",
     "root": "folder with the publishers' file names",
     "folder_9x9": "which folder of 9×9 puzzles below `root`",
@@ -113,36 +113,36 @@ TEXTS = {
     "min_path": "least squares on the path, start and goal included",
     "task": "a key of `tasks`",
     "model": "a key of `models`",
-    "seed": "random seed of the training",
-    "init": "`random`, or a checkpoint below `data/` to begin with",
+    "seed": "random seed of training",
+    "init": "`random`, or a checkpoint below `data/` to start from",
     "changes": "settings of this run alone, by dotted key: `model.…`, `train.…`, `arrays.…`, `fidelity.…`",
     "dropout_at_evaluation": "attention dropout stays active when predicting",
-    "shifted_rope2d": "RoPE2D behind a prefix rotates every square as the one P places further on",
+    "shifted_rope2d": "RoPE2D after a prefix rotates every square like the one P positions later",
     "bfloat16_embeddings": "embeddings and their EMA are rounded to bfloat16 at every update",
     "identity_twice": "ARC-AGI: the untransformed puzzle is two variants and votes twice",
     "aggregated_voting": "ARC-AGI: the votes of a run's snapshots are pooled with its own",
     "ties_by_halting": "ARC-AGI: equal votes of HRM and TRM are ordered by the mean of σ(q_halt)",
     "device": "`auto`, `cpu`, `cuda`, `cuda:1`, …",
     "threads": "CPU threads of all processes together; null: all cores",
-    "processes": "processes that share a training or an evaluation ([scale](scale.md))",
+    "processes": "processes that share a training run or an evaluation ([scale](scale.md))",
     "micro_batch": "most puzzles of a process in one forward pass; null: all",
-    "native": "use the C++ kernels where they fit ([performance](performance.md))",
-    "checkpoint_seconds": "time between checkpoints of a running training",
+    "native": "use the C++ kernels where possible ([performance](performance.md))",
+    "checkpoint_seconds": "time between checkpoints of a training run",
     "max_seconds": "stop with a checkpoint and exit code 75 after this time; null: never",
 }
 
 
 def page() -> str:
     """The text of docs/params.md."""
-    cell, scoring = config.RunSettings.model_fields, config.ScoringSettings.model_fields
+    run, scoring = config.RunSettings.model_fields, config.ScoringSettings.model_fields
     sources = {
         f"{name} {label}": kind
         for name, task in TASKS.items()
         for label, kind in by_tag(task.source, "kind").items()
     }
     lines = [HEAD.rstrip(), *section("Top level", {"": config.Params}, depth=0)]
-    lines += section("Model: `models.<model>`", by_tag(cell["model"].annotation, "family"), "model")
-    (recipe,) = classes(cell["train"].annotation)
+    lines += section("Model: `models.<model>`", by_tag(run["model"].annotation, "family"), "model")
+    (recipe,) = classes(run["train"].annotation)
     lines += section("Recipe: `models.<model>.train`, `recipes.<task>.<model>`", {"": recipe})
     lines += section("Source: `tasks.<task>.download.source`", sources, "source")
     lines += section("Puzzles: `tasks.<task>.augment`", {name: task.subset for name, task in TASKS.items()})
@@ -151,12 +151,12 @@ def page() -> str:
     lines += section("Scoring: `tasks.<task>.evaluate`", {"": evaluate}, "evaluate")
     lines += section("Run: `runs.<run>`", {"": config.RunSection})
     lines += section("Faults of the published code: `fidelity`", {"": config.ScoringFidelity})
-    lines += section("How it is run: `execution.yaml`", {"": config.Execution})
+    lines += section("Execution: `execution.yaml`", {"": config.Execution})
     return "\n".join(lines) + "\n"
 
 
 def by_tag(annotation: Any, tag: str) -> dict[str, type[BaseModel]]:
-    """The settings classes in an annotation by the value of the field that tells them apart."""
+    """The settings classes in an annotation, by the value of their tag field."""
     return {str(get_args(kind.model_fields[tag].annotation)[0]): kind for kind in classes(annotation)}
 
 
@@ -168,7 +168,7 @@ def section(title: str, kinds: dict[str, type[BaseModel]], prefix: str = "", dep
     for label, kind in kinds.items():
         for key, words, default, text in table(kind, prefix, "", depth):
             rows.setdefault((key, default, text), []).append((words, label))
-    yield from ("", f"## {title}", "", "| key | values | default | what it is |", "|---|---|---|---|")
+    yield from ("", f"## {title}", "", "| key | values | default | meaning |", "|---|---|---|---|")
     for (key, default, text), having in rows.items():
         words = ", ".join(dict.fromkeys(word for words, _ in having for word in words.split(", ")))
         labels = list(dict.fromkeys(label for _, label in having))
