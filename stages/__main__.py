@@ -18,7 +18,7 @@ for stage in (download, augment, build_arrays, train, evaluate, tabulate):
 
 def main() -> None:
     """Run the command line; what a user can cause shows no traceback."""
-    gc.set_threshold(100_000)  # the 400,000 objects that imports make are here to stay
+    gc.set_threshold(100_000)  # the 400,000 objects that imports make are never freed
     for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
     # SIGTERM as an orderly exit, so that MLflow's runs are closed; a training in progress has its own handler.
@@ -26,7 +26,7 @@ def main() -> None:
     try:
         sys.exit(command_line.run(app))
     finally:
-        gc.freeze()  # the process ends: taking its objects apart first would take a second
+        gc.freeze()  # freeing the objects before the process ends would take a second
 
 
 if __name__ == "__main__":

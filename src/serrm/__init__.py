@@ -1,6 +1,6 @@
 """Recurrent reasoning models on puzzles: `serrm.load()` gives one that solves (docs/api.md).
 
-The commands and stages import what they need from the packages; torch is imported when a model is first asked for.
+The commands and stages import what they need from the packages; torch is imported at the first `load`.
 """
 
 from typing import TYPE_CHECKING, Any

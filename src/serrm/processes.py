@@ -1,4 +1,4 @@
-"""The processes that share one training or evaluation: the rank of this one, and their messages.
+"""The processes that share one training run or evaluation: the rank of this one, and their messages.
 
 Every process holds the whole model and its part of the slots. One alone is the usual case: it
 sends nothing and starts no torch.distributed. Tensors of the host go by gloo, those of a GPU by nccl.
@@ -88,7 +88,7 @@ class Processes:
         return tuple(bool(flag) for flag in raised.tolist())
 
     def collect(self, thing: Any) -> list[Any]:
-        """The things of all processes in their order, on each of them; anything that can be pickled."""
+        """Values of all processes in their order, on each of them; anything that can be pickled."""
         if self.num == 1:
             return [thing]
         things = [None] * self.num

@@ -1,4 +1,4 @@
-"""Arrays on disk, and the streams of examples that training reads from them: of every task, by its name."""
+"""Arrays on disk and streams of training examples, for every task."""
 
 import hashlib
 import json

@@ -218,7 +218,7 @@ class ArcExamples(ArcPairs):
     seed: int
 
     def stream(self) -> Stream:
-        """The examples as training takes them; an epoch is the pairs trained on, whatever the number of variants."""
+        """The training stream of these examples; an epoch is the pairs trained on, whatever the number of variants."""
         names = self.arrays.puzzle_names
         return Stream(self.side, self.num_symbols, len(self.arrays), self.gather, self.num_task_types, names)
 

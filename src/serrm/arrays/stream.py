@@ -119,7 +119,7 @@ class GridExamples:
             raise ValueError(f"{self.num_augmentations} augmentations requested, a puzzle has {most}")
 
     def stream(self) -> Stream:
-        """The examples as training takes them."""
+        """The training stream of these examples."""
         return Stream(self.arrays.side, self.arrays.num_symbols, len(self.arrays), self.gather)
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:

@@ -1,4 +1,4 @@
-"""The terminal: panels as coloured cells, or as characters that say the same, and tables of scores."""
+"""The terminal: panels as coloured cells or plain characters, and tables of scores."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -3,7 +3,7 @@
 The paper gives every puzzle the same number of supervision steps. Here a puzzle is done at the first step whose answer
 obeys the rule. Where its first attempt fails, guesses follow, best first: in the blank nearest to a toss-up between two
 symbols each one that the rule allows is filled in, and of all fillings the one that is likeliest to be right comes
-next. Nothing but the network says where to guess and what is likely. (An extension: docs/decisions/017.)
+next. Only the network decides where to guess and what is likely. (An extension: docs/decisions/017.)
 
 A puzzle has one place in the batch, at a depth of its own. One that is done leaves it to the next, so the batch stays
 full, and each is answered as it would be alone.
@@ -27,7 +27,9 @@ from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.tasks import Task
 from serrm.training.loop import stablemax
 
-LEAST = 0.02  # the probability that a guess has at least, for the network is wrong more often than it says
+LEAST = (
+    0.02  # least probability of a guess, as the network is wrong more often than its probabilities suggest
+)
 UNSOLVED = 0.67  # the probability that the attempt at a right filling does not end in the answer
 
 Tokens = UInt8[np.ndarray, " I"]
@@ -55,11 +57,11 @@ class Limits:
 
 @dataclass(eq=False)
 class Search:
-    """A puzzle with its answer so far, what that took, the fillings that wait to be asked, and the attempt at work.
+    """Search state of a puzzle: answer so far, its cost, the queue of fillings to try, and the current attempt.
 
     The answer is the verified one, else that of the first attempt; `certainty` is the largest softmax probability of
     each of its cells, and `history` has the predictions of its attempt. `seconds` is the puzzle's share of the time of
-    its batches. An attempt asks the cheapest filling that waits, from the model's own initial state.
+    its batches. An attempt takes the cheapest filling of the queue, from the model's own initial state.
     """
 
     key: int
@@ -81,7 +83,7 @@ class Search:
         self.predictions: list[Tokens] = []
 
     def begin(self, limits: Limits) -> bool:
-        """Begin the next attempt; False if there is nothing left to be asked."""
+        """Begin the next attempt; False if there is nothing left to try."""
         is_late = self.seconds >= limits.seconds
         if self.is_verified or is_late or self.attempts > limits.guesses or not self.waiting:
             return False
@@ -107,7 +109,7 @@ class Search:
             self.branch(shares, task)
 
     def branch(self, shares: Shares, task: Task) -> None:
-        """Add the fillings of the question just predicted to those that wait, none of them twice."""
+        """Add the fillings of the question just predicted to the queue, none of them twice."""
         for share, filled in fillings(self.asked, shares, task):
             if filled.tobytes() not in self.seen:
                 self.seen.add(filled.tobytes())

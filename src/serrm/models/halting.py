@@ -37,7 +37,7 @@ def random_halting(
 ) -> Bool[np.ndarray, " B"]:
     """SE-RRM's rule: slot b halts after optimiser step `step` with the given probability.
 
-    A pure function of (seed, step, slot), so it needs no state and no look at the device.
+    A pure function of (seed, step, slot), so it needs no state and no copy from the device.
     """
     return keyed_rng(seed, purpose, step).random(num_slots) < probability
 

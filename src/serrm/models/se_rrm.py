@@ -1,6 +1,6 @@
 """SE-RRM (paper, section 2.3): one state Z of `B I K D`, tied symbol embeddings, attention over both axes.
 
-Only what differs from the other models stands here: how symbols become planes, the third sublayer, and
+Only what differs from the other models is here: how symbols become planes, the third sublayer, and
 the readout that maps every (position, symbol) to one logit.
 """
 

@@ -1,6 +1,6 @@
 """Settings of a model variant: a closed set of parameters (tables A2 to A4 of the paper).
 
-A variant is one entry under `model:` in params.yaml; these classes refuse keys they do not know.
+A variant is one entry under `model:` in params.yaml; unknown keys are an error.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Rehearsal of a profile: the same tasks, runs and changes with small models, few puzzles and few steps.
 
 Every stage runs as DVC would run it, in a folder of its own. A setting with an entry in AT_MOST becomes small wherever
-it stands; sources, canvases, alphabets, positions and the other settings are the profile's.
+it occurs; sources, canvases, alphabets, positions and the other settings are the profile's.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Mazes on a square grid: tokens and text, paths, where they come from, generation, the audit of two sets.
 
 A grid is a flat uint8 array of I = side² tokens, row by row: 1 wall, 2 space, 3 start, 4 goal, and in an answer 5
-for the cells of the path between start and goal; 0 is padding and never stands in a maze. Files are CSV with the
+for the cells of the path between start and goal; 0 is padding and never occurs in a maze. Files are CSV with the
 columns source, question, answer, rating. The published ratings of Maze-Hard count the cells of the shortest path with
 start and goal (110 and more), those written here its steps.
 

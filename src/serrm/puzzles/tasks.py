@@ -55,7 +55,7 @@ class Task:
     published: Iterable[Published] = ()  # what the source `hub` downloads
     mirrored: Callable[[Any], list[str]] = lambda source: []
     in_words: Callable[[Mapping[str, Any], Mapping[str, Any]], str]
-    # What is published, by the names of its settings; on average a puzzle, examples to train on and test inputs.
+    # Numbers of the published set, by the names of the settings; means a puzzle: training examples and test inputs.
     counts: Mapping[str, int | float] = field(default_factory=dict)
     # Answers.
     verify: Rule | None = None  # which predictions are right, without the answer
@@ -78,7 +78,7 @@ class GridTask(Task):
     format: Callable[[Grid], str]  # of the cells of a set
     offset: int  # added to a cell of a set to make it a token
     columns: Mapping[str, Column] = field(default_factory=dict)  # of a set
-    # (training questions, test questions, side) → what audit.json says of them.
+    # (training questions, test questions, side) → entries of audit.json.
     audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
     most_augmentations: int | None  # of a puzzle; None: any number
     # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.

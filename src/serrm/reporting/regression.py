@@ -99,7 +99,7 @@ def expected_from(measured: pd.DataFrame) -> dict[str, dict[str, dict[str, float
 
 
 def changes(expectations: Expectations, measured: pd.DataFrame) -> pd.DataFrame:
-    """A line for every value that moved, is gone, or is new and no guess; those outside their tolerance first."""
+    """A line for every value that changed, is missing, or is new and above guessing; first those outside tolerance."""
     lines: list[Any] = [
         (run, kind, name, value)
         for run, kinds in expectations.runs.items()
@@ -113,7 +113,9 @@ def changes(expectations: Expectations, measured: pd.DataFrame) -> pd.DataFrame:
     both["allowed"] = [
         max(each.absolute, each.relative * value) for each, value in zip(tolerances, old, strict=True)
     ]
-    both["outside"] = both["expected"].notna() & ~(distance <= both["allowed"])  # also if gone, or no number
+    both["outside"] = both["expected"].notna() & ~(
+        distance <= both["allowed"]
+    )  # also if missing, or no number
     moved = both[~(distance <= SAME * old)]
     return moved.drop(columns="is_guess").sort_values("outside", ascending=False, kind="stable")
 

@@ -232,7 +232,7 @@ class Report:
 
 
 def initial_runs(params: Params) -> dict[Key, str]:
-    """The name of the run whose weights a run begins with, where it begins with any."""
+    """Name of the run whose weights a run starts from, if any."""
     return {
         (run.task, params.variant(name)): Path(run.init).name
         for name, run in params.runs.items()

@@ -391,7 +391,7 @@ def main_models(results: Results) -> list[str]:
 
 
 def total_flops(run: Evaluation, results: Results, init: Mapping[Key, str]) -> int:
-    """FLOPs of a training and of those whose weights it begins with, as far as they are runs of the profile."""
+    """FLOPs of a run and of the runs whose weights it starts from, as far as they are in the profile."""
     total, runs = 0, {each.name: each for each in all_runs(results)}
     name: str | None = run.name
     while name in runs:

@@ -62,7 +62,7 @@ class Model(LoadedModel):
         steps: int | Sequence[int] = 16,
         task_types: Integer[Tensor, " B"] | None = None,
     ) -> dict[int, Float[Tensor, "B I K"]]:
-        """Logits after each number of supervision steps asked for, of one pass over the deepest.
+        """Logits after each requested number of supervision steps, all from one pass.
 
         Args:
             tokens: grids of I cells, row by row, in the alphabet of the task: of Sudoku 1 is a blank, 2…n+1 the digits.

@@ -31,7 +31,7 @@ def score_file(
     """Scores of a checkpoint on the puzzles of a file, by size of grid, after 1, 2, 4, … and `steps` steps.
 
     A Sudoku or a maze without an answer is solved exactly, and left out if it has no solution; of ARC tasks, test
-    inputs without an answer and those that the model cannot be asked about are left out. All are counted. The result
+    inputs without an answer and those that the model cannot answer are left out. All are counted. The result
     has the sets of a metric file (see `evaluate`).
 
     Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task or a wrong answer, and if

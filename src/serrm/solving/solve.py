@@ -42,7 +42,7 @@ Tokens = UInt8[np.ndarray, " I"]
 
 
 class Status(StrEnum):
-    """The worth of an answer, or why there is none."""
+    """Status of an answer, or the reason why there is none."""
 
     VERIFIED = "verified"  # it obeys the rules and keeps what was given
     UNVERIFIED = "unverified"  # the network's best guess
@@ -64,8 +64,8 @@ class Trace:
 class Answer:
     """The outcome of one puzzle of the input.
 
-    `place` is where the puzzle stands, `steps` are the supervision steps of all `attempts`, `seconds` the puzzle's
-    share of the time they took; `by` names what gave the answer, the network or an exact method.
+    `place` is the file and line of the puzzle, `steps` are the supervision steps of all `attempts`, `seconds` the
+    puzzle's share of the time they took; `by` names the source of the answer, the network or an exact method.
     """
 
     place: str
@@ -138,10 +138,10 @@ FORMATS: dict[str, Callable[[Answer], str]] = {"text": as_text, "csv": as_csv, "
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """The cost that a puzzle may have, and the extent of its answer.
+    """Limits on the cost of a puzzle, and options of its answer.
 
-    `budget` are the supervision steps of all attempts at a puzzle, `seconds` its share of the time of its batches,
-    `max_steps` those of its first attempt: by default 16 on Sudoku, where guesses follow, else 128.
+    `budget` limits the supervision steps of all attempts at a puzzle, `seconds` its share of its batches' time,
+    `max_steps` the steps of its first attempt: by default 16 on Sudoku (guesses follow), else 128.
     """
 
     budget: int = 4096
@@ -319,8 +319,8 @@ class Grids:
 class Votes:
     """Test inputs of ARC tasks, by number, each in the augmentations that vote on its answer.
 
-    A model is given an ARC task by rows of its task-type table, one an augmentation, so it can be asked about the tasks
-    it was trained on and no others; its configuration names them in the order of the rows. (Section "ARC-AGI".)
+    A model is given an ARC task by rows of its task-type table, one an augmentation, so it can answer only the tasks
+    it was trained on; its configuration names them in the order of the rows. (Section "ARC-AGI".)
     """
 
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
@@ -356,7 +356,7 @@ class Votes:
 
 
 def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
-    """Why a checkpoint cannot be asked about the test input of an ARC task; None if it can."""
+    """Reason why a checkpoint cannot answer the test input of an ARC task; None if it can."""
     names, side = loaded.config.get("puzzles", ()), loaded.config["side"]
     if not names or loaded.model.task_types is None:
         return "the checkpoint does not list the ARC tasks it was trained on"

@@ -121,7 +121,7 @@ def _succeeds(root: Path, action: Callable[[MlflowClient], object]) -> bool:
 
 
 def sync_run(layout: Layout, name: str) -> str:
-    """Bring a run in MLflow up to its files; returns its id. Doing it twice adds nothing.
+    """Bring a run in MLflow up to its files; returns its id. Repeating it adds nothing.
 
     Raises StoreError if MLflow fails, ValueError if a file is malformed or there is neither checkpoint nor metric file.
     """
@@ -164,7 +164,7 @@ def sync_run(layout: Layout, name: str) -> str:
 
 
 def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
-    """sha256 of what identifies one finished training."""
+    """sha256 of what identifies a finished run."""
     known = [facts.get(key) for key in ("data_hash", "steps", "samples", "seconds", "final_loss", "device")]
     return hashlib.sha256(json.dumps([profile, name, *known]).encode()).hexdigest()
 
@@ -264,7 +264,7 @@ def create_database(path: Path) -> None:
 
 
 def experiment_id(client: MlflowClient, profile: str, task: str) -> str:
-    """The experiment of a profile and task, created where missing; artifacts lie beside a database or on the server."""
+    """The experiment of a profile and task, created where missing; artifacts are beside a database or on the server."""
     name, uri = f"serrm/{profile}/{task}", mlflow.get_tracking_uri()
     database = Path(uri.removeprefix(SQLITE))
     folder = database.with_name("mlruns").as_uri() if uri.startswith(SQLITE) else None

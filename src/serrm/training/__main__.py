@@ -1,6 +1,6 @@
 """`python -m serrm.training`: one training run with the core packages alone, without DVC and MLflow.
 
-Exit codes: 0 finished, 75 stopped in time and the same command goes on, 1 a failure in one line.
+Exit codes: 0 finished, 75 stopped early, the same command continues, 1 a failure in one line.
 """
 
 import json

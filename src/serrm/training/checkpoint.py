@@ -1,4 +1,4 @@
-"""Checkpoints: a directory with everything needed to go on bit for bit, written whole or not at all.
+"""Checkpoints: a directory with everything needed to resume bit for bit, written whole or not at all.
 
 `model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` the raw weights, optimiser,
 EMA, slots and position of the sampler; `config.json` the settings, data and results; `SHA256SUMS` the hashes of all
@@ -38,7 +38,7 @@ def write_checkpoint(
 ) -> None:
     """Write the files under another name, then let them take target's place.
 
-    Without a `state` no training goes on from it.
+    Without a `state` training cannot resume from it.
     """
     with new_directory(target) as folder:
         # Written from memory, for a full disk is an OSError so; PyTorch and safetensors have errors of their own.
@@ -52,7 +52,7 @@ def write_checkpoint(
 
 
 def write_result(target: Path, last: Path, snapshots: Path) -> None:
-    """Make the checkpoint of a finished training: a copy of its last one, with the snapshots made on the way."""
+    """Make the checkpoint of a finished run: a copy of its last one, with the snapshots made on the way."""
     with new_directory(target) as folder:
         shutil.copytree(last, folder, dirs_exist_ok=True)
         shutil.copytree(snapshots, folder / snapshots.name, ignore=shutil.ignore_patterns("*.partial"))
@@ -67,7 +67,7 @@ def write_snapshot(folder: Path, weights: Mapping[str, Tensor], step: int, sampl
 
 
 def copy_for_prediction(checkpoint: Path, target: Path) -> None:
-    """Make a checkpoint of another one's EMA weights and settings, from which no training goes on."""
+    """Make a checkpoint of another one's EMA weights and settings, from which training cannot resume."""
     with new_directory(target) as folder:
         for name in (MODEL, CONFIG):
             shutil.copyfile(checkpoint / name, folder / name)

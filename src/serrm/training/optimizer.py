@@ -94,7 +94,7 @@ class MuonAtan2:
             part.step()
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all."""
+        """Clear all gradients."""
         for part in self.parts.values():
             part.zero_grad()
 
@@ -103,13 +103,13 @@ class MuonAtan2:
         return {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on with the states that `state_dict` gave."""
+        """Restore the states that `state_dict` gave."""
         for name, part in self.parts.items():
             part.load_state_dict(state_dict[name])
 
 
 def adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> AdamAtan2:
-    """The paper's optimiser, for all parameters alike."""
+    """The paper's optimiser, for all parameters."""
     return AdamAtan2(trained(model), 0.0, betas, weight_decay)
 
 

@@ -1,7 +1,7 @@
 """A training run from arrays to its checkpoint, interruptible at any moment and resumed bit for bit.
 
-Unfinished runs lie in a scratch folder named after the digest of their settings, outside everything DVC manages: the
-same command resumes, a changed setting starts afresh. The folder holds the settings too, so that it can be copied to
+Unfinished runs are in a scratch folder named after the digest of their settings, outside everything DVC manages: the
+same command resumes, a changed setting starts a new run. The folder holds the settings too, so that it can be copied to
 another machine and back; the caller removes it once the result is in place.
 """
 
@@ -230,7 +230,7 @@ class TrainingRun:
         }
 
     def _identity(self) -> dict[str, Any]:
-        """The entries of config.json in which a checkpoint must agree for this run to go on from it."""
+        """The entries of config.json in which a checkpoint must agree for this run to resume from it."""
         return {"run": self.settings.model_dump(mode="json"), "data_hash": self.data_hash}
 
     def _hardware(self) -> dict[str, Any]:

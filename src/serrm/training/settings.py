@@ -1,5 +1,5 @@
-"""Settings of a training run: the recipe of a (task, model) pair, the known faults one may switch on, and those of the
-hardware, on which no result depends.
+"""Settings of a training run: the recipe of a (task, model) pair, switches for known faults, and the hardware, on which
+no result depends.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ class Fidelity(Settings):
     """Faults of the published code that change results; all off unless their effect is to be measured."""
 
     dropout_at_evaluation: bool = False  # attention dropout stays active when predicting
-    shifted_rope2d: bool = False  # RoPE2D behind a prefix rotates every cell as the one P places further on
-    bfloat16_embeddings: bool = False  # embeddings and their average are rounded to bfloat16 at every update
+    shifted_rope2d: bool = False  # RoPE2D behind a prefix rotates every cell like the one P positions later
+    bfloat16_embeddings: bool = False  # embeddings and their EMA are rounded to bfloat16 at every update
     identity_twice: bool = False  # ARC: the untransformed puzzle is two variants, and votes twice
 
 
@@ -92,7 +92,7 @@ class RunSettings(Settings):
 
 
 class Execution(Settings):
-    """Settings of the hardware, which no result depends on: neither tracked by DVC nor part of any hash."""
+    """Settings of the hardware. No result depends on them; they are neither tracked by DVC nor part of any hash."""
 
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
