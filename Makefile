@@ -1,5 +1,6 @@
 # make repro: installation, then the pipeline of params.yaml to tables and figures; with PROFILE=ci that of profile ci.
 # make test: the test suite.
+# make coverage: the same, with the share of lines covered, those of subprocesses left out; takes half as long again.
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
 # make test-slow: tests that take more than a few seconds.
 # make faults: update the table of docs/reliability.md.
@@ -12,7 +13,7 @@ TOOLS := .venv/.tools
 # DVC, MLflow and tests start programs by name: those of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: setup repro test test-slow test-plain check regress regress-update faults docs ui clean
+.PHONY: setup repro test coverage test-slow test-plain check regress regress-update faults docs ui clean
 
 setup: $(TOOLS)
 
@@ -39,6 +40,10 @@ repro: $(READY)
 test: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+coverage: $(TOOLS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=
+	@echo "lines covered: $$($(BIN)/coverage report --format=total)%"
+
 test-slow: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not gpu'
 
@@ -56,7 +61,7 @@ check: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) test-plain test
+	$(MAKE) test-plain coverage
 
 regress: $(READY)
 	$(BIN)/serrm regress
