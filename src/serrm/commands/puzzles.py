@@ -83,8 +83,8 @@ def solve(
 ) -> None:
     """Solve Sudoku of any size, mazes or ARC tasks; Sudoku and maze answers are checked against the rules.
 
-    After a Sudoku answer that breaks the rules, attempts with guesses follow within the budget. Exit code 1 if a puzzle
-    has no verified answer.
+    After a Sudoku answer that breaks the rules, attempts with guesses follow.
+    Exit code 1 if a puzzle has no verified answer.
     """
     arguments = puzzles or _piped()
     if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):
