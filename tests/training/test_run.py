@@ -71,7 +71,7 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
 ) -> None:
     cell = make_run(train={"steps": 60, "log_every": 1, "learning_rate": 1e30, "warmup_steps": 40})
     always = Execution(device="cpu", checkpoint_seconds=1e-9)
-    with pytest.raises(ValueError, match=r"(loss is|not finite).* at step \d+.*; training stopped") as caught:
+    with pytest.raises(ValueError, match=r"(loss|not finite).* at step \d+.*; training stopped") as caught:
         run(cell, arrays, tmp_path, always)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
