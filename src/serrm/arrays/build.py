@@ -38,7 +38,7 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
             name = path.stem.removeprefix("test_")
             (folder / name).mkdir()
             for part, cells in zip(("questions", "answers"), grids, strict=True):
-                _save(folder / name / f"{part}.npy", cells + np.uint8(grid_task(task).offset))
+                _save(folder / name / f"{part}.npy", grid_task(task).tokens(cells))
             sets[name] = {"num_puzzles": num_puzzles, "side": side}
         metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
         write_json(folder / METADATA, metadata)

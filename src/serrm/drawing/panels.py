@@ -316,10 +316,10 @@ def _numbered(path: Path, found: Sequence[T], number: int) -> T:
 def _puzzle(question: Question, has_answer: bool) -> Puzzle:
     """A puzzle on a square grid; its answer is computed if it is to be shown and not in the file."""
     record, cells, answer = grid_task(question.task), question.cells.reshape(-1), question.answer
-    if has_answer and answer is None and record.solutions is not None:
-        answer = next(record.solutions(cells, {}), None)
-    tokens = None if answer is None else answer.reshape(-1) + np.uint8(record.offset)
-    return Puzzle(question.task, question.side, cells + np.uint8(record.offset), tokens)
+    if has_answer and answer is None:
+        answer = record.solution(cells)
+    tokens = None if answer is None else record.tokens(answer.reshape(-1))
+    return Puzzle(question.task, question.side, record.tokens(cells), tokens)
 
 
 def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:

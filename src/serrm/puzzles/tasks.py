@@ -19,10 +19,10 @@ from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
+Cells = UInt8[np.ndarray, "..."]
 Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]  # (questions, answers) → which answers obey it
-Look = Literal[
-    "digits", "maze", "colours"
-]  # in boxes; walls and a path between them; cells read off a canvas
+# Digits in boxes, walls and a path between them, or cells read off a canvas.
+Look = Literal["digits", "maze", "colours"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,18 @@ class GridTask(Task):
     exact_method: str = ""
     # What is counted of predictions besides those that are the answer, by the name of the score.
     rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    def tokens(self, cells: Cells) -> Cells:
+        """Cells of a set as tokens."""
+        return cells + np.uint8(self.offset)
+
+    def cells(self, tokens: Cells) -> Cells:
+        """Tokens as cells of a set."""
+        return tokens - np.uint8(self.offset)
+
+    def solution(self, question: Grid) -> Grid | None:
+        """A solution of a question by the exact method; None if there is none, or no such method."""
+        return None if self.solutions is None else next(self.solutions(question, {}), None)
 
 
 @dataclass(frozen=True, kw_only=True)

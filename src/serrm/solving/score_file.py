@@ -82,9 +82,7 @@ def _score_size(
         return {"status": "cannot_extrapolate", "reason": reason}
     cells = [question.cells.reshape(-1) for question in questions]
     answers = [
-        next(record.solutions(own, {}), None)
-        if question.answer is None and record.solutions
-        else question.answer
+        record.solution(own) if question.answer is None else question.answer
         for question, own in zip(questions, cells, strict=True)
     ]
     kept = [place for place, answer in enumerate(answers) if answer is not None]
@@ -92,16 +90,16 @@ def _score_size(
         "num_answers_computed": sum(questions[place].answer is None for place in kept),
         "num_without_solution": len(questions) - len(kept),
     }
-    tokens = np.array([cells[place] for place in kept], dtype=np.uint8) + np.uint8(record.offset)
+    tokens = record.tokens(np.array([cells[place] for place in kept], dtype=np.uint8))
     if not (tokens == record.blank).any():
         return {"status": NOTHING, "reason": "no puzzle with a blank cell and a solution", **counts}
     right = np.stack([np.ravel(answers[place]) for place in kept])  # type: ignore[arg-type]
-    are_right = record.are_answers(tokens - np.uint8(record.offset), right)
+    are_right = record.are_answers(record.cells(tokens), right)
     if not are_right.all():
         raise ValueError(
             f"{questions[kept[int(np.argmin(are_right))]].place}: the given answer breaks the rules"
         )
-    puzzles = PuzzleArrays(name, side, tokens, right + np.uint8(record.offset), task)
+    puzzles = PuzzleArrays(name, side, tokens, record.tokens(right), task)
     return {**score_set(predictor, puzzles, depths), **counts}
 
 

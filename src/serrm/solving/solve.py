@@ -282,7 +282,7 @@ class Grids:
 
     def searches(self, number: int) -> Iterator[Search]:
         """The one search."""
-        yield Search(number, self.questions[number].cells.reshape(-1) + np.uint8(self.record.offset))
+        yield Search(number, self.record.tokens(self.questions[number].cells.reshape(-1)))
 
     def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, str, str]:
         """The search that counts, its answer as text, and a remark. Padding is shown as a cell without an answer."""
@@ -300,9 +300,8 @@ class Grids:
         """The answer by the exact method, to which the cells are hints that the network is sure of."""
         assert found.answer is not None and found.certainty is not None and self.record.solutions is not None
         is_hint = (found.question == self.record.blank) & (found.certainty >= CONFIDENT)
-        hints = {
-            cell: int(found.answer[cell]) - self.record.offset for cell in np.flatnonzero(is_hint).tolist()
-        }
+        values = self.record.cells(found.answer)
+        hints = {cell: int(values[cell]) for cell in np.flatnonzero(is_hint).tolist()}
         solutions = list(islice(self.record.solutions(question.cells.reshape(-1), hints), 2))
         answer = replace(answer, by=self.record.exact_method)
         if not solutions:
@@ -313,7 +312,7 @@ class Grids:
         return replace(answer, answer=self.record.format(solutions[0]), status=Status.VERIFIED, remark=remark)
 
     def _text(self, tokens: Tokens) -> str:
-        return self.record.format(tokens - np.uint8(self.record.offset))
+        return self.record.format(self.record.cells(tokens))
 
 
 class Votes:
