@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float32, UInt8
 
 from serrm.drawing.panels import PAPER, Cell, Panel, Puzzle, cell_of, grid_svg
 from serrm.inference.predict import predict, symbols_of
-from serrm.inference.search import Limits, Search, search
+from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles import maze
 from serrm.puzzles.files import Question, questions_of
@@ -31,8 +31,6 @@ EXAMPLES = [  # a hard Sudoku, an easy one, and one of 4×4
 ]
 SIDE, PIXELS = 8, 40  # cells along a maze, as the packaged model was trained on; pixels along a cell
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
-# Red, green and blue of padding, wall, space, start, goal and path.
-COLOURS = (0, 0, 0), (58, 58, 58), (255, 255, 255), (0, 158, 115), (204, 121, 167), (0, 114, 178)
 SIZE = 480  # pixels along an answer
 
 Tokens = UInt8[np.ndarray, " I"]
@@ -54,7 +52,7 @@ def load(name: str) -> Model:
 
 
 def settle(question: Question, budget: int) -> Iterator[Frame]:
-    """The answer after each supervision step of the first attempt, then after each attempt with guesses.
+    """The answer after each supervision step of the first attempt, then at the end of each attempt with guesses.
 
     Ends with a verified answer, or when `budget` supervision steps are over. ValueError for a puzzle without a solution
     or without a packaged model.
@@ -63,34 +61,38 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     assert task.verify is not None
     if flaw := task.flaw(cells):
         raise ValueError(flaw)
-    tokens, num_symbols = cells + np.uint8(task.offset), task.alphabet(question.side).num_symbols
-    no_guess = np.zeros(len(tokens), dtype=bool)
-    asked = torch.from_numpy(tokens[None].astype(np.int64))
-    for step, output in predict(model.model, asked, num_symbols, range(1, FIRST_STEPS + 1)):
-        answer = symbols_of(output.logits)
-        certainty = output.logits.float().softmax(-1).amax(-1)[0].numpy()
-        is_verified = task.verify(tokens[None], answer)[0]
-        caption = f"Verified after {step} supervision steps." if is_verified else f"Supervision step {step}."
-        yield Frame(caption, answer[0], certainty, no_guess)
-        if is_verified:
-            return
+    tokens, num_symbols = task.tokens(cells), task.alphabet(question.side).num_symbols
+    limits = Limits(FIRST_STEPS, (budget - FIRST_STEPS) // GUESS_STEPS if task.allows else 0)
     puzzle = Search(0, tokens)
-    for guesses in range((budget - FIRST_STEPS) // GUESS_STEPS + 1 if task.allows else 0):
-        next(search(model.model, [puzzle], num_symbols, task, Limits(FIRST_STEPS, guesses), 1))
-        is_guess = puzzle.asked != tokens
-        caption = f"{is_guess.sum()} guesses in place, {puzzle.steps} supervision steps."
-        caption = f"Verified: {caption}" if puzzle.is_verified else f"Attempt {puzzle.attempts}: {caption}"
-        yield Frame(caption, puzzle.predictions[-1], certainty, is_guess)
-        if puzzle.is_verified:
-            return
-    caption = f"Not solved within {max(puzzle.steps, FIRST_STEPS)} supervision steps."
-    yield Frame(caption, answer[0], certainty, no_guess)
+    while puzzle.begin(limits):
+        asked, is_guess = torch.from_numpy(puzzle.asked[None].astype(np.int64)), puzzle.asked != tokens
+        for _, output in predict(model.model, asked, num_symbols, range(1, puzzle.steps_left + 1)):
+            answer = symbols_of(output.logits)
+            is_verified = bool(task.verify(tokens[None], answer)[0])
+            is_over = puzzle.is_over(answer[0], is_verified, None)
+            [certainty], [shares] = how_sure(output.logits, num_symbols)
+            if puzzle.attempts == 1 or is_over:
+                yield Frame(_caption(puzzle, int(is_guess.sum())), answer[0], certainty, is_guess)
+            if is_over:
+                break
+        puzzle.end(certainty, shares, task)
+    if not puzzle.is_verified:
+        assert puzzle.answer is not None and puzzle.certainty is not None
+        caption = f"Not solved within {puzzle.steps} supervision steps."
+        yield Frame(caption, puzzle.answer, puzzle.certainty, np.zeros(len(tokens), dtype=bool))
+
+
+def _caption(puzzle: Search, num_guesses: int) -> str:
+    """Such as "Verified: 23 supervision steps, 4 guesses in place."."""
+    guesses = f", {num_guesses} guess{'es' * (num_guesses > 1)} in place" if num_guesses else ""
+    outcome = "Verified" if puzzle.is_verified else f"Attempt {puzzle.attempts}"
+    return f"{outcome}: {puzzle.steps} supervision step{'s' * (puzzle.steps > 1)}{guesses}."
 
 
 def picture(question: Question, frame: Frame) -> str:
     """An answer as SVG: filled cells go from orange (unsure) to blue (sure), guesses have a corner."""
     side, shape = question.side, question.cells.shape
-    tokens = question.cells.reshape(-1) + np.uint8(grid_task(question.task).offset)
+    tokens = grid_task(question.task).tokens(question.cells.reshape(-1))
     panel = Puzzle(question.task, side, tokens).answer_panel(frame.tokens)
 
     def draw(panel: Panel, row: int, column: int) -> Cell:
@@ -128,7 +130,9 @@ def new_maze(seed: int) -> tuple[str, int]:
 
 def as_image(text: str) -> UInt8[np.ndarray, "R C 3"]:
     """A maze to click on."""
-    cells = np.array(COLOURS, dtype=np.uint8)[maze.parse_maze(text.replace("\n", "")).reshape(SIDE, SIDE)]
+    panel = Puzzle("maze", SIDE, maze.parse_maze(text.replace("\n", ""))).question_panel()
+    colours = [[*bytes.fromhex(cell_of(panel, *place).ground[1:])] for place in np.ndindex(SIDE, SIDE)]
+    cells = np.array(colours, dtype=np.uint8).reshape(SIDE, SIDE, 3)
     return np.kron(cells, np.ones((PIXELS, PIXELS, 1), dtype=np.uint8))
 
 
@@ -168,9 +172,7 @@ def page() -> gr.Blocks:
             first, seed = new_maze(0)
             drawn, seeds = gr.State(first), gr.State(seed)
             with gr.Column():
-                picture = gr.Image(
-                    as_image(first), label="Click to draw", interactive=False, elem_id="drawing"
-                )
+                image = gr.Image(as_image(first), label="Click to draw", interactive=False, elem_id="drawing")
                 brush = gr.Radio(
                     [("walls", "walls"), ("start", "S"), ("goal", "G")], value="walls", label="Draw"
                 )
@@ -178,7 +180,7 @@ def page() -> gr.Blocks:
                 find = gr.Button("Find the path", variant="primary", elem_id="find")
             with gr.Column():
                 maze_caption, path = gr.Markdown(elem_id="maze-caption"), gr.HTML()
-        picture.select(paint, [drawn, brush], drawn).then(as_image, drawn, picture)
-        fresh.click(new_maze, seeds, [drawn, seeds]).then(as_image, drawn, picture)
+        image.select(paint, [drawn, brush], drawn).then(as_image, drawn, image)
+        fresh.click(new_maze, seeds, [drawn, seeds]).then(as_image, drawn, image)
         find.click(play, [drawn, budget], [path, maze_caption])
     return blocks
