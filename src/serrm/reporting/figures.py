@@ -16,13 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import panels
-from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, task_name
+from serrm.reporting.paper import COLOURS, METRIC_NAMES, load_paper, metrics_of, model_name, task_name
 from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, score
 from serrm.reporting.tables import compute_points, main_models
 
 INK, MUTED = "#333333", "#595959"
 # The colours of Okabe and Ito, told apart by all common kinds of colour vision; markers for print in grey.
-STYLES: Final = {"SE-RRM": ("#d55e00", "o"), "TRM": ("#0072b2", "s"), "HRM": ("#009e73", "^")}
+MARKERS: Final = {"se_rrm": "o", "trm": "s", "hrm": "^"}
+STYLES: Final = {model_name(family): (COLOURS[family], marker) for family, marker in MARKERS.items()}
 OTHER: Final = ("#cc79a7", "D")
 LOOK: Final[dict[Any, Any]] = {
     "axes.axisbelow": True,

@@ -13,6 +13,7 @@ from serrm.inference.settings import HEADLINE_STEPS
 
 DASH: Final = "—"  # no number: not run here, or not in the paper
 TASKS: Final = {"sudoku": "Sudoku", "maze": "Maze", "arc_agi_1": "ARC-AGI-1", "arc_agi_2": "ARC-AGI-2"}
+COLOURS: Final = {"se_rrm": "#d55e00", "trm": "#0072b2", "hrm": "#009e73"}  # in figures and MLflow, by family
 METRICS: Final = {"sudoku": ("fsr", "gpa"), "arc_agi_1": ("pass_at_2",), "arc_agi_2": ("pass_at_2",)}
 METRIC_NAMES: Final = {
     "fsr": "Fully solved rate",

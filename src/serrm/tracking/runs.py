@@ -18,13 +18,13 @@ from typing import Any, Final
 import mlflow
 import pandas as pd
 from filelock import FileLock
-from mlflow import entities
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 from sqlalchemy.exc import SQLAlchemyError
 
 from serrm.project import Layout, current_commit
+from serrm.reporting.paper import COLOURS
 from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.reporting.training_log import Record, read_training_log
 from serrm.tracking import SQLITE, tracking_uri
@@ -36,8 +36,7 @@ TAG: Final = "serrm.run"
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
 COUNTED = ("seconds", "samples", "steps", "flops", "puzzle_steps_per_second", "peak_memory_bytes")
 SIZES = ("parameters", "parameters_with_task_types")
-COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts; as in the report's figures
-COLOURS = {"se_rrm": "#d55e00", "trm": "#0072b2", "hrm": "#009e73"}
+COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts
 TAGGED = ("task", "model", "seed", "family", "device", "data_hash")
 
 # A failure is raised as well as logged there, and requests are repeated before they fail.
@@ -148,13 +147,15 @@ def sync_run(layout: Layout, name: str) -> str:
         client.log_batch(
             run_id,
             _without_known(client, run, list(_metrics(layout, name, evaluation, facts))),
-            [entities.Param(str(key), str(value)) for key, value in params.items()],
-            [entities.RunTag(*tag) for tag in tags.items()],
+            [mlflow.entities.Param(str(key), str(value)) for key, value in params.items()],
+            [mlflow.entities.RunTag(*tag) for tag in tags.items()],
         )
         if facts["data_hash"]:  # of the arrays, which DVC keeps
             source = json.dumps({"path": f"data/{layout.profile}/arrays/{facts['task']}"})
-            data = entities.Dataset(facts["task"], facts["data_hash"][:36], source_type="dvc", source=source)
-            client.log_inputs(run_id, datasets=[entities.DatasetInput(data)])
+            data = mlflow.entities.Dataset(
+                facts["task"], facts["data_hash"][:36], source_type="dvc", source=source
+            )
+            client.log_inputs(run_id, datasets=[mlflow.entities.DatasetInput(data)])
         if evaluation:
             client.log_artifact(run_id, str(scores))
             _log_pictures(client, run_id, layout.predictions / name / "examples.json")
@@ -185,7 +186,7 @@ def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:
 
 def _metrics(
     layout: Layout, name: str, evaluation: Evaluation | None, facts: Mapping[str, Any]
-) -> Iterator[entities.Metric]:
+) -> Iterator[mlflow.entities.Metric]:
     """All metrics: the training log by optimiser step, scores by supervision step, the learning curve, and facts."""
     training_log = layout.reports / "training" / f"{name}.csv"
     for record in read_training_log(training_log) if training_log.is_file() else ():
@@ -202,19 +203,19 @@ def _metrics(
         yield from _at(int(point["step"]), "curve/", values)
 
 
-def _of_record(record: Record) -> list[entities.Metric]:
+def _of_record(record: Record) -> list[mlflow.entities.Metric]:
     return _at(int(record["step"]), "train/", {key: record[key] for key in record if key != "step"})
 
 
-def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> list[entities.Metric]:
+def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> list[mlflow.entities.Metric]:
     now = get_current_time_millis()
     known = {key: value for key, value in values.items() if value is not None}
-    return [entities.Metric(f"{prefix}{key}", value, now, step) for key, value in known.items()]
+    return [mlflow.entities.Metric(f"{prefix}{key}", value, now, step) for key, value in known.items()]
 
 
 def _without_known(
-    client: MlflowClient, run: entities.Run, metrics: list[entities.Metric]
-) -> list[entities.Metric]:
+    client: MlflowClient, run: mlflow.entities.Run, metrics: list[mlflow.entities.Metric]
+) -> list[mlflow.entities.Metric]:
     """The metrics that a run does not have at their steps."""
     known = {
         (name, metric.step, metric.value)
@@ -234,7 +235,7 @@ def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:
         client.log_text(run_id, picture, f"examples/{side}x{side}.svg")
 
 
-def _newest(client: MlflowClient, experiment: str, value: str) -> entities.Run | None:
+def _newest(client: MlflowClient, experiment: str, value: str) -> mlflow.entities.Run | None:
     """The newest run of an experiment with this value of the tag `serrm.run`."""
     runs = client.search_runs([experiment], f"tags.`{TAG}` = '{value}'", max_results=1)
     return runs[0] if runs else None
