@@ -44,7 +44,7 @@ def checkpoint(trained: Callable[..., Path]) -> Path:
     return trained(model={"attention_dropout": 0.4})
 
 
-def test_a_checkpoint_is_loaded_as_its_average(checkpoint: Path, tokens: Tensor) -> None:
+def test_a_checkpoint_is_loaded_with_its_ema_weights(checkpoint: Path, tokens: Tensor) -> None:
     loaded = load_model(checkpoint, CPU)
     assert loaded.settings.variant == "tiny" and loaded.config["side"] == 4
     weights = loaded.model.state_dict()

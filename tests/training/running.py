@@ -67,7 +67,7 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
         state = torch.load(folder / ckpt.STATE, weights_only=True)
         assert state["progress"].pop("seconds") > 0
         states.append(state)
-    assert states[0].keys() >= {"step", "weights", "average", "optimizer", "slots", "tally", "progress"}
+    assert states[0].keys() >= {"step", "weights", "ema", "optimizer", "slots", "tally", "progress"}
     assert_same(states[0], states[1])
     assert file_names(one) == file_names(other)
     for name in file_names(one):

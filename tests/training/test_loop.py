@@ -88,7 +88,7 @@ def test_the_average_follows_the_weights(make_trainer: MakeTrainer) -> None:
         run(trainer, num_steps=1)
         for name, value in parameters(trainer).items():
             average[name] = 0.75 * average[name] + 0.25 * value
-    found = trainer.averaged_weights()
+    found = trainer.ema_weights()
     assert found.keys() == trainer.model.state_dict().keys()
     for name, value in average.items():
         torch.testing.assert_close(found[name], value, rtol=1e-6, atol=1e-7)
@@ -100,7 +100,7 @@ def test_the_average_follows_the_weights(make_trainer: MakeTrainer) -> None:
 def test_bfloat16_embeddings_round_embeddings_alone(make_trainer: MakeTrainer, is_on: bool) -> None:
     trainer = make_trainer(fidelity={"bfloat16_embeddings": is_on}, model={"registers": 2})
     run(trainer, num_steps=3)
-    weights, averages = parameters(trainer), trainer.averaged_weights()
+    weights, averages = parameters(trainer), trainer.ema_weights()
     for name in weights:
         for value in (weights[name], averages[name]):
             is_rounded = torch.equal(value, value.bfloat16().float())
@@ -111,7 +111,7 @@ def test_bfloat16_arithmetic_keeps_float32_masters(make_trainer: MakeTrainer) ->
     wide, narrow = make_trainer(), make_trainer(train={"precision": "bfloat16"})
     records = run(wide), run(narrow)
     assert narrow.slots.state[0].dtype == torch.bfloat16
-    assert all(p.dtype == torch.float32 for p in [*narrow.parameters, *narrow.average])
+    assert all(p.dtype == torch.float32 for p in [*narrow.parameters, *narrow.ema])
     for one, other in zip(*records, strict=True):
         assert one["loss"] == pytest.approx(other["loss"], rel=0.05)
     assert records[0] != records[1]
@@ -172,7 +172,7 @@ def test_eight_puzzles_are_learned_by_heart(
     }
     trainer = make_trainer(seed=1, model=model, train=recipe, arrays=AS_THEY_ARE)
     list(trainer.steps())
-    trainer.model.load_state_dict(trainer.averaged_weights())
+    trainer.model.load_state_dict(trainer.ema_weights())
     questions, answers, _ = trainer.stream.gather(0, trainer.stream.num_examples)
     assert torch.equal(
         final_answers(trainer, torch.from_numpy(questions).long()), torch.from_numpy(answers).long()

@@ -133,7 +133,7 @@ def first(make_run: MakeCell, arrays: Path, tmp_path_factory: pytest.TempPathFac
     return run(make_run(), arrays, tmp_path_factory.mktemp("first"))
 
 
-def test_fine_tuning_begins_with_the_averaged_weights(
+def test_fine_tuning_begins_with_the_ema_weights(
     make_run: MakeCell, arrays: Path, make_arrays: Callable[..., Path], first: Path, tmp_path: Path
 ) -> None:
     cell = make_run(train={"init_from": str(first)}, seed=1)
@@ -142,7 +142,7 @@ def test_fine_tuning_begins_with_the_averaged_weights(
     raw = torch.load(first / ckpt.STATE, weights_only=True)["weights"]
     assert any(not torch.equal(shipped[name], value) for name, value in raw.items())
     assert_same(begun.trainer.model.state_dict(), shipped)
-    assert_same(begun.trainer.averaged_weights(), shipped)
+    assert_same(begun.trainer.ema_weights(), shipped)
     assert begun.config()["initial_sha256"] == hash_file(first / ckpt.MODEL)
     # Equivariant weights carry over to another size.
     larger = TrainingRun(cell, make_arrays(side=9), tmp_path / "larger", PLAIN).trainer.model.state_dict()

@@ -71,7 +71,7 @@ class Trainer:
         self.step = 0
         self.num_symbols = stream.num_symbols
         self.parameters: list[Tensor] = trained(self.model)
-        self.average = [p.detach().clone() for p in self.parameters]
+        self.ema = [p.detach().clone() for p in self.parameters]
         build = OPTIMIZERS[settings.optimizer]
         self.optimizer = build(self.model, settings.betas, settings.weight_decay)
         own, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
@@ -123,7 +123,7 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self._update_task_types(task_gradients, rate)
-        self._update_average()
+        self._update_ema()
         self.step += 1
         return rate
 
@@ -181,20 +181,20 @@ class Trainer:
         update_rows(table, rows, gradients, lr=lr, weight_decay=settings.weight_decay)
 
     @torch.no_grad()
-    def _update_average(self) -> None:
-        torch._foreach_lerp_(self.average, self.parameters, 1 - self.settings.ema)
+    def _update_ema(self) -> None:
+        torch._foreach_lerp_(self.ema, self.parameters, 1 - self.settings.ema)
         if self.fidelity.bfloat16_embeddings:
             is_embedding = {id(p) for p in self.model.embedding.parameters()}
-            for parameter, average in zip(self.parameters, self.average, strict=True):
+            for parameter, mean in zip(self.parameters, self.ema, strict=True):
                 if id(parameter) in is_embedding:
                     parameter.copy_(parameter.bfloat16())
-                    average.copy_(average.bfloat16())
+                    mean.copy_(mean.bfloat16())
 
-    def averaged_weights(self) -> dict[str, Tensor]:
+    def ema_weights(self) -> dict[str, Tensor]:
         """The state dict with the EMA in place of the raw parameters, for evaluation and sharing."""
-        averages = {id(p): a for p, a in zip(self.parameters, self.average, strict=True)}
+        means = {id(p): mean for p, mean in zip(self.parameters, self.ema, strict=True)}
         named = self.model.state_dict(keep_vars=True)
-        return {name: averages.get(id(value), value).detach() for name, value in named.items()}
+        return {name: means.get(id(value), value).detach() for name, value in named.items()}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything to resume from, as tensors and plain types; the same whatever the number of processes.
@@ -205,7 +205,7 @@ class Trainer:
         return {
             "step": self.step,
             "weights": self.model.state_dict(),
-            "average": self.average,
+            "ema": self.ema,
             "optimizer": self.optimizer.state_dict(),
             "slots": {
                 **{name: gather(getattr(slots, name)) for name in EXAMPLE},
@@ -221,8 +221,8 @@ class Trainer:
         """Continue where `state_dict` was taken, by however many processes."""
         self.step = state["step"]
         self.model.load_state_dict(state["weights"])
-        for average, before in zip(self.average, state["average"], strict=True):
-            average.copy_(before)
+        for mean, before in zip(self.ema, state["ema"], strict=True):
+            mean.copy_(before)
         self.optimizer.load_state_dict(state["optimizer"])
         saved, places = state["slots"], self.slots.own
         self.slots = Slots(
@@ -237,7 +237,7 @@ class Trainer:
 
     def is_sound(self) -> bool:
         """True if weights, EMA, states and loss are finite on all processes; waits for the device."""
-        tensors = [*self.parameters, *self.average, *self.slots.state, self.tally.loss]
+        tensors = [*self.parameters, *self.ema, *self.slots.state, self.tally.loss]
         if self.model.task_types is not None:
             tensors.append(self.model.task_types)
         is_finite = torch.stack([tensor.isfinite().all() for tensor in tensors]).all()

@@ -21,7 +21,6 @@ from torch import Tensor
 from serrm import devices
 from serrm.arrays import open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
-from serrm.devices import seconds_of
 from serrm.files import hash_file, write_whole
 from serrm.kernels.accelerate import accelerate, runs_compiled
 from serrm.models.recurrence import RecurrentModel, num_parameters
@@ -259,7 +258,7 @@ class TrainingRun:
 
     def _write_snapshot(self) -> None:
         trainer, loss = self.trainer, float(self.records[-1]["loss"])
-        samples, weights = trainer.slots.position, trainer.averaged_weights()
+        samples, weights = trainer.slots.position, trainer.ema_weights()
         ckpt.write_snapshot(self.folder / ckpt.SNAPSHOTS, weights, trainer.step, samples, loss)
 
     def _save(self) -> None:
@@ -273,7 +272,7 @@ class TrainingRun:
         config = self.config()
         if self.processes.is_first:
             if not self.checkpoint.exists():
-                ckpt.write_checkpoint(self.checkpoint, self.trainer.averaged_weights(), state, config)
+                ckpt.write_checkpoint(self.checkpoint, self.trainer.ema_weights(), state, config)
             ckpt.prune(self.folder, NUM_KEPT)
         self.processes.agree(True)  # an empty message would not be waited for
 
@@ -411,7 +410,7 @@ def seconds_of_step(trainer: Trainer) -> float:
     """Seconds of the forward and backward passes of a step, on a CPU measured on part of the batch."""
     num = trial_size(trainer, seconds=0.5)
     try_step(trainer, num)
-    taken = seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
+    taken = devices.seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
     return taken / num * len(trainer.slots.tokens)
 
 
@@ -420,7 +419,7 @@ def trial_size(trainer: Trainer, seconds: float) -> int:
     device, num = trainer.model.initial.device, trainer.num_at_once
     if device.type != "cpu" or runs_compiled(trainer.model, trainer.slots.state[0].dtype):
         return num
-    of_one = max(1e-9, seconds_of(lambda: try_step(trainer, 1), device))
+    of_one = max(1e-9, devices.seconds_of(lambda: try_step(trainer, 1), device))
     return max(1, min(num, int(seconds / of_one)))
 
 

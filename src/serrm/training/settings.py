@@ -44,12 +44,8 @@ class TrainSettings(Settings):
     weight_decay: float = Field(ge=0)
     task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
     betas: tuple[float, float]
-    ema: float = Field(
-        ge=0, lt=1
-    )  # decay of the EMA of the weights, which is evaluated; 0 keeps the raw weights
-    precision: Literal[
-        "float32", "bfloat16", "auto"
-    ]  # of the model; weights and optimiser are float32; auto: the faster
+    ema: float = Field(ge=0, lt=1)  # decay of the EMA of the weights, which is evaluated; 0: raw weights
+    precision: Literal["float32", "bfloat16", "auto"]  # of states and products; auto: the faster here
     compile: bool  # torch.compile the networks
     snapshots: NonNegativeInt  # EMA weights kept along the way, for learning curves
     log_every: PositiveInt  # steps between records of the training log
