@@ -27,7 +27,6 @@ def evaluate(
     if not is_first_of_torchrun():
         return
     gallery.write(layout.predictions / name)
-    layout.metrics.mkdir(parents=True, exist_ok=True)
     about = {"profile": params.profile, "task": run.task, "model": run.variant, "seed": run.seed}
     write_json(layout.metrics / f"{name}.json", about | scores)
     sync_or_warn(layout, name)

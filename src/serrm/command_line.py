@@ -34,9 +34,8 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         print_error(f"{package} is not installed: pip install 'serrm[{extra}]'")
         return 1
     except (typer.Abort, KeyboardInterrupt) as error:
-        if isinstance(
-            error.__cause__, EOFError
-        ):  # as importing a truncated .pyc file raises; Typer takes it for Ctrl-C
+        # Importing a truncated .pyc file raises EOFError, which Typer takes for Ctrl-C.
+        if isinstance(error.__cause__, EOFError):
             raise error.__cause__ from None
         return 130
     return code or 0

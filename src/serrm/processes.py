@@ -53,10 +53,6 @@ class Processes:
         size = num // self.num
         return slice(self.rank * size, (self.rank + 1) * size)
 
-    def takes(self, number: int) -> bool:
-        """True if batch number 0, 1, … is this process's: they are dealt out in turns."""
-        return number % self.num == self.rank
-
     def add_up(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over the processes, the same bits on all of them; one message for all."""
         if self.num == 1:

@@ -61,7 +61,7 @@ def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
 class Tally:
     """Counts over the batches seen so far; constant memory whatever the number of puzzles."""
 
-    blank: int  # the token of the cells that a question leaves to be result
+    blank: int  # the token of the cells that a question leaves open
     rules: Mapping[str, Rule] = field(default_factory=dict)
     num_puzzles: int = 0
     num_solved: int = 0

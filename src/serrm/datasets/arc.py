@@ -23,7 +23,6 @@ from typing import Any
 
 from serrm.files import check_manifest, new_directory, write_json
 from serrm.puzzles import arc
-from serrm.puzzles.arc import Grid, NamedPairs, PairName
 from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
@@ -32,8 +31,8 @@ PARTS = ("question", "answer")
 PAIRS = "pairs.parquet"
 AUDIT = "audit.json"
 
-Forms = dict[PairName, bytes]
-Match = tuple[PairName, PairName]  # a pair to be scored, and a trained one of the same canonical form
+Forms = dict[arc.PairName, bytes]
+Match = tuple[arc.PairName, arc.PairName]  # a pair to be scored, and a trained one of the same canonical form
 Entries = dict[str, Any]  # of audit.json
 
 
@@ -70,7 +69,7 @@ def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, ver
     logger.info("%s: puzzles %s, dropped pairs %d", target, *nums)
 
 
-def fitting_pairs(pairs: NamedPairs, canvas: int) -> NamedPairs:
+def fitting_pairs(pairs: arc.NamedPairs, canvas: int) -> arc.NamedPairs:
     """The pairs of puzzles of which no grid has more rows or columns than the canvas."""
     too_large = puzzles_of(
         name for name, pair in pairs.items() if max(pair.question.shape + pair.answer.shape) > canvas
@@ -78,7 +77,7 @@ def fitting_pairs(pairs: NamedPairs, canvas: int) -> NamedPairs:
     return {name: pair for name, pair in pairs.items() if name.puzzle not in too_large}
 
 
-def draw_puzzles(pairs: NamedPairs, settings: arc.ArcSubsetSettings) -> NamedPairs:
+def draw_puzzles(pairs: arc.NamedPairs, settings: arc.ArcSubsetSettings) -> arc.NamedPairs:
     """The pairs of random subsets of the training and concept puzzles and of those to score, in their order."""
     puzzles = dict.fromkeys((name.puzzle, name.collection in arc.SCORED) for name in pairs)
     train, test = ([name for name, is_scored in puzzles if is_scored == each] for each in (False, True))
@@ -89,7 +88,9 @@ def draw_puzzles(pairs: NamedPairs, settings: arc.ArcSubsetSettings) -> NamedPai
     return {name: pair for name, pair in pairs.items() if name.puzzle in drawn}
 
 
-def hold_out(pairs: NamedPairs, settings: arc.ArcSubsetSettings, barred: Collection[str]) -> NamedPairs:
+def hold_out(
+    pairs: arc.NamedPairs, settings: arc.ArcSubsetSettings, barred: Collection[str]
+) -> arc.NamedPairs:
     """The pairs without the evaluation puzzles', with `num_test` of the training puzzles as held out; in their order.
 
     Puzzles named in `barred` are not held out. ValueError if there are not that many.
@@ -137,7 +138,7 @@ def schema() -> Any:
     return pa.schema([*names, *facts, *sizes, *((part, pa.binary()) for part in PARTS)])
 
 
-def write_pairs(path: Path, pairs: NamedPairs, trained: Collection[PairName]) -> None:
+def write_pairs(path: Path, pairs: arc.NamedPairs, trained: Collection[arc.PairName]) -> None:
     """Write one row a pair, in the order given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -155,7 +156,7 @@ def write_pairs(path: Path, pairs: NamedPairs, trained: Collection[PairName]) ->
 # The audit.
 
 
-def canonical_form(grids: Sequence[Grid]) -> bytes:
+def canonical_form(grids: Sequence[arc.Grid]) -> bytes:
     """Equal for two sequences of grids exactly if one transform and recolouring makes the one of the other.
 
     Each of the 8 transforms is recoloured in the order of first appearance over all its grids, row by row, which
@@ -164,7 +165,7 @@ def canonical_form(grids: Sequence[Grid]) -> bytes:
     return min(_relabelled([arc.transformed(grid, k) for grid in grids]) for k in range(arc.NUM_TRANSFORMS))
 
 
-def _relabelled(grids: Sequence[Grid]) -> bytes:
+def _relabelled(grids: Sequence[arc.Grid]) -> bytes:
     """Sizes and cells of the grids with colours numbered as they appear."""
     cells = b"".join(grid.tobytes() for grid in grids)
     table = bytearray(256)
@@ -173,20 +174,22 @@ def _relabelled(grids: Sequence[Grid]) -> bytes:
     return bytes(side for grid in grids for side in grid.shape) + cells.translate(table)
 
 
-def canonical_forms(pairs: NamedPairs, parts: Sequence[str] = PARTS) -> Forms:
+def canonical_forms(pairs: arc.NamedPairs, parts: Sequence[str] = PARTS) -> Forms:
     """The canonical form of every pair: of question and answer, or of the question alone."""
     return {name: canonical_form([getattr(pair, part) for part in parts]) for name, pair in pairs.items()}
 
 
 def find_matches(tests: Forms, trained: Forms) -> list[Match]:
     """Every test with every trained pair that is equivalent to it, in the order of the tests."""
-    names: dict[bytes, list[PairName]] = defaultdict(list)
+    names: dict[bytes, list[arc.PairName]] = defaultdict(list)
     for name, form in trained.items():
         names[form].append(name)
     return [(test, name) for test, form in tests.items() for name in names.get(form, [])]
 
 
-def audit_pairs(pairs: NamedPairs, forms: Forms, *, drops: bool = True) -> tuple[set[PairName], Entries]:
+def audit_pairs(
+    pairs: arc.NamedPairs, forms: Forms, *, drops: bool = True
+) -> tuple[set[arc.PairName], Entries]:
     """The pairs to train on, and the findings.
 
     Those are all but the pairs to be scored and their equivalents. Pairs that only have a question in common with
@@ -215,7 +218,7 @@ def audit_pairs(pairs: NamedPairs, forms: Forms, *, drops: bool = True) -> tuple
     }
 
 
-def _describe(match: Match, pairs: NamedPairs, parts: Sequence[str]) -> Entries:
+def _describe(match: Match, pairs: arc.NamedPairs, parts: Sequence[str]) -> Entries:
     """The two pairs, and whether they agree without a transform or recolouring."""
     test, trained = match
     is_identical = all(
@@ -267,12 +270,12 @@ def split_scored(forms: Forms) -> tuple[Forms, Forms]:
     return tests, {name: form for name, form in forms.items() if not name.is_evaluated}
 
 
-def puzzles_of(names: Iterable[PairName]) -> set[str]:
+def puzzles_of(names: Iterable[arc.PairName]) -> set[str]:
     """Names of the puzzles that pairs belong to."""
     return {name.puzzle for name in names}
 
 
-def count_puzzles(pairs: Iterable[PairName]) -> dict[str, int]:
+def count_puzzles(pairs: Iterable[arc.PairName]) -> dict[str, int]:
     """Puzzles of each collection that the pairs belong to; none of ConceptARC where it is not packaged.
 
     Those held out are counted where there are any.

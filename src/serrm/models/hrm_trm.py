@@ -14,7 +14,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, TaskVectors, Tokens
 from serrm.models.settings import HrmSettings, SequenceSettings, TrmSettings
 
 HALT_BIAS = -5.0
@@ -40,18 +39,20 @@ class TokenSequence(recurrence.InputEmbedding):
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
         """B, P + I, D; smaller alphabets use the first of the learned tokens, larger ones have none."""
         if num_symbols > len(self.tokens):
-            raise CannotExtrapolate(
+            raise recurrence.CannotExtrapolate(
                 f"symbol embeddings are learned for {len(self.tokens)} tokens, the task has {num_symbols}"
             )
         if num_positions != (self.only or num_positions):
-            raise CannotExtrapolate(f"the MLP mixes {self.only} positions, the puzzle has {num_positions}")
+            raise recurrence.CannotExtrapolate(
+                f"the MLP mixes {self.only} positions, the puzzle has {num_positions}"
+            )
         return num_puzzles, self.settings.prefix + num_positions, self.settings.width
 
     def forward(
         self,
         state: Float[Tensor, "B places D"],
-        tokens: Tokens,
-        task_vectors: TaskVectors | None,
+        tokens: recurrence.Tokens,
+        task_vectors: recurrence.TaskVectors | None,
     ) -> tuple[Float[Tensor, "B places D"], layers.Rotation | None]:
         width, prefix = self.settings.width, self.settings.prefix
         grid = nn.functional.embedding(tokens, self.tokens)
@@ -115,7 +116,7 @@ def build_hrm_trm(
     num_symbols: int,
     num_positions: int = 0,
     generator: layers.Rng = None,
-) -> RecurrentModel:
+) -> recurrence.RecurrentModel:
     """An HRM or TRM for an alphabet of `num_symbols`, pad included.
 
     It takes any number of positions, but for TRM's MLP form, which takes grids of `num_positions` only.
@@ -124,7 +125,7 @@ def build_hrm_trm(
     schedule = partial(recurrence.two_state_schedule, settings.h_cycles, settings.l_cycles)
     is_hrm = isinstance(settings, HrmSettings)
     names = ("low", "high") if is_hrm else ("block",)
-    return RecurrentModel(
+    return recurrence.RecurrentModel(
         embedding=TokenSequence(settings, num_symbols, generator, only),
         networks={name: _network(settings, generator, only) for name in names},
         schedule=schedule("low", "high", num_with_gradient=2) if is_hrm else schedule(),

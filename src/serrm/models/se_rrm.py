@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, TaskVectors, Tokens
 from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
 
 
@@ -36,7 +35,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         """Symbol planes for an alphabet of `num_symbols`; CannotExtrapolate if untied weights do not fit."""
         planes = self.settings.num_planes(num_symbols)
         if self.settings.symbols == "untied" and planes != len(self.symbols):
-            raise CannotExtrapolate(
+            raise recurrence.CannotExtrapolate(
                 f"untied symbols are learned for {len(self.symbols)} planes, the task has {planes}"
             )
         return planes
@@ -49,8 +48,8 @@ class SymbolPlanes(recurrence.InputEmbedding):
     def forward(
         self,
         state: Float[Tensor, "B places K D"],
-        tokens: Tokens,
-        task_vectors: TaskVectors | None,
+        tokens: recurrence.Tokens,
+        task_vectors: recurrence.TaskVectors | None,
     ) -> tuple[Float[Tensor, "B places K D"], layers.Rotation | None]:
         batch, _, planes, _ = state.shape
         first = NUM_SPECIAL - self.num_special
@@ -63,7 +62,9 @@ class SymbolPlanes(recurrence.InputEmbedding):
             embedding = embedding + self._task_planes(task_vectors, planes)
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 
-    def permuted(self, task_vectors: TaskVectors, permutation: Int[Tensor, " symbols"]) -> TaskVectors:
+    def permuted(
+        self, task_vectors: recurrence.TaskVectors, permutation: Int[Tensor, " symbols"]
+    ) -> recurrence.TaskVectors:
         """As the base class has it: the numbers of symbol k move to the plane of permutation[k]."""
         first = NUM_SPECIAL - self.num_special
         came_from = (permutation[first:] - first).argsort()
@@ -89,7 +90,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         special, usual = vectors[: self.num_special], vectors[self.num_special :]
         return torch.cat([special, usual.expand(planes - self.num_special, *usual.shape[1:])])
 
-    def _task_planes(self, vectors: TaskVectors, planes: int) -> Float[Tensor, "B 1 K D"]:
+    def _task_planes(self, vectors: recurrence.TaskVectors, planes: int) -> Float[Tensor, "B 1 K D"]:
         width = self.settings.width
         if self.settings.task_types == "full":
             return vectors.reshape(len(vectors), 1, planes, width)
@@ -117,14 +118,16 @@ class PlaneReadout(nn.Module):
         return nn.functional.pad(logits.float(), (self.num_missing, 0), value=-math.inf), None
 
 
-def build_se_rrm(settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None) -> RecurrentModel:
+def build_se_rrm(
+    settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None
+) -> recurrence.RecurrentModel:
     """An SE-RRM for an alphabet of `num_symbols`, pad included, and any number of positions.
 
     Tied weights take any other alphabet too.
     """
     has_two = settings.states == "two"
     make_schedule = recurrence.two_state_schedule if has_two else recurrence.one_state_schedule
-    return RecurrentModel(
+    return recurrence.RecurrentModel(
         embedding=SymbolPlanes(settings, num_symbols, generator),
         networks={"block": recurrence.Network([_layer(settings, generator) for _ in range(settings.layers)])},
         schedule=make_schedule(settings.h_cycles, settings.l_cycles),

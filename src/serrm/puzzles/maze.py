@@ -32,7 +32,6 @@ from serrm.files import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw
 from serrm.puzzles.arc import NUM_TRANSFORMS, transformed
-from serrm.puzzles.raw import Puzzle
 from serrm.settings import Settings
 
 WALL: Final = 1
@@ -92,7 +91,7 @@ def check_questions(questions: UInt8[np.ndarray, "N I"]) -> None:
         raise ValueError(f"maze {first} needs one start and one goal among walls and spaces, has {tokens}")
 
 
-def checked(puzzle: Puzzle) -> Puzzle:
+def checked(puzzle: raw.Puzzle) -> raw.Puzzle:
     """The puzzle. ValueError unless it is a maze, and its answer the question with some spaces marked as path.
 
     `are_valid_paths` checks that they are a path.
@@ -108,12 +107,12 @@ def checked(puzzle: Puzzle) -> Puzzle:
     return puzzle
 
 
-def read_csv(path: Path | str) -> Iterator[Puzzle]:
+def read_csv(path: Path | str) -> Iterator[raw.Puzzle]:
     """Read mazes from a CSV file source,question,answer,rating; an empty answer or rating is None."""
     return raw.read_puzzles(path, parse_maze, checked)
 
 
-def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:
+def write_csv(path: Path | str, puzzles: Iterable[raw.Puzzle]) -> None:
     """Write mazes as source,question,answer,rating. The file appears once whole."""
     raw.write_puzzles(path, puzzles, format_maze)
 
@@ -392,7 +391,7 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
 # Generation.
 
 
-def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[Puzzle]:
+def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[raw.Puzzle]:
     """Generate mazes of side × side cells without end, none the same as another or a dihedral transform of it.
 
     Their label is the path, their rating its steps.
@@ -430,7 +429,7 @@ def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
     return np.asarray(is_free.reshape(-1))
 
 
-def _generate(side: int, rng: np.random.Generator, min_path: int) -> Puzzle:
+def _generate(side: int, rng: np.random.Generator, min_path: int) -> raw.Puzzle:
     for _ in range(MAX_ATTEMPTS):
         is_free = tree_cells(side, rng)
         ends = _draw_ends(is_free, side, rng, min_path - 1)
@@ -439,7 +438,7 @@ def _generate(side: int, rng: np.random.Generator, min_path: int) -> Puzzle:
             question[list(ends)] = START, GOAL
             answer = shortest_path(question)
             assert answer is not None
-            return Puzzle(question, answer, "generated", num_steps(answer))
+            return raw.Puzzle(question, answer, "generated", num_steps(answer))
     raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
 
 

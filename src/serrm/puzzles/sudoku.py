@@ -33,7 +33,6 @@ from jaxtyping import Bool, Float64, Int, UInt8
 
 from serrm.files import existing
 from serrm.puzzles import raw
-from serrm.puzzles.raw import Puzzle
 from serrm.randomness import Purpose, keyed_rng
 
 BLANK: Final = 1  # the token of a blank cell; token 0 is padding, v + 1 the digit v
@@ -250,7 +249,7 @@ def apply_parameters(
 # Files.
 
 
-def checked(puzzle: Puzzle) -> Puzzle:
+def checked(puzzle: raw.Puzzle) -> raw.Puzzle:
     """The puzzle. ValueError unless its answer, if there is one, has no blanks and keeps the question's digits."""
     if puzzle.answer is not None:
         is_given = puzzle.question != 0
@@ -261,22 +260,22 @@ def checked(puzzle: Puzzle) -> Puzzle:
     return puzzle
 
 
-def read_csv(path: Path | str) -> Iterator[Puzzle]:
+def read_csv(path: Path | str) -> Iterator[raw.Puzzle]:
     """Read puzzles from a table of either form in `raw`."""
     return raw.read_puzzles(path, parse_grid, checked)
 
 
-def read_json(path: Path) -> Puzzle:
+def read_json(path: Path) -> raw.Puzzle:
     """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty"."""
     try:
         record = json.loads(existing(path).read_text(encoding="utf-8"))
         question = np.array(record["grid"], dtype=np.uint8).reshape(len(record["grid"]) ** 2)
-        return Puzzle(question, None, record.get("difficulty", ""))
+        return raw.Puzzle(question, None, record.get("difficulty", ""))
     except (KeyError, ValueError) as error:
         raise ValueError(f"{path}:1: {error}") from None
 
 
-def write_csv(path: Path | str, puzzles: Iterable[Puzzle]) -> None:
+def write_csv(path: Path | str, puzzles: Iterable[raw.Puzzle]) -> None:
     """Write puzzles of any side up to 35 as source,question,answer,rating. The file appears once whole."""
     raw.write_puzzles(path, puzzles, format_grid)
 
@@ -492,7 +491,7 @@ def solve(grid: UInt8[np.ndarray, " I"], box: Box) -> UInt8[np.ndarray, " I"] | 
     return next(iterate_solutions(grid, box), None)
 
 
-def answered(puzzle: Puzzle) -> Puzzle | None:
+def answered(puzzle: raw.Puzzle) -> raw.Puzzle | None:
     """The puzzle with an answer, solved if it has none; None where it has no solution."""
     if puzzle.answer is not None:
         return puzzle

@@ -21,8 +21,6 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 from serrm.files import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw, sudoku
-from serrm.puzzles.raw import Puzzle
-from serrm.puzzles.sudoku import Box
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -48,7 +46,7 @@ MAX_POSITIONS = 100
 """Positions to search for a second solution before a clue is kept."""
 
 
-def check_clues(box: Box, clues: tuple[int, int]) -> tuple[int, int]:
+def check_clues(box: sudoku.Box, clues: tuple[int, int]) -> tuple[int, int]:
     """Return the range. ValueError if it is empty or outside the grid."""
     if not 1 <= clues[0] <= clues[1] <= box.num_cells:
         raise ValueError(f"clues {clues[0]} to {clues[1]} are not a range within 1 to {box.num_cells}")
@@ -59,7 +57,9 @@ class Made16x16(Settings):
     """The 16×16 puzzles, generated for every source: the paper's are not published."""
 
     num_16x16: NonNegativeInt  # the paper has 216; 0 leaves the size out
-    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]  # least and most
+    clues_16x16: Annotated[
+        tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(4, 4)))
+    ]  # least and most
 
 
 class GeneratedSudoku(Made16x16):
@@ -70,10 +70,10 @@ class GeneratedSudoku(Made16x16):
     num_train: PositiveInt
     num_test: PositiveInt
     # Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25.
-    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(3, 3)))]
+    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(3, 3)))]
     # 25×25 puzzles, 0 leaves the size out, and their least and most clues; the published have 372 to 623.
     num_25x25: NonNegativeInt
-    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
+    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(5, 5)))]
 
 
 class MirrorSudoku(Made16x16, raw.Mirror):
@@ -144,7 +144,7 @@ def files_25x25(directory: Path) -> list[Path]:
 def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
     """Write the generated puzzles of a source, all of them or those of 16×16."""
 
-    def generated(box: Box, num: int, clues: tuple[int, int]) -> Iterator[Puzzle]:
+    def generated(box: sudoku.Box, num: int, clues: tuple[int, int]) -> Iterator[raw.Puzzle]:
         """Different puzzles from the size's own random stream, with a progress bar."""
         puzzles = iterate_puzzles(box, np.random.default_rng([seed, box.side]), clues)
         return watch(islice(puzzles, num), f"making {box.side}x{box.side} puzzles", num)
@@ -152,19 +152,21 @@ def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
     names = []
     if isinstance(source, GeneratedSudoku):
         # One stream of different puzzles for both files, so that no test puzzle is a training puzzle.
-        puzzles = generated(Box(3, 3), source.num_train + source.num_test, source.clues)
+        puzzles = generated(sudoku.Box(3, 3), source.num_train + source.num_test, source.clues)
         names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv", FILE_4X4]
         sudoku.write_csv(directory / names[0], islice(puzzles, source.num_train))
         sudoku.write_csv(directory / names[1], puzzles)
-        _write_tsv(directory / FILE_4X4, generated(Box(2, 2), NUM_4X4, CLUES_4X4))
-        names += _write_json(directory, generated(Box(5, 5), source.num_25x25, source.clues_25x25))
+        _write_tsv(directory / FILE_4X4, generated(sudoku.Box(2, 2), NUM_4X4, CLUES_4X4))
+        names += _write_json(directory, generated(sudoku.Box(5, 5), source.num_25x25, source.clues_25x25))
     if source.num_16x16:
         names.append(FILE_16X16)
-        sudoku.write_csv(directory / FILE_16X16, generated(Box(4, 4), source.num_16x16, source.clues_16x16))
+        sudoku.write_csv(
+            directory / FILE_16X16, generated(sudoku.Box(4, 4), source.num_16x16, source.clues_16x16)
+        )
     return dict.fromkeys(names, Origin("generated"))
 
 
-def _write_tsv(path: Path, puzzles: Iterable[Puzzle]) -> None:
+def _write_tsv(path: Path, puzzles: Iterable[raw.Puzzle]) -> None:
     lines = ["Puzzle\tSolution"]
     for puzzle in puzzles:
         assert puzzle.answer is not None
@@ -174,7 +176,7 @@ def _write_tsv(path: Path, puzzles: Iterable[Puzzle]) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def _write_json(directory: Path, puzzles: Iterable[Puzzle]) -> list[str]:
+def _write_json(directory: Path, puzzles: Iterable[raw.Puzzle]) -> list[str]:
     """Write one file a puzzle, numbered, without the solution, as the 25×25 puzzles are published."""
     names = []
     for number, puzzle in enumerate(puzzles):
@@ -268,8 +270,8 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
 
 
 def iterate_puzzles(
-    box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
-) -> Iterator[Puzzle]:
+    box: sudoku.Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> Iterator[raw.Puzzle]:
     """Generate puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
 
     A grid from which not enough clues can go keeps more than the number drawn, but within the range. The solutions
@@ -280,22 +282,22 @@ def iterate_puzzles(
         _generate_from(solution, box, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
         for solution in _draw_solutions(box, rng)
     )
-    part = attrgetter("question" if box == Box(2, 2) else "answer")
+    part = attrgetter("question" if box == sudoku.Box(2, 2) else "answer")
     kind = f"puzzles with {clues[0]} to {clues[1]} clues"
     return raw.distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
 
 
 def generate_puzzles(
-    box: Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
-) -> list[Puzzle]:
+    box: sudoku.Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+) -> list[raw.Puzzle]:
     """The first `num` puzzles of `iterate_puzzles`."""
     return list(islice(iterate_puzzles(box, rng, clues), num))
 
 
-def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
+def _draw_solutions(box: sudoku.Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
     """Full grids without end."""
     while True:
-        if box == Box(2, 2):
+        if box == sudoku.Box(2, 2):
             yield from rng.permutation(all_solutions_4x4())
         else:
             yield random_solution(box, rng)
@@ -303,12 +305,12 @@ def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.nda
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     """Every full 4×4 grid, in a fixed order."""
-    board = sudoku.tables(Box(2, 2))
+    board = sudoku.tables(sudoku.Box(2, 2))
     solutions = sudoku.search([board.all_cells] * 4, board)
     return np.stack([sudoku.values_from_places(places, 16) for places in solutions])
 
 
-def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
+def random_solution(box: sudoku.Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
     """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
     board = sudoku.tables(box)
     while True:
@@ -322,20 +324,24 @@ def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I
 
 
 def _generate_from(
-    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int, max_clues: int
-) -> Puzzle:
+    solution: UInt8[np.ndarray, " I"],
+    box: sudoku.Box,
+    rng: np.random.Generator,
+    num_clues: int,
+    max_clues: int,
+) -> raw.Puzzle:
     """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
     for _ in range(MAX_ATTEMPTS):
         question = remove_clues(solution, box, rng, num_clues)
         if np.count_nonzero(question) <= max_clues:
-            return Puzzle(question, solution, "generated")
+            return raw.Puzzle(question, solution, "generated")
     raise ValueError(
         f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
     )
 
 
 def remove_clues(
-    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
+    solution: UInt8[np.ndarray, " I"], box: sudoku.Box, rng: np.random.Generator, num_clues: int
 ) -> UInt8[np.ndarray, " I"]:
     """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
     board, values = sudoku.tables(box), solution.tolist()

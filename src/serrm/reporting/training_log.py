@@ -15,7 +15,6 @@ COUNTS = ("step", "samples")
 
 def write_training_log(path: Path, records: Sequence[Record]) -> None:
     """Write the records, oldest first; the file appears whole, and never through a link into a cache."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     columns = list(records[0]) if records else COUNTS
     write_whole(path, csv_text(columns, ([record[name] for name in columns] for record in records)))
 
