@@ -14,19 +14,18 @@ import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, set_name, task_name
-from serrm.reporting.results import Evaluation, Report, Score, score
+from serrm.reporting.results import Report, Score, score
 from serrm.reporting.tables import ARC, Table
 
 HOLDS, LEVEL, FAILS, UNTESTED = "holds here", "not separated here", "does not hold here", "not tested here"
 Finding = tuple[str, str]  # a verdict, and the numbers in words
 SE_RRM, TRM, HRM = "se_rrm", "trm", "hrm"
 ALL: Final = (SE_RRM, TRM, HRM)
-SE_RRMS: Final = (SE_RRM, "se_rrm_rope", "se_rrm_trm_hyperparameters")  # the rows of table A6
 TRMS: Final = (TRM, "trm_random_halting", "trm_rope2d_published")
 FAILING_TRMS: Final = ("trm_rope2d_random_halting_published", "trm_matched_published")
-TUNED_LESS: Final = (
-    "All models have other settings than in the paper; TRM and HRM were tuned less than SE-RRM."
-)
+TABLE_A6: Final = (SE_RRM, "se_rrm_rope", "se_rrm_trm_hyperparameters", *TRMS, *FAILING_TRMS)
+COLUMNS: Final = ["The paper says", "Section", "The paper's numbers", "Ours", "Verdict"]
+NOTE: Final = "All models have other settings than in the paper; TRM and HRM were tuned less than SE-RRM."
 
 
 def weakest(verdicts: Iterable[str]) -> str:
@@ -157,29 +156,17 @@ def data_efficient(report: Report) -> Finding:
     findings: list[Finding] = []
     for (task, model), (run, *_) in report.results.items():
         metric, ours = metrics_of(task)[0], report.results.get((task, SE_RRM))
-        if model in (TRM, HRM) and ours:
-            mine, theirs = curve(ours[0], metric), curve(run, metric)
-            samples, best = max(theirs, key=lambda each: each[1].value, default=(0.0, None))
-            before = [each for each in mine if each[0] <= samples]
-            after = [each for each in mine if each[0] >= samples] or mine[-1:]
-            if best and best.value and before:
-                is_ahead = leads(before[-1][1], best) == HOLDS
-                verdict = HOLDS if is_ahead else FAILS if leads(after[0][1], best) == FAILS else LEVEL
-                points = ((model, (samples, best)), (SE_RRM, before[-1]))
-                words = "; ".join(
-                    f"{model_name(of)} {each} after {num:,.0f} samples" for of, (num, each) in points
-                )
-                findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {words}."))
+        samples, best = max(run.curve(metric), key=lambda each: each[1].value, default=(0.0, None))
+        mine = ours[0].curve(metric) if ours else []
+        before = [each for each in mine if each[0] <= samples]
+        if model in (TRM, HRM) and best and best.value and before:
+            after = next((each for num, each in mine if num >= samples), mine[-1][1])
+            is_ahead = leads(before[-1][1], best) == HOLDS
+            verdict = HOLDS if is_ahead else FAILS if leads(after, best) == FAILS else LEVEL
+            words = f"{model_name(model)} {best} after {samples:,.0f} samples; "
+            words += f"{model_name(SE_RRM)} {before[-1][1]} after {before[-1][0]:,.0f} samples"
+            findings.append((verdict, f"{METRIC_NAMES[metric]} on {task_name(task)}: {words}."))
     return together(findings, "Not run: learning curves of SE-RRM and of another model that solves a puzzle.")
-
-
-def curve(run: Evaluation, metric: str) -> list[tuple[float, Score]]:
-    """A run's learning curve: scores with their numbers of samples."""
-    ends = [f"{metric}{end}" for end in ("", "_lo", "_hi")]
-    points = [
-        (each["samples"], [100 * each[end] for end in ends]) for each in run.learning_curve if metric in each
-    ]
-    return [(samples, Score(value, low, high, 0)) for samples, (value, low, high) in points]
 
 
 CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
@@ -203,9 +190,7 @@ CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
     "trm_arc_matched": (Check(leads, (*TRMS[:2], *FAILING_TRMS), ARC[:1], "pass_at_2"),),
     "trm_fails": (Check(all_zero, FAILING_TRMS, needs=1),),
     "rope": (Check(leads, ("se_rrm_rope", SE_RRM)),),
-    "configurations": (
-        Check(lambda *s: leads(min(s[:3]), min(s[3:])), (*SE_RRMS, *TRMS, *FAILING_TRMS), ["sudoku", "maze"]),
-    ),
+    "configurations": (Check(lambda *s: leads(min(s[:3]), min(s[3:])), TABLE_A6, ["sudoku", "maze"]),),
 }
 
 
@@ -216,15 +201,13 @@ def claims_table(report: Report) -> Table:
         findings = [check(report) for check in CHECKS.get(key, ())]
         verdict, ours = together(findings, "No run here tests this.")
         lines.append((claim.says, claim.section, claim.paper, ours, verdict))
-    frame = pd.DataFrame(
-        lines, columns=["The paper says", "Section", "The paper's numbers", "Ours", "Verdict"]
-    )
+    frame = pd.DataFrame(lines, columns=COLUMNS)
     counts = ", ".join(f"{verdict} {number}" for verdict, number in tally(frame).items())
     caption = (
         f"Verdicts for this profile's data and model sizes on {len(frame)} claims: {counts}. A model is ahead only if "
         "its interval lies wholly above the other's; overlapping intervals are not separated."
     )
-    notes = [TUNED_LESS] * (report.profile != "paper")
+    notes = [NOTE] * (report.profile != "paper")
     return Table("claims", "The paper's claims, checked", caption, frame, notes)
 
 

@@ -109,10 +109,9 @@ def learning_curves(report: Report) -> Figure | None:
     figure, axes_of = _panels(len(shown))
     for axes, (task, metric) in zip(axes_of, shown, strict=True):
         for run in (run for run in runs if run.task == task):
-            points = [point for point in run.learning_curve if metric in point]
-            values = [tuple(100 * point[f"{metric}{end}"] for end in ("_lo", "", "_hi")) for point in points]
-            name = model_name(run.model)
-            _draw(axes, [point["samples"] for point in points], values, name, label=name)
+            name, points = model_name(run.model), run.curve(metric)
+            values = [(each.low, each.value, each.high) for _, each in points]
+            _draw(axes, [samples for samples, _ in points], values, name, label=name)
         axes.set(title=task_name(task), xlabel="Samples processed")
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)

@@ -147,6 +147,15 @@ class Evaluation(_Part):
         """The scored set of the size that was trained on: 9×9 of Sudoku, else the first; empty if none was scored."""
         return "9x9" if "9x9" in self.scored else next(iter(self.scored), "")
 
+    def curve(self, metric: str) -> list[tuple[float, "Score"]]:
+        """The learning curve: scores, unrounded, with their numbers of samples processed."""
+        low, high = f"{metric}_lo", f"{metric}_hi"
+        return [
+            (point["samples"], Score(100 * point[metric], 100 * point[low], 100 * point[high], 0))
+            for point in self.learning_curve
+            if metric in point
+        ]
+
     @property
     def guesses(self) -> tuple[Search, ...]:
         """The searches with guesses."""
