@@ -294,9 +294,14 @@ def votes(
     ValueError if it is, and there are none.
     """
     voted = partial(
-        vote, predictor, questions, run.evaluate.steps,
-        kind=kind, seed=run.seed, ties_by_halting=run.fidelity.ties_by_halting,
-    )  # fmt: skip
+        vote,
+        predictor,
+        questions,
+        run.evaluate.steps,
+        kind=kind,
+        seed=run.seed,
+        ties_by_halting=run.fidelity.ties_by_halting,
+    )
     snapshots = predictor.loaded.snapshots
     if not run.fidelity.aggregated_voting:
         return voted(gallery=gallery)

@@ -57,9 +57,8 @@ class Made16x16(Settings):
     """The 16×16 puzzles, generated for every source: the paper's are not published."""
 
     num_16x16: NonNegativeInt  # the paper has 216; 0 leaves the size out
-    clues_16x16: Annotated[
-        tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(4, 4)))
-    ]  # least and most
+    # Least and most clues.
+    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(4, 4)))]
 
 
 class GeneratedSudoku(Made16x16):
@@ -94,9 +93,7 @@ class SudokuSubsetSettings(raw.SubsetSettings):
     """Numbers of puzzles to draw, where `num_test` is of the size trained on."""
 
     num_test_sizes: dict[OtherSize, PositiveInt | None]
-    scored: raw.Scored = (
-        "evaluation"  # held_out: puzzles of no score instead, 9×9 alone, to choose settings on
-    )
+    scored: raw.Scored = "evaluation"  # held_out: other 9×9 puzzles instead, to choose settings on
 
 
 PUBLISHED = (

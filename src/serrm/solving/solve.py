@@ -384,8 +384,12 @@ def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEva
     answers = [empty if question.answer is None else question.answer for question in questions]
     parts = {"question": grids, "answer": answers}
     arrays = ArcArrays(
-        side, names, index, puzzles=np.array(places), numbers=np.array(numbers),
+        side,
+        names,
+        index,
+        puzzles=np.array(places),
+        numbers=np.array(numbers),
         **{f"{part}s": np.stack([encode(grid, side) for grid in own]) for part, own in parts.items()},
         **{f"{part}_sizes": np.array([grid.shape for grid in own], np.uint8) for part, own in parts.items()},
-    )  # fmt: skip
+    )
     return ArcEvaluation(arrays, used_variants(index.shape[1], run.fidelity.identity_twice))
