@@ -89,6 +89,12 @@ def test_the_default_is_laptop() -> None:
     assert (ROOT / "params.yaml").read_text() == (ROOT / "profiles" / "laptop.yaml").read_text()
 
 
+@pytest.mark.parametrize("of", ["download", "augment", "array", "train", "evaluate"])
+def test_an_unknown_task_or_run_is_named(of: str) -> None:
+    with pytest.raises(ValueError, match="'nope'"):
+        getattr(PAPER, f"{of}_settings")("nope")
+
+
 def test_an_unknown_key_is_named_wherever_it_stands() -> None:
     for keys in mappings(plain("ci")):
         if keys[-1:] != ("num_test_sizes",):

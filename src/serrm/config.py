@@ -4,7 +4,7 @@ Three levels are laid over one another, the later winning: the model, the recipe
 run. DVC tracks the values of params.yaml themselves, so a stage re-runs when a value that it uses has changed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,22 +88,24 @@ class Params(Settings):
 
     def download_settings(self, task: str) -> Any:  # Download of the task's source
         """The source of a task's raw files."""
-        return self._data(download_kind(task), task, "download")
+        return self._data(download_kind, task, "download")
 
     def augment_settings(self, task: str) -> Settings:
         """The subset of the raw puzzles that is used."""
-        return self._data(TASKS[task].subset, task, "augment")
+        return self._data(lambda task: TASKS[task].subset, task, "augment")
 
     def array_settings(self, task: str) -> ArraySettings:
         """The augmentation of a task's training set."""
-        return self._data(ArraySettings, task, "arrays")
+        return self._data(lambda _: ArraySettings, task, "arrays")
 
-    def _data(self, kind: type[T], task: str, name: str) -> T:
+    def _data(self, kind: Callable[[str], type[T]], task: str, name: str) -> T:
+        _known("TASK", [task], self.tasks, "an entry of tasks")
         section = self.tasks[task]
-        return parse(kind, {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}")
+        return parse(kind(task), {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}")
 
     def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
+        _known("RUN", [name], self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)[0]
 
     def settings_of(self, task: str, family: str) -> RunSettings | None:
@@ -113,6 +115,7 @@ class Params(Settings):
 
     def evaluate_settings(self, name: str) -> ScoringSettings:
         """The settings of a run's evaluation, composed."""
+        _known("RUN", [name], self.runs, "an entry of runs")
         run, task = self.runs[name], self.tasks[self.runs[name].task]
         values = {
             "task": run.task,
