@@ -168,9 +168,8 @@ def test_whoever_reads_may_stop(checkpoint: Path, tmp_path: Path) -> None:
     file = tmp_path / "many.txt"
     file.write_text(f"{EASY}\n" * 20_000)
     command = [sys.executable, "-m", "serrm.cli", "solve", str(file), "--checkpoint", str(checkpoint)]
-    with subprocess.Popen(
-        [*command, "--budget", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command += ["--budget", "1", "--precision", "float32"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
