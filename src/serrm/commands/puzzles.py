@@ -33,7 +33,9 @@ CHECKPOINT = typer.Option(
 )
 BUDGET = typer.Option(4096, min=1, help="Most supervision steps for a puzzle, over all attempts.")
 SECONDS = typer.Option(
-    None, min=0.001, help="Time limit for a puzzle; puzzles of a batch share its time equally. Default: none."
+    None,
+    min=0.001,
+    help="Time limit for a puzzle; a batch's time is divided among its puzzles. Default: none.",
 )
 MAX_STEPS = typer.Option(
     None,
@@ -61,7 +63,7 @@ PICTURE = typer.Option(
 EXACT = typer.Option(
     False,
     "--exact",
-    help="Solve what the network leaves unsolved with an exact solver; its confident digits are hints.",
+    help="Pass unsolved puzzles to an exact solver, with the network's confident digits as hints.",
 )
 
 
@@ -257,9 +259,7 @@ def show(
     has_answer: bool = typer.Option(
         False, "--answer", help="Show the answer; a Sudoku without one is solved."
     ),
-    has_trace: bool = typer.Option(
-        False, "--trace", help="Show a run's predictions after every number of steps."
-    ),
+    has_trace: bool = typer.Option(False, "--trace", help="Show a run's predictions after fewer steps, too."),
     target: Path | None = typer.Option(
         None,
         "--out",
