@@ -146,8 +146,8 @@ def test_a_model_and_settings_that_do_not_fit_are_refused(make_trainer: MakeTrai
 @pytest.mark.parametrize(
     ("model", "halting", "learning_rate", "num_steps"),
     [
-        pytest.param(SE_RRM, RANDOM, 5e-3, 150, id="se_rrm random"),
-        pytest.param(TRM, Q_LEARNING, 5e-3, 400, id="trm q_learning"),
+        pytest.param(SE_RRM, RANDOM, 3e-3, 200, id="se_rrm random"),
+        pytest.param(TRM, Q_LEARNING, 5e-3, 520, id="trm q_learning"),
         pytest.param(TRM_MLP, RANDOM, 5e-3, 80, id="trm_mlp random"),
         pytest.param(HRM, BOOTSTRAPPED, 4e-3, 320, id="hrm q_learning"),
     ],
