@@ -124,7 +124,8 @@ def summary(statuses: Counter[Status], num_steps: int, seconds: float) -> str:
     """All answers in one line."""
     num = statuses.total()
     counts = ", ".join(f"{statuses[status]} {status}" for status in Status if statuses[status])
-    return f"{num} puzzle{'' if num == 1 else 's'}: {counts}; {num_steps} steps, {seconds:.1f} s"
+    puzzles, steps = f"{num} puzzle{'s' * (num != 1)}", f"{num_steps} step{'s' * (num_steps != 1)}"
+    return f"{puzzles}: {counts}; {steps}, {seconds:.1f} s"
 
 
 def _row(cells: Iterable[str | int | float]) -> str:
