@@ -7,7 +7,9 @@ gradients of a first training step. The model is built and compared with every n
 
 import json
 import math
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,8 @@ from serrm.settings import parse
 from serrm.training.loop import PAD, solved, stablemax_cross_entropy
 
 IGNORED = -100  # the published label of a position that does not count
+# Errors of numpy at a damaged file.
+DAMAGE = (AttributeError, EOFError, KeyError, OSError, TypeError, ValueError, tokenize.TokenError, zlib.error)
 STEPS = (1, 2, 3)  # supervision steps of the evaluation
 TASK_ROWS = "inner.puzzle_emb.local_weights"  # the task vectors of the batch, one row an example
 # Largest difference allowed: of logits and halting values, absolute (the recurrence amplifies rounding) …
@@ -95,7 +99,7 @@ def read_vectors(path: Path, device: str = "cpu") -> Vectors:
         labels, task_ids = found["labels"].long(), found["puzzle_identifiers"].long()
         targets = labels.masked_fill(labels == IGNORED, PAD)
         return Vectors(config, found, found["inputs"].long(), targets, task_ids, torch.ones_like(task_ids))
-    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except (*DAMAGE, zipfile.BadZipFile) as error:
         raise ValueError(f"not a file of reference values: {error}") from error
 
 
