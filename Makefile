@@ -1,6 +1,6 @@
 # make repro: installation, then the pipeline of params.yaml to tables and figures; with PROFILE=ci that of profile ci.
 # make test: the test suite.
-# make coverage: the same, with the share of lines covered, those of subprocesses left out; takes half as long again.
+# make coverage: the same with the lines covered, those run in other processes left out; takes half as long again.
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
 # make test-slow: tests that take more than a few seconds.
 # make faults: update the table of docs/reliability.md.
@@ -40,9 +40,8 @@ repro: $(READY)
 test: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-coverage: $(TOOLS)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=
-	@echo "lines covered: $$($(BIN)/coverage report --format=total)%"
+coverage: export PYTEST_ADDOPTS := --cov --cov-report=term:skip-covered
+coverage: test
 
 test-slow: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not gpu'
