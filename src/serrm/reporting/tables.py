@@ -14,17 +14,7 @@ from serrm.progress import duration
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting import paper
 from serrm.reporting.paper import DASH, load_paper, metrics_of, model_name, set_name, task_name
-from serrm.reporting.results import (
-    Evaluation,
-    Key,
-    Report,
-    Results,
-    Score,
-    ScoredSet,
-    Search,
-    all_runs,
-    score,
-)
+from serrm.reporting.results import Evaluation, Report, Results, Score, ScoredSet, Search, all_runs, score
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 ARC: Final = ("arc_agi_1", "arc_agi_2")
@@ -318,7 +308,7 @@ def recipes(report: Report) -> list[str]:
     return lines
 
 
-def headline(results: Results, init: Mapping[Key, str]) -> tuple[pd.DataFrame, list[str]]:
+def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.DataFrame, list[str]]:
     """The main scores, a line a test set: HRM, TRM, SE-RRM, the best other run, and the paper's SE-RRM; and notes.
 
     `init` gives the name of the run whose weights a run begins with. Sets of fewer than 40 puzzles are left out and
@@ -390,7 +380,7 @@ def main_models(results: Results) -> list[str]:
     return [*(model for model in PAPERS if any(model == run for _, run in results)), *best]
 
 
-def total_flops(run: Evaluation, results: Results, init: Mapping[Key, str]) -> int:
+def total_flops(run: Evaluation, results: Results, init: Mapping[tuple[str, str], str]) -> int:
     """FLOPs of a run and of the runs whose weights it starts from, as far as they are in the profile."""
     total, runs = 0, {each.name: each for each in all_runs(results)}
     name: str | None = run.name
@@ -400,7 +390,7 @@ def total_flops(run: Evaluation, results: Results, init: Mapping[Key, str]) -> i
     return total
 
 
-def headline_text(results: Results, init: Mapping[Key, str], style: str) -> str:
+def headline_text(results: Results, init: Mapping[tuple[str, str], str], style: str) -> str:
     """The headline with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
     frame, notes = headline(results, init)
     return "\n\n".join([frame.to_markdown(index=False, tablefmt=style, disable_numparse=True), *notes])
