@@ -124,7 +124,9 @@ def _unpack(file: Published, num_files: dict[str, int], archive: Path, directory
     with TemporaryDirectory(dir=archive.parent) as unpacked:
         try:
             with tarfile.open(archive, mode="r:gz") as tar:
-                tar.extractall(unpacked, filter="data")
+                # Python 3.11 before 3.11.4 has no filter and ignores the attribute.
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)
+                tar.extractall(unpacked)
         except (tarfile.TarError, EOFError, OSError) as error:
             archive.unlink()
             raise ValueError(f"{file.url}: not a readable tar.gz archive: {error}") from error
