@@ -202,15 +202,15 @@ def claims_table(report: Report) -> Table:
         verdict, ours = together(findings, "No run here tests this.")
         lines.append((claim.says, claim.section, claim.paper, ours, verdict))
     frame = pd.DataFrame(lines, columns=COLUMNS)
-    counts = ", ".join(f"{verdict} {number}" for verdict, number in tally(frame).items())
     caption = (
-        f"Verdicts for this profile's data and model sizes on {len(frame)} claims: {counts}. A model is ahead only if "
-        "its interval lies wholly above the other's; overlapping intervals are not separated."
+        f"Verdicts for this profile's data and model sizes on {len(frame)} claims: {tally(frame)}. A model is ahead "
+        "only if its interval lies wholly above the other's; overlapping intervals are not separated."
     )
     notes = [NOTE] * (report.profile != "paper")
     return Table("claims", "The paper's claims, checked", caption, frame, notes)
 
 
-def tally(frame: pd.DataFrame) -> dict[str, int]:
-    """Number of claims by verdict."""
-    return {each: int((frame["Verdict"] == each).sum()) for each in (HOLDS, LEVEL, FAILS, UNTESTED)}
+def tally(frame: pd.DataFrame) -> str:
+    """Number of claims by verdict, such as "holds here: 5; not separated here: 3"."""
+    verdicts = (HOLDS, LEVEL, FAILS, UNTESTED)
+    return "; ".join(f"{each}: {int((frame['Verdict'] == each).sum())}" for each in verdicts)
