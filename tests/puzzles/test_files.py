@@ -143,7 +143,7 @@ def test_python_values_are_texts_arrays_and_sequences_of_them() -> None:
         found = list(questions_of(several))
         assert [each.cells.tolist() for each in found] == [ROWS, ROWS]
         assert [each.place for each in found] == ["puzzle 1", "puzzle 2"]
-    with pytest.raises(ValueError, match=r"^puzzle 2: no puzzle: '7'"):
+    with pytest.raises(ValueError, match=r"^puzzle 2: not a puzzle: '7'"):
         list(questions_of([SUDOKU, 7]))
 
 
@@ -162,7 +162,7 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
     ]
     assert found[-1].name == "abc"
     assert [puzzle.side for puzzle in read_sudokus(file)] == [4]
-    with pytest.raises(ValueError, match=r"abc\.json: puzzle test 1: no Sudoku"):
+    with pytest.raises(ValueError, match=r"abc\.json: puzzle test 1: not a Sudoku"):
         read_sudokus(folder)
     (folder / "abc.json").unlink()
     with pytest.raises(ValueError, match="folder: no puzzle"):

@@ -135,5 +135,5 @@ def test_faults_are_one_line(project: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no metric files; has the profile been run"):
         measure(tmp_path / "nowhere", tmp_path)
     (tmp_path / "log.csv").write_text("step,loss\n1,many\n")
-    with pytest.raises(ValueError, match=r"log.csv: line 2: no training log"):
+    with pytest.raises(ValueError, match=r"log.csv: line 2: not a training log"):
         read_training_log(tmp_path / "log.csv")

@@ -73,7 +73,7 @@ def read_sudokus(path: Path) -> list[Puzzle]:
     questions = read_file(path)
     for question in questions:
         if question.task != SUDOKU:
-            raise ValueError(f"{question.place}: no Sudoku: {shorten(question.text)}")
+            raise ValueError(f"{question.place}: not a Sudoku: {shorten(question.text)}")
     return [
         Puzzle(each.cells.reshape(-1), None if each.answer is None else each.answer.reshape(-1))
         for each in questions
@@ -157,7 +157,7 @@ def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[
             for number, each in enumerate(value, start=1):
                 yield from questions_of(each, f"{place} {number}", name)
         case _:
-            raise ValueError(f"{place}: no puzzle: {shorten(_shown(value))}")
+            raise ValueError(f"{place}: not a puzzle: {shorten(_shown(value))}")
 
 
 def _decoded(text: str, place: str) -> Any:

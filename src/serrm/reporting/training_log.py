@@ -29,4 +29,4 @@ def read_training_log(path: Path) -> list[dict[str, int | float]]:
                 for row in rows
             ]
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}: line {rows.line_num}: no training log: {error}") from error
+            raise ValueError(f"{path}: line {rows.line_num}: not a training log: {error}") from error
