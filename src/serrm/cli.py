@@ -56,7 +56,7 @@ def conformance(
 def import_checkpoint(
     file: Path = typer.Argument(..., metavar="FILE", exists=True, dir_okay=False, help="State dict (.pt)."),
     name: str = typer.Option(
-        ..., "--run", metavar="RUN", help="Run with the model's settings, such as sudoku-se_rrm-s0."
+        ..., "--run", metavar="RUN", help="Take the model's settings from this run, such as sudoku-se_rrm-s0."
     ),
     target: Path = typer.Option(..., "--out", metavar="DIR", help="Folder for the new checkpoint."),
     profile: str = typer.Option("paper", help="Profile of that run."),

@@ -14,7 +14,11 @@ TFLOPS = typer.Option(None, min=1e-6, help="Rate of the machine in TFLOP/s. Defa
 MIRROR = typer.Option(None, exists=True, file_okay=False, help="Take published puzzles from this folder.")
 ONLY = typer.Option(["*"], metavar="RUN", help="Only these runs: sudoku-se_rrm-s0, or 'maze-*'. Repeatable.")
 KEEP = typer.Option(False, "--keep", help="Keep the folder of the rehearsal.")
-PAGE = typer.Option(None, "--write", help="Also write the table between its markers in this file.")
+PAGE = typer.Option(
+    None,
+    "--write",
+    help="Also replace the table in this file, between the comments `serrm headline PROFILE: begin` and `end`.",
+)
 
 
 def use(
@@ -50,7 +54,7 @@ def is_kept_elsewhere(root: Path, params: Path) -> bool:
 
 
 def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> None:
-    """Forecast FLOPs and time of a profile's runs; of the active profile, only of those still to do."""
+    """Forecast FLOPs and time of a profile's runs; for the active profile, of unfinished runs only."""
     from serrm.config import read_execution
     from serrm.planning.forecast import rate_of, stages_of, still_to_do, summary
 
@@ -125,7 +129,7 @@ def regress(
         False, "--update", help="Write the measured values as the new expectations."
     ),
 ) -> None:
-    """Compare losses, scores and counts with regression/PROFILE.json; exit code 1 if one is outside its tolerance."""
+    """Compare a profile's results with regression/PROFILE.json; exit code 1 if one is outside its tolerance."""
     from serrm.files import write_json
     from serrm.reporting import regression
 

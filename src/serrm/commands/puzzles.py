@@ -31,7 +31,7 @@ CHECKPOINT = typer.Option(
     None,
     help=f"{A_CHECKPOINT} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
 )
-BUDGET = typer.Option(4096, min=1, help="Most supervision steps for a puzzle, over all attempts.")
+BUDGET = typer.Option(4096, min=1, help="Limit on supervision steps for a puzzle, over all attempts.")
 SECONDS = typer.Option(
     None,
     min=0.001,
@@ -42,7 +42,9 @@ MAX_STEPS = typer.Option(
     min=1,
     help="Supervision steps of the first attempt. Default: 16 on Sudoku (guesses follow), else 128.",
 )
-BATCH_SIZE = typer.Option(None, min=1, help="9×9 puzzles at once; fewer of larger grids. Default: by memory.")
+BATCH_SIZE = typer.Option(
+    None, min=1, help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: by memory."
+)
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
 PRECISION = typer.Option(
     Precision.auto, help="auto: the faster in a trial, or float32 if all puzzles fit into one batch."
@@ -198,10 +200,12 @@ def evaluate(
         help="Sudoku, mazes or ARC tasks: CSV, TSV, JSON (or a folder of it), or plain lines.",
     ),
     steps: int = typer.Option(
-        16, min=1, help="Most supervision steps; scores are given after 1, 2, 4, … of them."
+        16, min=1, help="Number of supervision steps; scores are given after 1, 2, 4, … of them."
     ),
     batch_size: int | None = typer.Option(
-        None, min=1, help="9×9 puzzles at once; fewer of larger grids. Default: 64, on a GPU 512."
+        None,
+        min=1,
+        help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: 64, on a GPU 512.",
     ),
     device: str = DEVICE,
     precision: Dtype = typer.Option(Dtype.float32),

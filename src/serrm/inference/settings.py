@@ -25,7 +25,7 @@ class EvaluateSettings(Settings):
     """The section `evaluate` of a task."""
 
     steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
-    batch_size: PositiveInt  # 9×9 puzzles at once; larger grids get proportionally fewer
+    batch_size: PositiveInt  # puzzles of 9×9 in a batch; larger grids get proportionally fewer
     precision: Literal["float32", "bfloat16", "auto"]  # auto: the faster on this machine
     compile: bool
     curve_puzzles: NonNegativeInt  # puzzles scored for each snapshot of the learning curve

@@ -24,7 +24,7 @@ BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
 LEGEND: Final = (
     "Scores are percent after 16 supervision steps unless a table gives another number, with 95% Wilson intervals over "
-    "puzzles (GPA: over blank squares). Several seeds: mean ± standard deviation (lowest to highest end of their "
+    "puzzles (GPA: over blank squares). Several seeds: mean ± standard deviation (lowest to highest end of the seeds' "
     "intervals).",
     f"{DASH}: not run here, or not in the paper. {QUOTED}: quoted by the paper from the model's own paper, not run "
     "there (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
@@ -259,8 +259,8 @@ def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Se
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """Puzzles of the trained size solved in one attempt up to the first verified answer, or in several attempts with
-    guesses in some blanks. Steps and FLOPs are those of all attempts at a puzzle."""
+    """Puzzles of the trained size solved in one attempt, stopped at the first verified answer, or in several attempts
+    that guess blanks: after the first they have 4 steps. Mean steps and FLOPs are those of all attempts at a puzzle."""
     lines = []
     for (model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
@@ -268,7 +268,7 @@ def compute(report: Report) -> pd.DataFrame:
             counts = f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
             solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
             lines.append((model, method, *counts, f"{flops / 1e9:.3g}", solved))
-    names = ["Model", "Method", "Attempts", "Steps of each", "Mean steps", "GFLOPs a puzzle", "Solved"]
+    names = ["Model", "Method", "Attempts", "Steps of an attempt", "Mean steps", "GFLOPs a puzzle", "Solved"]
     return pd.DataFrame(lines, columns=names)
 
 
