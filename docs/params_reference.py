@@ -120,7 +120,7 @@ TEXTS = {
     "shifted_rope2d": "RoPE2D after a prefix rotates every square like the one P positions later",
     "bfloat16_embeddings": "embeddings and their EMA are rounded to bfloat16 at every update",
     "identity_twice": "ARC-AGI: the untransformed puzzle counts as two augmentations and votes twice",
-    "aggregated_voting": "ARC-AGI: the votes of a run's snapshots are pooled with its own",
+    "aggregated_voting": "ARC-AGI: the votes of earlier snapshots count beside those of the last",
     "ties_by_halting": "ARC-AGI: equal votes of HRM and TRM are ordered by the mean of σ(q_halt)",
     "device": "`auto`, `cpu`, `cuda`, `cuda:1`, …",
     "threads": "CPU threads of all processes together; null: all cores",

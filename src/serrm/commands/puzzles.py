@@ -65,7 +65,7 @@ PICTURE = typer.Option(
 EXACT = typer.Option(
     False,
     "--exact",
-    help="Pass unsolved puzzles to an exact solver, with the network's confident digits as hints.",
+    help="Pass unsolved puzzles to an exact solver, which begins with the network's confident digits.",
 )
 
 

@@ -258,7 +258,7 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
         least, most = (256 - clues for clues in reversed(source["clues_16x16"]))
         words += (
             f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
-            "(paper: 161 to 167 on average)"
+            "(paper: a mean between 161 and 167)"
         )
     return words
 

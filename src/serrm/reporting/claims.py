@@ -24,7 +24,7 @@ TRMS: Final = (TRM, "trm_random_halting", "trm_rope2d_published")
 FAILING_TRMS: Final = ("trm_rope2d_random_halting_published", "trm_matched_published")
 TABLE_A6: Final = (SE_RRM, "se_rrm_rope", "se_rrm_trm_hyperparameters", *TRMS, *FAILING_TRMS)
 COLUMNS: Final = ["The paper says", "Section", "The paper's numbers", "Ours", "Verdict"]
-NOTE: Final = "All models have other settings than in the paper; TRM and HRM were tuned less than SE-RRM."
+NOTE: Final = "All models have other settings than in the paper."
 
 
 def weakest(verdicts: Iterable[str]) -> str:
@@ -203,8 +203,8 @@ def claims_table(report: Report) -> Table:
     frame = pd.DataFrame(lines, columns=COLUMNS)
     caption = (
         f"Verdicts for this profile's data and model sizes on {len(frame)} claims: {tally(frame)}. A model is ahead "
-        "only if its interval lies wholly above the other's; if they overlap, the claim is undecided. A claim of "
-        "several parts holds only if all were tested and hold."
+        "only if its interval lies wholly above the other's; if they overlap, the claim is undecided. Of a claim "
+        "of several parts the first of these decides: one does not hold, is undecided, is not tested."
     )
     notes = [NOTE] * (report.profile != "paper")
     return Table("claims", "The paper's claims, checked", caption, frame, notes)

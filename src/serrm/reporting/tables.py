@@ -259,8 +259,8 @@ def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Se
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """Puzzles of the trained size solved in one attempt, stopped at the first verified answer, or in several attempts
-    that guess blanks: after the first they have 4 steps. Mean steps and FLOPs are those of all attempts at a puzzle."""
+    """Puzzles of the trained size solved in one attempt, stopped at the first verified answer, or in several: after the
+    first attempt, guesses of 4 steps each. Mean steps and FLOPs are those of all attempts at a puzzle."""
     lines = []
     for (model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
@@ -268,7 +268,7 @@ def compute(report: Report) -> pd.DataFrame:
             counts = f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
             solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
             lines.append((model, method, *counts, f"{flops / 1e9:.3g}", solved))
-    names = ["Model", "Method", "Attempts", "Steps of an attempt", "Mean steps", "GFLOPs a puzzle", "Solved"]
+    names = ["Model", "Method", "Attempts", "Steps of the first", "Mean steps", "GFLOPs a puzzle", "Solved"]
     return pd.DataFrame(lines, columns=names)
 
 
@@ -286,7 +286,8 @@ def notes(results: Results) -> list[str]:
     """Notes that hold for all tables of a profile: signs, data, and why a model cannot take a set."""
     runs = all_runs(results)
     data = [
-        f"{task_name(run.task)}: {run.data.source}; {run.data.train_puzzles:,} training puzzles."
+        f"{task_name(run.task)}: {run.data.source}; {run.data.train_puzzles:,} training "
+        f"{'pairs' if run.task in ARC else 'puzzles'}."
         for run in runs
     ]
     refused = [
