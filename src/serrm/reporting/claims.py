@@ -203,8 +203,8 @@ def claims_table(report: Report) -> Table:
     frame = pd.DataFrame(lines, columns=COLUMNS)
     caption = (
         f"Verdicts for this profile's data and model sizes on {len(frame)} claims: {tally(frame)}. A model is ahead "
-        "only if its interval lies wholly above the other's; if they overlap, the claim is undecided. Of a claim "
-        "of several parts the first of these decides: one does not hold, is undecided, is not tested."
+        "only if its interval lies wholly above the other's; if they overlap, the claim is undecided. A claim of "
+        "several parts gets its worst verdict: does not hold, then undecided, then not tested."
     )
     notes = [NOTE] * (report.profile != "paper")
     return Table("claims", "The paper's claims, checked", caption, frame, notes)
