@@ -261,7 +261,7 @@ def show(
         None, "--task", metavar="NAME", help="Name of the ARC puzzle in the file."
     ),
     has_answer: bool = typer.Option(
-        False, "--answer", help="Show the answer; a Sudoku without one is solved."
+        False, "--answer", help="Show the answer; if a Sudoku has none, solve it."
     ),
     has_trace: bool = typer.Option(False, "--trace", help="Show a run's predictions after fewer steps, too."),
     target: Path | None = typer.Option(

@@ -259,8 +259,8 @@ def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Se
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """Puzzles of the trained size solved in one attempt, stopped at the first verified answer, or in several: after the
-    first attempt, guesses of 4 steps each. Mean steps and FLOPs are those of all attempts at a puzzle."""
+    """Solved puzzles of the trained size. First verified answer: one attempt, which stops there. Guesses: further
+    attempts of 4 steps each follow. Mean steps and FLOPs are those of all attempts at a puzzle."""
     lines = []
     for (model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
