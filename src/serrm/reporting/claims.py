@@ -170,7 +170,7 @@ def data_efficient(report: Report) -> Finding:
 
 CHECKS: Final[dict[str, Sequence[Callable[[Report], Finding]]]] = {
     "margins": (Check(partial(leads_by, 11.0)), Check(partial(leads_by, 7.0), metric="gpa")),
-    "smaller_grids": (Check(leads, of_set="4x4"), Check(all_zero, (TRM, HRM), of_set="4x4")),
+    "smaller_grids": (Check(lambda *s: weakest((leads(*s), all_zero(*s[1:]))), of_set="4x4"),),
     "larger_grids": tuple(
         Check(partial(above, 100 / side), of_set=f"{side}x{side}", metric="gpa", needs=1) for side in (16, 25)
     ),
@@ -202,9 +202,8 @@ def claims_table(report: Report) -> Table:
         lines.append((claim.says, claim.section, claim.paper, ours, verdict))
     frame = pd.DataFrame(lines, columns=COLUMNS)
     caption = (
-        f"Verdicts for this profile's data and model sizes on {len(frame)} claims: {tally(frame)}. A model is ahead "
-        "only if its interval lies wholly above the other's; if they overlap, the claim is undecided. A claim of "
-        "several parts gets its worst verdict: does not hold, then undecided, then not tested."
+        f"{len(frame)} claims on this profile's data and sizes: {tally(frame)}. A model is ahead only if its interval "
+        "is wholly above the other's; if they overlap, that is undecided. Of several parts the worst verdict counts."
     )
     notes = [NOTE] * (report.profile != "paper")
     return Table("claims", "The paper's claims, checked", caption, frame, notes)
