@@ -21,7 +21,7 @@ HEAD = """# Reference of params.yaml
 Written by `make docs` from the settings classes; do not edit. params.yaml and the files in `profiles/` have this form.
 An unknown key or a wrong value is an error that names the key. Three levels are merged, and the later one wins:
 `models.<model>`, `recipes.<task>.<model>`, the `changes` of a run. Keys without a default are required.
-Names in parentheses are the only models or sources that have the key.
+Names in parentheses are the only models, sources or tasks that have the key.
 """
 TEXTS = {
     "profile": "names the folders `data/<profile>` and `reports/<profile>`",
@@ -37,8 +37,8 @@ TEXTS = {
     "states": "one state as in the paper, or z_H and z_L in TRM's schedule; an extension",
     "width": "D, features of the state",
     "layers": "L, layers of a block",
-    "h_cycles": "H cycles of a supervision step",
-    "l_cycles": "updates of z_L (SE-RRM: of Z) in an H cycle",
+    "h_cycles": "h cycles of a supervision step",
+    "l_cycles": "updates of z_L (SE-RRM: of Z) in an h cycle",
     "heads": "attention heads over positions",
     "head_dim": "features of a head over positions",
     "symbol_heads": "attention heads over symbols",
@@ -77,7 +77,7 @@ TEXTS = {
     "snapshots": "EMA snapshots kept for the learning curve",
     "log_every": "optimiser steps between records of the training log",
     "hints": "show squares of the answer in the first examples; an extension",
-    "hints.max_cells": "limit on the squares shown, in the first example",
+    "hints.max_cells": "most squares shown; falls linearly to 0",
     "hints.examples": "number of examples after which none are shown",
     "init_from": "set by the `init` of a run",
     "num_augmentations": "augmentations of a training puzzle, besides the puzzle itself",
@@ -218,7 +218,7 @@ def values(annotation: Any, metadata: Any = ()) -> str:
     else:
         text = {int: "integer", float: "number", bool: "true, false"}.get(annotation, "text")
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-    pairs = [(sign, getattr(each, name, None)) for each in metadata for name, sign in signs.items()]
+    pairs = [(sign, getattr(each, name, None)) for name, sign in signs.items() for each in metadata]
     return " ".join([text, *(f"{sign} {bound:g}" for sign, bound in pairs if isinstance(bound, int | float))])
 
 

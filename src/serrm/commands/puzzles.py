@@ -261,7 +261,7 @@ def show(
         None, "--task", metavar="NAME", help="Name of the ARC puzzle in the file."
     ),
     has_answer: bool = typer.Option(
-        False, "--answer", help="Show the answer; if a Sudoku has none, solve it."
+        False, "--answer", help="Show the answer; solve a Sudoku whose answer is not given."
     ),
     has_trace: bool = typer.Option(False, "--trace", help="Show a run's predictions after fewer steps, too."),
     target: Path | None = typer.Option(
