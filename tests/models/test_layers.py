@@ -21,6 +21,7 @@ from serrm.models.layers import (
     box_angles,
     linear_angles,
     linear_weight,
+    odd_angles,
     place_angles,
     rotation_table,
     truncated_normal,
@@ -96,6 +97,14 @@ def test_evenly_spaced_frequencies_tell_one_distance_from_all_others(distance: i
     scores = (rows[:, 0] - rows[distance, 0]).cos().sum(-1)
     assert torch.equal(scores.argmax(), torch.tensor(distance))
     assert scores[distance] == pytest.approx(8) and (scores[from_here != 0] < 0.001).all()
+
+
+def test_odd_frequencies_tell_rows_from_those_beyond_the_period_of_linear_ones() -> None:
+    rows = odd_angles(30 * 30, 32)[::30, :8]
+    likeness = (rows[0] - rows).cos().sum(-1)
+    expected = torch.zeros(30)
+    expected[[0, 16]] = torch.tensor([8.0, -8.0])
+    torch.testing.assert_close(likeness, expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("std", [1.0, 0.0625])

@@ -2,7 +2,7 @@
 
 The input embedding is E^H of the paper (section 2.1); the readout maps z_H to logits and, from its first prefix
 position, to the two halting logits. HRM has a network for each state, and gradient only through the last application
-of each. TRM has one network for both, gradient through a whole H cycle, a longer prefix, and optionally an MLP over
+of each. TRM has one network for both, gradient through a whole h cycle, a longer prefix, and optionally an MLP over
 positions in place of attention.
 """
 

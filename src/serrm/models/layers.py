@@ -145,6 +145,17 @@ def linear_angles(num_positions: int, head_dim: int) -> Angles:
     return _products(_rows_and_columns(num_positions), math.pi * torch.arange(1, num + 1).float() / num)
 
 
+def odd_angles(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians a row or column, n = head_dim/4; ours.
+
+    Their cosines sum to n in the same row, to -n in one 2n rows away, which attention avoids, and to zero between. With
+    `linear_angles` rows at that distance are alike: it is for grids of at most 2n rows.
+    """
+    num = head_dim // 4
+    frequencies = math.pi * (torch.arange(1, 2 * num, 2).float() / (2 * num))
+    return _products(_rows_and_columns(num_positions), frequencies)
+
+
 def box_angles(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with boxes, an extension for Sudoku: head_dim/8 frequencies each for row, column and their box.
 
@@ -194,6 +205,7 @@ ANGLES = {
     "rope": rope_angles,
     "rope2d": rope2d_angles,
     "rope2d_linear": linear_angles,
+    "rope2d_odd": odd_angles,
     "rope2d_boxes": box_angles,
     "rope2d_in_boxes": place_angles,
 }

@@ -16,10 +16,12 @@ HEAD_DIVISOR = {
     "rope": 2,
     "rope2d": 4,
     "rope2d_linear": 4,
+    "rope2d_odd": 4,
     "rope2d_shifted": 4,
     "rope2d_boxes": 8,
     "rope2d_in_boxes": 16,
 }
+Extensions = Literal["rope2d_linear", "rope2d_odd", "rope2d_boxes", "rope2d_in_boxes"]  # positions of ours
 NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
 
 
@@ -81,8 +83,8 @@ class SeRrmSettings(BlockSettings):
     head_dim: PositiveInt
     symbol_heads: PositiveInt  # heads of the attention over symbols
     symbol_head_dim: PositiveInt
-    # Positional encoding of attention; the three after rope2d are ours (serrm.models.layers).
-    positions: Literal["rope", "rope2d", "rope2d_linear", "rope2d_boxes", "rope2d_in_boxes", "none"]
+    # Positional encoding of attention (serrm.models.layers).
+    positions: Literal["rope", "rope2d", "none", Extensions]
     registers: int = Field(ge=0)  # extra positions that are cut before the output
     symbols: Literal["tied", "untied"]  # tied is symbol-equivariant
     planes: Literal["all", "usual"]  # usual: no planes for the special symbols
@@ -107,9 +109,7 @@ class SequenceSettings(BlockSettings):
     h_cycles: PositiveInt
     l_cycles: PositiveInt
     heads: PositiveInt  # attention heads of D/heads features
-    positions: Literal[
-        "rope", "rope2d", "rope2d_shifted", "rope2d_linear", "rope2d_boxes", "rope2d_in_boxes", "none"
-    ]
+    positions: Literal["rope", "rope2d", "rope2d_shifted", "none", Extensions]
     prefix: PositiveInt  # P, positions before the grid
     attention_dropout: float = Field(ge=0, lt=1)
 

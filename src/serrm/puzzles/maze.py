@@ -429,16 +429,21 @@ def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
     return np.asarray(is_free.reshape(-1))
 
 
+def between(is_free: Bool[np.ndarray, " I"], ends: tuple[int, int], origin: str) -> raw.Puzzle:
+    """The maze of these free cells with a start and a goal that a path joins; its answer is a shortest one."""
+    question = np.where(is_free, SPACE, WALL).astype(np.uint8)
+    question[list(ends)] = START, GOAL
+    answer = shortest_path(question)
+    assert answer is not None
+    return raw.Puzzle(question, answer, origin, num_steps(answer))
+
+
 def _generate(side: int, rng: np.random.Generator, min_path: int) -> raw.Puzzle:
     for _ in range(MAX_ATTEMPTS):
         is_free = tree_cells(side, rng)
         ends = _draw_ends(is_free, side, rng, min_path - 1)
         if ends is not None:
-            question = np.where(is_free, SPACE, WALL).astype(np.uint8)
-            question[list(ends)] = START, GOAL
-            answer = shortest_path(question)
-            assert answer is not None
-            return raw.Puzzle(question, answer, "generated", num_steps(answer))
+            return between(is_free, ends, "generated")
     raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
 
 
