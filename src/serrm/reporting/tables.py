@@ -312,10 +312,11 @@ def recipes(report: Report) -> list[str]:
 def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.DataFrame, list[str]]:
     """The main scores, a line a test set: HRM, TRM, SE-RRM, the best other run, and the paper's SE-RRM; and notes.
 
-    `init` gives the name of the run whose weights a run begins with. Sets of fewer than 40 puzzles are left out and
-    named in a note, unless all are so small.
+    A variant with more seeds is shown in place of its family's own run. `init` gives the name of the run whose weights
+    a run begins with. Sets of fewer than 40 puzzles are left out and named in a note, unless all are so small.
     """
-    models, lines = main_models(results), []
+    models = list(dict.fromkeys(_with_most_seeds(results, model) for model in main_models(results)))
+    lines = []
     for task in dict.fromkeys(task for task, _ in results):
         runs = {model_name(model): results[task, model] for model in models if (task, model) in results}
         for of_set in dict.fromkeys(name for seeds in runs.values() for name in seeds[0].scored):
@@ -332,6 +333,8 @@ def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.
         f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
         "steps."
     ]
+    if any(len(results[key]) > 1 for key in results if key[1] in models):
+        notes[0] += " Several seeds: mean ± standard deviation (range of their intervals)."
     if theirs := [theirs for num, _, theirs in lines if num >= least and theirs]:
         notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
     if small := [line["Test puzzles"] for num, line, _ in lines if num < least]:
@@ -345,6 +348,15 @@ def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.
         {"Test puzzles": f"{task_name(task)}: training FLOPs"} | costs,
     ]
     return pd.DataFrame(kept).fillna(DASH), notes
+
+
+def _with_most_seeds(results: Results, model: str) -> str:
+    """Of the runs of HRM, TRM or SE-RRM on the first task those with the most seeds, if in doubt without changes."""
+    (task, _), *_ = results
+    variants = [
+        name for (of, name), (run, *_) in results.items() if (of, run.model_info.family) == (task, model)
+    ]
+    return max(variants, key=lambda name: (len(results[task, name]), name == model), default=model)
 
 
 def _headline_line(
