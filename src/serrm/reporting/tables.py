@@ -22,10 +22,10 @@ PAPERS: Final = ("hrm", "trm", "se_rrm")
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
+SEEDS: Final = " Several seeds: mean ± standard deviation (range of their intervals)."
 LEGEND: Final = (
     "Scores are percent after 16 supervision steps unless a table gives another number, with 95% Wilson intervals over "
-    "puzzles (GPA: over blank squares). Several seeds: mean ± standard deviation (lowest to highest end of the seeds' "
-    "intervals).",
+    f"puzzles (GPA: over blank squares).{SEEDS}",
     f"{DASH}: not run here, or not in the paper. {QUOTED}: quoted by the paper from the model's own paper, not run "
     "there (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
     "↑ ↓: our interval lies wholly above or below the paper's; shown only if both have the same puzzles.",
@@ -329,12 +329,11 @@ def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.
     by_two = (
         " (ARC-AGI: by one of two answers)" if any("ARC" in line["Test puzzles"] for line in kept) else ""
     )
+    of_seeds = SEEDS if any(len(runs) > 1 for (_, model), runs in results.items() if model in models) else ""
     notes = [
         f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
-        "steps."
+        f"steps.{of_seeds}"
     ]
-    if any(len(results[key]) > 1 for key in results if key[1] in models):
-        notes[0] += " Several seeds: mean ± standard deviation (range of their intervals)."
     if theirs := [theirs for num, _, theirs in lines if num >= least and theirs]:
         notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
     if small := [line["Test puzzles"] for num, line, _ in lines if num < least]:
