@@ -24,6 +24,10 @@ OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
     "deterministic": True,
     "triton.cudagraphs": False,
 }
+# PyTorch's cache of compiled graphs does not separate instruction sets: code for AVX-512, taken from it on a CPU with
+# AVX2, gives nan or damages memory. A width named here is part of the cache's key.
+if width := {"AVX2": 256, "AVX512": 512}.get(torch.backends.cpu.get_cpu_capability()):
+    OPTIONS["cpp.simdlen"] = width
 
 
 class FastNetwork:
