@@ -80,10 +80,7 @@ def test_a_usage_error_is_one_line_and_2(arguments: list[str], capsys: pytest.Ca
     ],
 )
 def test_a_failure_is_one_line_and_1(
-    arguments: list[str],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)  # outside any project
     assert main(arguments) == 1

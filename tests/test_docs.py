@@ -81,10 +81,7 @@ def test_readme_and_docs_stay_short() -> None:
 @cache
 def committed_text() -> str:
     """All that tables and CSV files of reports and docs/experiments hold, with one kind of dash."""
-    paths = [
-        *(ROOT / "reports").glob("*/tables/*"),
-        *(ROOT / "docs" / "experiments").rglob("*.csv"),
-    ]
+    paths = [*(ROOT / "reports").glob("*/tables/*"), *(ROOT / "docs" / "experiments").rglob("*.csv")]
     return "\n".join(path.read_text() for path in paths).replace("–", "-")
 
 

@@ -17,14 +17,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from rich.console import Console
 
-from serrm.drawing.panels import (
-    ARC_COLOURS,
-    Puzzle,
-    Scene,
-    picture_svg,
-    settling_panels,
-    write_picture,
-)
+from serrm.drawing.panels import ARC_COLOURS, Puzzle, Scene, picture_svg, settling_panels, write_picture
 from serrm.drawing.terminal import print_panels
 from serrm.puzzles.arc import decode, encode
 from serrm.puzzles.maze import parse_maze

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from serrm.puzzles import sudoku
 from serrm.puzzles.sudoku import Box, are_solutions, is_solution, solve
-from serrm.puzzles.sudoku_data import (
-    all_solutions_4x4,
-    generate_puzzles,
-    iterate_puzzles,
-    random_solution,
-)
+from serrm.puzzles.sudoku_data import all_solutions_4x4, generate_puzzles, iterate_puzzles, random_solution
 from tests.references import count_solutions
 
 

@@ -4,14 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from serrm.reporting.claims import (
-    FAILS,
-    HOLDS,
-    LEVEL,
-    UNTESTED,
-    claims_table,
-    tally,
-)
+from serrm.reporting.claims import FAILS, HOLDS, LEVEL, UNTESTED, claims_table, tally
 from serrm.reporting.paper import load_paper
 from serrm.scoring import wilson
 from tests.reporting.conftest import paper_files, set_rate

@@ -107,11 +107,7 @@ def test_a_size_that_the_model_cannot_take_is_said(
 
 
 def test_the_command_prints_and_writes_the_scores_or_nothing(
-    checkpoint: Path,
-    score: Scorer,
-    puzzles: list[Puzzle],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    checkpoint: Path, score: Scorer, puzzles: list[Puzzle], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scores, file, target = score(puzzles), tmp_path / "puzzles.csv", tmp_path / "new" / "scores.json"
     command = ["evaluate", "--checkpoint", str(checkpoint), "--puzzles", str(file), "--json", str(target)]

@@ -29,11 +29,7 @@ def test_a_device_that_is_not_here_is_refused_in_one_line(name: str, monkeypatch
 
 @pytest.mark.parametrize(
     ("has_bfloat16", "has_compiler", "expected"),
-    [
-        (True, True, ("bfloat16", True)),
-        (False, True, ("float32", False)),
-        (True, False, ("float32", False)),
-    ],
+    [(True, True, ("bfloat16", True)), (False, True, ("float32", False)), (True, False, ("float32", False))],
 )
 def test_what_the_machine_cannot_do_falls_back_with_a_warning(
     monkeypatch: pytest.MonkeyPatch,

@@ -18,14 +18,7 @@ from serrm.training.run import EXIT_RESUMABLE, Interrupted, TrainingRun, stop_re
 from serrm.training.settings import Execution, RunSettings
 from tests import conftest
 from tests.compiling import DEVICES, apart
-from tests.training.running import (
-    ONE_STEP,
-    MakeCell,
-    assert_same_checkpoint,
-    interrupted,
-    run,
-    stop_at,
-)
+from tests.training.running import ONE_STEP, MakeCell, assert_same_checkpoint, interrupted, run, stop_at
 
 EACH = {"log_every": 1, "schedule": "cosine"}
 TASK_TYPES = {"learning_rate": 0.01, "weight_decay": 0.1}
@@ -59,10 +52,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=[*FAMILIES, "fine-tuning"])
 def cell(
-    request: pytest.FixtureRequest,
-    make_run: MakeCell,
-    arrays: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, make_run: MakeCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RunSettings:
     if request.param in FAMILIES:
         return make_run(**FAMILIES[request.param])
@@ -101,12 +91,7 @@ def after_every_step(cell: RunSettings, arrays: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "stop",
-    [
-        by_signal(signal.SIGTERM, 1),
-        by_signal(signal.SIGINT, 4),
-        at_the_last_step,
-        after_every_step,
-    ],
+    [by_signal(signal.SIGTERM, 1), by_signal(signal.SIGINT, 4), at_the_last_step, after_every_step],
     ids=["SIGTERM", "Ctrl-C", "last step", "max_seconds"],
 )
 def test_resumed_is_bit_identical(
