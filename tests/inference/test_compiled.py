@@ -14,6 +14,7 @@ from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
+from serrm.kernels.cpu.network import has_avx512
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
@@ -81,10 +82,7 @@ def both_forms(
     return num_variants(), pairs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("family", "sizes"), CASES)
-def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
+def assert_forms_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
     num_graphs, pairs = apart(both_forms, family, sizes, device)
     assert num_graphs == len(sizes)
     for plain, compiled in pairs:
@@ -92,6 +90,25 @@ def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, in
         best, second = plain.topk(2, dim=-1).values.unbind(-1)
         is_clear = best - second > 1e-2
         assert torch.equal(compiled.argmax(-1)[is_clear], plain.argmax(-1)[is_clear])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("family", "sizes"), CASES)
+def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
+    assert_forms_agree(family, sizes, device)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_avx512(), reason="needs AVX-512")
+def test_code_compiled_for_avx512_is_not_run_with_avx2(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Processes share PyTorch's cache of compiled graphs."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    for capability in ("avx512", "avx2"):
+        monkeypatch.setenv("ATEN_CPU_CAPABILITY", capability)
+        assert_forms_agree("hrm", [(9, 11)], "cpu")
 
 
 def variants_of_evaluation(

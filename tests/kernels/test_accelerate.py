@@ -1,6 +1,5 @@
 """An accelerated model is the same model: its numbers, its weights, its gradients, whatever way they are computed."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,10 +7,9 @@ import torch
 from torch import Tensor
 
 from serrm.kernels.accelerate import accelerate
-from serrm.kernels.cpu.network import has_avx512, has_kernels
+from serrm.kernels.cpu.network import has_kernels
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from tests.compiling import apart
 from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
 
@@ -49,23 +47,3 @@ def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> Non
     assert torch.equal(fast[0], plain[0]) != has_kernels()
     assert error(fast, exact) <= 1.2 * error(plain, exact)
     assert model.state_dict().keys() == names
-
-
-def compiled_error(family: str) -> float:
-    """How far logits and gradients of a compiled model are from those of the same model op by op."""
-    model = build_model(MODELS[family], 6, seeded(0), num_positions=16)
-    plain = step(model, torch.float32)
-    accelerate(model, is_native=False, compiles=True)
-    return error(step(model, torch.float32), plain)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not has_avx512(), reason="needs AVX-512")
-def test_code_compiled_for_avx512_is_not_run_with_avx2(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Processes share PyTorch's cache of compiled graphs."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    for capability in ("avx512", "avx2"):
-        monkeypatch.setenv("ATEN_CPU_CAPABILITY", capability)
-        assert apart(compiled_error, "hrm") < 1e-5
