@@ -27,7 +27,7 @@ TEXTS = {
     "profile": "names the folders `data/<profile>` and `reports/<profile>`",
     "fidelity": "faults of the published code to repeat, below",
     "models": "architectures by name, below",
-    "tasks": "puzzles and scoring by task, below: `sudoku`, `maze`, `arc_agi_1`, `arc_agi_2`",
+    "tasks": "data sets by name, with their scoring, below",
     "recipes": "training settings by task and model, below; its `model` and `arrays` override the model's and task's",
     "runs": "training runs by name, below; a name is `<task>-<variant>-s<seed>`",
     "family": "architecture",

@@ -14,4 +14,4 @@ def augment(task: str = typer.Argument(..., help="An entry of `tasks` in params.
 
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
-    write_sets(layout.raw / task, layout.augmented / task, task, params.augment_settings(task))
+    write_sets(layout.raw / task, layout.augmented / task, params.kind(task), params.augment_settings(task))

@@ -14,4 +14,4 @@ def build_arrays(task: str = typer.Argument(..., help="An entry of `tasks` in pa
 
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
-    build(layout.augmented / task, layout.arrays / task, task, params.array_settings(task))
+    build(layout.augmented / task, layout.arrays / task, params.kind(task), params.array_settings(task))

@@ -14,4 +14,4 @@ def download(task: str = typer.Argument(..., help="An entry of `tasks` in params
 
     params = read_params(Path(PARAMS))
     layout, settings = Layout(params.profile), params.download_settings(task)
-    fetch(task, settings.source, layout.raw / task, settings.seed, layout.scratch / "downloads")
+    fetch(params.kind(task), settings.source, layout.raw / task, settings.seed, layout.scratch / "downloads")

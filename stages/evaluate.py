@@ -27,6 +27,12 @@ def evaluate(
     if not is_first_of_torchrun():
         return
     gallery.write(layout.predictions / name)
-    about = {"profile": params.profile, "task": run.task, "model": run.variant, "seed": run.seed}
+    about = {
+        "profile": params.profile,
+        "task": run.task,
+        "kind": run.kind,
+        "model": run.variant,
+        "seed": run.seed,
+    }
     write_json(layout.metrics / f"{name}.json", about | scores)
     sync_or_warn(layout, name)

@@ -14,6 +14,7 @@ from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
+from serrm.planning.forecast import count_puzzles
 from serrm.settings import parse
 
 ROOT = Path(__file__).parents[1]
@@ -235,3 +236,19 @@ def test_execution_has_defaults_and_refuses_unknown_keys(tmp_path: Path) -> None
     (tmp_path / "execution.yaml").write_text("threads: 1\ncolour: red\n")
     with pytest.raises(ValueError, match=r"execution\.yaml\.colour"):
         read_execution(tmp_path)
+
+
+def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
+    params = plain("ci")
+    large = copy.deepcopy(params["tasks"]["maze"]) | {"kind": "maze"}
+    large["download"]["source"]["side"] = 11
+    params["tasks"]["maze_11"], params["recipes"]["maze_11"] = large, params["recipes"]["maze"]
+    params["runs"]["maze_11-trm-s0"] = params["runs"]["maze-trm-s0"] | {"task": "maze_11"}
+    both = parse(Params, params, "")
+    run, scoring = both.train_settings("maze_11-trm-s0"), both.evaluate_settings("maze_11-trm-s0")
+    assert (run.task, run.kind, scoring.kind) == ("maze_11", "maze", "maze")
+    assert both.train_settings("maze-trm-s0").kind == "maze" and "11×11" in scoring.source
+    sides = [count_puzzles(both, task).side for task in ("maze", "maze_11")]
+    assert sides == [8, 11]
+    large["kind"] = "labyrinth"
+    assert refusal(params).startswith("params.yaml: tasks.maze_11.kind: 'labyrinth' is not a task")

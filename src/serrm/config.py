@@ -28,8 +28,9 @@ Values = dict[str, Any]  # checked when they are composed
 
 
 class TaskSection(Settings):
-    """The settings of a task: its puzzles and their scoring."""
+    """A data set of a task: its puzzles and their scoring."""
 
+    kind: str = ""  # the task, a key of TASKS; left out where the data set has the task's name
     seed: NonNegativeInt
     download: Values
     augment: Values
@@ -59,7 +60,8 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
-        _known("tasks", self.tasks, TASKS, "a task")
+        for task, section in self.tasks.items():
+            _known(f"tasks.{task}.kind" if section.kind else "tasks", [self.kind(task)], TASKS, "a task")
         _known("recipes", self.recipes, self.tasks, "an entry of tasks")
         for task, recipes in self.recipes.items():
             _known(f"recipes.{task}", recipes, self.models, "an entry of models")
@@ -74,6 +76,10 @@ class Params(Settings):
             for model in self.recipes.get(task, {}):  # those that no run uses too
                 self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
         return self
+
+    def kind(self, task: str) -> str:
+        """The key in TASKS of an entry of tasks."""
+        return self.tasks[task].kind or task
 
     def variant(self, name: str) -> str:
         """The part of a run's name between task and seed, by which tables name the run."""
@@ -92,7 +98,7 @@ class Params(Settings):
 
     def augment_settings(self, task: str) -> Settings:
         """The subset of the raw puzzles that is used."""
-        return self._data(lambda task: TASKS[task].subset, task, "augment")
+        return self._data(lambda kind: TASKS[kind].subset, task, "augment")
 
     def array_settings(self, task: str) -> ArraySettings:
         """The augmentation of a task's training set."""
@@ -101,7 +107,9 @@ class Params(Settings):
     def _data(self, kind: Callable[[str], type[T]], task: str, name: str) -> T:
         _known("TASK", [task], self.tasks, "an entry of tasks")
         section = self.tasks[task]
-        return parse(kind(task), {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}")
+        return parse(
+            kind(self.kind(task)), {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}"
+        )
 
     def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
@@ -119,11 +127,12 @@ class Params(Settings):
         run, task = self.runs[name], self.tasks[self.runs[name].task]
         values = {
             "task": run.task,
+            "kind": self.kind(run.task),
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": task.evaluate,
             "fidelity": self._compose(run, name)[1],
-            "source": TASKS[run.task].in_words(task.download["source"], task.augment),
+            "source": TASKS[self.kind(run.task)].in_words(task.download["source"], task.augment),
         }
         return parse(ScoringSettings, values, lambda keys: ".".join(["tasks", run.task, *keys]))
 
@@ -168,7 +177,13 @@ class Params(Settings):
         if can_shift and fidelity.shifted_rope2d:
             values["model"]["positions"] = "rope2d_shifted"
         variant = name if name not in self.runs else self.variant(name)
-        settings = {"task": run.task, "variant": variant, "seed": run.seed, **values}
+        settings = {
+            "task": run.task,
+            "kind": self.kind(run.task),
+            "variant": variant,
+            "seed": run.seed,
+            **values,
+        }
         return parse(RunSettings, settings, where), fidelity
 
 

@@ -1,10 +1,12 @@
 """Closed groups of parameters, the parts of every section of a params file, and their validation."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+# The key in TASKS of a data set; that of one which names none is its own name, `task`.
+Kind = Annotated[str, Field(default_factory=lambda data: data["task"])]
 T = TypeVar("T", bound=BaseModel)
 RENAMED = {"effort": "test_time_compute", "most": "max_cells"}  # former names of keys
 

@@ -195,7 +195,7 @@ def test_a_key_that_does_not_fit_is_refused_by_name(
 def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
     make: CellMaker, tmp_path: Path, name: str, task: str, num_symbols: int
 ) -> None:
-    cell = make(name).model_copy(update={"task": task})
+    cell = make(name).model_copy(update={"task": task, "kind": task})
     model = build_model(cell.model, num_symbols, torch.Generator().manual_seed(0), num_positions=900)
     torch.save(published_weights(cell.model, model), tmp_path / "file.pt")
     config = import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")

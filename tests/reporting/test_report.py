@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from copy import deepcopy
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -37,7 +38,7 @@ from serrm.reporting.tables import (
     to_latex,
     to_markdown,
 )
-from tests.reporting.conftest import MADE, RUNS, paper_files, report_of, write_made
+from tests.reporting.conftest import MADE, RUNS, paper_files, report_of, set_rate, write_made
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
@@ -117,6 +118,24 @@ def test_ablations_are_shown_only_if_one_was_run(report, made):
     assert {name for name in names if "table" in name} == {"table1", "table2", "table3", "tableA6"}
     del made["sudoku", "trm_random_halting", 0]
     assert not {name for name in (table.name for table in build_tables(report(made))) if "A" in name}
+
+
+def test_the_papers_tables_find_its_puzzles_in_any_data_set_of_the_task(report, made):
+    file = made.pop(("maze", "se_rrm", 0))
+    for side, rate in ((15, 0.5), (30, 0.25)):
+        sets = {f"{side}x{side}": deepcopy(next(iter(file["sets"].values())))}
+        made[f"maze_{side}", "se_rrm", 0] = named = file | {
+            "task": f"maze_{side}",
+            "kind": "maze",
+            "sets": sets,
+        }
+        set_rate(named, "fsr", rate, f"{side}x{side}", num=1000)
+    (entry,) = (
+        each
+        for each in entries_of(load_paper().score_tables["3"], report(made).results)
+        if (each.variant, each.column.task) == ("se_rrm", "maze")
+    )
+    assert (entry.of_set, entry.score.value) == ("30x30", 25.0)
 
 
 def test_arrows_compare_the_same_puzzles_alone(report, made):

@@ -100,7 +100,7 @@ def evaluate(
     the order of one process: there each scores all batches. Returns the metric file's content without the names of
     profile and run, and predictions for pictures.
     """
-    settings, gallery = run.evaluate, Gallery(run.task, run.evaluate.examples)
+    settings, gallery = run.evaluate, Gallery(run.kind, run.evaluate.examples)
     has_dropout = run.fidelity.dropout_at_evaluation
     with joined_by_torchrun(execution.device) as processes:
         device = prepare_device(execution.device, execution.threads, processes)
@@ -116,7 +116,7 @@ def evaluate(
         torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
-        is_grid = isinstance(TASKS[run.task], GridTask)
+        is_grid = isinstance(TASKS[run.kind], GridTask)
         scores = (score_sets if is_grid else score_votes)(predictor, arrays, run, gallery)
         gallery.share(shared)
         scores = {**_facts(loaded, run.source), **scores}
@@ -129,7 +129,7 @@ def evaluate(
 
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> tuple[str, predict.Questions] | None:
     """A set whose symbols may be exchanged for one another, by name; ARC's test inputs as they are. None without."""
-    task = TASKS[loaded.settings.task]
+    task = TASKS[loaded.settings.kind]
     if not task.is_symmetric:
         return None
     if not isinstance(task, GridTask):
@@ -148,7 +148,7 @@ def learning_curve(
     num, step = run.evaluate.curve_puzzles, run.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
         facts = predict.load_snapshot(predictor.loaded.model, path)
-        if not isinstance(TASKS[run.task], GridTask):
+        if not isinstance(TASKS[run.kind], GridTask):
             questions = arc_questions(predictor, arrays, num)
             own = vote(predictor, questions, (step,), ties_by_halting=run.fidelity.ties_by_halting)
             scores = pooled(predictor.processes.collect(own))[step].scores()
@@ -206,7 +206,7 @@ def score_sets(predictor: predict.Predictor, arrays: Path, run: ScoringSettings,
     for name in evaluation_sets(arrays):
         puzzles = open_arrays(arrays, name)
         sets[name] = score_set(predictor, puzzles, settings.steps, gallery)
-        if name == trained and settings.test_time_compute is not None and TASKS[run.task].verify is not None:
+        if name == trained and settings.test_time_compute is not None and TASKS[run.kind].verify is not None:
             points = compute_points(predictor, puzzles, settings.test_time_compute)
     return {"sets": sets, **points}
 
@@ -429,7 +429,7 @@ def equivariance(
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
-    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.task, asked.side).usual
+    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.kind, asked.side).usual
     permutation = np.arange(asked.num_symbols, dtype=np.uint8)
     permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
 
@@ -470,7 +470,7 @@ def _predicted(
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
     found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)
     tokens = np.concatenate([part.tokens for part in found])
-    if isinstance(TASKS[predictor.loaded.settings.task], GridTask):
+    if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens
     rows, columns = decoded_sizes(tokens, asked.side).T[..., None]
     row, column = np.divmod(np.arange(asked.side**2), asked.side)

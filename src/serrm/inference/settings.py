@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from serrm.settings import Settings
+from serrm.settings import Kind, Settings
 from serrm.training.settings import Fidelity
 
 GUESS_STEPS = 4  # supervision steps for a guess: by then answers have settled
@@ -51,6 +51,7 @@ class ScoringSettings(Settings):
     """Everything an evaluation depends on besides checkpoint and arrays."""
 
     task: str
+    kind: Kind
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings

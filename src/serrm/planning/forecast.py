@@ -43,7 +43,7 @@ def count_puzzles(params: Params, task: str) -> Counts:
     source = params.download_settings(task).source.model_dump()
     subset = params.augment_settings(task).model_dump()
     is_1k, has_votes = source.get("folder_9x9") == FOLDER_EXTREME_1K, "canvas" in subset
-    own = dict(TASKS[task].counts) | (EXTREME_1K if is_1k else {}) | source
+    own = dict(TASKS[params.kind(task)].counts) | (EXTREME_1K if is_1k else {}) | source
     sizes = subset.get("num_test_sizes", {})
     if subset.get("scored") == "held_out":
         own, sizes = {**own, "num_test": NUM_HELD_OUT}, {}
@@ -102,7 +102,7 @@ def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts
 
 
 def _step(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
-    return flops(run_settings.model, side**2, alphabet(run_settings.task, side).num_symbols, halting)
+    return flops(run_settings.model, side**2, alphabet(run_settings.kind, side).num_symbols, halting)
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
@@ -135,7 +135,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     precision, _ = supported("bfloat16" if asked == "auto" else asked, run_settings.train.compile, device)
     here = {"precision": precision, "batch_size": min(run_settings.train.batch_size, MOST_AT_ONCE)}
     settings = run_settings.train.model_copy(update=here)
-    stream = random_stream(side, alphabet(run_settings.task, side).num_symbols)
+    stream = random_stream(side, alphabet(run_settings.kind, side).num_symbols)
     model = build_run_model(run_settings, stream).to(device).train()
     accelerate(model, is_native=execution.native)  # not compiled: that would take longer than the steps
     seconds = seconds_of_step(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, set_name, task_name
-from serrm.reporting.results import Report, Score, score
+from serrm.reporting.results import Report, Score, runs_on, score
 from serrm.reporting.tables import ARC, Table
 
 HOLDS, LEVEL, FAILS, UNTESTED = "holds here", "undecided here", "does not hold here", "not tested here"
@@ -101,7 +101,7 @@ class Check:
 
 def scores_of(report: Report, task: str, models: Iterable[str], *where: Any) -> dict[str, Score]:
     """The scores of those of the models that have one, by metric, set and steps."""
-    scores = {model: score(report.results.get((task, model), []), *where) for model in models}
+    scores = {model: score(runs_on(report.results, task, model, *where[1:2]), *where) for model in models}
     return {model: each for model, each in scores.items() if each}
 
 
@@ -154,7 +154,7 @@ def data_efficient(report: Report) -> Finding:
     """SE-RRM's learning curve before and after as many samples as the best score of each other model took."""
     findings: list[Finding] = []
     for (task, model), (run, *_) in report.results.items():
-        metric, ours = metrics_of(task)[0], report.results.get((task, SE_RRM))
+        metric, ours = metrics_of(run.kind)[0], report.results.get((task, SE_RRM))
         samples, best = max(run.curve(metric), key=lambda each: each[1].value, default=(0.0, None))
         mine = ours[0].curve(metric) if ours else []
         before = [each for each in mine if each[0] <= samples]

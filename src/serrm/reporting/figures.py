@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from serrm.drawing import panels
 from serrm.reporting.paper import COLOURS, METRIC_NAMES, load_paper, metrics_of, model_name, task_name
-from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, score
+from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, runs_on, score
 from serrm.reporting.tables import compute_points, main_models
 
 INK, MUTED = "#333333", "#595959"
@@ -67,7 +67,7 @@ def build_figures(report: Report) -> dict[str, str]:
 
 def depth(report: Report) -> Figure | None:
     """Solved 9×9 Sudoku against the number of supervision steps: ours solid, the paper's dashed."""
-    ran = {model: report.results.get(("sudoku", model), []) for model in main_models(report.results)}
+    ran = {model: runs_on(report.results, "sudoku", model, "9x9") for model in main_models(report.results)}
     ran = {model: runs for model, runs in ran.items() if runs and "9x9" in runs[0].scored}
     if not ran:
         return None
@@ -100,8 +100,8 @@ def learning_curves(report: Report) -> Figure | None:
     ]
     shown = [
         (task, metric)
-        for task in dict.fromkeys(run.task for run in runs)
-        for metric in metrics_of(task)
+        for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
+        for metric in metrics_of(kind)
         if any(point.get(metric) for run in runs if run.task == task for point in run.learning_curve)
     ]
     if not shown:
@@ -192,11 +192,7 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
 
     Only predictions in float32 are shown, in which evaluations compare them.
     """
-    runs = [
-        report.results[task, model][0]
-        for model in main_models(report.results)
-        if (task, model) in report.results
-    ]
+    runs = [run for model in main_models(report.results) for run in runs_on(report.results, task, model)[:1]]
     rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_exact]
     others = [model_name(run.model) for run in runs if run.equivariance and not run.equivariance.is_exact]
     left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
@@ -213,7 +209,7 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
     top = 58 + 16 * len(lines)
     for run, found in rows:
         name, counts = model_name(run.model), f"{found.num_identical:,} of {found.num_pairs:,}"
-        heading = f"{name}, {task_name(task)}"
+        heading = f"{name}, {task_name(run.task)}"
         parts.append(panels.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
         parts.append(panels.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
         for place, (what, panel) in enumerate(_grids(run, found.example).items()):
@@ -227,8 +223,8 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, panels.Panel]:
     expected = panels.as_tokens([example.permutation[token] for token in example.prediction])
-    plain = panels.Puzzle(run.task, example.side, panels.as_tokens(example.question))
-    moved = panels.Puzzle(run.task, example.side, panels.as_tokens(example.permuted_question), expected)
+    plain = panels.Puzzle(run.kind, example.side, panels.as_tokens(example.question))
+    moved = panels.Puzzle(run.kind, example.side, panels.as_tokens(example.permuted_question), expected)
     return {
         "x": plain.question_panel(),
         "f(x)": plain.prediction_panel(panels.as_tokens(example.prediction)),

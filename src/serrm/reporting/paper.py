@@ -154,7 +154,7 @@ def differences(ours: Settings, paper: Settings) -> list[str]:
     here, there = dict(_flat(ours)), dict(_flat(paper))
     train, theirs = ours["train"], paper["train"]
     if train["steps"]:
-        num_examples = theirs["epochs"] * PAPER_EXAMPLES[ours["task"]]
+        num_examples = theirs["epochs"] * PAPER_EXAMPLES[ours.get("kind", ours["task"])]
         here["", "optimiser steps"] = _words(train["steps"])
         there["", "optimiser steps"] = _words(num_examples // theirs["batch_size"])
     else:

@@ -85,7 +85,7 @@ def write_curves(results: Results, folder: Path) -> None:
 
 
 def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
-    metrics = {"solved": metrics_of(run.task)[0], "gpa": "gpa"}
+    metrics = {"solved": metrics_of(run.kind)[0], "gpa": "gpa"}
     return {name: round(100 * scores[each], 2) if each in scores else None for name, each in metrics.items()}
 
 
@@ -138,6 +138,6 @@ def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
                 members = [each for each in examples if (each.set, each.is_right) == (main, is_right)]
                 for example in members[:1]:
                     heading = f"{model_name(model)} on {task_name(run.task)}, {example.name}"
-                    rows = Scene(heading, [example.puzzle(run.task)]).rows(has_answer=True, has_trace=True)
+                    rows = Scene(heading, [example.puzzle(run.kind)]).rows(has_answer=True, has_trace=True)
                     picture = Markup(picture_svg(rows, heading))
                     yield {"heading": heading, "is_right": is_right, "picture": picture}

@@ -16,6 +16,7 @@ from serrm.config import RANDOM, Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import Settings, differences
+from serrm.settings import Kind
 
 Key = tuple[str, str]  # task and model of a run
 Results = dict[Key, "list[Evaluation]"]  # all seeds, in the order of the profile's runs
@@ -115,6 +116,7 @@ class Evaluation(_Part):
 
     profile: str
     task: str
+    kind: Kind
     model: str
     seed: int
     model_info: ModelInfo
@@ -197,6 +199,12 @@ def score(
     return Score(round(fmean(values), 2), round(min(low), 2), round(max(high), 2), num_puzzles, sd)
 
 
+def runs_on(results: Results, kind: str, model: str, of_set: str | None = None) -> "list[Evaluation]":
+    """All seeds of a model on a task: on the first of its data sets that has the test set, or on the first."""
+    found = [runs for (_, of), runs in results.items() if (runs[0].kind, of) == (kind, model)]
+    return next((runs for runs in found if of_set in runs[0].sets), found[0] if found else [])
+
+
 def all_runs(results: Results) -> "list[Evaluation]":
     """Every evaluation, one after the other."""
     return [run for seeds in results.values() for run in seeds]
@@ -264,7 +272,7 @@ def read_report(
     settings, found, steps = {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
-        key, paper = (run.task, run.variant), papers.settings_of(run.task, run.model.family)
+        key, paper = (run.task, run.variant), papers.settings_of(run.kind, run.model.family)
         settings[key] = ours = run.model_dump(mode="json")
         steps[key] = partial(flops, run.model)
         if paper is not None:

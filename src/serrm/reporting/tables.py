@@ -14,7 +14,17 @@ from serrm.progress import duration
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting import paper
 from serrm.reporting.paper import DASH, load_paper, metrics_of, model_name, set_name, task_name
-from serrm.reporting.results import Evaluation, Report, Results, Score, ScoredSet, Search, all_runs, score
+from serrm.reporting.results import (
+    Evaluation,
+    Report,
+    Results,
+    Score,
+    ScoredSet,
+    Search,
+    all_runs,
+    runs_on,
+    score,
+)
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 ARC: Final = ("arc_agi_1", "arc_agi_2")
@@ -87,7 +97,7 @@ def entries_of(printed: paper.ScoreTable, results: Results) -> list[Entry]:
     for row in printed.rows:
         for key, column in printed.columns.items():
             variant, of_set = row.variant_of(key), column.set
-            runs = results.get((column.task, variant), [])
+            runs = runs_on(results, column.task, variant, of_set)
             if column.takes_other_sizes and runs and len(runs[0].sets) == 1:
                 (of_set,) = runs[0].sets
             ours = score(runs, column.metric, of_set, column.steps)
@@ -152,10 +162,10 @@ def puzzles(entries: Sequence[Entry]) -> str:
     return f"{words}, n {num} (paper: {_counts(entry.printed.num or column.num for entry in entries)})"
 
 
-def blanks(task: str, parts: Iterable[ScoredSet]) -> str:
+def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
     """The mean number of blanks of a Sudoku, such as ", 43 blanks"; nothing for another task."""
     means = dict.fromkeys(f"{part.num_blank / part.num_puzzles:.0f}" for part in parts if part.num_blank)
-    return f", {' or '.join(means)} blanks" if task == "sudoku" and means else ""
+    return f", {' or '.join(means)} blanks" if kind == "sudoku" and means else ""
 
 
 def _counts(numbers: Iterable[int]) -> str:
@@ -175,9 +185,11 @@ def variants(report: Report) -> pd.DataFrame:
     }
     lines = []
     for (task, model), runs in report.results.items():
-        for name, part in runs[0].scored.items() if (task, model) not in known else ():
+        for name, part in runs[0].scored.items() if (runs[0].kind, model) not in known else ():
             steps = HEADLINE_STEPS if HEADLINE_STEPS in part.steps else max(part.steps)
-            solved, gpa = (score(runs, metric, name, steps) for metric in (metrics_of(task)[0], "gpa"))
+            solved, gpa = (
+                score(runs, metric, name, steps) for metric in (metrics_of(runs[0].kind)[0], "gpa")
+            )
             words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
             lines.append((*words, str(solved or DASH), str(gpa or DASH)))
     return pd.DataFrame(lines, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
@@ -210,7 +222,7 @@ def _extension(
     lines = []
     for (task, model), runs in report.results.items():
         scores = {name: score(runs, metric, of_set) for name, (of_set, metric) in columns.items()}
-        if task in tasks and any(scores.values()):
+        if runs[0].kind in tasks and any(scores.values()):
             where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
             texts = {name: str(each or DASH) for name, each in scores.items()}
             lines.append({"Task": where, "Model": model_name(model), **texts})
@@ -249,11 +261,11 @@ def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Se
     """FLOPs a puzzle and what they solve, by model and method, of the main models on Sudoku."""
     points = {}
     for model in main_models(report.results):
-        for run in report.results.get(("sudoku", model), [])[:1]:
+        for run in runs_on(report.results, "sudoku", model)[:1]:
             for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
                 if searches:
                     side = int(run.trained_set.split("x")[0])
-                    flops = report.flops["sudoku", model](side**2, alphabet("sudoku", side).num_symbols)
+                    flops = report.flops[run.task, model](side**2, alphabet("sudoku", side).num_symbols)
                     points[model_name(model), method] = [(flops * each.mean_steps, each) for each in searches]
     return points
 
@@ -287,7 +299,7 @@ def notes(results: Results) -> list[str]:
     runs = all_runs(results)
     data = [
         f"{task_name(run.task)}: {run.data.source}; {run.data.train_puzzles:,} training "
-        f"{'pairs' if run.task in ARC else 'puzzles'}."
+        f"{'pairs' if run.kind in ARC else 'puzzles'}."
         for run in runs
     ]
     refused = [
@@ -319,11 +331,12 @@ def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.
     lines = []
     for task in dict.fromkeys(task for task, _ in results):
         runs = {model_name(model): results[task, model] for model in models if (task, model) in results}
+        kind = next(seeds[0].kind for (of, _), seeds in results.items() if of == task)
         for of_set in dict.fromkeys(name for seeds in runs.values() for name in seeds[0].scored):
-            scores = {name: score(seeds, metrics_of(task)[0], of_set) for name, seeds in runs.items()}
+            scores = {name: score(seeds, metrics_of(kind)[0], of_set) for name, seeds in runs.items()}
             if any(scores.values()) and "," not in of_set:  # not those with another task type
                 parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-                lines.append(_headline_line(task, of_set, scores, blanks(task, parts)))
+                lines.append(_headline_line(task, kind, of_set, scores, blanks(kind, parts)))
     least = LEAST if any(num >= LEAST for num, _, _ in lines) else 0
     kept = [line for num, line, _ in lines if num >= least]
     by_two = (
@@ -359,7 +372,7 @@ def _with_most_seeds(results: Results, model: str) -> str:
 
 
 def _headline_line(
-    task: str, of_set: str, scores: Mapping[str, Score | None], mean_blanks: str
+    task: str, kind: str, of_set: str, scores: Mapping[str, Score | None], mean_blanks: str
 ) -> tuple[int, dict[str, str], str]:
     """The number of puzzles of a set, its line, and the paper's puzzles in words if it has any."""
     num = max(each.num_puzzles for each in scores.values() if each)
@@ -369,9 +382,9 @@ def _headline_line(
         (row,) = (row for row in table.rows if row.variant == "se_rrm")
         for key, column in table.columns.items():
             is_set = column.set == of_set or column.takes_other_sizes
-            if (column.task, column.metric) == (task, metrics_of(task)[0]) and is_set:
+            if (column.task, column.metric) == (kind, metrics_of(kind)[0]) and is_set:
                 line["SE-RRM, paper"] = as_printed(row.entries[key])
-                theirs = _set(task, column.set) + (f", {column.blanks} blanks" if column.blanks else "")
+                theirs = _set(kind, column.set) + (f", {column.blanks} blanks" if column.blanks else "")
                 theirs += f", n {column.num:,}"
     return num, line, theirs
 
@@ -386,7 +399,7 @@ def main_models(results: Results) -> list[str]:
     scores = {
         model: each.value
         for (of, model), runs in results.items()
-        if of == task and model_name(model) == model and (each := score(runs, metrics_of(task)[0]))
+        if of == task and model_name(model) == model and (each := score(runs, metrics_of(runs[0].kind)[0]))
     }
     best = sorted(scores, key=lambda model: scores[model])[-1:]
     return [*(model for model in PAPERS if any(model == run for _, run in results)), *best]

@@ -73,7 +73,7 @@ class Model(LoadedModel):
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.
         """
         asked, device = {steps} if isinstance(steps, int) else set(steps), self.model.initial.device
-        num_symbols = alphabet(self.settings.task, math.isqrt(tokens.shape[1])).num_symbols
+        num_symbols = alphabet(self.settings.kind, math.isqrt(tokens.shape[1])).num_symbols
         if not asked or min(asked) < 1:
             raise ValueError(f"steps must be at least 1, got {steps}")
         if wrong := [token for token in tokens.unique().tolist() if not 0 <= token < num_symbols]:
@@ -182,7 +182,7 @@ def model_card(run: RunSettings, name: str) -> str:
     """Markdown with the header that the Hub reads."""
     return f"""---
 library_name: serrm
-tags: [serrm, {run.model.family}, {run.task}, recurrent-reasoning]
+tags: [serrm, {run.model.family}, {run.kind}, recurrent-reasoning]
 ---
 # {name}
 

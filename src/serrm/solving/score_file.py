@@ -40,7 +40,7 @@ def score_file(
     loaded, depths = load_model(checkpoint, device), depths_up_to(steps)
     dtype = DTYPES[supported(precision, False, device)[0]]
     predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], dtype)
-    task, by_side = loaded.settings.task, dict[int, list[Question]]()
+    task, by_side = loaded.settings.kind, dict[int, list[Question]]()
     for question in read_file(puzzles):
         if question.task != kind_of(task):
             raise ValueError(
@@ -76,7 +76,7 @@ def _score_size(
     predictor: Predictor, side: int, questions: Sequence[Question], depths: Sequence[int]
 ) -> dict[str, Any]:
     """Scores of the puzzles of one size, with the counts of those that came without an answer."""
-    task = predictor.loaded.settings.task
+    task = predictor.loaded.settings.kind
     record, name = grid_task(task), f"{side}x{side}"
     if reason := refusal(predictor.loaded.model, side, record.alphabet(side).num_symbols):
         return {"status": "cannot_extrapolate", "reason": reason}

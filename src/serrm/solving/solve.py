@@ -182,7 +182,7 @@ def solve(
     groups: dict[tuple[int, int], tuple[LoadedModel, dict[int, Question]]] = {}
     for number, question in enumerate(questions):
         loaded = model_for(question)
-        task = loaded.settings.task
+        task = loaded.settings.kind
         if question.task == kind_of(task):
             side = int(loaded.config["side"]) if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
@@ -213,7 +213,7 @@ def _solve_size(
     loaded: LoadedModel, side: int, group: Mapping[int, Question], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
     """(number, answer) of the questions of one checkpoint and size, as they are done."""
-    record, device = TASKS[loaded.settings.task], loaded.model.initial.device
+    record, device = TASKS[loaded.settings.kind], loaded.model.initial.device
     num_symbols, asked = record.alphabet(side).num_symbols, dict[int, Question]()
     cannot = refusal(loaded.model, side, num_symbols)
     for number, question in group.items():
@@ -277,9 +277,9 @@ class Grids:
     num_searches = 1  # of a puzzle
 
     def __init__(self, loaded: LoadedModel, side: int, questions: Mapping[int, Question]) -> None:
-        record = TASKS[loaded.settings.task]
+        record = TASKS[loaded.settings.kind]
         assert isinstance(record, GridTask)
-        self.record, self.task, self.side, self.questions = record, loaded.settings.task, side, questions
+        self.record, self.task, self.side, self.questions = record, loaded.settings.kind, side, questions
 
     def searches(self, number: int) -> Iterator[Search]:
         """The one search."""
@@ -325,7 +325,7 @@ class Votes:
 
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
         self.evaluation = arc_evaluation(loaded, list(questions.values()))
-        self.task, self.side, self.questions = loaded.settings.task, self.evaluation.side, questions
+        self.task, self.side, self.questions = loaded.settings.kind, self.evaluation.side, questions
         self.first = {number: place * self.evaluation.num_votes for place, number in enumerate(questions)}
         self.num_searches = min(NUM_VOTES, self.evaluation.num_votes)  # of a test input
 

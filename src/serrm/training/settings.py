@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 
 from serrm.models.settings import HaltingSettings, ModelSettings
 from serrm.puzzles.raw import ArraySettings, HintSettings
-from serrm.settings import Settings
+from serrm.settings import Kind, Settings
 
 
 class Fidelity(Settings):
@@ -70,6 +70,7 @@ class RunSettings(Settings):
     """Everything that a run's training depends on besides its arrays."""
 
     task: str
+    kind: Kind
     variant: str
     seed: NonNegativeInt
     model: ModelSettings
