@@ -1,4 +1,5 @@
 # make repro: installation, then the pipeline of params.yaml to tables and figures; with PROFILE=ci that of profile ci.
+# JOBS=4 runs four trainings at a time (default: one per core, or per GPU); JOBS=1 gives every run all cores.
 # make test: the test suite.
 # make coverage: the same with the lines covered, those run in other processes left out; takes half as long again.
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
@@ -34,7 +35,7 @@ $(TOOLS): $(READY)
 repro: $(READY)
 	$(if $(PROFILE),$(BIN)/serrm use $(PROFILE))
 	$(BIN)/serrm forecast
-	$(BIN)/dvc repro
+	stages/side_by_side $(JOBS)
 	$(BIN)/serrm headline
 
 test: $(TOOLS)

@@ -12,7 +12,14 @@ from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
 from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import ScoringSettings
-from serrm.planning.forecast import Counts, count_puzzles, evaluation_flops, stages_of, still_to_do
+from serrm.planning.forecast import (
+    Counts,
+    count_puzzles,
+    evaluation_flops,
+    ready_runs,
+    stages_of,
+    still_to_do,
+)
 from serrm.training.settings import Execution, RunSettings
 from tests.drawn import counted
 
@@ -135,3 +142,20 @@ def test_the_rate_of_this_machine_is_measured(
     active = read_params(ROOT / "params.yaml").profile
     assert main(["forecast", "--profile", "laptop" if active == "ci" else "ci"]) == 0
     assert "; this machine does about " in capsys.readouterr().out
+
+
+def test_ready_runs_wait_for_no_other_training_and_the_longest_comes_first() -> None:
+    run = {"task": "sudoku", "model": "trm", "seed": 0, "init": "random"}
+    longer = {"train.steps": 500}
+    params = profile(
+        "ci",
+        runs={
+            "sudoku-trm-s0": run,
+            "sudoku-later-s0": {**run, "init": "ci/runs/sudoku-trm-s0", "changes": longer},
+            "sudoku-longer-s0": {**run, "changes": longer},
+        },
+    )
+    stages = stages_of(params)
+    assert ready_runs(stages) == ["sudoku-longer-s0", "sudoku-trm-s0"]
+    done = {name: stage for name, stage in stages.items() if name != "train@sudoku-trm-s0"}
+    assert set(ready_runs(done)) == set(params.runs)

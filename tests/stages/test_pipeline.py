@@ -168,6 +168,24 @@ def test_a_time_budget_stops_and_the_same_command_goes_on(built: Project) -> Non
 
 
 @pytest.mark.slow
+def test_a_failing_run_stops_none_of_those_beside_it(built: Project) -> None:
+    params = tiny()
+    params["runs"][OTHER]["changes"]["model.expansion"] = 2.5
+    params["runs"]["sudoku-lost-s0"] = params["runs"][RUN] | {"init": "ci/runs/nowhere"}
+    built.write(params)
+    failed = built.run("stages/side_by_side", "2")
+    assert failed.returncode == 1 and "the same command continues" in failed.stderr
+    assert (Layout("ci", built.root).metrics / f"{OTHER}.json").is_file()
+    del params["runs"]["sudoku-lost-s0"]
+    built.write(params)
+    finished = built.run("stages/side_by_side", "2")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "Running stage 'train@" not in finished.stdout and "Running stage 'tabulate'" in finished.stdout
+    assert "up to date" in built.run("dvc", "status").stdout
+    assert built.run("stages/side_by_side", "many").returncode == 2
+
+
+@pytest.mark.slow
 def test_a_run_begins_with_the_weights_of_another(built: Project) -> None:
     params = tiny()
     params["runs"]["sudoku-tuned-s0"] = params["runs"][RUN] | {"init": f"ci/runs/{RUN}"}

@@ -191,6 +191,27 @@ def test_a_repeated_training_is_another_run(made: MadeRun, client: MlflowClient)
     assert made.sync() == newer.info.run_id and len(stored(client, made)) == 2
 
 
+def test_trainings_with_equal_results_are_two_runs(made: MadeRun, client: MlflowClient) -> None:
+    for made.training["id"] in ("a", "b"):
+        with made.log():
+            made.train()
+        made.evaluate()
+        made.sync()
+    assert [run.info.status for run in stored(client, made)] == ["FINISHED", "FINISHED"]
+    ids = {run.data.tags["serrm.run"] for run in stored(client, made)}
+    assert len(ids) == 2
+
+
+def test_a_run_that_fails_does_not_stop_the_others(made: MadeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    (made.layout.root / "params.yaml").touch()
+    made.evaluate()
+    (made.layout.metrics / "a-broken-s0.json").write_text("{}")
+    assert main(["track", "sync", "--profile", made.layout.profile]) == 1
+    said = capsys.readouterr()
+    assert NAME in said.out and "1 of 2 runs" in said.out
+    assert "a-broken-s0" in said.err
+
+
 def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
     made: MadeRun, client: MlflowClient
 ) -> None:

@@ -53,16 +53,26 @@ def is_kept_elsewhere(root: Path, params: Path) -> bool:
     )
 
 
-def forecast(profile: str | None = PROFILE, tflops: float | None = TFLOPS) -> None:
+def forecast(
+    profile: str | None = PROFILE,
+    tflops: float | None = TFLOPS,
+    is_list: bool = typer.Option(
+        False,
+        "--ready",
+        help="Print only the names of the unfinished runs that can start now, the longest first.",
+    ),
+) -> None:
     """Forecast FLOPs and time of a profile's runs; for the active profile, of unfinished runs only."""
     from serrm.config import read_execution
-    from serrm.planning.forecast import rate_of, stages_of, still_to_do, summary
+    from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
 
     root, params = open_project(profile)
     stages = stages_of(params)
     if tflops is None and params.profile == open_project().params.profile:
         stages = still_to_do(stages, root)
-    if stages:
+    if is_list:
+        typer.echo("\n".join(ready_runs(stages)))
+    elif stages:
         typer.echo(summary(params.profile, stages, *rate_of(params, stages, read_execution(root), tflops)))
     else:
         typer.echo(f"profile {params.profile}: everything is trained and scored")
@@ -159,7 +169,10 @@ track = typer.Typer(help="Log runs to MLflow, register a model, serve it.", no_a
 def sync(
     profile: str | None = typer.Option(None, help="Only this profile. Default: all that have results."),
 ) -> None:
-    """Log runs to MLflow from their checkpoints, logs and metric files; running it again adds nothing."""
+    """Log runs to MLflow from their checkpoints, logs and metric files; running it again adds nothing.
+
+    A run that fails does not stop those after it; the exit code is then 1.
+    """
     from serrm.tracking import tracking_uri
     from serrm.tracking.runs import runs_with_results, sync_run
 
@@ -167,10 +180,16 @@ def sync(
     runs = runs_with_results(root, profile or "*")
     if not runs:
         raise ValueError(f"{root}: no results of {profile or 'any profile'}: `make repro` makes them")
+    num_failed = 0
     for of_profile, name in runs:
-        sync_run(Layout(of_profile, root), name)
-        typer.echo(f"{of_profile} {name}")
-    typer.echo(f"{len(runs)} runs logged to {tracking_uri(root)}")
+        try:
+            sync_run(Layout(of_profile, root), name)
+            typer.echo(f"{of_profile} {name}")
+        except ValueError as error:
+            num_failed += 1
+            typer.echo(f"{of_profile} {name}: {error}", err=True)
+    typer.echo(f"{len(runs) - num_failed} of {len(runs)} runs logged to {tracking_uri(root)}")
+    raise typer.Exit(min(1, num_failed))
 
 
 @track.command()

@@ -167,6 +167,7 @@ def _facts(loaded: predict.LoadedModel, source: str) -> Scores:
     return {
         "model_info": loaded.info,
         "training": {
+            "id": training.get("id", ""),  # older checkpoints have none
             **{name: training[name] for name in kept},
             "puzzles_per_second": training["puzzle_steps_per_second"],
             "flops": training.get("flops"),  # not counted by older checkpoints

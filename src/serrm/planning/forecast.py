@@ -8,6 +8,7 @@ import json
 import math
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,6 +118,20 @@ def still_to_do(stages: Stages, root: Path) -> Stages:
         return name in stages and (name in changed or any(map(is_left, stages[name].after)))
 
     return {name: stage for name, stage in stages.items() if is_left(name)}
+
+
+def ready_runs(stages: Stages) -> list[str]:
+    """The runs among stages still to do that wait for no other training, the one with the most FLOPs first."""
+    flops, waiting = Counter[str](), set()
+    for name, stage in stages.items():
+        kind, _, run = name.partition("@")
+        if kind not in DATA_STAGES:
+            flops[run] += stage.flops
+        if kind == "train" and any(
+            before in stages and before.startswith("train@") for before in stage.after
+        ):
+            waiting.add(run)
+    return [run for run, _ in flops.most_common() if run not in waiting]
 
 
 def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float | None) -> tuple[float, str]:

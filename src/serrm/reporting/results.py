@@ -37,6 +37,7 @@ class ModelInfo(_Part):
 class Training(_Part):
     """Length and cost of the training run."""
 
+    id: str = ""  # of this training and no other; older files have none
     steps: int
     samples: int
     seconds: float

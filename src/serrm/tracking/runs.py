@@ -167,6 +167,7 @@ def sync_run(layout: Layout, name: str) -> str:
 def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
     """sha256 of what identifies a finished run."""
     known = [facts.get(key) for key in ("data_hash", "steps", "samples", "seconds", "final_loss", "device")]
+    known += [facts["id"]] if facts.get("id") else []  # older trainings have none
     return hashlib.sha256(json.dumps([profile, name, *known]).encode()).hexdigest()
 
 

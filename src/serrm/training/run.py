@@ -10,6 +10,7 @@ import math
 import os
 import signal
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -104,6 +105,9 @@ class TrainingRun:
         self.settings, self.folder, self.execution, self.processes = run, folder, execution, processes
         self.records: list[Record] = []
         self.seconds = 0.0  # of training, over all interruptions
+        self.id = (
+            uuid.uuid4().hex
+        )  # kept over interruptions; another training of the same settings has another
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
         num, seed, twice = run.arrays.num_augmentations, run.arrays.seed, run.fidelity.identity_twice
@@ -214,6 +218,7 @@ class TrainingRun:
             "parameters": num_parameters(trainer.model),
             "parameters_with_task_types": num_parameters(trainer.model, has_task_types=True),
             "training": {
+                "id": self.id,
                 "steps": trainer.step,
                 "samples": trainer.slots.position,
                 "train_puzzles": trainer.stream.num_examples,
@@ -305,6 +310,7 @@ class TrainingRun:
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
         before, now = ckpt.read_config(found)["training"], self._hardware()
+        self.id = before.get("id", self.id)
         changed = [key for key in now if before[key] != now[key]]
         if changed and self.processes.is_first:
             then, here = (", ".join(f"{key} {values[key]}" for key in changed) for values in (before, now))
