@@ -2,8 +2,8 @@
 # The runs of params.yaml as a Slurm array, one run per element; docs/scale.md has the commands from here to the tables.
 #   serrm forecast --ready > runs.txt && sbatch --array=1-"$(wc -l < runs.txt)" stages/slurm.sh
 #
-# A minute before the time limit, or when it is preempted, a training writes a checkpoint and stops. Slurm requeues a
-# preempted element, this script one at its time limit, and the same element then resumes the training.
+# A minute before the time limit, or when it is preempted, a training gets SIGTERM, writes a checkpoint and stops. The
+# element is then requeued and resumes the training. (A preempted element has the partition's GraceTime for that.)
 #SBATCH --job-name=serrm
 #SBATCH --output=data/slurm-%A_%a.log
 #SBATCH --open-mode=append
@@ -17,8 +17,5 @@ run=$(sed -n "${SLURM_ARRAY_TASK_ID}p" runs.txt)
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}} GPUS=0 # Slurm chooses the GPU (--gpus=1)
 srun stages/one_run "$run"
 code=$?
-# The step has no exit code of its own here: DVC reports 1 for a training that stopped with a checkpoint.
-if [[ $code -ne 0 && $(date +%s) -ge $((${SLURM_JOB_END_TIME:-0} - 65)) && -n ${SLURM_JOB_END_TIME:-} ]]; then
-  scontrol requeue "$SLURM_JOB_ID"
-fi
+[[ $code -ne 75 ]] || scontrol requeue "$SLURM_JOB_ID"
 exit $code
