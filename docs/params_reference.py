@@ -115,7 +115,7 @@ TEXTS = {
     "model": "a key of `models`",
     "seed": "random seed of training",
     "init": "`random`, or a checkpoint below `data/` to start from",
-    "changes": "settings of this run alone, by dotted key: `model.…`, `train.…`, `arrays.…`, `fidelity.…`",
+    "changes": "settings of this run, by dotted key: `model.…`, `train.…`, `arrays.…`, `evaluate.…`, `fidelity.…`",
     "dropout_at_evaluation": "attention dropout stays active when predicting",
     "shifted_rope2d": "RoPE2D gives each square the angles of the square P (`prefix`) positions later",
     "bfloat16_embeddings": "embeddings and their EMA are rounded to bfloat16 at every update",

@@ -20,7 +20,13 @@ from serrm.sources.download import download_kind
 from serrm.training.settings import Execution, Fidelity, RunSettings
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
-SECTIONS = ("model", "train", "arrays", "fidelity")  # of a run's changes, such as train.learning_rate
+SECTIONS = (
+    "model",
+    "train",
+    "arrays",
+    "evaluate",
+    "fidelity",
+)  # of a run's changes, such as train.learning_rate
 SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D rotates wrongly
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are named after it
@@ -130,11 +136,16 @@ class Params(Settings):
             "kind": self.kind(run.task),
             "variant": self.variant(name),
             "seed": run.seed,
-            "evaluate": task.evaluate,
+            "evaluate": {**task.evaluate, **_of_section("evaluate", run.changes)},
             "fidelity": self._compose(run, name)[1],
             "source": TASKS[self.kind(run.task)].in_words(task.download["source"], task.augment),
         }
-        return parse(ScoringSettings, values, lambda keys: ".".join(["tasks", run.task, *keys]))
+
+        def where(keys: list[str]) -> str:
+            is_changed = ".".join(keys[:2]) in run.changes
+            return ".".join(["runs", name, "changes", *keys] if is_changed else ["tasks", run.task, *keys])
+
+        return parse(ScoringSettings, values, where)
 
     def _compose(self, run: RunSection, name: str) -> tuple[RunSettings, ScoringFidelity]:
         task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
@@ -143,6 +154,7 @@ class Params(Settings):
             "train": {**model.get("train", {}), **recipe},
             "arrays": {**task.arrays, **recipe.get("arrays", {}), "seed": task.seed},
             "fidelity": self.fidelity.model_dump(),
+            "evaluate": {},  # see evaluate_settings
         }
         values["model"].pop("train", None)
         for section in ("model", "arrays"):
@@ -151,6 +163,7 @@ class Params(Settings):
             section, _, field = key.partition(".")
             _known(f"runs.{name}.changes.{key}", [section], SECTIONS, "a section")
             values[section][field] = value
+        del values["evaluate"]
         if run.init != RANDOM:
             values["train"]["init_from"] = f"data/{run.init}"
 
@@ -185,6 +198,12 @@ class Params(Settings):
             **values,
         }
         return parse(RunSettings, settings, where), fidelity
+
+
+def _of_section(section: str, changes: Values) -> Values:
+    """The changes in a section, by the key there."""
+    dotted = f"{section}."
+    return {key.removeprefix(dotted): value for key, value in changes.items() if key.startswith(dotted)}
 
 
 def _known(where: str, names: Iterable[str], known: Iterable[str], what: str) -> None:
