@@ -37,7 +37,7 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     cell = make_run(train={"steps": 6, "log_every": 2, "snapshots": 3})
     with pytest.raises(Interrupted), caplog.at_level(logging.INFO):
         run(cell, arrays, tmp_path, on_record=stop_at(4))
-    assert re.search(r"needs about \d+\.\d GB and [\d.e-]+ s a step: \d+ s for 6 steps", caplog.text)
+    assert re.search(r"needs about \d+\.\d GB and [\d.e-]+ s per step: \d+ s for 6 steps", caplog.text)
     (folder,) = (tmp_path / "scratch").iterdir()
     at_stop = ckpt.read_weights(folder / "step_000000004")
     target = run(cell, arrays, tmp_path)

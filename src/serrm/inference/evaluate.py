@@ -1,10 +1,10 @@
-"""Scores of a checkpoint: every test set of its task at several depths, its snapshots, and what else is measured.
+"""Scores of a checkpoint: every test set of its task at several depths, its snapshots, and further measurements.
 
-On square grids one answer a puzzle is compared with the label; of ARC-AGI the answers to the augmentations of a test
-input vote. All is counted batch by batch in constant memory, by each process in its share of the batches. ARC-AGI is
-also scored, where the settings ask for it, with blank (all zeros) and random rows of the task-type table: what the
-model makes of a puzzle without its row. Test-time compute and equivariance are measured on puzzles of the size trained
-on. (Tables 1 to 3, figures 1, A1 and A2 of the paper, its section "ARC-AGI"; test-time compute is an extension.)
+On square grids one answer per puzzle is compared with the label; on ARC-AGI the answers to the augmentations of a test
+input vote. Every process counts its share of the batches, batch by batch in constant memory. Where the settings ask for
+it, ARC-AGI is also scored with blank (all zeros) and random rows of the task-type table, which shows what the model
+makes of a puzzle without its row. Test-time compute and equivariance are measured on puzzles of the size trained on.
+(Tables 1 to 3, figures 1, A1 and A2 of the paper, its section "ARC-AGI"; test-time compute is an extension.)
 """
 
 import json
@@ -45,7 +45,7 @@ Votes = dict[int, ArcTally]  # by number of supervision steps
 
 @dataclass
 class Gallery:
-    """Predictions for pictures, of the first `num` puzzles of each set, and ARC's submission.
+    """Predictions for pictures of the first `num` puzzles of each set, and ARC's submission.
 
     `serrm show`, MLflow's pictures and the report draw from the files it writes.
     """
@@ -58,9 +58,9 @@ class Gallery:
     def add(
         self, of: str, side: int, found: predict.Predicted, name: Callable[[int], str], votes: int = 1
     ) -> None:
-        """Keep a batch's predictions for the first puzzles of a set, of each the first of its `votes`.
+        """Keep a batch's predictions for the first puzzles of a set, the first of each puzzle's `votes`.
 
-        A model trained on larger grids may answer with symbols outside this size's alphabet: kept as padding, 0.
+        A model trained on larger grids may answer with symbols outside this size's alphabet; they become padding, 0.
         """
         examples, known = self.examples.setdefault(of, {}), alphabet(self.task, side).num_symbols
         for row, predicted in enumerate(found.tokens):
@@ -74,7 +74,7 @@ class Gallery:
             example["is_right"] = bool(np.array_equal(predicted, answer))
 
     def share(self, processes: Processes) -> None:
-        """Keep what any of the processes has kept; all call this together."""
+        """Collect what the processes have kept; all call this together."""
         seen: dict[str, dict[int, dict[str, Any]]] = {}
         for own in processes.collect(self.examples):
             for of, examples in own.items():
@@ -97,8 +97,8 @@ def evaluate(
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
     Processes under torchrun share the batches, and all have the same scores. Dropout at evaluation draws its masks in
-    the order of one process: there each scores all batches. Returns the metric file's content without the names of
-    profile and run, and predictions for pictures.
+    the order of a single process, so with it each process scores all batches. Returns the metric file's content without
+    the names of profile and run, and predictions for pictures.
     """
     settings, gallery = run.evaluate, Gallery(run.kind, run.evaluate.examples)
     has_dropout = run.fidelity.dropout_at_evaluation
@@ -128,7 +128,7 @@ def evaluate(
 
 
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> tuple[str, predict.Questions] | None:
-    """A set whose symbols may be exchanged for one another, by name; ARC's test inputs as they are. None without."""
+    """The name of a set whose symbols may be permuted, and its puzzles, or ARC's test inputs; None if there is none."""
     task = TASKS[loaded.settings.kind]
     if not task.is_symmetric:
         return None
@@ -144,7 +144,7 @@ def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> tuple[str,
 def learning_curve(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings
 ) -> Iterator[dict[str, float]]:
-    """Scores of the snapshots on the first puzzles of the set trained for, against samples processed."""
+    """Scores of the snapshots on the first puzzles of the set of the size trained on, by samples processed."""
     num, step = run.evaluate.curve_puzzles, run.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
         facts = predict.load_snapshot(predictor.loaded.model, path)
@@ -161,7 +161,7 @@ def learning_curve(
 
 
 def _facts(loaded: predict.LoadedModel, source: str) -> Scores:
-    """The part of a metric file on the model, its training and its puzzles."""
+    """The part of a metric file that describes the model, its training and its puzzles."""
     config, training = loaded.config, loaded.config["training"]
     kept = ("steps", "samples", "seconds", "final_loss", "device", "peak_memory_bytes")
     return {
@@ -184,7 +184,7 @@ def _facts(loaded: predict.LoadedModel, source: str) -> Scores:
 
 
 def of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | None:
-    """The test puzzles of the size trained on; None where a task's arrays hold none by that name."""
+    """The test puzzles of the size trained on; None if the task's arrays have no such set."""
     name = trained_size(arrays, loaded.config["side"])
     return None if name is None else open_arrays(arrays, name)
 
@@ -201,7 +201,7 @@ def questions_of(puzzles: PuzzleArrays) -> predict.Questions:
 
 
 def score_sets(predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
-    """The key `sets` of a metric file, and those of test-time compute where the settings ask for it."""
+    """The key `sets` of a metric file, and the keys of test-time compute if the settings ask for it."""
     settings, sets, points = run.evaluate, {}, {}
     trained = trained_size(arrays, predictor.loaded.config["side"])
     for name in evaluation_sets(arrays):
@@ -249,8 +249,8 @@ def score_set(
 def score_votes(predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
     """The key `sets` of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
 
-    Where training puzzles are held out, the sets are called after those, "held_out" and so on. The gallery also takes
-    the submission.
+    If training puzzles are held out, the names of the sets begin with "held_out" instead. The gallery also takes the
+    submission.
     """
     questions, sets = arc_questions(predictor, arrays), dict[str, Any]()
     for kind in run.evaluate.task_types:
@@ -290,9 +290,9 @@ def votes(
     kind: TaskType,
     gallery: Gallery,
 ) -> Votes:
-    """The votes of the checkpoint, or of all its snapshots where that published fault is asked for.
+    """The votes of the checkpoint, or with `aggregated_voting` (a published fault) of all its snapshots.
 
-    ValueError if it is, and there are none.
+    ValueError if it has no snapshots then.
     """
     voted = partial(
         vote,
@@ -307,7 +307,7 @@ def votes(
     if not run.fidelity.aggregated_voting:
         return voted(gallery=gallery)
     if not snapshots:
-        raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes to pool")
+        raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes could be pooled")
     of_all = []
     for path in snapshots:
         predict.load_snapshot(predictor.loaded.model, path)
@@ -325,10 +325,10 @@ def vote(
     ties_by_halting: bool = False,
     gallery: Gallery | None = None,
 ) -> Votes:
-    """The votes of all augmentations after each number of steps, of the batches that are this process's.
+    """The votes of all augmentations after each number of steps, in this process's batches.
 
-    A vote's confidence orders equal numbers of votes: that of the least certain cell, or of halting. `seed` draws
-    random task types.
+    The confidence of a vote, which orders answers with equal votes, is that of its least certain cell, or of halting.
+    `seed` draws random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
     asked = predict.Questions(questions.side, questions.num_symbols, questions.num_examples, questions.gather)
@@ -351,7 +351,7 @@ def vote(
 
 
 def pooled(of_all: Sequence[Votes]) -> Votes:
-    """The votes of all processes, or snapshots, added to the first."""
+    """Add the votes of all processes, or snapshots, to those of the first."""
 
     def include(first: Votes, other: Votes) -> Votes:
         for step, tally in first.items():
@@ -382,10 +382,10 @@ Point = dict[str, str | int | float]
 def compute_points(
     predictor: predict.Predictor, puzzles: PuzzleArrays, settings: ComputeSettings
 ) -> dict[str, list[Point]]:
-    """FSR against mean supervision steps a puzzle, on the first puzzles of a set, by two searches.
+    """FSR against mean supervision steps per puzzle, on the first puzzles of a set, by two searches.
 
-    The keys `early_stopping`, a point a limit of steps, each up to the first verified answer, and `attempts`, a point a
-    limit of attempts, all but the first with guesses.
+    Returns the keys `early_stopping`, with a point per limit of steps, each puzzle up to its first verified answer, and
+    `attempts`, with a point per limit of attempts; attempts after the first have guesses.
     """
     puzzles, first = puzzles.first(settings.num_puzzles), settings.attempt_steps
     guesses = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
@@ -406,7 +406,7 @@ def compute_points(
 def _searched(
     predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits
 ) -> list[tuple[int, int, bool]]:
-    """(steps, attempts, its answer is verified and the label) of each puzzle; processes take them in turns."""
+    """Each puzzle's steps, attempts, and whether its answer is verified and the label; processes take turns."""
     model, processes = predictor.loaded.model, predictor.processes
     task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
     own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
@@ -426,7 +426,7 @@ def _point(found: Sequence[tuple[int, int, bool]], most: int, num_right: int) ->
 def equivariance(
     predictor: predict.Predictor, of: str, asked: predict.Questions, num: int, seed: int
 ) -> dict[str, Any]:
-    """Number of predictions for puzzles with permuted symbols that are the permuted predictions, and the first pair.
+    """Number of predictions for puzzles with permuted symbols that equal the permuted predictions, and the first pair.
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
@@ -464,7 +464,7 @@ def equivariance(
 def _predicted(
     predictor: predict.Predictor, asked: predict.Questions, vectors: predict.TaskVectors | None = None
 ) -> UInt8[np.ndarray, "N I"]:
-    """Predictions by this process alone, in float32, as equivariance holds but for rounding.
+    """Predictions by this process alone, in float32, because equivariance holds only up to rounding.
 
     In ARC-AGI all cells outside the decoded grid are padding.
     """

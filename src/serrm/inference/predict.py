@@ -24,8 +24,8 @@ from serrm.settings import parse
 from serrm.training.checkpoint import SNAPSHOTS, check, read_config, read_weights
 from serrm.training.settings import RunSettings
 
-STATES_AT_ONCE = 16  # tensors of a state's size that a supervision step holds at most
-CPU_BYTES = 2**28  # of a batch in a search: a larger one is no faster on a CPU
+STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
+CPU_BYTES = 2**28  # most puzzles per batch of a search; a larger batch is no faster on a CPU
 TRIAL_PUZZLES = 8  # at once in the trial of `fastest_arithmetic`
 
 
@@ -36,7 +36,7 @@ class LoadedModel:
     model: RecurrentModel
     settings: RunSettings
     config: dict[str, Any]
-    # EMA weights during training, the last those of the checkpoint itself.
+    # EMA weights during training; the last are those of the checkpoint itself.
     snapshots: tuple[Path, ...] = ()
 
     @property
@@ -47,7 +47,7 @@ class LoadedModel:
 
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
-    """The model of a checkpoint with its EMA weights on `device`, by native kernels where they fit.
+    """Load the model of a checkpoint with its EMA weights on `device`, with native kernels where they fit.
 
     `has_dropout` keeps attention dropout active, a fault of the published code that can be switched on.
     ValueError if the directory is no checkpoint, is damaged, or its weights do not fit its settings.
@@ -77,9 +77,9 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
 def fastest_arithmetic(
     model: RecurrentModel, config: dict[str, Any], compiles: bool = False, *, is_native: bool = True
 ) -> devices.Arithmetic:
-    """Precision and compile in which the model predicts fastest on its device, by a trial of about a second.
+    """Find the precision and `compile` with which the model predicts fastest, by a trial of about a second.
 
-    `config` is that of its checkpoint. Leaves the model accelerated in any way.
+    `config` is that of its checkpoint. The model may be left accelerated in any way.
     """
     device, num_positions = model.initial.device, config["side"] ** 2
     tokens = torch.zeros(TRIAL_PUZZLES, num_positions, dtype=torch.long, device=device)
@@ -109,7 +109,7 @@ def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:
 
 
 class Questions(NamedTuple):
-    """Questions on grids of one size: their number, and a function that gathers a batch of them."""
+    """The number of questions on grids of one size, and a function that gathers a batch of them."""
 
     side: int
     num_symbols: int
@@ -134,7 +134,7 @@ class Predicted(NamedTuple):
 
 @dataclass(frozen=True)
 class Predictor:
-    """A checkpoint with its batch size (9×9 puzzles, larger grids fewer), its dtype and its processes."""
+    """A checkpoint with its dtype, its processes and the batch size for 9×9 puzzles (larger grids get fewer)."""
 
     loaded: LoadedModel
     batch_size: int
@@ -154,8 +154,8 @@ class Predictor:
     ) -> Iterator[Predicted]:
         """Predictions after each number of steps for all questions, batch by batch.
 
-        Several processes take the batches in turns, the same batches as one process. `task_vectors` are by default the
-        rows of the table that the batch names.
+        Several processes take turns at the batches that one process would have. `task_vectors` are by default the rows
+        of the table that the batch names.
         """
         model, processes = self.loaded.model, self.processes
         size = self.rows(asked.side, asked.num_symbols)
@@ -179,9 +179,9 @@ def predict(
     task_vectors: Float[Tensor, "B W"] | None = None,
     rows: int | None = None,
 ) -> Iterator[tuple[int, StepOutput]]:
-    """(step, output) after each of the supervision steps asked for, ascending; by default of the first task type.
+    """Yield (step, output) after each of the `steps`, ascending; by default with the first task type.
 
-    Where networks are compiled, a batch of fewer than `rows` puzzles is filled up to them, and cut again.
+    For compiled networks a batch of fewer than `rows` puzzles is filled up to `rows`, and its outputs are cut again.
     """
     if task_vectors is None:
         task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
@@ -200,7 +200,7 @@ def predict(
 
 
 def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
-    """The predicted symbols: for each cell the one with the largest logit, of equal ones the first."""
+    """The predicted symbols: for each cell the first one with the largest logit."""
     symbols: UInt8[np.ndarray, "B I"] = logits.argmax(-1).cpu().numpy().astype(np.uint8)
     return symbols
 
@@ -211,13 +211,13 @@ def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:
-    """The batch with its first row repeated behind it until there are `rows` of them."""
+    """The batch, filled up to `rows` with copies of its first row."""
     missing = rows - len(batch)
     return torch.cat([batch, batch[:1].expand(missing, *batch.shape[1:])])
 
 
 def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
-    """Why a model cannot take grids of a side and alphabet; None if it can."""
+    """The reason why a model cannot take grids of a side and alphabet; None if it can."""
     try:
         model.initial_state(1, side * side, num_symbols)
     except CannotExtrapolate as error:
@@ -226,9 +226,9 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 
 
 def rows_at_once(side: int, batch_size: int, num_symbols: int | None = None) -> int:
-    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku: attention grows with I²K.
+    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku; attention grows with I²K.
 
-    `num_symbols` is K, that of Sudoku if not given.
+    `num_symbols` is K; by default it is Sudoku's.
     """
     usual = side if num_symbols is None else num_symbols - 2
     return max(1, batch_size * 9**5 // (side**4 * usual))

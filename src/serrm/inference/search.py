@@ -1,12 +1,12 @@
 """Test-time compute: more supervision steps, and guesses, until an answer obeys the task's rule.
 
 The paper gives every puzzle the same number of supervision steps. Here a puzzle is done at the first step whose answer
-obeys the rule. Where its first attempt fails, guesses follow, best first: in the blank nearest to a toss-up between two
-symbols each one that the rule allows is filled in, and of all fillings the one that is likeliest to be right comes
-next. Only the network decides where to guess and what is likely. (An extension: docs/decisions/017.)
+obeys the rule. If its first attempt fails, guesses follow. The search takes the blank nearest to a
+toss-up between two symbols, fills in each symbol that the rule allows, and expands the likeliest of all fillings next.
+Only the network decides where to guess and what is likely. (An extension: docs/decisions/017.)
 
-A puzzle has one place in the batch, at a depth of its own. One that is done leaves it to the next, so the batch stays
-full, and each is answered as it would be alone.
+Every puzzle has a row of the batch and a depth of its own. A finished puzzle frees its row for the next, so the batch
+stays full, and each puzzle gets the answer that it would get alone.
 """
 
 import heapq
@@ -30,7 +30,7 @@ from serrm.training.loop import stablemax
 LEAST = (
     0.02  # least probability of a guess, as the network is wrong more often than its probabilities suggest
 )
-UNSOLVED = 0.67  # the probability that the attempt at a right filling does not end in the answer
+UNSOLVED = 0.67  # probability that an attempt at a right filling fails
 
 Tokens = UInt8[np.ndarray, " I"]
 Shares = Float32[np.ndarray, "I K"]  # probabilities of the symbols of every cell
@@ -40,8 +40,8 @@ Shares = Float32[np.ndarray, "I K"]  # probabilities of the symbols of every cel
 class Limits:
     """Supervision steps of a puzzle's first attempt, and how many attempts with guesses may follow it.
 
-    An attempt also ends when its answer has been the same for `patience` further steps, or when the puzzle's share of
-    the time of its batches has reached `seconds`; then no other follows.
+    An attempt also ends when its answer has been the same for `patience` further steps. When the puzzle's share of the
+    time of its batches reaches `seconds`, the attempt ends and no other follows.
     """
 
     max_steps: int
@@ -51,7 +51,7 @@ class Limits:
 
     @property
     def budget(self) -> int:
-        """Supervision steps that a puzzle takes at most."""
+        """The most supervision steps that a puzzle takes."""
         return self.max_steps + self.guesses * GUESS_STEPS
 
 
@@ -59,9 +59,9 @@ class Limits:
 class Search:
     """Search state of a puzzle: answer so far, its cost, the queue of fillings to try, and the current attempt.
 
-    The answer is the verified one, else that of the first attempt; `certainty` is the largest softmax probability of
-    each of its cells, and `history` has the predictions of its attempt. `seconds` is the puzzle's share of the time of
-    its batches. An attempt takes the cheapest filling of the queue, from the model's own initial state.
+    The answer is the verified one, else that of the first attempt. `certainty` is the largest softmax probability of
+    each cell of the answer, and `history` has the predictions of its attempt. `seconds` is the puzzle's share of the
+    time of its batches. An attempt takes the cheapest filling of the queue, from the model's own initial state.
     """
 
     key: int
@@ -93,7 +93,7 @@ class Search:
         return True
 
     def is_over(self, prediction: Tokens, is_verified: bool, patience: int | None) -> bool:
-        """Count a supervision step of the attempt; whether it was the last."""
+        """Count a supervision step of the attempt; returns True if it was the last."""
         self.predictions.append(prediction)
         self.steps, self.steps_left, self.is_verified = self.steps + 1, self.steps_left - 1, is_verified
         has_settled = False
@@ -102,24 +102,24 @@ class Search:
         return is_verified or has_settled or self.steps_left == 0
 
     def end(self, certainty: Float32[np.ndarray, " I"], shares: Shares, task: Task) -> None:
-        """Keep the attempt's answer, and the fillings that may follow it."""
+        """Keep the attempt's answer and the fillings that may follow it."""
         if self.is_verified or self.answer is None:
             self.answer, self.certainty, self.history = self.predictions[-1], certainty, self.predictions
         if not self.is_verified and task.allows is not None:
             self.branch(shares, task)
 
     def branch(self, shares: Shares, task: Task) -> None:
-        """Add the fillings of the question just predicted to the queue, none of them twice."""
+        """Add the fillings of the question just predicted to the queue, each only once."""
         for share, filled in fillings(self.asked, shares, task):
             if filled.tobytes() not in self.seen:
                 self.seen.add(filled.tobytes())
-                # −log, so that costs add up to that of the joint probability.
+                # −log, so that costs add up to −log of the joint probability.
                 cost = self.cost - math.log(max(share, LEAST) * UNSOLVED)
                 heapq.heappush(self.waiting, (cost, len(self.seen), filled))
 
 
 def fillings(asked: Tokens, shares: Shares, task: Task) -> Iterator[tuple[float, Tokens]]:
-    """Every symbol that the rule allows in the blank nearest to a toss-up: (its probability, the filled question)."""
+    """Each symbol that the rule allows in the blank nearest to a toss-up, as (its probability, the filled question)."""
     assert task.blank is not None and task.allows is not None
     is_open = asked == task.blank
     if not is_open.any():
@@ -142,7 +142,7 @@ def search(
     batch_size: int,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Search]:
-    """The puzzles, all of one size, as they are done; the next is read when there is a place for it."""
+    """Yield the puzzles, all of one size, as they are done; the next is read when a row of the batch is free."""
     unread = iter(puzzles)
     going: list[Search] = []
     begun: list[Search] = []
@@ -187,7 +187,7 @@ def search(
 def _supervision_step(
     model: RecurrentModel, state: State, at_work: Sequence[Search], rows: int
 ) -> tuple[State, Float[Tensor, "B I K"]]:
-    """The next state and the logits; where networks are compiled, a batch of fewer than `rows` is filled up to them."""
+    """The next state and the logits; for compiled networks a smaller batch is filled up to `rows`."""
     num, device = len(at_work), model.initial.device
     tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64)).to(device)
     vectors = model.task_vectors(torch.tensor([puzzle.task_type for puzzle in at_work], device=device))

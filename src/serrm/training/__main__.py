@@ -1,6 +1,6 @@
 """`python -m serrm.training`: one training run with the core packages alone, without DVC and MLflow.
 
-Exit codes: 0 finished, 75 stopped early, the same command continues, 1 a failure in one line.
+The exit code is 0 if it finished, 75 if it stopped early and the same command continues it, 1 after a failure.
 """
 
 import json
@@ -13,13 +13,13 @@ from serrm import command_line
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 SETTINGS = typer.Argument(
-    ..., exists=True, dir_okay=False, help="The run's settings: settings.json of its scratch folder."
+    ..., exists=True, dir_okay=False, help="The run's settings, the file settings.json of its scratch folder."
 )
 ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="Folder of the task's arrays.")
 TARGET = typer.Argument(..., help="Folder for the finished checkpoint.")
 SCRATCH = typer.Option(Path("data/scratch"), help="Folder of unfinished runs.")
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
-SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this many seconds. Default: never.")
+SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this many seconds; by default never.")
 
 
 @app.command()

@@ -1,8 +1,8 @@
 """Checkpoints: a directory with everything needed to resume bit for bit, written whole or not at all.
 
-`model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` the raw weights, optimiser,
-EMA, slots and position of the sampler; `config.json` the settings, data and results; `SHA256SUMS` the hashes of all
-files, which are checked whenever a checkpoint is read.
+`model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` holds the raw weights, the
+optimiser, the EMA, the slots and the sampler's position; `config.json` holds the settings, data and results.
+`SHA256SUMS` holds the hashes of all files, which are checked whenever a checkpoint is read.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ def write_checkpoint(
     Without a `state` training cannot resume from it.
     """
     with new_directory(target) as folder:
-        # Written from memory, for a full disk is an OSError so; PyTorch and safetensors have errors of their own.
+        # Written from memory, so a full disk raises OSError; PyTorch and safetensors would raise errors of their own.
         (folder / MODEL).write_bytes(save({name: tensor.contiguous() for name, tensor in weights.items()}))
         if state is not None:
             content = io.BytesIO()
@@ -75,7 +75,7 @@ def copy_for_prediction(checkpoint: Path, target: Path) -> None:
 
 
 def write_sums(folder: Path) -> None:
-    """Write the hashes of all files, and wait until they are on the disk itself: a power cut later finds them whole."""
+    """Write the hashes of all files, and wait until the disk has them, so that they survive a power cut."""
     names = [name for name in file_names(folder) if name != SUMS]
     (folder / SUMS).write_text("".join(f"{hash_file(folder / name)}  {name}\n" for name in names))
     for name in (*names, SUMS):
@@ -84,7 +84,7 @@ def write_sums(folder: Path) -> None:
 
 
 def damage(checkpoint: Path) -> str | None:
-    """A short description of the first damaged file of a checkpoint, None if all are as they were written."""
+    """Describe the first damaged file of a checkpoint in a few words; None if all files are as they were written."""
     try:
         lines = (checkpoint / SUMS).read_text().splitlines()
         for expected, name in (line.split("  ", 1) for line in lines):
@@ -96,7 +96,7 @@ def damage(checkpoint: Path) -> str | None:
 
 
 def check(checkpoint: Path) -> None:
-    """ValueError if there is no checkpoint, or if a file of it is not as it was written."""
+    """Raise ValueError if there is no checkpoint, or if one of its files is not as it was written."""
     for name in (MODEL, CONFIG):
         _found(checkpoint, name)
     if wrong := damage(checkpoint):
@@ -123,11 +123,11 @@ def _found(checkpoint: Path, name: str) -> Path:
 def read_training_state(
     checkpoint: Path, expected: Mapping[str, Any], device: torch.device
 ) -> dict[str, Any]:
-    """The training state, if config.json has the `expected` entries. ValueError naming the first that differs."""
+    """Read the training state. ValueError naming the first of the `expected` entries that differs in config.json."""
     found = read_config(checkpoint)
     for key, value in expected.items():
         if found[key] != value:
-            raise ValueError(f"{checkpoint}: made with another {key}: {found[key]!r}, now {value!r}")
+            raise ValueError(f"{checkpoint}: made with {key} {found[key]!r}, which is now {value!r}")
     state: dict[str, Any] = torch.load(checkpoint / STATE, map_location=device, weights_only=True)
     return state
 
@@ -138,9 +138,9 @@ def latest(folder: Path) -> Path | None:
 
 
 def latest_sound(folder: Path) -> Path | None:
-    """The newest checkpoint that is as it was written; newer ones, which are not, are removed with a warning.
+    """Find the newest intact checkpoint; remove newer, damaged ones with a warning.
 
-    None if there is no checkpoint at all; ValueError if all there are are damaged.
+    Returns None if there is no checkpoint at all. Raises ValueError if all are damaged.
     """
     found = sorted(folder.glob("step_*"), reverse=True)
     wrong = {path: damage(path) for path in found}
@@ -162,7 +162,7 @@ def prune(folder: Path, num: int) -> None:
 
 
 def code_hash() -> str:
-    """sha256 of the package's source files: which code made a checkpoint."""
+    """Hash the package's source files, which identifies the code that made a checkpoint."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
@@ -171,7 +171,7 @@ def code_hash() -> str:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of what decides the numbers."""
+    """Versions of the packages on which the numbers depend."""
     return {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
 
 

@@ -1,8 +1,8 @@
 """The training loop and its loss: one optimiser step is one supervision step of all slots (paper, section 2.1).
 
 Nothing here prints, logs or reads files. Training resumes from `Trainer.state_dict` bit for bit. The slots may be
-spread over processes and go through the model in pieces: the numbers change by rounding only, and with dropout by its
-masks.
+spread over processes and go through the model in pieces. This changes the numbers only by rounding, and with dropout
+also by its masks.
 """
 
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
-PAD = 0  # label of a position that does not count
+PAD = 0  # label of a position that is not scored
 EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
 
 
 @dataclass
 class Tally:
-    """Sums since the last record, on the device, so that no step waits for them; every process has those of all."""
+    """Sums since the last record, over all processes; they stay on the device, so no step waits for them."""
 
     loss: Tensor
     num_halted: Tensor
@@ -38,7 +38,7 @@ class Tally:
 
     @classmethod
     def zero(cls, device: torch.device) -> "Tally":
-        """Nothing counted yet."""
+        """Sums that begin at zero."""
         loss, num_halted, num_solved = torch.zeros(3, device=device).unbind()
         return cls(loss, num_halted, num_solved)
 
@@ -47,8 +47,8 @@ class Tally:
 class Trainer:
     """A model in training: weights, EMA, optimiser, slots, and the number of steps taken.
 
-    With several `processes` each has a trainer; all step together and hold the same weights. `micro_batch` is the
-    most slots that go through the model at once, None: all of the process's.
+    With several `processes` each has a trainer; all step together and hold the same weights. At most `micro_batch`
+    slots go through the model at once; with None all slots of the process do.
     """
 
     model: RecurrentModel
@@ -62,10 +62,10 @@ class Trainer:
     def __post_init__(self) -> None:
         stream, settings = self.stream, self.settings
         if settings.halting.kind == "q_learning" and not hasattr(self.model.readout, "halt_weight"):
-            raise ValueError("halting: q_learning needs a model with a Q head, SE-RRM has none; use random")
+            raise ValueError("halting: q_learning needs a model with a Q head, unlike SE-RRM; use random")
         if self.model.task_types is not None and settings.task_types is None:
             raise ValueError(
-                "task_types: the model learns task types, give their learning_rate and weight_decay"
+                "task_types: the model learns task types and needs their learning_rate and weight_decay"
             )
         self.num_steps = settings.num_steps(stream.num_examples)
         self.step = 0
@@ -82,11 +82,11 @@ class Trainer:
 
     @property
     def num_at_once(self) -> int:
-        """Slots that go through the model at once."""
+        """Number of slots that go through the model at once."""
         return min(len(self.slots.tokens), self.micro_batch or len(self.slots.tokens))
 
     def steps(self) -> Iterator[Record | None]:
-        """Train to the last step; after every step its record, None where none is due."""
+        """Train to the last step; yields after every step its record, or None where none is due."""
         self.model.train()
         while self.step < self.num_steps:
             rate = self._take_step()
@@ -94,7 +94,7 @@ class Trainer:
             yield self._record(rate) if is_due else None
 
     def _record(self, rate: float) -> Record:
-        """Means since the last record: loss a puzzle, share of halted slots whose puzzle was solved."""
+        """Means since the last record: the loss per puzzle, and the share of halted slots whose puzzle was solved."""
         tally, self.tally = self.tally, Tally.zero(self.model.initial.device)
         return {
             "step": self.step,
@@ -128,7 +128,7 @@ class Trainer:
         return rate
 
     def supervision_step(self, piece: Piece) -> PieceResult:
-        """One supervision step of some slots forward and backward; adds to the gradients, changes nothing else."""
+        """Take one supervision step of some slots, forward and backward; it changes only the gradients."""
         seed_dropout(self.seed, self.step, piece.first)
         settings = self.settings
         vectors = self.model.task_vectors(piece.task_types)
@@ -150,7 +150,7 @@ class Trainer:
         )
 
     def _halt(self, halting: Float[Tensor, "b 2"] | None, is_solved: Bool[Tensor, " b"]) -> None:
-        """Decide which of all B slots halt, alike on all processes."""
+        """Decide which of all B slots halt; every process decides the same."""
         settings, slots = self.settings, self.slots
         if halting is not None and settings.halting.kind == "q_learning":
             halting = self.processes.gather(halting)
@@ -171,7 +171,7 @@ class Trainer:
         tally.num_steps += 1
 
     def _update_task_types(self, gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
-        """Update the rows that occur in any process's slots, each once, by the sum of all its gradients."""
+        """Update each row that occurs in any process's slots once, by the sum of all its gradients."""
         if gradients is None:
             return
         table, settings = self.model.task_types, self.settings.task_types
@@ -197,7 +197,7 @@ class Trainer:
         return {name: means.get(id(value), value).detach() for name, value in named.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything to resume from, as tensors and plain types; the same whatever the number of processes.
+        """Everything needed to resume, as tensors and plain types, which does not depend on the number of processes.
 
         All processes have to call it together.
         """
@@ -218,7 +218,7 @@ class Trainer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state_dict` was taken, by however many processes."""
+        """Continue where `state_dict` was taken, whatever the number of processes then and now."""
         self.step = state["step"]
         self.model.load_state_dict(state["weights"])
         for mean, before in zip(self.ema, state["ema"], strict=True):
@@ -236,7 +236,7 @@ class Trainer:
         self.tally = Tally(**state["tally"])
 
     def is_sound(self) -> bool:
-        """True if weights, EMA, states and loss are finite on all processes; waits for the device."""
+        """Check that weights, EMA, states and loss are finite on all processes; waits for the device."""
         tensors = [*self.parameters, *self.ema, *self.slots.state, self.tally.loss]
         if self.model.task_types is not None:
             tensors.append(self.model.task_types)
@@ -251,17 +251,17 @@ def stablemax(logits: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
 
 
 def solved(logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]) -> Bool[Tensor, " B"]:
-    """True for puzzles with every labelled position right."""
+    """True for puzzles whose labelled positions are all right."""
     return ((logits.argmax(-1) == targets) | (targets == PAD)).all(1)
 
 
 def stablemax_cross_entropy(
     logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]
 ) -> Float[Tensor, " B"]:
-    """Loss a puzzle: −log of the target's stablemax probability, averaged over the labelled positions.
+    """Loss per puzzle: −log of the target's stablemax probability, averaged over the labelled positions.
 
-    Float32, yet accurate to a few units in the last place: with s_t the target's weight and r the sum of
-    the others, −log(s_t/(s_t + r)) = log1p(r/s_t) subtracts nothing.
+    It is accurate to a few units in the last place in float32: with s_t the target's weight and r the sum of the
+    others, −log(s_t/(s_t + r)) = log1p(r/s_t) subtracts nothing.
     """
     weights = stablemax(logits.float())
     is_target = torch.nn.functional.one_hot(targets, logits.shape[-1]).bool()
@@ -273,6 +273,6 @@ def stablemax_cross_entropy(
 
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:
-    """The parts one behind the other; None if there are none."""
+    """Concatenate the parts; None if there are none."""
     there = [part for part in parts if part is not None]
     return torch.cat(there) if there else None

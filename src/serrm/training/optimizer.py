@@ -1,4 +1,4 @@
-"""Adam-atan2 (Everett et al. 2024), the paper's optimiser; Muon (Jordan 2024), ours; the learning rate; task types."""
+"""Optimisers (the paper's Adam-atan2, Everett et al. 2024; ours, Muon, Jordan 2024), learning rate, task types."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ Betas = tuple[float, float]
 
 
 class AdamAtan2(torch.optim.Optimizer):
-    """Adam whose update is −lr·atan2(m̂, √v̂): no epsilon, scale-invariant. Weight decay is decoupled."""
+    """Adam with update −lr·atan2(m̂, √v̂), which has no epsilon and is scale-invariant; weight decay is decoupled."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class AdamAtan2(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As every optimiser, but that the count of steps, which every step reads, stays on the host."""
+        """Load the state as every optimiser does, but keep the count of steps, which every step reads, on the host."""
         super().load_state_dict(state_dict)
         for state in self.state.values():
             state["step"] = state["step"].cpu()
@@ -67,10 +67,9 @@ class AdamAtan2(torch.optim.Optimizer):
 
 
 class MuonAtan2:
-    """Muon for the matrices of the networks, Adam-atan2 for all other parameters: both at one learning rate.
+    """Muon for the matrices of the networks and Adam-atan2 for all other parameters, both at one learning rate.
 
-    Muon's update of a matrix has the root mean square of Adam's, so that a rate means about the same to both. (No part
-    of the paper.)
+    Muon's update of a matrix has the root mean square of Adam's, so one rate suits both. (Not in the paper.)
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class MuonAtan2:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The groups of both."""
+        """The parameter groups of both optimisers."""
         return [group for part in self.parts.values() for group in part.param_groups]
 
     def step(self) -> None:
@@ -99,7 +98,7 @@ class MuonAtan2:
             part.zero_grad()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of each by its name."""
+        """The state of each optimiser by its name."""
         return {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -114,7 +113,7 @@ def adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> Adam
 
 
 def muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
-    """Muon for what the networks multiply with, Adam-atan2 for embeddings and readout."""
+    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
     matrices: list[Tensor] = [p for p in model.networks.parameters() if p.ndim == 2]
     known = {id(p) for p in matrices}
     return MuonAtan2(matrices, [p for p in trained(model) if id(p) not in known], betas, weight_decay)
@@ -134,7 +133,7 @@ OPTIMIZERS: dict[str, Callable[[RecurrentModel, Betas, float], AdamAtan2 | MuonA
 def learning_rate(settings: TrainSettings, step: int, num_steps: int) -> float:
     """The rate of optimiser step 0, 1, … of `num_steps`: linear warm-up from peak/warmup, then the schedule.
 
-    Constant at the peak, or a cosine from there to `final_rate` of it.
+    The schedule is constant at the peak, or a cosine from the peak to `final_rate` of it.
     """
     peak, warmup, final = settings.learning_rate, settings.warmup_steps, settings.final_rate
     if step < warmup:
@@ -154,11 +153,11 @@ def update_rows(
     lr: float,
     weight_decay: float,
 ) -> None:
-    """Sign-SGD with decoupled weight decay on the rows that occur in `task_types`, each once, by its summed gradients.
+    """Sign-SGD with decoupled weight decay: update each row that occurs in `task_types` once, by its summed gradients.
 
-    The table has a row for every task type (a million of them on ARC), of which a batch touches a few hundred.
+    The table has a row per task type (a million on ARC); a batch touches a few hundred of them.
 
-    No shape depends on how many different rows there are, so nothing waits for a GPU to count them: a row that occurs
+    No shape depends on the number of different rows, so nothing waits for a GPU to count them. A row that occurs
     several times is written several times with the same numbers.
     """
     is_same = task_types[:, None] == task_types

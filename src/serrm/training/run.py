@@ -1,7 +1,7 @@
 """A training run from arrays to its checkpoint, interruptible at any moment and resumed bit for bit.
 
-Unfinished runs are in a scratch folder named after the digest of their settings, outside everything DVC manages: the
-same command resumes, a changed setting starts a new run. The folder holds the settings too, so that it can be copied to
+Unfinished runs are in a scratch folder named after the digest of their settings, outside everything DVC manages. The
+same command resumes; a changed setting starts a new run. The folder holds the settings too, so that it can be copied to
 another machine and back; the caller removes it once the result is in place.
 """
 
@@ -35,9 +35,9 @@ from serrm.training.slots import Piece, to_device
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
-NUM_KEPT = 2  # checkpoints of an unfinished run: should the newest be damaged, there is the one before
-EXPLODED = 10.0  # times log K, the loss of guessing: no run recovers from there
-EXIT_RESUMABLE = 75  # EX_TEMPFAIL of sysexits.h: unfinished, and nothing is wrong
+NUM_KEPT = 2  # checkpoints kept of an unfinished run, in case the newest is damaged
+EXPLODED = 10.0  # times log K, the loss of guessing; no run recovers from there
+EXIT_RESUMABLE = 75  # EX_TEMPFAIL of sysexits.h: the run is unfinished and nothing is wrong
 
 
 class Interrupted(SystemExit):
@@ -50,7 +50,7 @@ class Interrupted(SystemExit):
 
 @contextmanager
 def stop_requests() -> Iterator[list[str]]:
-    """Collect the name of a SIGTERM or Ctrl-C in place of ending the process; a second signal acts as usual."""
+    """Collect the name of a SIGTERM or Ctrl-C instead of ending the process; a second signal acts as usual."""
     received: list[str] = []
 
     def note(number: int, _: object) -> None:
@@ -79,7 +79,7 @@ def train(
     """Train `run` on `arrays` and leave the checkpoint in `target`; returns its config.json.
 
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
-    so that a call after it takes no step. Raises Interrupted, in the first process, after `execution.max_seconds`,
+    so calling again trains no further. Raises Interrupted, in the first process, after `execution.max_seconds`,
     SIGTERM or Ctrl-C, with a checkpoint in `scratch`; ValueError if the loss explodes.
     """
     end = time.monotonic() + (execution.max_seconds or math.inf)
@@ -107,7 +107,7 @@ class TrainingRun:
         self.seconds = 0.0  # of training, over all interruptions
         self.id = (
             uuid.uuid4().hex
-        )  # kept over interruptions; another training of the same settings has another
+        )  # kept over interruptions; a repeated training of the same settings gets a new one
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
         num, seed, twice = run.arrays.num_augmentations, run.arrays.seed, run.fidelity.identity_twice
@@ -118,7 +118,7 @@ class TrainingRun:
         model = build_run_model(run, stream).to(self.device)
         found = self._newest_checkpoint()
         before = None if found is None else ckpt.read_config(found)
-        self.initial_sha256 = None  # of the weights that fine-tuning began with
+        self.initial_sha256 = None  # of the weights that fine-tuning started from
         if run.train.init_from is not None:
             begun = None if before is None else before["initial_sha256"]
             self.initial_sha256 = begun or load_initial(model, Path(run.train.init_from))
@@ -141,7 +141,7 @@ class TrainingRun:
         return Trainer(model, stream, settings, seed, run.fidelity, self.processes, micro_batch)
 
     def _fastest(self, model: RecurrentModel, stream: Stream) -> devices.Arithmetic:
-        """The arithmetic that `precision: auto` stands for here, by a trial of steps; one choice for all processes."""
+        """Choose the arithmetic for `precision: auto` by a trial of steps; all processes get the same choice."""
         compiles, is_native = self.settings.train.compile, self.execution.native
         num = trial_size(self._trainer(model, stream, ("float32", False)), seconds=0.1)
 
@@ -160,7 +160,7 @@ class TrainingRun:
 
     @property
     def checkpoint(self) -> Path:
-        """Path of the checkpoint of the present step."""
+        """Path of the current step's checkpoint."""
         return self.folder / f"step_{self.trainer.step:09d}"
 
     def train(self, on_record: Callable[[Record], None], requests: list[str], end: float) -> None:
@@ -201,7 +201,7 @@ class TrainingRun:
         self._save()
 
     def config(self) -> dict[str, Any]:
-        """config.json: the resolved settings, what they were applied to, and what came out.
+        """The content of config.json: the resolved settings, the data, and the results.
 
         All processes have to call it together.
         """
@@ -238,7 +238,7 @@ class TrainingRun:
         return {"run": self.settings.model_dump(mode="json"), "data_hash": self.data_hash}
 
     def _hardware(self) -> dict[str, Any]:
-        """The entries of config.json that change rounding, and the masks of dropout."""
+        """The entries of config.json that change rounding and the masks of dropout."""
         execution = self.execution
         return {
             "device": str(self.device),
@@ -248,7 +248,7 @@ class TrainingRun:
         }
 
     def _speed(self) -> float:
-        """Puzzle-steps a second."""
+        """Puzzle-steps per second."""
         return self.trainer.step * self.settings.train.batch_size / max(self.seconds, 1e-9)
 
     def _progress(self) -> str:
@@ -257,7 +257,7 @@ class TrainingRun:
         return f"loss {last['loss']:.4g}, {last['train_fsr']:.1%} solved, {self._speed():.3g} puzzles/s"
 
     def _log_estimate(self) -> None:
-        """Log memory and time of the rest, or refuse what does not fit."""
+        """Log the memory and time of the remaining steps, or refuse a run that does not fit."""
         if num_steps := self.trainer.num_steps - self.trainer.step:
             log.info("%s needs about %s", self.settings.name, estimate(self.trainer, num_steps))
 
@@ -267,7 +267,7 @@ class TrainingRun:
         ckpt.write_snapshot(self.folder / ckpt.SNAPSHOTS, weights, trainer.step, samples, loss)
 
     def _save(self) -> None:
-        """Write a checkpoint if it would be a good one; all processes wait until it is there."""
+        """Write a checkpoint if all its numbers are finite; all processes wait until it is there."""
         tally = self.trainer.tally
         if tally.num_steps:
             self._check_loss(float(tally.loss) / tally.num_steps)
@@ -279,10 +279,10 @@ class TrainingRun:
             if not self.checkpoint.exists():
                 ckpt.write_checkpoint(self.checkpoint, self.trainer.ema_weights(), state, config)
             ckpt.prune(self.folder, NUM_KEPT)
-        self.processes.agree(True)  # an empty message would not be waited for
+        self.processes.agree(True)  # nothing waits for an empty message
 
     def _check_loss(self, loss: float) -> None:
-        """ValueError if a mean loss a puzzle is no number, or far above that of guessing."""
+        """Raise ValueError if the mean loss per puzzle is NaN or far above that of guessing."""
         guessing = math.log(self.trainer.num_symbols)
         if not loss <= EXPLODED * guessing:
             raise self._diverged(f"loss {loss:.4g} (guessing has {guessing:.3g})")
@@ -294,7 +294,7 @@ class TrainingRun:
         return ValueError(f"{why} at step {step}; training stopped (lower train.learning_rate?), {kept}")
 
     def _newest_checkpoint(self) -> Path | None:
-        """The checkpoint to resume, on all processes that of the first one; makes the scratch folder."""
+        """Find the checkpoint to resume, on all processes that of the first one; makes the scratch folder."""
         found = None
         if self.processes.is_first:
             (self.folder / ckpt.SNAPSHOTS).mkdir(parents=True, exist_ok=True)
@@ -320,7 +320,7 @@ class TrainingRun:
 
 
 def snapshot_steps(trainer: Trainer) -> set[int]:
-    """Evenly spaced steps at which the training log has a record, the last one among them."""
+    """Evenly spaced steps at which the training log has a record, including the last step."""
     last, every, num = trainer.num_steps, trainer.settings.log_every, trainer.settings.snapshots
     return {min(last, -(-last * part // (num * every)) * every) for part in range(1, num + 1)}
 
@@ -339,8 +339,9 @@ def build_run_model(run: RunSettings, stream: Stream) -> RecurrentModel:
 def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
     """Give `model` the EMA weights of a checkpoint, and nothing else of it; returns the sha256 of their file.
 
-    To be called before a trainer is made, so that its EMA begins with them too. ValueError if there is no checkpoint,
-    or naming a weight that is missing, unknown or of another shape. (Fine-tuning; no part of the paper.)
+    Call it before a trainer is made, so that the trainer's EMA starts from them too. ValueError if there is no
+    checkpoint, or if a weight, which it names, is missing, unknown or of another shape. (Fine-tuning; not in the
+    paper.)
     """
     ckpt.check(checkpoint)
     try:
@@ -350,13 +351,13 @@ def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
     return hash_file(checkpoint / ckpt.MODEL)
 
 
-PROCESS_BYTES = 600 * 2**20  # of a process with PyTorch, without a model
+PROCESS_BYTES = 600 * 2**20  # memory of a process with PyTorch and no model
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 ADVICE = "lower execution.micro_batch or train.batch_size"
 
 
 def estimate(trainer: Trainer, num_steps: int) -> str:
-    """Memory and time of `num_steps` in words. ValueError if the machine or the GPU has too little memory.
+    """Tell the memory and time of `num_steps` in words. ValueError if the machine or the GPU has too little memory.
 
     The memory is that of all processes on this machine, or of one GPU.
     """
@@ -364,7 +365,7 @@ def estimate(trainer: Trainer, num_steps: int) -> str:
     total = total_memory(device)
     try:
         memory = memory_of(trainer) * (trainer.processes.num_here if device.type == "cpu" else 1)
-        # What a GPU's kernels keep differs with the compiler: there only the trial can show it.
+        # What a GPU's kernels keep differs with the compiler, so only the trial can show it.
         if device.type == "cpu" and memory > total:
             needed = f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}"
             raise ValueError(f"{needed}: {ADVICE}")
@@ -372,11 +373,11 @@ def estimate(trainer: Trainer, num_steps: int) -> str:
     except torch.cuda.OutOfMemoryError as error:
         raise ValueError(f"does not fit into the {gigabytes(total)} of {device}: {ADVICE}") from error
     whole = duration(num_steps * seconds)
-    return f"{gigabytes(memory)} and {seconds:.2g} s a step: {whole} for {num_steps:,} steps"
+    return f"{gigabytes(memory)} and {seconds:.2g} s per step: {whole} for {num_steps:,} steps"
 
 
 def memory_of(trainer: Trainer) -> int:
-    """Bytes of one process: weights, EMA, gradients, two moments, task types, states, and activations."""
+    """Bytes that one process needs for weights, EMA, gradients, two moments, task types, states, and activations."""
     model = trainer.model
     learned = sum(weight.nbytes for weight in model.parameters())
     states = sum(part.nbytes for part in trainer.slots.state)
@@ -402,7 +403,7 @@ def kept_bytes(trainer: Trainer, num: int) -> int:
 
 
 def total_memory(device: torch.device) -> int:
-    """Bytes of the GPU, or of the machine as far as this process may use them."""
+    """Bytes of the GPU, or those of the machine that this process may use."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[1]
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
@@ -413,7 +414,7 @@ def total_memory(device: torch.device) -> int:
 
 
 def seconds_of_step(trainer: Trainer) -> float:
-    """Seconds of the forward and backward passes of a step, on a CPU measured on part of the batch."""
+    """Seconds of a step's forward and backward passes; a CPU is timed on part of the batch."""
     num = trial_size(trainer, seconds=0.5)
     try_step(trainer, num)
     taken = devices.seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
@@ -421,7 +422,7 @@ def seconds_of_step(trainer: Trainer) -> float:
 
 
 def trial_size(trainer: Trainer, seconds: float) -> int:
-    """Number of puzzles for a trial step: on a CPU as many as take `seconds`, compiled the number compiled for."""
+    """Number of puzzles per trial step: on a CPU as many as take `seconds`, otherwise or compiled the usual number."""
     device, num = trainer.model.initial.device, trainer.num_at_once
     if device.type != "cpu" or runs_compiled(trainer.model, trainer.slots.state[0].dtype):
         return num
@@ -430,7 +431,7 @@ def trial_size(trainer: Trainer, seconds: float) -> int:
 
 
 def try_step(trainer: Trainer, num: int) -> None:
-    """A forward and backward pass as in training, on the first `num` examples; drops the gradients."""
+    """Take a forward and backward pass as in training on the first `num` examples, and drop the gradients."""
     model, slots = trainer.model.train(), trainer.slots
     tokens, targets, task_types = (
         to_device(torch.from_numpy(part), slots.tokens.device).long()
@@ -444,5 +445,5 @@ def try_step(trainer: Trainer, num: int) -> None:
 
 
 def gigabytes(num_bytes: int) -> str:
-    """ "3.1 GB"."""
+    """Bytes in words, as "3.1 GB"."""
     return f"{num_bytes / 1e9:.1f} GB"

@@ -16,13 +16,13 @@ class Fidelity(Settings):
     """Faults of the published code that change results; all off unless their effect is to be measured."""
 
     dropout_at_evaluation: bool = False  # attention dropout stays active when predicting
-    shifted_rope2d: bool = False  # RoPE2D behind a prefix rotates every cell like the one P positions later
+    shifted_rope2d: bool = False  # RoPE2D behind a prefix uses the angles of the cell P positions later
     bfloat16_embeddings: bool = False  # embeddings and their EMA are rounded to bfloat16 at every update
-    identity_twice: bool = False  # ARC: the untransformed puzzle is two augmentations, and votes twice
+    identity_twice: bool = False  # ARC: the untransformed puzzle counts as two augmentations and votes twice
 
 
 class TaskTypeSettings(Settings):
-    """Sign-SGD of the task-type table, on the rows of the batch only."""
+    """Sign-SGD of the task-type table; it updates only the rows of the batch."""
 
     learning_rate: PositiveFloat
     weight_decay: float = Field(ge=0)
@@ -36,21 +36,21 @@ class TrainSettings(Settings):
     steps: PositiveInt | None = None  # optimiser steps; give this or epochs
     max_supervision_steps: PositiveInt
     halting: HaltingSettings
-    optimizer: Literal["adam_atan2", "muon"] = "adam_atan2"  # the paper's; muon: for the networks' matrices
+    optimizer: Literal["adam_atan2", "muon"] = "adam_atan2"  # the paper's; muon: ours
     learning_rate: PositiveFloat
     schedule: Literal["constant", "cosine"]
-    final_rate: float = Field(default=0.1, ge=0, le=1)  # what the cosine ends at, of the peak
+    final_rate: float = Field(default=0.1, ge=0, le=1)  # share of the peak at which the cosine ends
     warmup_steps: NonNegativeInt
     weight_decay: float = Field(ge=0)
     task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
     betas: tuple[float, float]
-    ema: float = Field(ge=0, lt=1)  # decay of the EMA of the weights, which is evaluated; 0: raw weights
-    precision: Literal["float32", "bfloat16", "auto"]  # of states and products; auto: the faster here
+    ema: float = Field(ge=0, lt=1)  # decay of the weights' EMA, which is evaluated; 0 means no EMA
+    precision: Literal["float32", "bfloat16", "auto"]  # of states and products; auto takes the faster
     compile: bool  # torch.compile the networks
     snapshots: NonNegativeInt  # EMA weights kept along the way, for learning curves
     log_every: PositiveInt  # steps between records of the training log
     hints: HintSettings | None = None  # cells of the answer shown in the first questions
-    init_from: str | None = None  # checkpoint folder whose EMA weights to begin with: fine-tuning
+    init_from: str | None = None  # fine-tuning: checkpoint folder whose EMA weights to start from
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
@@ -59,7 +59,7 @@ class TrainSettings(Settings):
         return self
 
     def num_steps(self, num_puzzles: int) -> int:
-        """Optimiser steps on `num_puzzles` training puzzles; a part of a step is dropped, as in the published code."""
+        """Optimiser steps on `num_puzzles` training puzzles, rounded down as in the published code."""
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None
@@ -93,8 +93,8 @@ class Execution(Settings):
 
     device: str = "auto"  # auto, cpu, cuda, cuda:1, …
     threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
-    processes: PositiveInt = 1  # that share a training or an evaluation here; torchrun's number wins
-    micro_batch: PositiveInt | None = None  # most slots a process puts through the model at once (null: all)
-    native: bool = True  # native kernels where they fit; false: PyTorch alone, on every CPU
+    processes: PositiveInt = 1  # processes that share a run on this machine; torchrun's number wins
+    micro_batch: PositiveInt | None = None  # most slots per process that a model takes at once (null: all)
+    native: bool = True  # native kernels where they fit; with false PyTorch alone on every CPU
     checkpoint_seconds: float = Field(default=60.0, gt=0)
-    max_seconds: float | None = Field(default=None, gt=0)  # stop, checkpoint and exit 75 after this long
+    max_seconds: float | None = Field(default=None, gt=0)  # then stop with a checkpoint and exit code 75

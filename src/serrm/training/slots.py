@@ -1,8 +1,8 @@
-"""The slots of deep supervision: each holds a puzzle, its recurrent state and the steps it has had.
+"""The slots of deep supervision: each holds a puzzle, its recurrent state and the number of steps it has had.
 
 A slot that halted takes the next unread example and a fresh state; its neighbours go on. Which slots halted is
-kept on the host, so that refilling never waits for a GPU. Several processes hold a part of the slots each and the
-halted flags of all, so that each draws for its own slots the examples that one process would draw for them.
+kept on the host, so that refilling never waits for a GPU. Each of several processes holds a part of the
+slots and the halted flags of all, so it draws for its own slots the examples that a single process would draw for them.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from serrm.randomness import Purpose, keyed_rng
 
 @dataclass
 class Piece:
-    """Slots side by side that go through the model at once."""
+    """Neighbouring slots that go through the model at once."""
 
     first: int  # number of its first slot among all B
     tokens: Int[Tensor, "b I"]
@@ -42,9 +42,9 @@ class PieceResult(NamedTuple):
 
 @dataclass
 class Slots:
-    """This process's b of the B slots, on the device of the model: those from number `first` on.
+    """This process's b of the B slots, from number `first` on, on the device of the model.
 
-    On the host, of all B: how many steps each has had, and in `is_halted` which of them get a new example.
+    The host keeps for all B slots how many steps each has had and, in `is_halted`, which get a new example.
     """
 
     tokens: Int[Tensor, "b I"]
@@ -87,7 +87,7 @@ class Slots:
             part[places] = first
 
     def pieces(self, size: int | None) -> Iterator[Piece]:
-        """This process's slots, at most `size` at a time; all at once if None."""
+        """Yield this process's slots, at most `size` at a time; all at once if None."""
         num = len(self.tokens)
         for start in range(0, num, size or num):
             end = min(num, start + (size or num))
@@ -118,7 +118,7 @@ def seed_dropout(seed: int, step: int, first: int) -> None:
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the host on the device; the host does not wait for the copy to arrive."""
+    """Copy a tensor from the host to the device; the host does not wait for the copy to arrive."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
@@ -130,7 +130,7 @@ def empty_slots(
     dtype: torch.dtype,
     own: slice | None = None,
 ) -> Slots:
-    """Slots that all wait for an example; the `own` part of them, if there are several processes."""
+    """Make slots that all wait for an example; with several processes the `own` part of them."""
     device = model.initial.device
     own = own or slice(0, batch_size)
     num = own.stop - own.start
