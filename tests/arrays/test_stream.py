@@ -51,7 +51,7 @@ def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
 def test_missing_arrays_and_sets_are_named(make_arrays: Maker, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=str(tmp_path)):
         open_arrays(tmp_path, TRAIN)
-    with pytest.raises(ValueError, match=r"'25x25', there are \['4x4', 'train'\]"):
+    with pytest.raises(ValueError, match=r"'25x25', only \['4x4', 'train'\]"):
         open_arrays(make_arrays(side=4), "25x25")
 
 

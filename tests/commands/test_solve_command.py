@@ -20,7 +20,7 @@ from tests.oracle import is_right, make_oracle
 EASY = "1.3.34...14...21"
 MAZE = "S  #" + " # #" + "    " + "## G"
 UNSOLVABLE = "123....4........"
-OTHER_TASK = "the task of the puzzle is maze, that of the checkpoint sudoku"
+OTHER_TASK = "the puzzle's task is maze, but the checkpoint's task is sudoku"
 GOLDEN = {
     "text": f"""argument 1\t1234341221434321\tverified\t3 steps, 0.000 s
 argument 2\t\tunsupported\t\t{OTHER_TASK}

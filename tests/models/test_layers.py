@@ -148,7 +148,9 @@ def test_the_published_rope2d_is_shifted_by_the_prefix(side: int, prefix: int) -
 def test_a_head_that_does_not_split_is_a_settings_error(
     make_settings: Callable[..., SeRrmSettings], positions: str, head_dim: int, divisor: int
 ) -> None:
-    with pytest.raises(ValidationError, match=f"positions: {positions} needs heads divisible by {divisor}"):
+    with pytest.raises(
+        ValidationError, match=f"positions: {positions} needs a head size divisible by {divisor}"
+    ):
         make_settings(positions=positions, head_dim=head_dim)
 
 

@@ -153,7 +153,7 @@ def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: Loader) -> No
     lines = [MAZE, "." * 81, "." * 16]
     maze, whole, other = run(untrained(model={"symbols": "untied"}), lines, budget=1)
     assert maze.status == other.status == Status.UNSUPPORTED and whole.status == Status.UNVERIFIED
-    assert "that of the checkpoint sudoku" in maze.remark
+    assert "the checkpoint's task is sudoku" in maze.remark
     assert "untied symbols are learned for 11 planes" in other.remark
 
 

@@ -18,10 +18,10 @@ def open_stream(
     has_identity_twice: bool = False,
     hints: HintSettings | None = None,
 ) -> stream.Stream:
-    """Open the training examples of a folder of arrays, with that many augmentations of each puzzle.
+    """Open the training examples of a folder of arrays, with that many augmentations per puzzle.
 
-    `has_identity_twice` makes the ARC puzzle itself a variant more, a fault of the published code. ValueError for hints
-    on ARC-AGI, whose questions show no part of the answer's grid.
+    `has_identity_twice` makes the ARC puzzle itself a further variant, a fault of the published code. ValueError for
+    hints on ARC-AGI, whose questions show no part of the answer's grid.
     """
     task = stream.read_metadata(arrays)["task"]
     if isinstance(TASKS[task], GridTask):
@@ -36,7 +36,7 @@ def open_stream(
 def training_hash(arrays: Path) -> str:
     """Hash everything that training reads of a folder of arrays: the training set's files and its metadata.
 
-    Other test sets, or none, do not change it, and neither does the ARC index, a function of seed, puzzle and number.
+    Test sets do not change it, and neither does the ARC index, which is a function of seed, puzzle and number.
     ValueError if there are no arrays.
     """
     metadata = stream.read_metadata(arrays)

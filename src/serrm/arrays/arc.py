@@ -7,14 +7,14 @@
         question_sizes.npy, answer_sizes.npy    uint8 "P 2", rows and columns
         puzzles.npy, numbers.npy                int64 "P": the puzzle's row in the index, the pair's number in its role
 
-`train` are the demonstrations of all puzzles and the test pairs of those that are not scored; `evaluation` are the
-test pairs of the evaluation puzzles, `held_out` those of training puzzles that stand in for them. A variant is a
-puzzle's augmentation and a task type of its own.
+`train` holds the demonstrations of all puzzles and the test pairs of those that are not scored. `evaluation` holds the
+test pairs of the evaluation puzzles, `held_out` those of training puzzles that are scored in their place. A variant is
+a puzzle's augmentation and a task type of its own.
 
 An epoch of training shuffles the puzzles, each in one random variant with all its pairs. A pair lies at a random place
-of the canvas that has room for question and answer (translation), but one of each puzzle, drawn anew every epoch, stays
-at the corner. Example number n is a pure function of (seed, n), so any number of processes may gather any parts of the
-stream. Paper: section "ARC-AGI", data.
+of the canvas that has room for question and answer (translation), except that one pair per puzzle, drawn anew every
+epoch, stays at the corner. Example number n is a pure function of (seed, n), so any number of processes may gather any
+parts of the stream. Paper: section "ARC-AGI", data.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ ARRAYS = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "
 
 @dataclass(frozen=True, eq=False)
 class ArcArrays:
-    """The pairs of one set, and the index of variants of all puzzles."""
+    """The pairs of one set and the index of variants of all puzzles."""
 
     side: int
     puzzle_names: tuple[str, ...]
@@ -67,7 +67,7 @@ def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
     """Memory-map one set, "train" or the one to score. ValueError if the folder is not one of ARC arrays."""
     metadata = read_metadata(arrays)
     if name not in metadata["sets"] or "puzzles" not in metadata:
-        raise ValueError(f"{arrays}: no ARC set {name!r} here, but {sorted(metadata['sets'])}")
+        raise ValueError(f"{arrays}: no ARC set {name!r} here, only {sorted(metadata['sets'])}")
     parts = {part: np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ARRAYS}
     index = np.load(arrays / INDEX, mmap_mode="r")
     return ArcArrays(metadata["side"], tuple(metadata["puzzles"]), index, **parts)
@@ -77,7 +77,7 @@ def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
 
 
 def used_variants(num: int, has_identity_twice: bool = False) -> tuple[int, ...]:
-    """The first `num` variants of the index, and, as a published fault, the identity once more."""
+    """The first `num` variants of the index and, as a published fault, the identity once more."""
     return (*range(num), *((0,) if has_identity_twice else ()))
 
 
@@ -90,7 +90,7 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     """The first `num` variants of a puzzle, all different: (transform, permutation of the ten colours).
 
     0…7 are the eight transforms with unchanged colours, the others random with colour 0 unchanged.
-    Variant v is a function of (seed, name of the puzzle, v) alone. ValueError if there are not that many.
+    Variant v is a function of (seed, name of the puzzle, v) alone. ValueError if a puzzle has fewer variants.
     """
     num_random = max(0, num - arc.NUM_TRANSFORMS)
     if not 0 < num <= arc.NUM_TRANSFORMS + NUM_DRAWABLE:
@@ -131,9 +131,9 @@ class Drawn(NamedTuple):
 class ArcPairs:
     """The pairs of `arrays` in the given variants of the index, each of which is a task type of its puzzle.
 
-    Slot s stands for row `variants[s]` of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. Those of the published
-    code's fault are (0, …, 7, 0): the ninth is a task type of its own. In the model's table of task types a puzzle's
-    slots stand side by side.
+    Slot s stands for row `variants[s]` of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. With the published
+    code's fault the rows are (0, …, 7, 0), and the ninth is a task type of its own. In the model's table of task types
+    a puzzle's slots stand side by side.
     """
 
     arrays: ArcArrays
@@ -162,7 +162,7 @@ class ArcPairs:
         return self.arrays.side
 
     def gather_pairs(self, drawn: Drawn) -> Examples:
-        """Questions and answers of pairs in the variants of their slots, both of a pair at one place of the canvas."""
+        """Questions and answers of pairs in the variants of their slots; a pair's two grids lie at the same place."""
         arrays, (pairs, slots, shifts) = self.arrays, drawn
         changes = self.changes(pairs, slots)
         is_turned = (changes[:, :1] >= 4) ^ (changes[:, :1] % 2 == 1)  # rows become columns
@@ -190,12 +190,12 @@ def _moved(
     offsets: Int64[np.ndarray, "B 2"],
     side: int,
 ) -> UInt8[np.ndarray, "B I"]:
-    """Transform, recolour and encode the grids of many canvases at once: every cell of the new ones has a source cell.
+    """Transform, recolour and encode the grids of many canvases at once, by the source cell of every new cell.
 
     The same as `arc.transformed`, `arc.recoloured` and `arc.encode` of each; `sizes` are those after the transforms.
     """
     quarters, last = changes[:, :1] % 4, sizes[:, :, None] - 1
-    lines = np.arange(side) - offsets[:, :, None]  # rows, columns of the canvas, from the grid's first
+    lines = np.arange(side) - offsets[:, :, None]  # rows and columns, counted from the grid's first
     is_within, is_border = (lines >= 0) & (lines <= last), lines == last + 1
     is_flipped = (quarters == (1, 3)) | (quarters == 2)
     steps = np.where(is_turned, (1, side), (side, 1))[:, :, None]
@@ -218,7 +218,7 @@ class ArcExamples(ArcPairs):
     seed: int
 
     def stream(self) -> Stream:
-        """The training stream of these examples; an epoch is the pairs trained on, whatever the number of variants."""
+        """The training stream of these examples; an epoch has each pair once, whatever the number of variants."""
         names = self.arrays.puzzle_names
         return Stream(self.side, self.num_symbols, len(self.arrays), self.gather, self.num_task_types, names)
 
@@ -246,7 +246,7 @@ def open_arc_examples(
 
 @lru_cache(maxsize=4)
 def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_slots: int) -> Drawn:
-    """An epoch of puzzles with so many pairs each, those of a puzzle side by side in the arrays and in the epoch."""
+    """An epoch of puzzles, given their numbers of pairs; a puzzle's pairs stay together in the arrays and the epoch."""
     counts = np.array(num_pairs)
     first = np.cumsum(counts) - counts
     puzzles = np.repeat(np.arange(len(counts)), counts)
@@ -256,7 +256,7 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_slots: int) ->
     pairs = np.lexsort((rng.random(len(puzzles)), turns[puzzles]))
     shifts = keyed_rng(seed, Purpose.TRANSLATION, epoch).random((len(puzzles), 2))
     chosen = first + rng.integers(np.maximum(counts, 1))
-    # One of each puzzle stays at the corner; the audit may leave a puzzle without pairs.
+    # One pair per puzzle stays at the corner; the audit may leave a puzzle without pairs.
     shifts[chosen[counts > 0]] = 0
     return Drawn(pairs, slots[puzzles[pairs]], shifts[pairs])
 
@@ -291,7 +291,7 @@ class ArcEvaluation(ArcPairs):
         return list(zip(names, self.arrays.numbers[pairs].tolist(), strict=True))
 
     def undo(self, start: int, tokens: UInt8[np.ndarray, "B I"]) -> list[arc.Grid]:
-        """The grids of predictions for the questions from `start` on, without the variants of their questions."""
+        """The grids of predictions for the questions from `start` on, with their variants undone."""
         changes = self.changes(*self._pairs_and_slots(start, len(tokens)))
         return [
             arc.transformed(

@@ -47,11 +47,11 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
 def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int) -> None:
     """Turn the pairs of the augment stage's folder `puzzles` into arrays under `target`.
 
-    Puzzles are in their order; one that is not scored and of which the audit keeps all pairs from training is left out.
+    The order of the puzzles stays. A puzzle that is not scored and has no pair left after the audit is left out.
 
     Args:
-        puzzles: a folder with `pairs.parquet`, one row a pair, and `audit.json`, which names the side of the canvas.
-        num_variants: variants of a puzzle in the index, first the eight dihedral transforms, then others by the seed.
+        puzzles: a folder with `pairs.parquet`, one row per pair, and `audit.json`, which names the side of the canvas.
+        num_variants: variants per puzzle in the index, first the eight dihedral transforms, then others by the seed.
 
     Raises:
         ValueError: there is no pair to train on, or none to score.
@@ -61,7 +61,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
     rows: list[Row] = pq.read_table(existing(puzzles / PAIRS)).to_pylist()
     side = int(json.loads(existing(puzzles / AUDIT).read_text(encoding="utf-8"))["canvas"])
     collections = {row["collection"] for row in rows} & {*SCORED}
-    assert len(collections) < 2, "settings are chosen on puzzles held out, without those evaluated"
+    assert len(collections) < 2, "settings must be chosen on held-out puzzles, without those evaluated"
     scored = [row for row in rows if row["collection"] in collections and row["role"] == "test"]
     assert not any(row["is_trained"] for row in scored), "a pair that is scored is trained on"
     sets = {TRAIN: [row for row in rows if row["is_trained"]], min(collections, default=SCORED[0]): scored}
@@ -110,7 +110,7 @@ def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: in
 
 
 def _save(path: Path, array: np.ndarray) -> None:
-    """Write a .npy file. From memory: `np.save` to a file does not notice that the disk is full."""
+    """Write a .npy file from memory, because `np.save` to a file does not notice that the disk is full."""
     content = io.BytesIO()
     np.save(content, array)
     path.write_bytes(content.getbuffer())

@@ -1,6 +1,6 @@
-"""Arrays of tasks on square grids, and streams of training examples, of these and of other tasks.
+"""Arrays of tasks on square grids, and streams of training examples of these and other tasks.
 
-The arrays are token grids as memory-mapped uint8 `.npy`, one question and one answer a puzzle, with one metadata.json
+The arrays are token grids as memory-mapped uint8 `.npy`, one question and one answer per puzzle, with one metadata.json
 (stage build_arrays). An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example
 number n is a pure function of (seed, n), so a sampler's whole state is the number of examples drawn.
 """
@@ -57,10 +57,10 @@ def read_metadata(arrays: Path) -> dict[str, Any]:
 
 
 def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
-    """Memory-map one set ("train", "9x9", …). ValueError naming the sets there are if it is not among them."""
+    """Memory-map one set ("train", "9x9", …). ValueError, which names the existing sets, if it is not one of them."""
     metadata = read_metadata(arrays)
     if name not in metadata["sets"]:
-        raise ValueError(f"{arrays}: no set {name!r}, there are {sorted(metadata['sets'])}")
+        raise ValueError(f"{arrays}: no set {name!r}, only {sorted(metadata['sets'])}")
     questions, answers = (
         np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ("questions", "answers")
     )
@@ -74,7 +74,7 @@ def evaluation_sets(arrays: Path) -> list[str]:
 
 
 def trained_size(arrays: Path, side: int) -> str | None:
-    """The evaluation set of the size trained on: puzzles held out, or by its size. None where there is neither."""
+    """The evaluation set of the size trained on: the held-out puzzles, or the test set of that size; None without."""
     names = evaluation_sets(arrays)
     return next((name for name in (HELD_OUT, f"{side}x{side}") if name in names), None)
 
@@ -83,7 +83,7 @@ def trained_size(arrays: Path, side: int) -> str | None:
 
 
 class Examples(NamedTuple):
-    """A batch of training examples: tokens, targets, and the row of the task-type table each belongs to."""
+    """A batch of training examples: tokens, targets, and the row of the task-type table to which each belongs."""
 
     questions: UInt8[np.ndarray, "B I"]
     answers: UInt8[np.ndarray, "B I"]
@@ -99,13 +99,13 @@ class Stream:
     num_examples: int  # of an epoch
     gather: Callable[[int, int], Examples]  # (start, num) → the examples start … start+num-1
     num_task_types: int = 1  # rows of the task-type table
-    # The puzzles that task types stand for, in the order of the table; none if all are of one type.
+    # The puzzles that task types stand for, in the order of the table; empty if there is one type.
     puzzle_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class GridExamples:
-    """Endless training examples from a set of puzzles with `num_augmentations` augmentations each."""
+    """Endless training examples from a set of puzzles with `num_augmentations` augmentations per puzzle."""
 
     arrays: PuzzleArrays
     num_augmentations: int
@@ -168,7 +168,7 @@ def with_hints(
     seed: int,
     start: int,
 ) -> UInt8[np.ndarray, "B I"]:
-    """Show hints in the questions of the examples start, start + 1, …, their number uniform up to the most."""
+    """Show hints in the questions of the examples start, start + 1, …; their number is uniform up to a limit."""
     shown = questions.copy()
     for index, example in enumerate(range(start, min(start + len(questions), hints.examples))):
         rng = keyed_rng(seed, Purpose.HINTS, example)
@@ -180,7 +180,7 @@ def with_hints(
 
 
 def random_stream(side: int, num_symbols: int) -> Stream:
-    """Endless random tokens, the same at every call: they cost as much as puzzles."""
+    """Endless random tokens, the same at every call; a step on them costs as much as one on puzzles."""
 
     def gather(start: int, num: int) -> Examples:
         tokens = np.random.default_rng(start).integers(1, num_symbols, (2, num, side**2), dtype=np.uint8)
@@ -190,7 +190,7 @@ def random_stream(side: int, num_symbols: int) -> Stream:
 
 
 def read_ahead(stream: Stream, num: int) -> Stream:
-    """The same stream, gathered in blocks of `num` examples by a thread, one block ahead of the caller."""
+    """The same stream; a thread gathers blocks of `num` examples, one block ahead of the caller."""
     pool = ThreadPoolExecutor(1, "read-ahead")
     blocks: dict[int, Future[Examples]] = {}
 

@@ -58,9 +58,9 @@ def halts(
     most: int,
     is_solved: Bool[Tensor, " B"] | None = None,
 ) -> Bool[Tensor, " B"]:
-    """Which slots halt after this step, on the host; every slot halts after `most` supervision steps.
+    """Decide on the host which slots halt after this step; every slot halts after `most` supervision steps.
 
-    A rule that looks at what the model computed, `looks_at_answers`, has to wait for the device.
+    A rule that reads what the model computed, `looks_at_answers`, has to wait for the device.
     """
     num_slots, is_last = len(batch.num_steps), batch.num_steps >= most
     if isinstance(settings, RandomHalting):

@@ -1,7 +1,7 @@
-"""HRM and TRM, the paper's baselines: a token a position, a prefix that holds the task type, two states z_L and z_H.
+"""HRM and TRM, the paper's baselines: one token per position, a prefix with the task type, two states z_L and z_H.
 
 The input embedding is E^H of the paper (section 2.1); the readout maps z_H to logits and, from its first prefix
-position, to the two halting logits. HRM has a network for each state, and gradient only through the last application
+position, to the two halting logits. HRM has one network per state, and gradient only through the last application
 of each. TRM has one network for both, gradient through a whole h cycle, a longer prefix, and optionally an MLP over
 positions in place of attention.
 """
@@ -65,8 +65,8 @@ class TokenSequence(recurrence.InputEmbedding):
     def rotation(self, num_positions: int, device: torch.device) -> layers.Rotation | None:
         """Rotary table of prefix and grid.
 
-        1-D: the prefix takes the positions 0…P-1. 2-D: it is not rotated. "rope2d_shifted" is the published code's
-        fault: the grid's rotation goes to the first I positions of the state, of which the first P are the prefix.
+        In 1-D the prefix takes the positions 0…P-1; in 2-D it is not rotated. "rope2d_shifted" is the published code's
+        fault: it rotates the first I positions of the state like the grid, although the first P are the prefix.
         """
         settings = self.settings
         prefix, head_dim = settings.prefix, settings.width // settings.heads
@@ -117,9 +117,9 @@ def build_hrm_trm(
     num_positions: int = 0,
     generator: layers.Rng = None,
 ) -> recurrence.RecurrentModel:
-    """An HRM or TRM for an alphabet of `num_symbols`, pad included.
+    """An HRM or TRM for an alphabet of `num_symbols`, including the pad.
 
-    It takes any number of positions, but for TRM's MLP form, which takes grids of `num_positions` only.
+    It takes any number of positions, except that TRM with an MLP takes only grids of `num_positions`.
     """
     only = num_positions if isinstance(settings, TrmSettings) and settings.mixer == "mlp" else None
     schedule = partial(recurrence.two_state_schedule, settings.h_cycles, settings.l_cycles)

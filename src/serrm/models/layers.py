@@ -1,7 +1,7 @@
-"""The layers every model is made of: linear maps, norm, SwiGLU, attention along one axis, rotary positions.
+"""The layers of every model: linear maps, norm, SwiGLU, attention along one axis, rotary positions.
 
 Weights are float32 parameters and are cast to the dtype of their input, so the dtype of the recurrent
-state decides the arithmetic (paper, section 2; A1 for the letters). Everything is post-norm.
+state decides the arithmetic (paper, section 2; its section A1 has the letters). Everything is post-norm.
 """
 
 import math
@@ -17,7 +17,7 @@ from serrm.puzzles.sudoku import box_for_side
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROPE_THETA = 10_000.0
-# RoPE2D with boxes: radians a row or column (1, 0.4, …) and a box (1.2, 0.4, …; no two of five boxes look alike).
+# RoPE2D with boxes: radians per row or column (1, 0.4, …) and per box (1.2, 0.4, …, so five boxes all differ).
 CELL_RATIO, BOX_FREQUENCY, BOX_RATIO = 2.5, 1.2, 3.0
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
@@ -27,7 +27,7 @@ Features = Float[Tensor, "... D"]
 Heads = Float[Tensor, "N H S d"]
 Angles = Float[Tensor, "S half"]
 Rotation = tuple[Angles, Angles]  # their cosines and sines
-Rng = torch.Generator | None  # None: zeros, for weights that something else will replace
+Rng = torch.Generator | None  # None means zeros, for weights that are then replaced
 
 
 def truncated_normal(*shape: int, std: float, generator: Rng = None) -> Float[Tensor, "..."]:
@@ -105,9 +105,9 @@ class Attention(nn.Module):
 
 
 def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd D"]:
-    """The rows of a head in another order: the two halves, whose features turn in pairs, one by one.
+    """The rows of a head in another order: those of the two halves, whose features turn in pairs, alternate.
 
-    Queries and keys in the same other order give the same scores.
+    Queries and keys in the same new order give the same scores.
     """
     halves: Tensor = weight.unflatten(0, (-1, 2, head_dim // 2))
     return halves.transpose(1, 2).flatten(0, 2)
@@ -117,7 +117,7 @@ def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "
     """Rotary positions: neighbouring features, as the complex number x₁ + i·x₂, times e^{iθ} of their position."""
     cos, sin = (table[:, None] for table in rotation)
     pairs = x.float().unflatten(-1, (-1, 2))
-    if torch.compiler.is_compiling():  # the same in real numbers, for it has no complex ones
+    if torch.compiler.is_compiling():  # the same in real numbers, as it has no complex ones
         first, second = pairs.unbind(-1)
         turned = torch.stack([first * cos - second * sin, second * cos + first * sin], dim=-1)
     else:
@@ -136,20 +136,20 @@ def rope2d_angles(num_positions: int, head_dim: int) -> Angles:
 
 
 def linear_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians a row or column, n = head_dim/4; ours.
+    """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians per row or column, n = head_dim/4; ours.
 
     A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's neighbours
-    at once; RoPE2D's frequencies, most of them far below one, must learn to.
+    at once; with RoPE2D's frequencies, most of them far below one, it must learn to.
     """
     num = head_dim // 4
     return _products(_rows_and_columns(num_positions), math.pi * torch.arange(1, num + 1).float() / num)
 
 
 def odd_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians a row or column, n = head_dim/4; ours.
+    """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians per row or column, n = head_dim/4; ours.
 
-    Their cosines sum to n in the same row, to -n in one 2n rows away, which attention avoids, and to zero between. With
-    `linear_angles` rows at that distance are alike: it is for grids of at most 2n rows.
+    Their cosines sum to n in the same row, to -n in a row 2n rows away, which attention avoids, and to zero between.
+    With `linear_angles` rows at that distance look the same, so it is for grids of at most 2n rows.
     """
     num = head_dim // 4
     frequencies = math.pi * (torch.arange(1, 2 * num, 2).float() / (2 * num))
@@ -157,7 +157,8 @@ def odd_angles(num_positions: int, head_dim: int) -> Angles:
 
 
 def box_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with boxes, an extension for Sudoku: head_dim/8 frequencies each for row, column and their box.
+    """Angles of RoPE2D with boxes, an extension for Sudoku; row, column and their boxes have head_dim/8 frequencies
+    each.
 
     Distances in rows and columns do not say whether two cells share a box; the paper's models must learn that.
     Raises ValueError if there are no boxes.
@@ -174,8 +175,8 @@ def place_angles(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with boxes whose rows and columns are those within a box; an extension for Sudoku.
 
     n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
-    box: their cosines sum to n where two cells agree and to -1/2 at any distance, so that cells which share nothing
-    are as unlike in a small grid as in a large one. Raises ValueError as `box_angles`, and for more than 2n+1 places.
+    box. Their cosines sum to n where two cells agree and to -1/2 at any distance, so cells that share nothing are as
+    unlike in a small grid as in a large one. Raises ValueError as `box_angles`, and for more than 2n+1 places.
     """
     row, column = _rows_and_columns(num_positions)
     box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8
@@ -224,8 +225,8 @@ def rotation_table(
 ) -> Rotation | None:
     """(cos, sin) for the positions of a kind in ANGLES, with unrotated places before and after.
 
-    Both are multiplied by the root of `score_scale`, and with them the queries and keys they turn: so are the scores.
-    For the kind "none" nothing turns, and there is no table unless scores are scaled.
+    Both are multiplied by the root of `score_scale`. This scales the queries and keys they turn, and so the scores.
+    With the kind "none" nothing turns, and there is no table unless scores are scaled.
     Cached, so that it is copied to the device once, not at every step.
     """
     if kind == "none" and score_scale == 1.0:

@@ -1,4 +1,4 @@
-"""The recurrence all models share: what one deep-supervision step does, as a list of updates.
+"""The recurrence of all models: one deep-supervision step as a list of updates.
 
 A model is an input embedding, one or two networks, a schedule of updates and a readout. Every update is
 equation (2) of the paper: a state becomes network(state + others + embedding). HRM, TRM and SE-RRM
@@ -18,7 +18,7 @@ from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_nor
 
 State = tuple[Tensor, ...]
 Tokens = Int[Tensor, "B I"]
-TaskVectors = Float[Tensor, "B W"]  # rows of the task-type table, one a puzzle
+TaskVectors = Float[Tensor, "B W"]  # rows of the task-type table, one per puzzle
 Z_L, Z_H = 0, 1  # index of the two states of HRM and TRM; the readout reads the last
 
 
@@ -59,7 +59,7 @@ def two_state_schedule(
     high: str = "block",
     num_with_gradient: int | None = None,
 ) -> Schedule:
-    """HRM's and TRM's: z_L takes z_H and the input L_c times, then z_H takes z_L; H such cycles.
+    """The schedule of HRM and TRM, H cycles: z_L takes z_H and the input L_c times, then z_H takes z_L.
 
     `low` and `high` name the networks of z_L and z_H. By default the whole last cycle carries gradient, as in TRM.
     """
@@ -142,10 +142,10 @@ class RecurrentModel(nn.Module):
         self.readout = readout
         self.schedule = schedule
         num_states = 1 + max(update.target for update in schedule.updates)
-        # One fixed random D-vector a state, the same at every position (and symbol).
+        # One fixed random D-vector per state, the same at every position (and symbol).
         self.initial: Tensor
         self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
-        # One row a task type; trained by its own rule on the rows of a batch, hence no parameter.
+        # One row per task type, a buffer because it is trained by a rule of its own on the rows of a batch.
         self.task_types: Tensor | None
         self.register_buffer("task_types", None)
 
@@ -154,7 +154,7 @@ class RecurrentModel(nn.Module):
     ) -> State:
         """The state before the first supervision step, in the dtype all arithmetic will have."""
         shape = self.embedding.state_shape(num_puzzles, num_positions, num_symbols)
-        # As contiguous as the states that follow: to a compiled network another layout is another variant.
+        # As contiguous as the states that follow, because another layout triggers recompilation.
         return tuple(vector.to(dtype).expand(shape).contiguous() for vector in self.initial)
 
     def task_vectors(self, task_types: Int[Tensor, " B"]) -> TaskVectors | None:
@@ -169,7 +169,7 @@ class RecurrentModel(nn.Module):
             for update in updates[:-num_with]:
                 state = self._updated(update, state, embedding, rotation)
         if torch.is_grad_enabled():
-            # This gradient is not used; with it all applications from here on are alike to the compiler.
+            # This gradient is not used; requiring it spares the compiler a variant for this application.
             state = tuple(part.detach().requires_grad_() for part in state)
         for update in updates[-num_with:]:
             state = self._updated(update, state, embedding, rotation)

@@ -21,7 +21,7 @@ def build_model(
     num_positions: int = 0,
     num_task_types: int = 1,
 ) -> RecurrentModel:
-    """A model of the settings' family for an alphabet of `num_symbols` (pad included), with its task-type table.
+    """A model of the settings' family for an alphabet of `num_symbols` (including the pad), with its task-type table.
 
     `num_positions` matters only to a model with weights for one size of grid.
     """
@@ -38,12 +38,12 @@ def build_model(
 def flops(
     settings: ModelSettings, num_positions: int, num_symbols: int, halting: HaltingSettings | None = None
 ) -> int:
-    """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, pad included.
+    """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, including the pad.
 
-    Counted by PyTorch on a model without numbers (device meta): those of matrix products, two a multiply-add; those of
-    everything else and of the optimiser are left out. Without `halting` the step only predicts. With it, it trains:
-    the backward pass through the updates that carry gradient, the halting logits where they are learned, and HRM's
-    bootstrapped target, which is the next step's prediction, are counted too.
+    PyTorch counts the FLOPs of matrix products, two per multiply-add, on a model without numbers (device meta); those
+    of everything else and of the optimiser are left out. Without `halting` the step only predicts. With `halting` it
+    trains, and the count includes the backward pass through the updates that carry gradient, the halting logits if
+    they are learned, and HRM's bootstrapped target, which is the next step's prediction.
     """
     with torch.device("meta"):
         model = build_model(settings, num_symbols, num_positions=num_positions)
@@ -58,7 +58,7 @@ def flops(
         return prediction
     logits, halting_logits = model.readout(state)
     learned = logits.sum() + halting_logits.sum() if isinstance(halting, QLearning) else logits.sum()
-    # The backward pass of a product is two products of its size.
+    # The backward pass of a product takes two products of its size.
     backward = 2 * sum(applications[-model.schedule.num_with_gradient :]) + _counted(learned.backward)
     return (2 if isinstance(halting, QLearning) and halting.bootstrap else 1) * prediction + backward
 

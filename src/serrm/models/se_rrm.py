@@ -23,7 +23,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         self.settings = settings
         width, registers = settings.width, settings.registers
         self.num_special = 0 if settings.planes == "usual" else NUM_SPECIAL
-        # Tied: one vector for each special symbol, then one for all usual symbols. Untied: one a symbol.
+        # Tied: one vector per special symbol, then one for all usual symbols. Untied: one per symbol.
         is_tied = settings.symbols == "tied"
         num_vectors = self.num_special + 1 if is_tied else settings.num_planes(num_symbols)
         self.symbols = nn.Parameter(layers.truncated_normal(num_vectors, width, std=1.0, generator=generator))
@@ -114,14 +114,14 @@ class PlaneReadout(nn.Module):
         grid = state[:, : state.shape[1] - self.num_registers]
         logits = layers.linear(grid if self.is_tied else grid.flatten(2), self.weight)
         logits = logits.squeeze(-1) if self.is_tied else logits
-        # A symbol without a plane is never predicted: its logit is -inf, its stablemax weight 0.
+        # A symbol without a plane is never predicted, as its logit is -inf and its stablemax weight 0.
         return nn.functional.pad(logits.float(), (self.num_missing, 0), value=-math.inf), None
 
 
 def build_se_rrm(
     settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
-    """An SE-RRM for an alphabet of `num_symbols`, pad included, and any number of positions.
+    """An SE-RRM for an alphabet of `num_symbols`, including the pad, and any number of positions.
 
     Tied weights take any other alphabet too.
     """
@@ -150,10 +150,10 @@ def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
 def initial_task_types(
     settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: layers.Rng = None
 ) -> Float[Tensor, "T W"] | None:
-    """The task-type table: D·K numbers a task (full) or D + K (factored), None without task types.
+    """The task-type table: D·K numbers per task (full) or D + K (factored), None without task types.
 
-    Full: one vector a task with std 1/√D, the same for all symbols, so that training starts symbol-equivariant;
-    factored: zeros.
+    A full table begins with one vector per task with std 1/√D, the same for all symbols, so training starts
+    symbol-equivariant. A factored one begins with zeros.
     """
     planes, width = settings.num_planes(num_symbols), settings.width
     if settings.task_types == "none":

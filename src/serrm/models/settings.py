@@ -1,6 +1,6 @@
-"""Settings of a model variant: a closed set of parameters (tables A2 to A4 of the paper).
+"""Settings of a model: a closed set of parameters (tables A2 to A4 of the paper).
 
-A variant is one entry under `model:` in params.yaml; unknown keys are an error.
+A model is an entry under `models:` in params.yaml; recipes and runs change its settings. Unknown keys are an error.
 """
 
 import math
@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from serrm.settings import Settings
 
-# What the features of a head must be divisible by: pairs of them turn, for one, two or four coordinates.
+# Divisor of a head's number of features, which turn in pairs for one, two or four coordinates.
 HEAD_DIVISOR = {
     "none": 1,
     "rope": 2,
@@ -21,7 +21,7 @@ HEAD_DIVISOR = {
     "rope2d_boxes": 8,
     "rope2d_in_boxes": 16,
 }
-Extensions = Literal["rope2d_linear", "rope2d_odd", "rope2d_boxes", "rope2d_in_boxes"]  # positions of ours
+Extensions = Literal["rope2d_linear", "rope2d_odd", "rope2d_boxes", "rope2d_in_boxes"]  # all ours
 NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
 
 
@@ -30,7 +30,7 @@ class RandomHalting(Settings):
 
     kind: Literal["random"]
     probability: float = Field(gt=0, le=1)
-    # Further, of a slot whose puzzle is solved; ours.
+    # Added to it for a slot whose puzzle is solved; ours.
     probability_solved: float = Field(default=0.0, ge=0, le=1)
 
 
@@ -38,7 +38,7 @@ class QLearning(Settings):
     """HRM's and TRM's rule: a head learns whether the puzzle is solved; exploration keeps some slots going."""
 
     kind: Literal["q_learning"]
-    exploration: float = Field(ge=0, le=1)  # how often a slot must go on to a random number of steps
+    exploration: float = Field(ge=0, le=1)  # share of slots that must go on to a random number of steps
     bootstrap: bool  # HRM: a continue logit with a bootstrapped target; TRM: halt above 0
 
 
@@ -49,7 +49,7 @@ class GatedSettings(Settings):
     """The inner width of a SwiGLU."""
 
     expansion: float = Field(gt=0)
-    swiglu_multiple: PositiveInt = 256  # that the inner width is rounded up to; 256 as published
+    swiglu_multiple: PositiveInt = 256  # the inner width is rounded up to a multiple of this; published: 256
 
     def gates(self, width: int) -> int:
         """The inner width of a SwiGLU over `width` features: round(expansion·D·2/3), rounded up to the multiple."""
@@ -59,13 +59,13 @@ class GatedSettings(Settings):
 class BlockSettings(GatedSettings):
     """Settings of the blocks of all models."""
 
-    # The I that no score is scaled for; ours. None: whatever I is.
+    # Grid size I at which attention scores are not scaled (ours); with null they never are.
     standard_length: int | None = Field(default=None, ge=2)
 
     def score_scale(self, num_positions: int) -> float:
-        """The factor of attention scores over positions: log I over that of the standard length.
+        """The factor of attention scores over positions: log I / log(standard length).
 
-        What a softmax gives to one of I places falls as I grows, unless scores grow as log I.
+        The weight that a softmax gives to one of I places falls as I grows, unless scores grow as log I.
         """
         return math.log(num_positions, self.standard_length) if self.standard_length else 1.0
 
@@ -78,7 +78,7 @@ class SeRrmSettings(BlockSettings):
     width: PositiveInt  # D, features of a (position, symbol)
     layers: PositiveInt  # L, layers of the block
     h_cycles: PositiveInt  # superblocks of a supervision step
-    l_cycles: PositiveInt  # block applications a superblock; only the last superblock carries gradient
+    l_cycles: PositiveInt  # block applications per superblock; only the last superblock carries gradient
     heads: PositiveInt  # heads of the attention over positions
     head_dim: PositiveInt
     symbol_heads: PositiveInt  # heads of the attention over symbols
@@ -102,7 +102,7 @@ class SeRrmSettings(BlockSettings):
 
 
 class SequenceSettings(BlockSettings):
-    """Settings of HRM and TRM: one feature vector a position, behind a prefix that holds the task type."""
+    """Settings of HRM and TRM: one feature vector per position, behind a prefix that holds the task type."""
 
     width: PositiveInt  # D, features of a position
     layers: PositiveInt  # layers of a network
@@ -125,7 +125,7 @@ class TrmSettings(SequenceSettings):
     """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
 
     family: Literal["trm"]
-    mixer: Literal["attention", "mlp"]  # how positions are mixed; the MLP is bound to one number of positions
+    mixer: Literal["attention", "mlp"]  # how positions are mixed; the MLP takes only one number of positions
 
 
 class HrmSettings(SequenceSettings):
@@ -138,9 +138,7 @@ ModelSettings = Annotated[SeRrmSettings | TrmSettings | HrmSettings, Field(discr
 
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
-    # Scores are scaled by a rotary table, though one that turns nothing.
+    # A rotary table scales the scores, even one that turns nothing.
     divisor = 2 if positions == "none" and standard_length is not None else HEAD_DIVISOR[positions]
     if head_dim % divisor:
-        raise ValueError(
-            f"positions: {positions} needs heads divisible by {divisor}, not of {head_dim} features"
-        )
+        raise ValueError(f"positions: {positions} needs a head size divisible by {divisor}, not {head_dim}")

@@ -1,7 +1,8 @@
-"""Forecast of the time that a profile takes: FLOPs of its training runs and evaluations over this machine's rate.
+"""Forecast of the time that a profile takes: the FLOPs of its training runs and evaluations over this machine's rate.
 
-FLOPs of training are exact, those of an evaluation an upper bound: the search stops at a verified answer. The number of
-published ARC-AGI puzzles that fit a canvas is unknown before the download: examples and test inputs are averages.
+The FLOPs of training are exact; those of an evaluation are an upper bound, because the search stops at a verified
+answer. The number of published ARC-AGI puzzles that fit a canvas is unknown before the download, so the numbers of
+examples and test inputs are averages.
 """
 
 import json
@@ -22,9 +23,9 @@ from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import Execution, RunSettings
 
 DATA_STAGES = ("download", "augment", "build_arrays")
-# Seconds of a stage besides its FLOPs: DVC, imports, MLflow, the trial before training, reading and writing.
+# Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
-MOST_AT_ONCE = 32  # puzzles of a batch in the trial
+MOST_AT_ONCE = 32  # puzzles per batch in the trial
 
 
 EXTREME_1K = {"num_train": 1_000, "num_test": 9_488}
@@ -152,7 +153,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     settings = run_settings.train.model_copy(update=here)
     stream = random_stream(side, alphabet(run_settings.kind, side).num_symbols)
     model = build_run_model(run_settings, stream).to(device).train()
-    accelerate(model, is_native=execution.native)  # not compiled: that would take longer than the steps
+    accelerate(model, is_native=execution.native)  # not compiled, which would take longer
     seconds = seconds_of_step(
         Trainer(model, stream, settings, run_settings.seed, micro_batch=execution.micro_batch)
     )

@@ -1,7 +1,7 @@
 """Rehearsal of a profile: the same tasks, runs and changes with small models, few puzzles and few steps.
 
 Every stage runs as DVC would run it, in a folder of its own. A setting with an entry in AT_MOST becomes small wherever
-it occurs; sources, canvases, alphabets, positions and the other settings are the profile's.
+it occurs; sources, canvases, alphabets, positions and the other settings stay as in the profile.
 """
 
 import os
@@ -24,9 +24,9 @@ from serrm.training.settings import Execution
 
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
 TABLES = ("tables", "tabulate")
-NUM_PROCESSES = min(4, os.cpu_count() or 1)  # not too many for one machine's memory
+NUM_PROCESSES = min(4, os.cpu_count() or 1)  # limited by one machine's memory
 HEAD = max(HEAD_DIVISOR.values())  # features of a head that suits every kind of positions
-# Of a number, of each in a list; null becomes it.
+# Largest value of a number, or of each number in a list; null becomes it.
 AT_MOST = {
     **dict.fromkeys(("width", "head_dim", "symbol_head_dim", "swiglu_multiple"), HEAD),
     **dict.fromkeys(("layers", "heads", "symbol_heads", "snapshots", "log_every"), 1),
@@ -42,7 +42,7 @@ def selected(params: Params, patterns: Sequence[str]) -> Params:
     names = [matching(params.runs, pattern) for pattern in patterns]
     if [] in names:
         raise ValueError(
-            f"--only {patterns[names.index([])]}: no such run; there are {', '.join(params.runs)}"
+            f"--only {patterns[names.index([])]}: no such run; the runs are {', '.join(params.runs)}"
         )
     runs = {name: params.runs[name] for found in names for name in found}
     tasks = {run.task: params.tasks[run.task] for run in runs.values()}
@@ -53,7 +53,7 @@ def selected(params: Params, patterns: Sequence[str]) -> Params:
 def miniature(params: Params, mirror: Path | None = None, device: str = "auto") -> Params:
     """The profile in miniature, from random weights, with published puzzles from a folder if one is given.
 
-    For a CPU it is in float32, as a CPU compiles nothing else.
+    On a CPU it runs in float32, the only precision that is compiled there.
     """
     from serrm.devices import choose_device
 
@@ -81,9 +81,9 @@ def _small(key: str, value: Any, fixed: Mapping[str, Any]) -> Any:
 
 
 def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> Results:
-    """Run all stages of a profile in an empty folder with the project's code; their output is there in *.log.
+    """Run all stages of a profile in an empty folder with the project's code; *.log there has their output.
 
-    A stage that depends on a failed one is not run; the tables depend on all.
+    A stage that depends on a failed one does not run; the tables depend on all.
     """
     alone = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / EXECUTION, execution.model_copy(update=alone).model_dump())

@@ -28,15 +28,15 @@ from serrm.published.exchange import published_model, published_parts, short_key
 from serrm.settings import parse
 from serrm.training.loop import PAD, solved, stablemax_cross_entropy
 
-IGNORED = -100  # the published label of a position that does not count
-# Errors of numpy at a damaged file.
+IGNORED = -100  # the published label of a position that is not scored
+# Errors that numpy raises for a damaged file.
 DAMAGE = (AttributeError, EOFError, KeyError, OSError, TypeError, ValueError, tokenize.TokenError, zlib.error)
 STEPS = (1, 2, 3)  # supervision steps of the evaluation
-TASK_ROWS = "inner.puzzle_emb.local_weights"  # the task vectors of the batch, one row an example
-# Largest difference allowed: of logits and halting values, absolute (the recurrence amplifies rounding) …
+TASK_ROWS = "inner.puzzle_emb.local_weights"  # the task vectors of the batch, one row per example
+# The largest absolute difference of logits and halting values (the recurrence amplifies rounding), …
 STEP_TOLERANCE = {1: 2e-4, 2: 2e-4, 3: 2e-3}
-LOSS_TOLERANCE = 1e-5  # … of a loss, relative …
-GRADIENT_TOLERANCE = 1e-3  # … of a gradient, in norm, relative to its norm
+LOSS_TOLERANCE = 1e-5  # … the largest relative one of a loss, …
+GRADIENT_TOLERANCE = 1e-3  # … and the largest norm of a gradient's difference, relative to its norm
 FAMILIES: dict[str, Any] = {"se_rrm": SeRrmSettings, "trm": TrmSettings, "hrm": HrmSettings}
 
 
@@ -80,13 +80,13 @@ class Vectors:
 def check_conformance(path: Path, device: str = "cpu") -> list[Check]:
     """Compare our model with every number of a vector file.
 
-    Raises ValueError if it is no such file, its parts do not fit each other, or its model is not built here.
+    Raises ValueError if it is no such file, its parts do not fit each other, or its model is unknown here.
     """
     try:
         vectors = read_vectors(path, device)
         model = build_published(vectors).to(device)
         return [*_check_evaluation(model, vectors), *_check_training(model, vectors)]
-    except (ValueError, RuntimeError) as error:  # of PyTorch, for sizes that do not fit
+    except (ValueError, RuntimeError) as error:  # PyTorch raises it for sizes that do not fit
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
 
 

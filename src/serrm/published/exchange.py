@@ -1,9 +1,9 @@
-"""Published checkpoints in and out: a `.pt` state dict of the authors' code becomes our checkpoint, and back.
+"""Convert published checkpoints: a `.pt` state dict of the authors' code becomes our checkpoint, and back.
 
-Only the weights travel, in float32: what they belong to is an entry of params.yaml, and every key and shape is
-compared with the model it describes. Every part of a published model is the same numbers as ours, perhaps in another
-shape (embeddings have singleton axes of `B K I D`) or as some rows of one of ours, so one table serves both ways. No
-other module has the names of the authors' weights.
+Only the weights are converted, in float32. The settings come from an entry of params.yaml, and every key and shape is
+compared with the model it describes. Every part of a published model has the same numbers as ours, perhaps in another
+shape (embeddings have singleton axes of `B K I D`) or as some rows of one of our parts, so one table serves both ways.
+No other module has the names of the authors' weights.
 """
 
 import logging
@@ -37,10 +37,10 @@ def import_checkpoint(
     """Write the weights of a published state dict as the checkpoint `target`; returns its config.json.
 
     `settings` are those of the run that the weights belong to. A checkpoint at `target` is replaced only on demand,
-    anything else never.
+    and anything else is never replaced.
     A published ARC file does not name the puzzles of its task-type table, so such a checkpoint can be exported
     but not evaluated on ARC tasks.
-    Raises ValueError for a file that is no state dict of plain tensors, and naming a key that does not fit.
+    Raises ValueError for a file that is no state dict of plain tensors, and for a key that does not fit, naming it.
     """
     _check_target(target, replaces, (target / MODEL).is_file() and (target / CONFIG).is_file())
     if settings.kind not in SIDES:
@@ -76,22 +76,22 @@ def export_checkpoint(checkpoint: Path, target: Path, *, replaces: bool = False)
         weights = published_weights(loaded.settings.model, loaded.model)
     except ValueError as error:
         raise ValueError(f"{checkpoint}: {error}") from error
-    # An open file, as a name would become part of the content.
+    # An open file, because a name would become part of the content.
     with new_file(target) as partial, partial.open("wb") as stream:
         torch.save(weights, stream)
     return {key: value.shape for key, value in weights.items()}
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:
-    """A file of tensors by name, unpickled without running any code in it.
+    """Read a file of tensors by name; no code in it is run.
 
     Raises ValueError if it contains code, or anything but floating-point tensors by name.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of unusual pickle protocols
+            warnings.simplefilter("ignore", UserWarning)  # raised for unusual pickle protocols
             content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of any kind, where a file is damaged
+    except Exception as error:  # of any kind, for a damaged file
         raise ValueError(
             f"not a state dict of plain tensors: unpickling raised {type(error).__name__}"
         ) from error
@@ -206,7 +206,7 @@ def published_model(
     if unknown := sorted(theirs.keys() - parts.keys()):
         raise ValueError(f"{unknown[0]}: this model has no such weight")
     if TASK_TYPES in parts and TASK_TYPES not in theirs:
-        log.warning("no task-type embeddings in the file: zeros take their place")
+        log.warning("no task-type embeddings in the file; zeros take their place")
         del parts[TASK_TYPES]
     for key, part in parts.items():
         if key not in theirs:

@@ -1,7 +1,7 @@
-"""The Python API: a model that answers puzzles, by its folder, its name in the package, or its name on the Hub.
+"""The Python API: a model that answers puzzles, loaded from its folder, the package or the Hub.
 
 `import serrm` offers `serrm.load` and `serrm.Model`. `serrm solve`, MLflow's models and the Hub use the same object,
-a `LoadedModel` as the stages evaluate them.
+a `LoadedModel`, which the stages evaluate too.
 """
 
 import math
@@ -35,20 +35,20 @@ SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` write
 class Model(LoadedModel):
     """A checkpoint in use: `model` is the network, `settings` its settings, `config` the content of its config.json."""
 
-    # (question) → the checkpoint that answers it; None: this one answers all.
+    # (question) → the checkpoint that answers it; with None this one answers all.
     model_for: Callable[[Question], LoadedModel] | None = None
 
     def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
-        """The answer to every puzzle, in order; no answer whose `status` is verified is wrong.
+        """Answer every puzzle, in order; no answer whose `status` is verified is wrong.
 
         Args:
-            puzzles: one, or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
-                0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, of which every
-                test input is answered.
+            puzzles: one or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
+                0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, whose test
+                inputs are all answered.
             options: fields of `SolveOptions`, such as `budget`, `is_exact`, `has_trace`.
 
         Raises:
-            ValueError: something that is no puzzle, or too little memory on the device for the batch.
+            ValueError: an input is no puzzle, or the device has too little memory for the batch.
         """
         return list(in_order(self.answers(list(questions_of(puzzles)), SolveOptions(**options))))
 
@@ -65,9 +65,9 @@ class Model(LoadedModel):
         """Logits after each requested number of supervision steps, all from one pass.
 
         Args:
-            tokens: grids of I cells, row by row, in the alphabet of the task: of Sudoku 1 is a blank, 2…n+1 the digits.
+            tokens: grids of I cells, row by row, in the task's alphabet (Sudoku: 1 blank, 2…n+1 digits).
             steps: one or several.
-            task_types: rows of the task-type table, of which ARC has one for every variant of a task; by default 0.
+            task_types: rows of the task-type table, which has one per variant of an ARC task; by default 0.
 
         Raises:
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.
@@ -85,7 +85,7 @@ class Model(LoadedModel):
         return {step: output.logits for step, output in outputs}
 
     def save_pretrained(self, folder: str | Path, name: str = "") -> None:
-        """Write weights, settings, their sums and a model card as a folder that appears whole; `name` heads the card.
+        """Write weights, settings, checksums and a model card as a folder that appears whole; `name` heads the card.
 
         Raises ValueError rather than replace a folder that holds anything else.
         """
@@ -117,11 +117,11 @@ class Model(LoadedModel):
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", **options: Any) -> "Model":
-        """The packaged model of that name, else the one of a folder, else of the Hub as `owner/name`.
+        """Load the packaged model of that name, else the one in a folder, else `owner/name` from the Hub.
 
         A `Path` is always a folder. `options` are those of huggingface_hub's downloads, such as `revision`, `token`.
 
-        Raises ValueError if the name is none of these, or the checkpoint damaged.
+        Raises ValueError if the name is none of these or the checkpoint is damaged.
         """
         folder = folder_of(name) if isinstance(name, str) else name
         if isinstance(name, str) and not folder.is_dir():

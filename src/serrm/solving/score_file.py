@@ -16,7 +16,7 @@ from serrm.puzzles.files import Question, read_file
 from serrm.puzzles.tasks import TASKS, GridTask, grid_task
 from serrm.solving.solve import arc_evaluation, arc_refusal, kind_of
 
-BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles at once
+BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
 
 
@@ -30,8 +30,8 @@ def score_file(
 ) -> dict[str, Any]:
     """Scores of a checkpoint on the puzzles of a file, by size of grid, after 1, 2, 4, … and `steps` steps.
 
-    A Sudoku or a maze without an answer is solved exactly, and left out if it has no solution; of ARC tasks, test
-    inputs without an answer and those that the model cannot answer are left out. All are counted. The result
+    A Sudoku or a maze without an answer is solved exactly, and left out if it has no solution. Test inputs of ARC
+    tasks are left out if they have no answer or the model cannot answer them. What is left out is counted. The result
     has the sets of a metric file (see `evaluate`).
 
     Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task or a wrong answer, and if
@@ -44,7 +44,7 @@ def score_file(
     for question in read_file(puzzles):
         if question.task != kind_of(task):
             raise ValueError(
-                f"{question.place}: the task of the puzzle is {question.task}, that of the checkpoint {task}"
+                f"{question.place}: the puzzle's task is {question.task}, but the checkpoint's task is {task}"
             )
         by_side.setdefault(question.side, []).append(question)
     try:

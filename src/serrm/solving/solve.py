@@ -1,7 +1,7 @@
-"""Answers to puzzles of any tasks and sizes: what `serrm solve` and the Python API run.
+"""Answers to puzzles of any task and size, for `serrm solve` and the Python API.
 
 Puzzles of one checkpoint and size share a batch, which stays full as long as there are any (`serrm.inference.search`).
-A Sudoku or a maze is one search; the test input of an ARC task is one for each augmentation that votes on its answer.
+A Sudoku or a maze is one search; a test input of an ARC task is one search per augmentation that votes on its answer.
 An answer is written as text, CSV or JSON.
 """
 
@@ -33,10 +33,10 @@ from serrm.puzzles.sudoku import parse_grid
 from serrm.puzzles.tasks import TASKS, ArcTask, GridTask, Task
 
 FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
-ONLY_STEPS = 128  # and of one that none do
-PATIENCE = 4  # steps for which a prediction has to stay the same where no rule verifies it
-CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact method
-NUM_VOTES = 8  # augmentations of an ARC task that vote at most: the dihedral ones, which SE-RRM is trained on
+ONLY_STEPS = 128  # and of one without guesses after it
+PATIENCE = 4  # steps for which a prediction must stay the same if no rule verifies it
+CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
+NUM_VOTES = 8  # most augmentations of an ARC task that vote: the dihedral ones, on which SE-RRM is trained
 
 Tokens = UInt8[np.ndarray, " I"]
 
@@ -64,8 +64,8 @@ class Trace:
 class Answer:
     """The outcome of one puzzle of the input.
 
-    `place` is the file and line of the puzzle, `steps` are the supervision steps of all `attempts`, `seconds` the
-    puzzle's share of the time they took; `by` names the source of the answer, the network or an exact method.
+    `place` is the file and line of the puzzle, `steps` counts the supervision steps of all `attempts`, and `seconds` is
+    the puzzle's share of the time they took; `by` names the source of the answer, the network or an exact solver.
     """
 
     place: str
@@ -141,16 +141,16 @@ FORMATS: dict[str, Callable[[Answer], str]] = {"text": as_text, "csv": as_csv, "
 class SolveOptions:
     """Limits on the cost of a puzzle, and options of its answer.
 
-    `budget` limits the supervision steps of all attempts at a puzzle, `seconds` its share of its batches' time,
-    `max_steps` the steps of its first attempt: by default 16 on Sudoku (guesses follow), else 128.
+    `budget` limits the supervision steps of all attempts at a puzzle, `seconds` limits its share of its batches' time,
+    and `max_steps` limits the steps of its first attempt, by default to 16 on Sudoku (guesses follow), else to 128.
     """
 
     budget: int = 4096
     seconds: float | None = None
     max_steps: int | None = None
-    precision: str = "auto"  # the faster where puzzles fill more than a batch, else float32
-    batch_size: int | None = None  # 9×9 Sudoku at once, larger grids fewer; None: by memory
-    is_exact: bool = False  # an exact method answers what the network leaves unsolved
+    precision: str = "auto"  # the faster if puzzles fill more than a batch, else float32
+    batch_size: int | None = None  # 9×9 Sudoku per batch, larger grids fewer; None fits it to the memory
+    is_exact: bool = False  # an exact solver answers what the network leaves unsolved
     has_trace: bool = False
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class SolveOptions:
 def solve(
     questions: Sequence[Question], model_for: Callable[[Question], LoadedModel], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
-    """(number of the question, its answer), as they are done.
+    """Yield (number of the question, its answer) as they are done.
 
     `model_for` gives the checkpoint of a question. ValueError if the device has too little memory for a batch.
     """
@@ -187,7 +187,7 @@ def solve(
             side = int(loaded.config["side"]) if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
         else:
-            reason = f"the task of the puzzle is {question.task}, that of the checkpoint {task}"
+            reason = f"the puzzle's task is {question.task}, but the checkpoint's task is {task}"
             yield number, _unasked(question, Status.UNSUPPORTED, reason)
     for (_, side), (loaded, group) in groups.items():
         yield from _solve_size(loaded, side, group, options)
@@ -292,13 +292,13 @@ class Grids:
         return parts[0], self._text(np.where(answer == 0, np.uint8(blank), answer)), ""
 
     def unsolved(self, question: Question, found: Search, answer: Answer, *, is_exact: bool) -> Answer:
-        """The answer to a puzzle that the network did not solve: by the exact method, or as it is."""
+        """The answer to a puzzle that the network did not solve: the exact solver's, or the network's as it is."""
         if is_exact and self.record.solutions is not None:
             return self._solved_exactly(question, found, answer)
         return answer
 
     def _solved_exactly(self, question: Question, found: Search, answer: Answer) -> Answer:
-        """The answer by the exact method, to which the cells are hints that the network is sure of."""
+        """The exact solver's answer; it gets the cells of which the network is sure as hints."""
         assert found.answer is not None and found.certainty is not None and self.record.solutions is not None
         is_hint = (found.question == self.record.blank) & (found.certainty >= CONFIDENT)
         values = self.record.cells(found.answer)
@@ -319,8 +319,8 @@ class Grids:
 class Votes:
     """Test inputs of ARC tasks, by number, each in the augmentations that vote on its answer.
 
-    A model is given an ARC task by rows of its task-type table, one an augmentation, so it can answer only the tasks
-    it was trained on; its configuration names them in the order of the rows. (Section "ARC-AGI".)
+    A model knows an ARC task by rows of its task-type table, one per augmentation, so it can answer only the tasks it
+    was trained on; its configuration names them in the order of the rows. (Section "ARC-AGI".)
     """
 
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
