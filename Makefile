@@ -47,7 +47,7 @@ coverage: test
 test-slow: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not gpu'
 
-# The numeric tests as on a CPU with AVX2 only: no native kernels, and PyTorch's AVX2 kernels; then native kernels without
+# The numeric tests as on a CPU with AVX2 only, in PyTorch and in native kernels; then native kernels of bfloat16 without
 # tile registers. PyTorch refuses names of instruction sets of other kinds of machines.
 ifeq ($(shell uname -m),x86_64)
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2

@@ -93,7 +93,7 @@ ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--no-native`: as on a CPU without AVX512-BF16, where no native kernels run and bfloat16 is not fast."""
+    """`--no-native`: as on a CPU without AVX512-BF16: native kernels run in float32 alone."""
     parser.addoption("--no-native", action="store_true", help="as on a CPU without AVX512-BF16")
     parser.addoption("--no-tiles", action="store_true", help="as on a CPU without AMX")
 

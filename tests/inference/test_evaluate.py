@@ -89,7 +89,7 @@ def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
         "parameters": config["parameters"],
         "parameters_with_task_types": config["parameters"],
     }
-    told = {"steps", "samples", "seconds", "puzzles_per_second", "flops", "final_loss", "device"}
+    told = {"id", "steps", "samples", "seconds", "puzzles_per_second", "flops", "final_loss", "device"}
     assert result["training"].keys() == told | {"peak_memory_bytes"}
     assert result["training"]["steps"] == 6
     assert result["data"] == {"source": "made here", "train_puzzles": 8, "hash": config["data_hash"]}
@@ -158,7 +158,7 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
     assert [len(kept) for kept in seen.examples.values()] == [3, 3]
 
 
-@pytest.mark.skipif(not has_kernels(), reason="this machine has no native kernels")
+@pytest.mark.skipif(not has_kernels(torch.bfloat16), reason="this machine has no native kernels")
 def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
     trained: Callable[..., Path], arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

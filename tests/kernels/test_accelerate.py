@@ -44,6 +44,9 @@ def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> Non
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.bfloat16), strict=True))
     accelerate(model, is_native=True)
     fast = step(model, torch.bfloat16)
-    assert torch.equal(fast[0], plain[0]) != has_kernels()
+    assert torch.equal(fast[0], plain[0]) != has_kernels(torch.bfloat16)
     assert error(fast, exact) <= 1.2 * error(plain, exact)
+    in_float32 = step(model, torch.float32)
+    assert torch.equal(in_float32[0], exact[0]) != has_kernels(torch.float32)
+    assert error(in_float32, exact) <= 1e-5
     assert model.state_dict().keys() == names

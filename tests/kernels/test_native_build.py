@@ -40,8 +40,14 @@ def test_a_cpu_without_the_instructions_has_no_kernels(
     monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: has_instructions)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
     with pytest.raises(network.NoKernels, match="AVX512-BF16"):
-        network.library.__wrapped__()
+        network.library.__wrapped__(torch.bfloat16)
     assert not has_fast_bfloat16(torch.device("cpu"))
+
+
+def test_a_cpu_without_avx2_has_no_kernels_for_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "DEFAULT")
+    with pytest.raises(network.NoKernels, match="no AVX2"):
+        network.library.__wrapped__(torch.float32)
 
 
 def test_a_machine_without_a_compiler_has_no_kernels(
@@ -50,12 +56,12 @@ def test_a_machine_without_a_compiler_has_no_kernels(
     monkeypatch.setattr("serrm.kernels.cpu.network.shutil.which", lambda name: None)
     monkeypatch.setattr(network, "library", network.library.__wrapped__)
     with caplog.at_level(logging.WARNING):
-        assert not network.has_kernels()
+        assert not network.has_kernels(torch.bfloat16)
     assert "no C++ compiler found (looked for g++, clang++, c++)" in caplog.text
 
 
 def test_a_compiler_that_fails_is_quoted_and_leaves_nothing(machine: Path, tmp_path: Path) -> None:
     write_script(machine, '[ "$1" = --version ] && echo 1 && exit 0\necho "tile.h: no such luck" >&2\nexit 1')
     with pytest.raises(network.NoKernels, match=r"failed: tile\.h: no such luck"):
-        network.library.__wrapped__()
+        network.library.__wrapped__(torch.bfloat16)
     assert list((tmp_path / "cache" / "serrm").iterdir()) == []

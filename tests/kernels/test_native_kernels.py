@@ -1,4 +1,4 @@
-"""The native kernels give what PyTorch gives: no less accurate, whatever the shape, however many threads."""
+"""The native kernels give what PyTorch gives: no less accurate, whatever the shape, dtype and number of threads."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -14,12 +14,27 @@ from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_
 from serrm.models.recurrence import Network
 from tests.drawn import seeded
 
-CAN_RUN = has_avx512_bf16() and find_compiler() is not None  # and if they do not compile, these tests fail
-pytestmark = pytest.mark.skipif(not CAN_RUN, reason="this machine cannot run them")
+# Where the CPU has the instructions and there is a compiler, these tests fail if the kernels do not compile.
+HAS_COMPILER = find_compiler() is not None
+CAN_RUN = {
+    torch.bfloat16: HAS_COMPILER and has_avx512_bf16(),
+    torch.float32: HAS_COMPILER and torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512"),
+}
 CPU = torch.device("cpu")
-WORSE = 1.1  # on average, an error may be this many times PyTorch's own in bfloat16 …
+# On average, an error may be this many times PyTorch's own, which in float32 sums in blocks …
+WORSE = {torch.bfloat16: 1.1, torch.float32: 1.6}
 UNLUCKY = 3  # … in a single small case this many times, and some units in the last place
-ROUNDING = 2.0**-9
+ROUNDING = {torch.bfloat16: 2.0**-9, torch.float32: 2.0**-24}
+of_states = [torch.bfloat16]  # the dtype that the module's tests run in
+
+
+@pytest.fixture(autouse=True, scope="module", params=CAN_RUN, ids=str)
+def dtype(request: pytest.FixtureRequest) -> torch.dtype:
+    """Every test runs in each dtype that this machine has kernels for."""
+    if not CAN_RUN[request.param]:
+        pytest.skip("this machine has no such kernels")
+    of_states[0] = request.param
+    return of_states[0]
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +46,7 @@ def threads() -> Iterator[None]:
 
 
 def numbers(*shape: int, seed: int) -> Tensor:
-    return torch.randn(shape, generator=seeded(seed)).bfloat16()
+    return torch.randn(shape, generator=seeded(seed)).to(of_states[0])
 
 
 def plain(part: nn.Module, rotation: Rotation | None) -> Callable[[Tensor], Tensor]:
@@ -42,7 +57,7 @@ def plain(part: nn.Module, rotation: Rotation | None) -> Callable[[Tensor], Tens
 
 
 def native(part: Attention | SwiGLU, rotation: Rotation | None) -> Callable[[Tensor], Tensor]:
-    network = NativeNetwork(Network([[part]]))
+    network = NativeNetwork(Network([[part]]), of_states[0])
     return lambda x: network(x, torch.zeros_like(x), rotation)
 
 
@@ -54,15 +69,15 @@ def results(run: Callable[[Tensor], Tensor], part: nn.Module, x: Tensor, change:
 
 
 def relative(found: Tensor, expected: Tensor) -> float:
-    return float((found.float() - expected.float()).norm() / expected.float().norm())
+    return float((found.double() - expected.double()).norm() / expected.double().norm())
 
 
 def errors(part: nn.Module, rotation: Rotation | None, x: Tensor) -> list[tuple[float, float]]:
-    """(native, PyTorch's own) relative errors in bfloat16 of the output and of every gradient."""
+    """(native, PyTorch's own) relative errors of the output and of every gradient."""
     assert fits(Network([[part]]), x)
     change = numbers(*x.shape, seed=9)
-    twin = copy.deepcopy(part)
-    exact = results(plain(twin, rotation), twin, x.float(), change)
+    twin, turned = copy.deepcopy(part).double(), rotation and tuple(table.double() for table in rotation)
+    exact = results(plain(twin, turned), twin, x.double(), change)
     rounded = results(plain(part, rotation), part, x, change)
     found = results(native(part, rotation), part, x, change)
     with torch.no_grad():
@@ -76,7 +91,7 @@ def errors(part: nn.Module, rotation: Rotation | None, x: Tensor) -> list[tuple[
 
 def check_against_plain(part: Attention | SwiGLU, rotation: Rotation | None, x: Tensor) -> None:
     for own, torch_own in errors(part, rotation, x):
-        assert own <= UNLUCKY * torch_own + 4 * ROUNDING
+        assert own <= UNLUCKY * torch_own + 4 * ROUNDING[of_states[0]]
 
 
 @pytest.mark.parametrize("length", [1, 2, 11, 40])
@@ -91,7 +106,7 @@ def test_kernels_are_on_average_no_less_accurate_than_pytorch(kind: str, length:
         )
         rotation = rotation_table("rope", length, 32, CPU) if kind == "attention" else None
         sums += torch.tensor(errors(part, rotation, numbers(2, length, 2, 64, seed=seed + 100))).sum(0)
-    assert sums[0] <= WORSE * sums[1]
+    assert sums[0] <= WORSE[of_states[0]] * sums[1]
 
 
 @settings(max_examples=25, deadline=None)
@@ -144,8 +159,9 @@ def dropped_weights(call: AttentionCall, length: int, head_dim: int) -> Tensor:
     """By what a call multiplies each attention weight: read off uniform weights and one-hot values."""
     qkv, out = torch.zeros(3 * head_dim, head_dim), torch.zeros(head_dim, head_dim)
     qkv[2 * head_dim :] = torch.eye(head_dim)
-    packs = pack(qkv, has_backward=False), pack(out, has_backward=False)
-    x = torch.eye(length, head_dim).bfloat16().expand(call.outer, -1, -1).contiguous()
+    dtype = of_states[0]
+    packs = pack(qkv, dtype, has_backward=False), pack(out, dtype, has_backward=False)
+    x = torch.eye(length, head_dim, dtype=dtype).expand(call.outer, -1, -1).contiguous()
     _, _, _, mixed = call.forward(x, packs, is_kept=True)
     return mixed.view(call.outer, length, head_dim)[:, :, :length].float() * length
 
@@ -162,7 +178,7 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
         torch.randn(3 * dim, dim, generator=seeded(1)) / 4,
         torch.randn(dim, dim, generator=seeded(2)) / 6,
     ]
-    packs = pack(weights[0], has_backward=True), pack(weights[1], has_backward=True)
+    packs = tuple(pack(weight, of_states[0], has_backward=True) for weight in weights)
     x, change = numbers(outer, length, dim, seed=3), numbers(outer, length, dim, seed=4)
     y, *saved = call.forward(x, packs, is_kept=True)
     shapes = weights[0].shape, weights[1].shape
@@ -182,7 +198,7 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
         (Attention(20, 1, 16, axis=-2), torch.zeros(1, 3, 20, dtype=torch.bfloat16)),
         (Attention(16, 1, 8, axis=-2), torch.zeros(1, 3, 16, dtype=torch.bfloat16)),
         (SwiGLU(97, 256), torch.zeros(1, 97, dtype=torch.bfloat16)),
-        (SwiGLU(16, 256), torch.zeros(1, 16)),
+        (SwiGLU(16, 256), torch.zeros(1, 16, dtype=torch.float64)),
         (nn.Linear(16, 16), torch.zeros(1, 16, dtype=torch.bfloat16)),
     ],
 )

@@ -1,1 +1,1 @@
-"""Faster forms of the networks: native kernels and torch.compile."""
+"""Faster forms of the networks: native kernels on CPUs, torch.compile on GPUs."""

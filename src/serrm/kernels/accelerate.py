@@ -1,4 +1,4 @@
-"""Faster forms of a model's networks, equal but for rounding: native kernels, torch.compile.
+"""Faster forms of a model's networks, equal up to rounding: native kernels on CPUs, torch.compile on GPUs.
 
 `accelerate` replaces each network's `forward`; nothing in models/ depends on it. A compiled network has one variant for
 every shape of its state in evaluation, and two in training, without gradient and with; networks of the same structure
@@ -24,10 +24,6 @@ OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
     "deterministic": True,
     "triton.cudagraphs": False,
 }
-# PyTorch's cache of compiled graphs does not separate instruction sets: code for AVX-512, taken from it on a CPU with
-# AVX2, gives nan or damages memory. A width named here is part of the cache's key.
-if width := {"AVX2": 256, "AVX512": 512}.get(torch.backends.cpu.get_cpu_capability()):
-    OPTIONS["cpp.simdlen"] = width
 
 
 class FastNetwork:
@@ -45,7 +41,7 @@ class FastNetwork:
 
     def begin_step(self, like: Tensor) -> None:
         """Pack the weights for a supervision step, where native kernels run it."""
-        self.native = NativeNetwork(self.network) if self.runs_native(like) else None
+        self.native = NativeNetwork(self.network, like.dtype) if self.runs_native(like) else None
 
     def __call__(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         """One application of the network."""

@@ -1,1 +1,1 @@
-"""Kernels of our own for bfloat16 on CPUs: a whole sublayer a call, compiled at first use (C++; AVX512-BF16, AMX)."""
+"""Kernels of our own for CPUs: each call runs a whole sublayer; compiled at first use (C++; AVX2, AVX-512, AMX)."""

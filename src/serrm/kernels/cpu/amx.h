@@ -55,7 +55,7 @@ class Tiles {
 
 // sum (16 × 16·C): in row i, Σ_p a[i·row + p] ⊗ b[p·line …] over `num` pairs.
 template <int C>
-[[gnu::always_inline]] inline void multiply_tiles(const pair* a, int64_t row, const pair* b, int64_t line,
+[[gnu::always_inline]] inline void multiply_tiles(const unit* a, int64_t row, const unit* b, int64_t line,
                                                   int64_t num, float* sum) {
     const int64_t step = 4 * line, width = 4 * 16 * C;  // in bytes
     static_assert(C == 1 || C == 2 || C == 4);
@@ -82,18 +82,9 @@ template <int C>
 }
 #undef MULTIPLY_TILES
 
-// Hands R rows of sums to `done`.
-template <int R, int C, class Done>
-[[gnu::always_inline]] inline void hand_over(const float* from, int64_t at_row, int64_t at_column, Done& done) {
-    __m512 sum[R][C];
-    for (int i = 0; i < R; i++)
-        for (int j = 0; j < C; j++) sum[i][j] = _mm512_load_ps(from + (i * C + j) * 16);
-    done.template operator()<R, C>(at_row, at_column, sum);
-}
-
 // A panel of C tiles of columns. The last tile of rows begins among those before it rather than have fewer rows.
 template <int C, class Done>
-inline void panel_in_tiles(const pair* a, int64_t row, const pair* b, int64_t line, int64_t num, int64_t num_rows,
+inline void panel_in_tiles(const unit* a, int64_t row, const unit* b, int64_t line, int64_t num, int64_t num_rows,
                            int64_t column, Done& done) {
     constexpr int HANDED = 4;  // rows at once
     if (num_rows <= 0) return;

@@ -7,7 +7,7 @@
 #include "rows.h"
 
 constexpr int64_t CHUNK = 96;  // queries whose weights are kept at a time in the backward pass
-constexpr int64_t PAIRS = CHUNK / 2;
+constexpr int64_t UNITS = CHUNK / PER_UNIT;
 constexpr int64_t QUERIES = HAS_TILES ? 48 : TILE_ROWS;  // that go through the softmax at a time
 
 struct Head {
@@ -20,17 +20,17 @@ struct Head {
 };
 
 struct AttentionScratch {
-    Buffer<bf16> queries, keys, weights, changes;
-    Buffer<pair> keys_across, values_across;
-    Buffer<pair> value_pairs, key_pairs, query_pairs, change_pairs, weight_pairs, out_pairs;
+    Buffer<number> queries, keys, weights, changes;
+    Buffer<unit> keys_across, values_across;
+    Buffer<unit> value_units, key_units, query_units, change_units, weight_units, out_units;
     Buffer<float> scores, weight_changes, key_sums, value_sums, query_sums;
 };
 
 inline int64_t padded(int64_t length) { return (length + LANES - 1) / LANES * LANES; }
 
 // Turned copies of `length` rows.
-inline const bf16* turned(const bf16* from, const Head& head, Buffer<bf16>& buffer) {
-    bf16* to = buffer.room(head.length * head.head_dim);
+inline const number* turned(const number* from, const Head& head, Buffer<number>& buffer) {
+    number* to = buffer.room(head.length * head.head_dim);
     const int64_t half = head.head_dim / 2;
     for (int64_t s = 0; s < head.length; s++) {
         const float* cos = head.cos ? head.cos + s * half : nullptr;
@@ -40,122 +40,119 @@ inline const bf16* turned(const bf16* from, const Head& head, Buffer<bf16>& buff
 }
 
 // 16 numbers that decide which of the weights from `column` on are dropped (a hash of seed, row and column).
-inline __m512i mixed_bits(uint32_t seed, int64_t query, int64_t column) {
-    auto scramble = [](__m512i x) {
-        x = _mm512_xor_si512(x, _mm512_srli_epi32(x, 16));
-        x = _mm512_mullo_epi32(x, _mm512_set1_epi32(0x7feb352d));
-        x = _mm512_xor_si512(x, _mm512_srli_epi32(x, 15));
-        x = _mm512_mullo_epi32(x, _mm512_set1_epi32((int)0x846ca68b));
-        return _mm512_xor_si512(x, _mm512_srli_epi32(x, 16));
+inline Integers mixed_bits(uint32_t seed, int64_t query, int64_t column) {
+    auto scramble = [](Integers x) {
+        x = product_of(xor_shifted(x, 16), all_integers(0x7feb352d));
+        x = product_of(xor_shifted(x, 15), all_integers(0x846ca68b));
+        return xor_shifted(x, 16);
     };
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i row = scramble(_mm512_set1_epi32((int)(seed + (uint32_t)query * 0x9e3779b9u)));
-    return scramble(_mm512_add_epi32(row, _mm512_add_epi32(lane, _mm512_set1_epi32((int)column))));
+    const Integers row = scramble(all_integers(seed + (uint32_t)query * 0x9e3779b9u));
+    return scramble(sum_of(row, sum_of(zero_to_fifteen(), all_integers((uint32_t)column))));
 }
 
 // Which of 16 weights stay, and by what those are multiplied.
 struct Dropout {
     uint32_t seed;
-    __m512i least;
-    __m512 factor;
+    Integers least;
+    Vector factor;
     bool is_on;
     explicit Dropout(const Head& head)
         : seed(head.seed),
-          least(_mm512_set1_epi32((int)(uint32_t)(head.dropout * 4294967296.0))),
-          factor(_mm512_set1_ps(1.f / (1.f - head.dropout))),
+          least(all_integers((uint32_t)(head.dropout * 4294967296.0))),
+          factor(all(1.f / (1.f - head.dropout))),
           is_on(head.dropout > 0) {}
-    __m512 operator()(__m512 x, int64_t query, int64_t column) const {
+    Vector operator()(Vector x, int64_t query, int64_t column) const {
         if (!is_on) return x;
-        return _mm512_maskz_mul_ps(_mm512_cmpge_epu32_mask(mixed_bits(seed, query, column), least), x, factor);
+        return where(is_at_least(mixed_bits(seed, query, column), least), x * factor);
     }
 };
 
 // Softmax of one row of scores in place, over `length` of the `line` numbers; the others become 0.
 inline void softmax(float* scores, int64_t length, int64_t line, float factor) {
-    __m512 most = _mm512_set1_ps(-INFINITY);
+    Vector most = all(-INFINITY);
     for (int64_t c = 0; c < line; c += LANES) {
-        const __mmask16 here = first_places(length - c);
-        const __m512 own = _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), here, scores + c);
-        _mm512_storeu_ps(scores + c, own);
-        most = _mm512_max_ps(most, own);
+        const Mask here = first_places(length - c);
+        const Vector own = load_or(here, scores + c, all(-INFINITY));
+        store(scores + c, own);
+        most = larger(most, own);
     }
-    const __m512 largest = _mm512_set1_ps(_mm512_reduce_max_ps(most));
-    __m512 sums = _mm512_setzero_ps();
+    const Vector largest = all(largest_of(most));
+    Vector sums = all(0);
     for (int64_t c = 0; c < line; c += LANES) {
-        const __m512 above = _mm512_sub_ps(_mm512_loadu_ps(scores + c), largest);
-        const __m512 weight = exponential(_mm512_mul_ps(above, _mm512_set1_ps(factor)));
-        _mm512_storeu_ps(scores + c, weight);
-        sums = _mm512_add_ps(sums, weight);
+        const Vector above = (load(scores + c) - largest);
+        const Vector weight = exponential((above * all(factor)));
+        store(scores + c, weight);
+        sums = (sums + weight);
     }
-    const __m512 share = _mm512_set1_ps(1.f / _mm512_reduce_add_ps(sums));
+    const Vector share = all(1.f / sum_of(sums));
     for (int64_t c = 0; c < line; c += LANES)
-        _mm512_storeu_ps(scores + c, _mm512_mul_ps(_mm512_loadu_ps(scores + c), share));
+        store(scores + c, (load(scores + c) * share));
 }
 
-inline void attend(const bf16* query, const bf16* key, const bf16* value, bf16* mixed, const Head& head,
+inline void attend(const number* query, const number* key, const number* value, number* mixed, const Head& head,
                    AttentionScratch& own) {
-    const int64_t length = head.length, dim = head.head_dim, line = padded(length), num = (length + 1) / 2;
+    const int64_t length = head.length, dim = head.head_dim, line = padded(length), num = num_units(length);
     if (head.cos) query = turned(query, head, own.queries), key = turned(key, head, own.keys);
     const int64_t row = head.cos ? dim : head.row;
-    pair* keys = own.keys_across.room(dim / 2 * line);
-    transpose(key, row, length, dim / 2, keys, line);
-    pair* values = own.value_pairs.room(num * dim);
-    pair_rows(value, head.row, length, dim, values, dim);
+    unit* keys = own.keys_across.room(dim / PER_UNIT * line);
+    transpose(key, row, length, dim / PER_UNIT, keys, line);
+    unit* values = own.value_units.room(num * dim);
+    unit_rows(value, head.row, length, dim, values, dim);
     float* scores = own.scores.room(QUERIES * line);
-    bf16* weights = own.weights.room(QUERIES * line);
+    number* weights = PER_UNIT == 1 ? (number*)scores : own.weights.room(QUERIES * line);
     const float factor = 1.f / std::sqrt((float)dim);
     const Dropout dropped(head);
     for (int64_t q = 0; q < length; q += QUERIES) {
         const int64_t rows = std::min<int64_t>(QUERIES, length - q);
-        product((const pair*)(query + q * row), row / 2, 1, rows, keys, dim / 2, line, StoreSums<false>{scores, line}, line);
+        product(units(query + q * row), row / PER_UNIT, 1, rows, keys, dim / PER_UNIT, line,
+                StoreSums<false>{scores, line}, line);
         for (int64_t i = 0; i < rows; i++) {
             softmax(scores + i * line, length, line, factor);
+            if (PER_UNIT == 1 && !dropped.is_on) continue;
             for (int64_t c = 0; c < line; c += LANES)
-                store(weights + i * line + c, dropped(_mm512_loadu_ps(scores + i * line + c), q + i, c));
+                store(weights + i * line + c, dropped(load(scores + i * line + c), q + i, c));
         }
-        product((const pair*)weights, line / 2, 1, rows, values, num, dim,
+        product(units(weights), line / PER_UNIT, 1, rows, values, num, dim,
                 StoreRounded{mixed + q * head.mixed_row, head.mixed_row}, dim);
     }
 }
 
 // One row of the chain from weights to scores: weights as used in the product, and the gradient of the scores.
 inline void score_changes(float* weights, const float* changes, int64_t line, int64_t query, float factor,
-                          const Dropout& dropped, bf16* used, bf16* of_scores) {
-    __m512 products = _mm512_setzero_ps();
+                          const Dropout& dropped, number* used, number* of_scores) {
+    Vector products = all(0);
     for (int64_t c = 0; c < line; c += LANES) {
-        const __m512 weight = _mm512_loadu_ps(weights + c);
+        const Vector weight = load(weights + c);
         store(used + c, dropped(weight, query, c));
-        products = _mm512_fmadd_ps(weight, dropped(_mm512_loadu_ps(changes + c), query, c), products);
+        products = multiply_add(weight, dropped(load(changes + c), query, c), products);
     }
-    const __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(products));
+    const Vector mean = all(sum_of(products));
     for (int64_t c = 0; c < line; c += LANES) {
-        const __m512 centred = _mm512_sub_ps(dropped(_mm512_loadu_ps(changes + c), query, c), mean);
-        const __m512 weight = _mm512_mul_ps(_mm512_loadu_ps(weights + c), _mm512_set1_ps(factor));
-        store(of_scores + c, _mm512_mul_ps(weight, centred));
+        const Vector centred = (dropped(load(changes + c), query, c) - mean);
+        const Vector weight = (load(weights + c) * all(factor));
+        store(of_scores + c, (weight * centred));
     }
 }
 
 // Gradients of queries, keys and values (rows as the originals) from that of the result.
-inline void attend_backward(const bf16* query, const bf16* key, const bf16* value, const bf16* d_mixed, bf16* d_query,
-                            bf16* d_key, bf16* d_value, const Head& head, AttentionScratch& own) {
-    const int64_t length = head.length, dim = head.head_dim, half = dim / 2, line = padded(length), num = (length + 1) / 2;
+inline void attend_backward(const number* query, const number* key, const number* value, const number* d_mixed, number* d_query,
+                            number* d_key, number* d_value, const Head& head, AttentionScratch& own) {
+    const int64_t length = head.length, dim = head.head_dim, half = dim / 2, depth = dim / PER_UNIT, line = padded(length), num = num_units(length);
     query = turned(query, head, own.queries), key = turned(key, head, own.keys);
-    pair* keys = own.keys_across.room(half * line);
-    transpose(key, dim, length, half, keys, line);
-    pair* values = own.values_across.room(half * line);
-    transpose(value, head.row, length, half, values, line);
-    pair* key_pairs = own.key_pairs.room(num * dim);
-    pair_rows(key, dim, length, dim, key_pairs, dim);
-    pair* query_pairs = own.query_pairs.room(num * dim);
-    pair_rows(query, dim, length, dim, query_pairs, dim);
-    pair* out_pairs = own.out_pairs.room(num * dim);
-    pair_rows(d_mixed, head.mixed_row, length, dim, out_pairs, dim);
+    unit* keys = own.keys_across.room(depth * line);
+    transpose(key, dim, length, depth, keys, line);
+    unit* values = own.values_across.room(depth * line);
+    transpose(value, head.row, length, depth, values, line);
+    unit* key_units = own.key_units.room(num * dim);
+    unit_rows(key, dim, length, dim, key_units, dim);
+    unit* query_units = own.query_units.room(num * dim);
+    unit_rows(query, dim, length, dim, query_units, dim);
+    unit* out_units = own.out_units.room(num * dim);
+    unit_rows(d_mixed, head.mixed_row, length, dim, out_units, dim);
     float* weights = own.scores.room(QUERIES * line);
     float* changes = own.weight_changes.room(QUERIES * line);
-    bf16* used = own.weights.room(CHUNK * line);
-    bf16* of_scores = own.changes.room(CHUNK * line);
-    pair* used_pairs = own.weight_pairs.room(PAIRS * line);
-    pair* score_pairs = own.change_pairs.room(PAIRS * line);
+    number* used = own.weights.room(CHUNK * line);
+    number* of_scores = own.changes.room(CHUNK * line);
     float* query_sums = own.query_sums.room(QUERIES * dim);
     float* key_sums = own.key_sums.room(line * dim);
     float* value_sums = own.value_sums.room(line * dim);
@@ -167,26 +164,27 @@ inline void attend_backward(const bf16* query, const bf16* key, const bf16* valu
         const int64_t chunk = std::min(CHUNK, length - start);
         for (int64_t i = 0; i < chunk; i += QUERIES) {
             const int64_t q = start + i, rows = std::min<int64_t>(QUERIES, chunk - i);
-            product((const pair*)(query + q * dim), half, 1, rows, keys, half, line, StoreSums<false>{weights, line}, line);
-            product((const pair*)(d_mixed + q * head.mixed_row), head.mixed_row / 2, 1, rows, values, half, line,
+            product(units(query + q * dim), depth, 1, rows, keys, depth, line,
+                    StoreSums<false>{weights, line}, line);
+            product(units(d_mixed + q * head.mixed_row), head.mixed_row / PER_UNIT, 1, rows, values, depth, line,
                     StoreSums<false>{changes, line}, line);
             for (int64_t r = 0; r < rows; r++) {
                 softmax(weights + r * line, length, line, factor);
                 score_changes(weights + r * line, changes + r * line, line, q + r, factor, dropped,
                               used + (i + r) * line, of_scores + (i + r) * line);
             }
-            product((const pair*)(of_scores + i * line), line / 2, 1, rows, key_pairs, num, dim,
+            product(units(of_scores + i * line), line / PER_UNIT, 1, rows, key_units, num, dim,
                     StoreSums<false>{query_sums, dim}, dim);
             for (int64_t r = 0; r < rows; r++)
                 rotate<true>(query_sums + r * dim, angles(head.cos, q + r), angles(head.sin, q + r), half,
                              d_query + (q + r) * head.row);
         }
-        const Left by_key = left_across(used, line, chunk, line, used_pairs, PAIRS);
-        left_across(of_scores, line, chunk, line, score_pairs, PAIRS);
-        const int64_t lines = (chunk + 1) / 2, offset = start / 2 * dim;
-        product(used_pairs, by_key.row, by_key.step, length, out_pairs + offset, lines, dim, StoreSums<true>{value_sums, dim},
+        const Left weights_across = left_across(used, line, chunk, line, own.weight_units, UNITS);
+        const Left changes_across = left_across(of_scores, line, chunk, line, own.change_units, UNITS);
+        const int64_t lines = num_units(chunk), offset = start / PER_UNIT * dim;
+        product(weights_across.at, weights_across.row, weights_across.step, length, out_units + offset, lines, dim, StoreSums<true>{value_sums, dim},
                 dim);
-        product(score_pairs, by_key.row, by_key.step, length, query_pairs + offset, lines, dim,
+        product(changes_across.at, changes_across.row, changes_across.step, length, query_units + offset, lines, dim,
                 StoreSums<true>{key_sums, dim}, dim);
     }
     for (int64_t s = 0; s < length; s++) {

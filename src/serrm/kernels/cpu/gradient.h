@@ -5,38 +5,43 @@
 
 constexpr int64_t SUMMED = HAS_TILES ? 256 : 512;     // rows that are brought into order at a time
 constexpr int64_t WIDTH = 2 * PANEL;                  // columns of the wide side that a thread works on
-constexpr int64_t GROUP = HAS_TILES ? 1 : TILE_ROWS;  // columns of the narrow side whose pairs are mixed: line by line
+constexpr int64_t GROUP = HAS_TILES ? 1 : TILE_ROWS;  // columns of the narrow side whose units are mixed: line by line
 
 struct GradientScratch {
-    Buffer<pair> left, right;
+    Buffer<unit> left, right;
     Buffer<float> sums;
 };
 
 // Numbers a group of the left operand takes: a cache line more than its own, or all groups share a few sets of the cache.
-inline int64_t group_size(int64_t rows) { return (rows + 1) / 2 * GROUP + LANES; }
+inline int64_t group_size(int64_t rows) { return num_units(rows) * GROUP + LANES; }
 
-// 8 numbers of a row, of which only the first `left` are there.
-inline __m256i widened(const bf16* from, int64_t left) {
+// 8 numbers of a row, of which only the first `left` are there, each in 32 bits.
+inline __m256i widened(const number* from, int64_t left) {
+#ifdef BFLOAT16
     const auto place = (const __m128i*)from;
     return _mm256_cvtepu16_epi32(left < 8 ? _mm_maskz_loadu_epi16((1 << left) - 1, place) : _mm_loadu_si128(place));
+#else
+    const __m256i here = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)left), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_maskload_epi32((const int*)from, here);
+#endif
 }
 
-// Left operand: groups of 6 columns of dy, in each a line of 6 pairs for every two rows. Stores are of 8, of which the
-// next line overwrites 2. For tile registers each column by itself, its pairs side by side.
-inline void pack_left(const bf16* from, int64_t row, int64_t rows, int64_t columns, pair* to, int64_t size) {
-    if constexpr (HAS_TILES) return turn_pairs(from, row, rows, columns, to, size);
-    for (int64_t s = 0; s < rows; s += 2)
+// Left operand: groups of 6 columns of dy, in each a line of 6 units for each row or two. Stores are of 8, of which the
+// next line overwrites 2. For tile registers each column by itself, its units side by side.
+inline void pack_left(const number* from, int64_t row, int64_t rows, int64_t columns, unit* to, int64_t size) {
+    if constexpr (HAS_TILES) return turn_units(from, row, rows, columns, to, size);
+    for (int64_t s = 0; s < rows; s += PER_UNIT)
         for (int64_t c = 0; c < columns; c += TILE_ROWS) {
-            const bf16* first = from + s * row + c;
+            const number* first = from + s * row + c;
             __m256i both = widened(first, columns - c);
-            if (s + 1 < rows) both = _mm256_or_si256(both, _mm256_slli_epi32(widened(first + row, columns - c), 16));
-            _mm256_storeu_si256((__m256i*)(to + c / TILE_ROWS * size + s / 2 * TILE_ROWS), both);
+            if (PER_UNIT == 2 && s + 1 < rows) both = _mm256_or_si256(both, _mm256_slli_epi32(widened(first + row, columns - c), 16));
+            _mm256_storeu_si256((__m256i*)(to + c / TILE_ROWS * size + s / PER_UNIT * TILE_ROWS), both);
         }
 }
 
 // How the product of a weight's gradient is done: the narrower side stands left, in groups of columns.
 struct Gradient {
-    const bf16 *narrow, *wide;
+    const number *narrow, *wide;
     int64_t num_narrow, num_wide, rows, threads;
     bool is_turned;  // the wide side is the output's: dy
     bool is_gated;
@@ -52,23 +57,23 @@ inline void write_gradient(const Gradient& g, const float* sums, int64_t first, 
     }
     for (int64_t i = 0; i < g.num_narrow; i += LANES)
         for (int64_t j = 0; j < num; j += LANES) {
-            __m512i block[LANES];
-            for (int64_t k = 0; k < LANES; k++) block[k] = _mm512_loadu_si512(sums + (i + k) * num + j);
+            Integers block[LANES];
+            for (int64_t k = 0; k < LANES; k++) block[k] = load_integers(sums + (i + k) * num + j);
             transpose16(block);
             for (int64_t k = 0; k < LANES; k++)
-                _mm512_storeu_si512(g.to + own_row(first + j + k, g.num_wide, g.is_gated) * g.num_narrow + i, block[k]);
+                store_integers(g.to + own_row(first + j + k, g.num_wide, g.is_gated) * g.num_narrow + i, block[k]);
         }
 }
 
 // gradient (num_out × num_in) = Σ over `rows` of dy ⊗ x. To be called by all threads of a parallel region.
-inline void weight_gradient(const bf16* dy, int64_t num_out, const bf16* x, int64_t num_in, int64_t rows, int64_t threads,
+inline void weight_gradient(const number* dy, int64_t num_out, const number* x, int64_t num_in, int64_t rows, int64_t threads,
                             bool is_gated, float* gradient, GradientScratch& own) {
     const bool is_turned = num_out > num_in;
     const Gradient g{is_turned ? x : dy, is_turned ? dy : x, std::min(num_out, num_in), std::max(num_out, num_in), rows,
                      threads, is_turned, is_gated, gradient};
     const int64_t groups = (g.num_narrow + GROUP - 1) / GROUP, size = group_size(SUMMED);
     const int64_t blocks = (rows + SUMMED - 1) / SUMMED;
-    pair* all_left;  // of all threads
+    unit* all_left;  // of all threads
 #pragma omp single copyprivate(all_left)
     all_left = own.left.room(blocks * groups * size);
 #pragma omp for schedule(dynamic)
@@ -81,15 +86,15 @@ inline void weight_gradient(const bf16* dy, int64_t num_out, const bf16* x, int6
         float* sums = own.sums.room(g.num_narrow * width);
         std::fill_n(sums, g.num_narrow * width, 0.f);
         for (int64_t block = 0; block < blocks; block++) {
-            const int64_t some = std::min(SUMMED, rows - block * SUMMED), lines = (some + 1) / 2;
-            pair* right = own.right.room(width * lines);
-            pair_panels(g.wide + block * SUMMED * g.num_wide + c, g.num_wide, some, width, right);
-            const pair* left = all_left + block * groups * size;
+            const int64_t some = std::min(SUMMED, rows - block * SUMMED), lines = num_units(some);
+            unit* right = own.right.room(width * lines);
+            unit_panels(g.wide + block * SUMMED * g.num_wide + c, g.num_wide, some, width, right);
+            const unit* left = all_left + block * groups * size;
             const int64_t at_once = HAS_TILES ? g.num_narrow : GROUP;
-            const Left by_column = HAS_TILES ? Left{size, 1} : Left{1, GROUP};
+            const Left by_column = HAS_TILES ? Left{left, size, 1} : Left{left, 1, GROUP};
             for (int64_t n = 0; n < width; n += panel_width(width - n))
                 for (int64_t i = 0; i < g.num_narrow; i += at_once)
-                    product(left + i / GROUP * size, by_column.row, by_column.step, std::min(at_once, g.num_narrow - i),
+                    product(by_column.at + i / GROUP * size, by_column.row, by_column.step, std::min(at_once, g.num_narrow - i),
                             right + n * lines, lines, panel_width(width - n), StoreSums<true>{sums + i * width + n, width});
         }
         write_gradient(g, sums, c, width);

@@ -1,11 +1,11 @@
 """A network run by native kernels: each sublayer with its residual and norm is one call into C++ (equations 4 to 9).
 
 Numbers differ from the plain form in rounding only: a sublayer stays in float32 from its last product to its norm.
-States are contiguous bfloat16 on the CPU, weights and their gradients float32.
+States are contiguous on the CPU, of bfloat16 or float32 numbers; weights and their gradients are float32.
 
-The library is compiled once for this machine by its C++ compiler, then kept in a cache folder; only for a CPU with
-bfloat16 arithmetic (AVX512-BF16) and a compiler, elsewhere `library` raises NoKernels. Products go through tile
-registers (AMX) where the CPU has them too.
+A library per kind of number is compiled once for this machine by its C++ compiler, then kept in a cache folder. float32
+needs a CPU with AVX2, and takes AVX-512 where there is some; bfloat16 needs AVX512-BF16, and products go through tile
+registers (AMX) where the CPU has them too. Elsewhere `library` raises NoKernels.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import BFloat16, Float32
+from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
 from serrm.files import new_file
@@ -30,15 +30,15 @@ LANES = 16  # numbers that an instruction takes at once
 # Enough for a thread to do between two barriers, and the intermediate results still fit its cache.
 ROWS_A_THREAD = 480
 
-State = BFloat16[Tensor, "*positions D"]
+State = Float[Tensor, "*positions D"]
 Weight = Float32[Tensor, "num_out num_in"]
 
 
 class Packed(NamedTuple):
     """A weight in the order in which x·Wᵀ reads it, and dy·W."""
 
-    forward: BFloat16[Tensor, " numbers"]
-    backward: BFloat16[Tensor, " numbers"] | None
+    forward: Float[Tensor, " numbers"]
+    backward: Float[Tensor, " numbers"] | None
 
 
 Packs = tuple[Packed, Packed]
@@ -46,13 +46,16 @@ Shapes = tuple[torch.Size, torch.Size]
 Gradients = tuple[Tensor, Tensor, Tensor]  # of the input and of the two weights
 
 
-def pack(weight: Weight, *, is_gated: bool = False, has_backward: bool) -> Packed:
-    """Round and reorder a weight; `is_gated` for SwiGLU's gate and up rows, whose products are used together."""
-    forward = torch.empty(weight.numel(), dtype=torch.bfloat16)
+def pack(weight: Weight, dtype: torch.dtype, *, is_gated: bool = False, has_backward: bool) -> Packed:
+    """Round and reorder a weight for states of `dtype`.
+
+    `is_gated` is for SwiGLU's gate and up rows, whose products are used together.
+    """
+    forward = torch.empty(weight.numel(), dtype=dtype)
     backward = torch.empty_like(forward) if has_backward else None
     weight = weight.detach().contiguous()
     sizes = (ctypes.c_int64(size) for size in weight.shape)
-    library().pack(_at(weight), *sizes, ctypes.c_int(is_gated), _at(forward), _at(backward))
+    library(dtype).pack(_at(weight), *sizes, ctypes.c_int(is_gated), _at(forward), _at(backward))
     return Packed(forward, backward)
 
 
@@ -63,12 +66,12 @@ class GatedCall(ctypes.Structure):
 
     def forward(
         self, x: State, packs: Packs, *, is_kept: bool
-    ) -> tuple[State, Float32[Tensor, " rows"], BFloat16[Tensor, "rows twice_inner"] | None]:
+    ) -> tuple[State, Float32[Tensor, " rows"], Float[Tensor, "rows twice_inner"] | None]:
         """The output, one over the root mean squares, and gates and ups if they are to be kept."""
         y, scale = torch.empty_like(x), torch.empty(self.rows)
         kept = torch.empty(self.rows, 2 * self.inner, dtype=x.dtype) if is_kept else None
         tensors = (x, packs[0].forward, packs[1].forward, y, scale, kept)
-        library().gated_forward(ctypes.byref(self), *map(_at, tensors))
+        library(x.dtype).gated_forward(ctypes.byref(self), *map(_at, tensors))
         return y, scale, kept
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
@@ -79,7 +82,7 @@ class GatedCall(ctypes.Structure):
         d_gate_up, d_down = (torch.empty(shape) for shape in shapes)
         weights = (packs[0].backward, packs[1].backward)
         tensors = (*saved, dy, *weights, dz, hidden, changes, dx, d_gate_up, d_down)
-        library().gated_backward(ctypes.byref(self), *map(_at, tensors))
+        library(x.dtype).gated_backward(ctypes.byref(self), *map(_at, tensors))
         return dx, d_gate_up, d_down
 
 
@@ -102,7 +105,7 @@ class AttentionCall(ctypes.Structure):
 
     def forward(
         self, x: State, packs: Packs, *, is_kept: bool
-    ) -> tuple[State, Float32[Tensor, " rows"], BFloat16[Tensor, "kept qkv"], BFloat16[Tensor, "kept heads"]]:
+    ) -> tuple[State, Float32[Tensor, " rows"], Float[Tensor, "kept qkv"], Float[Tensor, "kept heads"]]:
         """The output, one over the root mean squares, queries, keys and values, and what the heads gave.
 
         The last two cover every row only if they are to be kept.
@@ -113,7 +116,7 @@ class AttentionCall(ctypes.Structure):
         kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * across, across))
         pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed))
         flags = (ctypes.c_int64(self.chunk), ctypes.c_int(is_kept))
-        library().attention_forward(ctypes.byref(self), *pointers, *flags)
+        library(x.dtype).attention_forward(ctypes.byref(self), *pointers, *flags)
         return y, scale, kept, mixed
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
@@ -124,7 +127,7 @@ class AttentionCall(ctypes.Structure):
         weights = (packs[0].backward, packs[1].backward)
         before = map(_at, (*saved, dy, *weights, dz, d_mixed, changes, dx))
         after = (ctypes.c_int64(self.chunk), _at(d_qkv), _at(d_out))
-        library().attention_backward(ctypes.byref(self), *before, *after)
+        library(x.dtype).attention_backward(ctypes.byref(self), *before, *after)
         return dx, d_qkv, d_out
 
 
@@ -136,8 +139,8 @@ def _at(tensor: Tensor | None) -> ctypes.c_void_p:
 class NativeNetwork:
     """`Network` for one supervision step: its weights are packed when the step begins."""
 
-    def __init__(self, network: Network) -> None:
-        self.layers = [[NativeSublayer(part) for part in parts] for parts in _sublayers(network)]
+    def __init__(self, network: Network, dtype: torch.dtype) -> None:
+        self.layers = [[NativeSublayer(part, dtype) for part in parts] for parts in _sublayers(network)]
 
     def __call__(self, x: State, injection: State, rotation: Rotation | None) -> State:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
@@ -151,9 +154,9 @@ class NativeNetwork:
 
 def fits(network: Network, like: Tensor) -> bool:
     """True if the kernels can run a network on a state such as `like`."""
-    if like.dtype != torch.bfloat16 or like.device.type != "cpu":
+    if like.dtype not in (torch.bfloat16, torch.float32) or like.device.type != "cpu":
         return False
-    return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels()
+    return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels(like.dtype)
 
 
 def _sublayers(network: Network) -> list[list[nn.Module]]:
@@ -177,14 +180,14 @@ def _fits(part: nn.Module) -> bool:
 class NativeSublayer:
     """norm(x + f(x)) of one layer f, attention or SwiGLU, its two weights packed."""
 
-    def __init__(self, layer: nn.Module) -> None:
+    def __init__(self, layer: nn.Module, dtype: torch.dtype) -> None:
         assert isinstance(layer, Attention | SwiGLU), "only what fits is run here"
         is_gated = isinstance(layer, SwiGLU)
         self.layer = layer
         self.weights = (layer.gate_up, layer.down) if isinstance(layer, SwiGLU) else (layer.qkv, layer.out)
         has_backward = torch.is_grad_enabled()
-        first = pack(self.weights[0], is_gated=is_gated, has_backward=has_backward)
-        self.packs = first, pack(self.weights[1], has_backward=has_backward)
+        first = pack(self.weights[0], dtype, is_gated=is_gated, has_backward=has_backward)
+        self.packs = first, pack(self.weights[1], dtype, has_backward=has_backward)
 
     def __call__(self, x: State, rotation: Rotation | None) -> State:
         """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
@@ -235,7 +238,7 @@ class _Differentiable(torch.autograd.Function):
 log = logging.getLogger(__name__)
 SOURCES = Path(__file__).parent
 COMPILERS = ("g++", "clang++", "c++")
-FLAGS = ("-std=c++20", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-fno-math-errno")
+FLAGS = ("-std=c++20", "-O3", "-fopenmp", "-fPIC", "-shared", "-fno-math-errno")
 
 
 class NoKernels(RuntimeError):
@@ -262,43 +265,54 @@ def find_compiler() -> str | None:
     return next((found for name in COMPILERS if (found := shutil.which(name))), None)
 
 
-@lru_cache(maxsize=1)
-def library() -> ctypes.CDLL:
-    """The compiled kernels.
+@lru_cache
+def library(dtype: torch.dtype) -> ctypes.CDLL:
+    """The kernels compiled for states of bfloat16 or float32.
 
     Raises NoKernels without the instructions or a working compiler, OSError if the cache folder cannot be written.
     """
-    if not has_avx512_bf16():
-        raise NoKernels("this CPU has no AVX512-BF16")
+    flags = _flags(dtype)
     if (compiler := find_compiler()) is None:
         raise NoKernels(f"no C++ compiler found (looked for {', '.join(COMPILERS)})")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    target = cache / "serrm" / f"{_digest(compiler)}.so"
+    target = cache / "serrm" / f"{_digest(compiler, flags)}.so"
     if not target.is_file():
-        _compile(compiler, target)
+        _compile(compiler, flags, target)
     # PyTorch's own OpenMP library is loaded already, and its symbols come first: one pool of threads.
     return ctypes.CDLL(str(target))
 
 
-@lru_cache(maxsize=1)
-def has_kernels() -> bool:
-    """Compile the native kernels if need be; False, with a warning of the reason, if that is not possible."""
+@lru_cache
+def has_kernels(dtype: torch.dtype) -> bool:
+    """Compile the native kernels for states of `dtype` if need be.
+
+    False, with a warning of the reason, if that is not possible.
+    """
     try:
-        library()
+        library(dtype)
     except (NoKernels, OSError) as error:
-        log.warning("no native kernels: %s; using PyTorch's", error)
+        log.warning("no native kernels for %s: %s; using PyTorch's", str(dtype).removeprefix("torch."), error)
         return False
     return True
 
 
-def _flags() -> tuple[str, ...]:
-    return (*FLAGS, "-DTILES") if may_use_tiles() else FLAGS
+def _flags(dtype: torch.dtype) -> tuple[str, ...]:
+    """The compiler's flags for the instructions that PyTorch may use here. NoKernels if they are too few."""
+    if dtype == torch.bfloat16:
+        if not has_avx512_bf16():
+            raise NoKernels("this CPU has no AVX512-BF16")
+        return (*FLAGS, "-march=native", "-DBFLOAT16", *(["-DTILES"] if may_use_tiles() else []))
+    if has_avx512():
+        return (*FLAGS, "-march=native")
+    if torch.backends.cpu.get_cpu_capability() != "AVX2":
+        raise NoKernels("this CPU has no AVX2")
+    return (*FLAGS, "-mavx2", "-mfma")
 
 
-def _digest(compiler: str) -> str:
+def _digest(compiler: str, flags: tuple[str, ...]) -> str:
     """Names a build: the sources, the compiler and the processor it is made for."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
-    digest = hashlib.sha256("\0".join((compiler, version, *_flags(), _processor())).encode())
+    digest = hashlib.sha256("\0".join((compiler, version, *flags, _processor())).encode())
     for path in sorted([*SOURCES.glob("*.h"), *SOURCES.glob("*.cpp")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:32]
@@ -311,10 +325,10 @@ def _processor() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
 
 
-def _compile(compiler: str, target: Path) -> None:
+def _compile(compiler: str, flags: tuple[str, ...], target: Path) -> None:
     """Several processes may do so at once: each compiles under a name of its own."""
     with new_file(target) as built:
-        command = [compiler, *_flags(), str(SOURCES / "sublayers.cpp"), "-o", str(built)]
+        command = [compiler, *flags, str(SOURCES / "sublayers.cpp"), "-o", str(built)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoKernels(f"{compiler} failed: {done.stderr.strip().splitlines()[0]}")

@@ -1,6 +1,6 @@
-// The sublayers of a block with residual and norm, y = norm(x + f(x)), forward and backward, for rows of bfloat16.
+// The sublayers of a block with residual and norm, y = norm(x + f(x)), forward and backward, for rows of bfloat16 or float32.
 //
-// Called from Python through a C interface (kernels.py). Weights come packed (pack.h). Everything is split by rows or
+// Called from Python through a C interface (network.py). Weights come packed (pack.h). Everything is split by rows or
 // sequences and summed in a fixed order, so no number depends on the number of threads.
 #include "attention.h"
 #include "gradient.h"
@@ -9,7 +9,7 @@ namespace {
 
 struct Scratch {
     Buffer<float> sums;
-    Buffer<bf16> hidden;
+    Buffer<number> hidden;
     AttentionScratch attention;
     GradientScratch gradient;
 };
@@ -22,34 +22,35 @@ int64_t block_rows(int64_t rows, int64_t threads) {
 }
 
 // y = norm(x + hidden·W) and 1/rms, for a block of rows.
-void project_and_norm(const bf16* hidden, int64_t num, const bf16* packed, const bf16* x, int64_t rows, int64_t width,
-                      bf16* y, float* scale) {
+void project_and_norm(const number* hidden, int64_t num, const number* packed, const number* x, int64_t rows, int64_t width,
+                      number* y, float* scale) {
     float* sums = own.sums.room(BLOCK * width);
-    product((const pair*)hidden, num / 2, 1, rows, (const pair*)packed, num / 2, width, StoreSums<false>{sums, width});
+    product(units(hidden), num / PER_UNIT, 1, rows, units(packed), num / PER_UNIT, width, StoreSums<false>{sums, width});
     for (int64_t i = 0; i < rows; i++)
         scale[i] = add_and_norm(x + i * width, sums + i * width, y + i * width, width);
 }
 
 // dx = dz + changes·W, for a block of rows.
-void add_projected(const bf16* changes, int64_t num, const bf16* packed, const bf16* dz, int64_t rows, int64_t width,
-                   bf16* dx) {
+void add_projected(const number* changes, int64_t num, const number* packed, const number* dz, int64_t rows, int64_t width,
+                   number* dx) {
     float* sums = own.sums.room(BLOCK * width);
-    product((const pair*)changes, num / 2, 1, rows, (const pair*)packed, num / 2, width, StoreSums<false>{sums, width});
+    product(units(changes), num / PER_UNIT, 1, rows, units(packed), num / PER_UNIT, width, StoreSums<false>{sums, width});
     for (int64_t i = 0; i < rows; i++) add_row(dz + i * width, sums + i * width, dx + i * width, width);
 }
 
 // silu(gate)·up of a panel of 32 gates and 32 ups, and the panel itself if it is to be kept.
 struct Gate {
-    bf16* hidden;
+    static constexpr bool NEEDS_PANEL = true;
+    number* hidden;
     int64_t inner;
-    bf16* kept;  // or null
+    number* kept;  // or null
     template <int R, int C>
-    void operator()(int64_t row, int64_t column, __m512 (&sum)[R][C]) const {
+    void operator()(int64_t row, int64_t column, Vector (&sum)[R][C]) const {
         if constexpr (C == TILE_COLUMNS)
             for (int i = 0; i < R; i++) {
                 for (int j = 0; j < 2; j++)
                     store(hidden + (row + i) * inner + column / 2 + LANES * j,
-                          _mm512_mul_ps(_mm512_mul_ps(sum[i][j], sigmoid(sum[i][j])), sum[i][j + 2]));
+                          ((sum[i][j] * sigmoid(sum[i][j])) * (sum[i][j + 2])));
                 if (kept)
                     for (int j = 0; j < C; j++)
                         store(kept + (row + i) * 2 * inner + column + LANES * j, sum[i][j]);
@@ -59,21 +60,22 @@ struct Gate {
 
 // From the gradient of silu(gate)·up: those of gate and up, and silu(gate)·up again.
 struct GateBackward {
-    const bf16* kept;
+    static constexpr bool NEEDS_PANEL = false;
+    const number* kept;
     int64_t inner;
-    bf16 *changes, *hidden;
+    number *changes, *hidden;
     template <int R, int C>
-    void operator()(int64_t row, int64_t column, __m512 (&sum)[R][C]) const {
+    void operator()(int64_t row, int64_t column, Vector (&sum)[R][C]) const {
         for (int i = 0; i < R; i++)
             for (int j = 0; j < C; j++) {
                 const int64_t at = column + LANES * j, place = (row + i) * 2 * inner + at / 32 * PANEL + at % 32;
-                const __m512 gate = load(kept + place), up = load(kept + place + 32), share = sigmoid(gate);
-                const __m512 silu = _mm512_mul_ps(gate, share);
+                const Vector gate = load(kept + place), up = load(kept + place + 32), share = sigmoid(gate);
+                const Vector silu = (gate * share);
                 // silu' = s + silu·(1 − s)
-                const __m512 slope = _mm512_fmadd_ps(silu, _mm512_sub_ps(_mm512_set1_ps(1.f), share), share);
-                store(hidden + (row + i) * inner + at, _mm512_mul_ps(silu, up));
-                store(changes + place, _mm512_mul_ps(_mm512_mul_ps(sum[i][j], up), slope));
-                store(changes + place + 32, _mm512_mul_ps(sum[i][j], silu));
+                const Vector slope = multiply_add(silu, (all(1.f) - share), share);
+                store(hidden + (row + i) * inner + at, (silu * up));
+                store(changes + place, ((sum[i][j] * up) * slope));
+                store(changes + place + 32, (sum[i][j] * silu));
             }
     }
 };
@@ -97,13 +99,13 @@ struct Gated {
     int64_t rows, width, inner, threads;
 };
 
-void pack(const float* weight, int64_t num_out, int64_t num_in, int is_gated, bf16* forward, bf16* backward) {
+void pack(const float* weight, int64_t num_out, int64_t num_in, int is_gated, number* forward, number* backward) {
     pack_forward(weight, num_out, num_in, is_gated, forward);
     if (backward) pack_backward(weight, num_out, num_in, is_gated, backward);
 }
 
-void gated_forward(const Gated* a, const bf16* x, const bf16* gate_up, const bf16* down, bf16* y, float* scale,
-                   bf16* kept) {
+void gated_forward(const Gated* a, const number* x, const number* gate_up, const number* down, number* y, float* scale,
+                   number* kept) {
     const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
 #pragma omp parallel num_threads(a->threads)
     {
@@ -111,16 +113,16 @@ void gated_forward(const Gated* a, const bf16* x, const bf16* gate_up, const bf1
 #pragma omp for schedule(dynamic)
         for (int64_t m = 0; m < a->rows; m += each) {
             const int64_t rows = std::min(each, a->rows - m);
-            bf16* hidden = own.hidden.room(BLOCK * inner);
-            product((const pair*)(x + m * width), width / 2, 1, rows, (const pair*)gate_up, width / 2, 2 * inner,
+            number* hidden = own.hidden.room(BLOCK * inner);
+            product(units(x + m * width), width / PER_UNIT, 1, rows, units(gate_up), width / PER_UNIT, 2 * inner,
                     Gate{hidden, inner, kept ? kept + m * 2 * inner : nullptr});
             project_and_norm(hidden, inner, down, x + m * width, rows, width, y + m * width, scale + m);
         }
     }
 }
 
-void gated_backward(const Gated* a, const bf16* x, const bf16* y, const float* scale, const bf16* kept, const bf16* dy,
-                    const bf16* gate_up, const bf16* down, bf16* dz, bf16* hidden, bf16* changes, bf16* dx,
+void gated_backward(const Gated* a, const number* x, const number* y, const float* scale, const number* kept, const number* dy,
+                    const number* gate_up, const number* down, number* dz, number* hidden, number* changes, number* dx,
                     float* d_gate_up, float* d_down) {
     const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
 #pragma omp parallel num_threads(a->threads)
@@ -131,7 +133,7 @@ void gated_backward(const Gated* a, const bf16* x, const bf16* y, const float* s
             const int64_t rows = std::min(each, a->rows - m);
             for (int64_t i = m; i < m + rows; i++)
                 norm_backward(y + i * width, dy + i * width, scale[i], dz + i * width, width);
-            product((const pair*)(dz + m * width), width / 2, 1, rows, (const pair*)down, width / 2, inner,
+            product(units(dz + m * width), width / PER_UNIT, 1, rows, units(down), width / PER_UNIT, inner,
                     GateBackward{kept + m * 2 * inner, inner, changes + m * 2 * inner, hidden + m * inner});
             add_projected(changes + m * 2 * inner, 2 * inner, gate_up, dz + m * width, rows, width, dx + m * width);
         }
@@ -158,8 +160,8 @@ static Head head_of(const Attention* a, int64_t first, int64_t item, int64_t* st
 
 // `kept` is room for queries, keys and values, `mixed` for what comes out of the heads: of all rows where they are
 // kept for the backward pass, else of a chunk.
-void attention_forward(const Attention* a, const bf16* x, const bf16* qkv, const bf16* out, bf16* y, float* scale,
-                       bf16* kept, bf16* mixed, int64_t chunk, int is_kept) {
+void attention_forward(const Attention* a, const number* x, const number* qkv, const number* out, number* y, float* scale,
+                       number* kept, number* mixed, int64_t chunk, int is_kept) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
     {
@@ -169,13 +171,13 @@ void attention_forward(const Attention* a, const bf16* x, const bf16* qkv, const
             const int64_t each = block_rows(rows, a->threads), base = is_kept ? 0 : m0;  // of the rows in the buffers
 #pragma omp for schedule(dynamic)
             for (int64_t m = m0; m < m0 + rows; m += each)
-                product((const pair*)(x + m * width), width / 2, 1, std::min(each, m0 + rows - m), (const pair*)qkv, width / 2,
+                product(units(x + m * width), width / PER_UNIT, 1, std::min(each, m0 + rows - m), units(qkv), width / PER_UNIT,
                         3 * across, StoreRounded{kept + (m - base) * 3 * across, 3 * across});
 #pragma omp for schedule(dynamic, 4)
             for (int64_t item = 0; item < num * a->inner * a->heads; item++) {
                 int64_t start, h;
                 const Head head = head_of(a, first, item, &start, &h);
-                const bf16* query = kept + (start - base) * 3 * across + h * a->head_dim;
+                const number* query = kept + (start - base) * 3 * across + h * a->head_dim;
                 attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim, head,
                        own.attention);
             }
@@ -187,9 +189,9 @@ void attention_forward(const Attention* a, const bf16* x, const bf16* qkv, const
     }
 }
 
-void attention_backward(const Attention* a, const bf16* x, const bf16* y, const float* scale, const bf16* kept,
-                        const bf16* mixed, const bf16* dy, const bf16* qkv, const bf16* out, bf16* dz, bf16* d_mixed,
-                        bf16* changes, bf16* dx, int64_t chunk, float* d_qkv, float* d_out) {
+void attention_backward(const Attention* a, const number* x, const number* y, const float* scale, const number* kept,
+                        const number* mixed, const number* dy, const number* qkv, const number* out, number* dz, number* d_mixed,
+                        number* changes, number* dx, int64_t chunk, float* d_qkv, float* d_out) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
     {
@@ -202,7 +204,7 @@ void attention_backward(const Attention* a, const bf16* x, const bf16* y, const 
                 const int64_t some = std::min(each, m0 + rows - m);
                 for (int64_t i = m; i < m + some; i++)
                     norm_backward(y + i * width, dy + i * width, scale[i], dz + i * width, width);
-                product((const pair*)(dz + m * width), width / 2, 1, some, (const pair*)out, width / 2, across,
+                product(units(dz + m * width), width / PER_UNIT, 1, some, units(out), width / PER_UNIT, across,
                         StoreRounded{d_mixed + m * across, across});
             }
 #pragma omp for schedule(dynamic, 4)
@@ -210,8 +212,8 @@ void attention_backward(const Attention* a, const bf16* x, const bf16* y, const 
                 int64_t start, h;
                 const Head head = head_of(a, first, item, &start, &h);
                 const int64_t at = start * 3 * across + h * a->head_dim;
-                const bf16* query = kept + at;
-                bf16* change = changes + at;
+                const number* query = kept + at;
+                number* change = changes + at;
                 attend_backward(query, query + across, query + 2 * across, d_mixed + start * across + h * a->head_dim,
                                 change, change + across, change + 2 * across, head, own.attention);
             }

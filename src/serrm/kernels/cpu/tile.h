@@ -1,13 +1,11 @@
-// Matrix products of bfloat16 numbers with float32 sums, on AVX512-BF16, and what is done with rows of 16 numbers.
+// Matrix products with float32 sums, of float32 numbers or of bfloat16 numbers, and what is done with their rows.
 //
-// The instruction multiplies pairs: sum += a[2p]·b[2p] + a[2p+1]·b[2p+1] for 16 columns at once. So the right operand
-// stands as lines of pairs (one line a p, columns side by side), the left one is read a pair at a time. Where the CPU has
-// tile registers, they multiply in its place (amx.h).
+// A build is for one of the two. An instruction takes one unit of a row at a time: a float32 number, or on AVX512-BF16 a
+// pair of bfloat16 neighbours (sum += a[2p]·b[2p] + a[2p+1]·b[2p+1], for 16 columns at once). So the right operand stands
+// as lines of units (one line per p, columns side by side), and the left one is read a unit at a time. Where the CPU has
+// tile registers, they multiply pairs in its place (amx.h).
 #pragma once
 
-#include <immintrin.h>
-
-#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
@@ -15,9 +13,29 @@
 #include <cstring>
 #include <memory>
 
-using bf16 = uint16_t;
-using pair = uint32_t;  // two bfloat16 neighbours along the summed axis
-using std::int64_t;
+#include "vector.h"
+
+#ifdef BFLOAT16
+using number = uint16_t;  // the upper half of a float32
+using unit = uint32_t;
+constexpr int64_t PER_UNIT = 2;  // neighbours along the summed axis
+#else
+using number = float;
+using unit = float;
+constexpr int64_t PER_UNIT = 1;
+#endif
+
+inline const unit* units(const number* from) { return reinterpret_cast<const unit*>(from); }
+inline int64_t num_units(int64_t numbers) { return (numbers + PER_UNIT - 1) / PER_UNIT; }
+
+// Hands R rows of sums in memory to `done`.
+template <int R, int C, class Done>
+[[gnu::always_inline]] inline void hand_over(const float* from, int64_t at_row, int64_t at_column, Done& done) {
+    Vector sum[R][C];
+    for (int i = 0; i < R; i++)
+        for (int j = 0; j < C; j++) sum[i][j] = load(from + (i * C + j) * LANES);
+    done.template operator()<R, C>(at_row, at_column, sum);
+}
 
 #if defined(TILES) && defined(__AMX_BF16__)
 #include "amx.h"
@@ -28,18 +46,30 @@ constexpr bool HAS_TILES = false;
 struct Tiles {};
 #endif
 
-constexpr int LANES = 16;
-constexpr int TILE_ROWS = 6, TILE_COLUMNS = 4;  // 6 · 4 sums, 4 + 1 operands: of 32 registers
+constexpr int TILE_ROWS = 6, TILE_COLUMNS = 4;  // AVX-512: 6 · 4 sums, 4 + 1 operands, of 32 registers
 constexpr int64_t PANEL = TILE_COLUMNS * LANES;
 constexpr int64_t ROWS = HAS_TILES ? 16 : TILE_ROWS;  // rows that a product takes at once
 constexpr int64_t BLOCK = HAS_TILES ? 128 : 120;      // rows that go through a chain of products while they are in the cache
 
-inline __m512 load(const bf16* from) {
+#ifdef BFLOAT16
+inline Vector load(const number* from) {
     return _mm512_castsi512_ps(
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)from)), 16));
 }
 
-inline void store(bf16* to, __m512 value) { _mm256_storeu_si256((__m256i*)to, (__m256i)_mm512_cvtneps_pbh(value)); }
+inline void store(number* to, Vector value) { _mm256_storeu_si256((__m256i*)to, (__m256i)_mm512_cvtneps_pbh(value)); }
+
+inline Vector load(Mask here, const number* from) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, from)), 16));
+}
+
+inline void store(Mask here, number* to, Vector value) {
+    if (here == 0xffff)
+        store(to, value);  // several times as fast
+    else
+        _mm256_mask_storeu_epi16(to, here, (__m256i)_mm512_cvtneps_pbh(value));
+}
+#endif
 
 // Columns of the next panel: 64 while there are as many left, then 32, then 16.
 inline int64_t panel_width(int64_t left) { return left >= PANEL ? PANEL : left >= 32 ? 32 : LANES; }
@@ -65,34 +95,43 @@ class Buffer {
     int64_t size_ = 0;
 };
 
-// sum[i][·] += Σ_p a[i·row + p·step] ⊗ b[p·line …] over `num` pairs.
+// sum[i][·] += Σ_p a[i·row + p·step] ⊗ b[p·line …] over `num` units.
 template <int R, int C>
-[[gnu::always_inline]] inline void multiply(const pair* a, int64_t row, int64_t step, const pair* b, int64_t line,
-                                            int64_t num, __m512 (&sum)[R][C]) {
+[[gnu::always_inline]] inline void multiply(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line,
+                                            int64_t num, Vector (&sum)[R][C]) {
     for (int64_t p = 0; p < num; p++) {
+#ifdef BFLOAT16
         __m512bh right[C];
-        for (int j = 0; j < C; j++) right[j] = (__m512bh)_mm512_loadu_si512(b + p * line + LANES * j);
+        for (int j = 0; j < C; j++) right[j] = (__m512bh)load_integers(b + p * line + LANES * j);
         for (int i = 0; i < R; i++) {
             __m512bh left = (__m512bh)_mm512_set1_epi32(a[i * row + p * step]);
             for (int j = 0; j < C; j++) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], left, right[j]);
         }
+#else
+        Vector right[C];
+        for (int j = 0; j < C; j++) right[j] = load(b + p * line + LANES * j);
+        for (int i = 0; i < R; i++) {
+            const Vector left = all(a[i * row + p * step]);
+            for (int j = 0; j < C; j++) sum[i][j] = multiply_add(left, right[j], sum[i][j]);
+        }
+#endif
     }
 }
 
 // A tile of a product: calls done.template operator()<R, C>(row, column, sums).
 template <int R, int C, class Done>
-[[gnu::always_inline]] inline void tile(const pair* a, int64_t row, int64_t step, const pair* b, int64_t line,
+[[gnu::always_inline]] inline void tile(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line,
                                         int64_t num, int64_t at_row, int64_t at_column, Done& done) {
-    __m512 sum[R][C];
+    Vector sum[R][C];
     for (auto& part : sum)
-        for (auto& one : part) one = _mm512_setzero_ps();
+        for (auto& one : part) one = all(0);
     multiply<R, C>(a + at_row * row, row, step, b, line, num, sum);
     done.template operator()<R, C>(at_row, at_column, sum);
 }
 
 // The last rows, fewer than a whole tile's.
 template <int R, int C, class Done>
-inline void rest_of_rows(const pair* a, int64_t row, int64_t step, const pair* b, int64_t line, int64_t num, int64_t left,
+inline void rest_of_rows(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line, int64_t num, int64_t left,
                          int64_t at_row, int64_t column, Done& done) {
     if (left == R)
         tile<R, C>(a, row, step, b, line, num, at_row, column, done);
@@ -100,18 +139,57 @@ inline void rest_of_rows(const pair* a, int64_t row, int64_t step, const pair* b
         rest_of_rows<R - 1, C>(a, row, step, b, line, num, left, at_row, column, done);
 }
 
-// A panel of C times 16 columns.
+// Stores the sums of a tile as they are, or adds them to what is there.
+template <bool IsAdded>
+struct StoreSums {
+    static constexpr bool NEEDS_PANEL = false;
+    float* to;
+    int64_t row;
+    template <int R, int C>
+    void operator()(int64_t at_row, int64_t column, Vector (&sum)[R][C]) const {
+        for (int i = 0; i < R; i++)
+            for (int j = 0; j < C; j++) {
+                float* place = to + (at_row + i) * row + column + LANES * j;
+                store(place, IsAdded ? load(place) + sum[i][j] : sum[i][j]);
+            }
+    }
+};
+
+// All rows of C times 16 columns, in tiles of TILE_ROWS.
 template <int C, class Done>
-inline void panel_product(const pair* a, int64_t row, int64_t step, const pair* b, int64_t line, int64_t num,
+inline void rows_product(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line, int64_t num,
+                         int64_t num_rows, int64_t column, Done& done) {
+    int64_t i = 0;
+    for (; i + TILE_ROWS <= num_rows; i += TILE_ROWS)
+        tile<TILE_ROWS, C>(a, row, step, b, line, num, i, column, done);
+    rest_of_rows<TILE_ROWS - 1, C>(a, row, step, b, line, num, num_rows - i, i, column, done);
+}
+
+// A panel of C times 16 columns. AVX2 has 16 registers, which hold the sums of 6 rows and 16 columns; what needs all
+// columns of a row at once gets them from memory.
+template <int C, class Done>
+inline void panel_product(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line, int64_t num,
                           int64_t num_rows, int64_t column, Done& done) {
 #ifdef TILES
     assert(step == 1);
     panel_in_tiles<C>(a, row, b, line, num, num_rows, column, done);
 #else
-    int64_t i = 0;
-    for (; i + TILE_ROWS <= num_rows; i += TILE_ROWS)
-        tile<TILE_ROWS, C>(a, row, step, b, line, num, i, column, done);
-    rest_of_rows<TILE_ROWS - 1, C>(a, row, step, b, line, num, num_rows - i, i, column, done);
+    if constexpr (HAS_AVX512 || C == 1) {
+        rows_product<C>(a, row, step, b, line, num, num_rows, column, done);
+    } else if constexpr (!Done::NEEDS_PANEL) {
+        for (int j = 0; j < C; j++)
+            rows_product<1>(a, row, step, b + LANES * j, line, num, num_rows, column + LANES * j, done);
+    } else {
+        alignas(64) float sum[TILE_ROWS * C * LANES];
+        for (int64_t i = 0; i < num_rows; i += TILE_ROWS) {
+            const int64_t rows = std::min<int64_t>(TILE_ROWS, num_rows - i);
+            for (int j = 0; j < C; j++) {
+                StoreSums<false> to_memory{sum + LANES * j, C * LANES};
+                rows_product<1>(a + i * row, row, step, b + LANES * j, line, num, rows, 0, to_memory);
+            }
+            for (int64_t r = 0; r < rows; r++) hand_over<1, C>(sum + r * C * LANES, i + r, column, done);
+        }
+    }
 #endif
 }
 
@@ -119,11 +197,11 @@ inline void panel_product(const pair* a, int64_t row, int64_t step, const pair* 
 // columns' lines, then the next 64's; the last ones in panels of 32 and 16. A fixed `line` says: no panels, lines of
 // that length. Tile registers read a row's pairs side by side: `step` is 1 there.
 template <class Done>
-inline void product(const pair* a, int64_t row, int64_t step, int64_t num_rows, const pair* b, int64_t num,
-                    int64_t columns, Done&& done, int64_t line = 0) {
+inline void product(const unit* a, int64_t row, int64_t step, int64_t num_rows, const unit* b, int64_t num,
+                    int64_t columns, Done done, int64_t line = 0) {
     for (int64_t c = 0; c < columns;) {
         const int64_t width = panel_width(columns - c);
-        const pair* panel = line ? b + c : b + c * num;
+        const unit* panel = line ? b + c : b + c * num;
         const int64_t each = line ? line : width;
         if (width == PANEL)
             panel_product<4>(a, row, step, panel, each, num, num_rows, c, done);
@@ -135,28 +213,14 @@ inline void product(const pair* a, int64_t row, int64_t step, int64_t num_rows, 
     }
 }
 
-// What a product may do with its sums: round and store them …
+// Stores the sums of a tile as numbers.
 struct StoreRounded {
-    bf16* to;
+    static constexpr bool NEEDS_PANEL = false;
+    number* to;
     int64_t row;
     template <int R, int C>
-    void operator()(int64_t at_row, int64_t column, __m512 (&sum)[R][C]) const {
+    void operator()(int64_t at_row, int64_t column, Vector (&sum)[R][C]) const {
         for (int i = 0; i < R; i++)
             for (int j = 0; j < C; j++) store(to + (at_row + i) * row + column + LANES * j, sum[i][j]);
-    }
-};
-
-// … or store them as they are, or add them to what is there.
-template <bool IsAdded>
-struct StoreSums {
-    float* to;
-    int64_t row;
-    template <int R, int C>
-    void operator()(int64_t at_row, int64_t column, __m512 (&sum)[R][C]) const {
-        for (int i = 0; i < R; i++)
-            for (int j = 0; j < C; j++) {
-                float* place = to + (at_row + i) * row + column + LANES * j;
-                _mm512_storeu_ps(place, IsAdded ? _mm512_add_ps(_mm512_loadu_ps(place), sum[i][j]) : sum[i][j]);
-            }
     }
 };
