@@ -15,7 +15,8 @@ import torch
 
 HAS_GPU = torch.cuda.is_available()
 ON_GPU = (pytest.mark.gpu, pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device"))
-DEVICES = ("cpu", pytest.param("cuda", marks=ON_GPU))
+GPUS = (pytest.param("cuda", marks=ON_GPU),)  # which alone run compiled networks
+DEVICES = ("cpu", *GPUS)
 Result = TypeVar("Result")
 
 

@@ -11,13 +11,12 @@ from time import perf_counter
 
 import torch
 
-from serrm.kernels.cpu.network import find_compiler, has_avx512, has_avx512_bf16
+from serrm.kernels.cpu.network import has_avx512, has_avx512_bf16
 from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)
 Arithmetic = tuple[str, bool]  # precision, and whether networks are compiled
 TRIAL_SECONDS = 1.0  # of the trial that chooses an arithmetic, after the first step in each
-COMPILED = 0.8  # time of a step in compiled float32, of that op by op
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
@@ -93,20 +92,15 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
 
 
-def can_compile(device: torch.device) -> bool:
-    """True unless torch.compile lacks the C++ compiler that it needs on a CPU."""
-    return device.type != "cpu" or find_compiler() is not None
-
-
 def supported(precision: str, compiles: bool, device: torch.device) -> Arithmetic:
-    """The given precision and compile, or with a warning the nearest that this machine supports."""
+    """The given precision and compile as far as this machine supports them: torch.compile runs on GPUs alone.
+
+    A precision that the machine lacks becomes float32, with a warning.
+    """
     if precision == "bfloat16" and not has_fast_bfloat16(device):
-        log.warning("%s has no bfloat16 arithmetic: using float32, without torch.compile", device)
-        return "float32", False
-    if compiles and not can_compile(device):
-        log.warning("no C++ compiler (install g++ or clang++): using float32, without torch.compile")
-        return "float32", False
-    return precision, compiles
+        log.warning("%s has no bfloat16 arithmetic: using float32", device)
+        precision = "float32"
+    return precision, compiles and device.type != "cpu"
 
 
 def fastest_arithmetic(
@@ -115,23 +109,19 @@ def fastest_arithmetic(
     """The arithmetic of this device in which a step takes the least time: bfloat16 or float32.
 
     `step_in` makes a step in an arithmetic. Not every CPU with bfloat16 instructions is faster for them, so on a CPU
-    both are timed several times in turn, and the best times count. float32 is timed op by op, as compiling takes longer
-    than the trial; bfloat16 is chosen if it takes at most `COMPILED` of that time, about the time of compiled float32.
+    both are timed several times in turn, and the best times count.
     """
-    compiles = compiles and can_compile(device)
-    if not has_fast_bfloat16(device):
-        return "float32", compiles
-    if device.type != "cpu":
-        return "bfloat16", compiles
-    steps = [step_in(("float32", False)), step_in(("bfloat16", compiles))]
+    if device.type != "cpu" or not has_fast_bfloat16(device):
+        return ("bfloat16" if has_fast_bfloat16(device) else "float32"), compiles and device.type != "cpu"
+    steps = [step_in(("float32", False)), step_in(("bfloat16", False))]
     for step in steps:
         step()  # the first one packs weights
     best, start = [math.inf, math.inf], perf_counter()
     while perf_counter() - start < TRIAL_SECONDS:
         best = [min(least, seconds_of(step, device)) for least, step in zip(best, steps, strict=True)]
-    chosen = "bfloat16" if best[1] <= COMPILED * best[0] else "float32"
-    log.info("precision auto: %s (a step: float32 %.3g s op by op, bfloat16 %.3g s)", chosen, *best)
-    return chosen, compiles
+    chosen = "bfloat16" if best[1] <= best[0] else "float32"
+    log.info("precision auto: %s (seconds per step: float32 %.3g, bfloat16 %.3g)", chosen, *best)
+    return chosen, False
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:

@@ -14,14 +14,13 @@ from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
-from serrm.kernels.cpu.network import has_avx512
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.models.settings import ModelSettings
 from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
 from serrm.training.settings import Execution, RunSettings
-from tests.compiling import DEVICES, apart, num_variants, traced_only
+from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}
 SEQUENCE = {**TINY, "heads": 2, "positions": "rope", "prefix": 2}
@@ -93,22 +92,10 @@ def assert_forms_agree(family: str, sizes: list[tuple[int, int]], device: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize(("family", "sizes"), CASES)
 def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
     assert_forms_agree(family, sizes, device)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not has_avx512(), reason="needs AVX-512")
-def test_code_compiled_for_avx512_is_not_run_with_avx2(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Processes share PyTorch's cache of compiled graphs."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    for capability in ("avx512", "avx2"):
-        monkeypatch.setenv("ATEN_CPU_CAPABILITY", capability)
-        assert_forms_agree("hrm", [(9, 11)], "cpu")
 
 
 def variants_of_evaluation(
@@ -147,7 +134,7 @@ def test_batches_and_searches_share_one_variant_a_size(device: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize(("family", "sides"), [("hrm", (4, 9)), ("trm", (4, 9)), ("se_rrm", SUDOKU_SIDES)])
 def test_an_evaluation_compiles_one_variant_a_size(
     family: str,
@@ -188,7 +175,7 @@ def variants_of_training(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize("family", MODELS)
 def test_a_training_compiles_one_variant_without_gradient_and_one_with(
     family: str,

@@ -46,7 +46,7 @@ class TrainSettings(Settings):
     betas: tuple[float, float]
     ema: float = Field(ge=0, lt=1)  # decay of the weights' EMA, which is evaluated; 0 means no EMA
     precision: Literal["float32", "bfloat16", "auto"]  # of states and products; auto takes the faster
-    compile: bool  # torch.compile the networks
+    compile: bool  # torch.compile the networks on a GPU
     snapshots: NonNegativeInt  # EMA weights kept along the way, for learning curves
     log_every: PositiveInt  # steps between records of the training log
     hints: HintSettings | None = None  # cells of the answer shown in the first questions
