@@ -187,6 +187,22 @@ def test_all_se_rrms_of_the_paper_have_two_million_parameters() -> None:
     assert len(sizes) == 1 and round(sizes.pop() / 1e6) == 2
 
 
+def test_claims_is_the_grid_of_the_paper_without_arc_agi_2_and_changes_the_same_settings() -> None:
+    claims, seeds = read_params(ROOT / "profiles" / "claims.yaml"), range(3)
+    every = {name for name in PAPER.runs if not name.startswith("arc_agi_2")}
+    repeated = {name.replace("-s0", f"-s{seed}") for name in every for seed in seeds if "arc_agi" not in name}
+    assert set(claims.runs) == every | repeated
+    sizes = {f"train.{key}" for key in ("batch_size", "epochs", "steps")} | {"evaluate.steps"}
+    for name, run in claims.runs.items():
+        first = f"{name[:-1]}0"
+        assert run.changes == claims.runs[first].changes, name
+        assert set(run.changes) - sizes == set(PAPER.runs[first].changes) - sizes, name
+        ours, papers = claims.train_settings(name), PAPER.train_settings(first)
+        for key in ("positions", "attention_dropout", "registers", "symbols", "mixer"):
+            assert getattr(ours.model, key, None) == getattr(papers.model, key, None), (name, key)
+        assert (ours.train.halting, ours.train.optimizer) == (papers.train.halting, papers.train.optimizer), name
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with two profiles in a git repository, the first of them in use."""
