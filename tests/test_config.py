@@ -200,7 +200,9 @@ def test_claims_is_the_grid_of_the_paper_without_arc_agi_2_and_changes_the_same_
         ours, papers = claims.train_settings(name), PAPER.train_settings(first)
         for key in ("positions", "attention_dropout", "registers", "symbols", "mixer"):
             assert getattr(ours.model, key, None) == getattr(papers.model, key, None), (name, key)
-        assert (ours.train.halting, ours.train.optimizer) == (papers.train.halting, papers.train.optimizer), name
+        assert (ours.train.halting, ours.train.optimizer) == (papers.train.halting, papers.train.optimizer), (
+            name
+        )
 
 
 @pytest.fixture
