@@ -8,7 +8,7 @@
 
 constexpr int64_t CHUNK = 96;  // queries whose weights are kept at a time in the backward pass
 constexpr int64_t UNITS = CHUNK / PER_UNIT;
-constexpr int64_t QUERIES = HAS_TILES ? 48 : TILE_ROWS;  // that go through the softmax at a time
+constexpr int64_t QUERIES = HAS_TILES ? 48 : PER_UNIT == 1 ? 24 : TILE_ROWS;  // that go through the softmax at a time
 
 struct Head {
     int64_t length, head_dim;
@@ -67,26 +67,25 @@ struct Dropout {
     }
 };
 
-// Softmax of one row of scores in place, over `length` of the `line` numbers; the others become 0.
-inline void softmax(float* scores, int64_t length, int64_t line, float factor) {
+// Turns one row of scores into softmax weights but for a common factor, which it returns; numbers from `length` up to
+// `line` become 0.
+inline Vector softmax(float* scores, int64_t length, int64_t line, float factor) {
+    const int64_t whole = length / LANES * LANES;
     Vector most = all(-INFINITY);
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Mask here = first_places(length - c);
-        const Vector own = load_or(here, scores + c, all(-INFINITY));
-        store(scores + c, own);
+    for (int64_t c = 0; c < whole; c += LANES) most = larger(most, load(scores + c));
+    if (whole < line) {
+        const Vector own = load_or(first_places(length - whole), scores + whole, all(-INFINITY));
+        store(scores + whole, own);
         most = larger(most, own);
     }
     const Vector largest = all(largest_of(most));
     Vector sums = all(0);
     for (int64_t c = 0; c < line; c += LANES) {
-        const Vector above = (load(scores + c) - largest);
-        const Vector weight = exponential((above * all(factor)));
+        const Vector weight = exponential((load(scores + c) - largest) * all(factor));
         store(scores + c, weight);
-        sums = (sums + weight);
+        sums = sums + weight;
     }
-    const Vector share = all(1.f / sum_of(sums));
-    for (int64_t c = 0; c < line; c += LANES)
-        store(scores + c, (load(scores + c) * share));
+    return all(1.f / sum_of(sums));
 }
 
 inline void attend(const number* query, const number* key, const number* value, number* mixed, const Head& head,
@@ -96,8 +95,7 @@ inline void attend(const number* query, const number* key, const number* value, 
     const int64_t row = head.cos ? dim : head.row;
     unit* keys = own.keys_across.room(dim / PER_UNIT * line);
     transpose(key, row, length, dim / PER_UNIT, keys, line);
-    unit* values = own.value_units.room(num * dim);
-    unit_rows(value, head.row, length, dim, values, dim);
+    const Right values = right_along(value, head.row, length, dim, own.value_units);
     float* scores = own.scores.room(QUERIES * line);
     number* weights = PER_UNIT == 1 ? (number*)scores : own.weights.room(QUERIES * line);
     const float factor = 1.f / std::sqrt((float)dim);
@@ -107,49 +105,48 @@ inline void attend(const number* query, const number* key, const number* value, 
         product(units(query + q * row), row / PER_UNIT, 1, rows, keys, dim / PER_UNIT, line,
                 StoreSums<false>{scores, line}, line);
         for (int64_t i = 0; i < rows; i++) {
-            softmax(scores + i * line, length, line, factor);
-            if (PER_UNIT == 1 && !dropped.is_on) continue;
+            const Vector share = softmax(scores + i * line, length, line, factor);
             for (int64_t c = 0; c < line; c += LANES)
-                store(weights + i * line + c, dropped(load(scores + i * line + c), q + i, c));
+                store(weights + i * line + c, dropped(load(scores + i * line + c) * share, q + i, c));
         }
-        product(units(weights), line / PER_UNIT, 1, rows, values, num, dim,
-                StoreRounded{mixed + q * head.mixed_row, head.mixed_row}, dim);
+        product(units(weights), line / PER_UNIT, 1, rows, values.at, num, dim,
+                StoreRounded{mixed + q * head.mixed_row, head.mixed_row}, values.line);
     }
 }
 
-// One row of the chain from weights to scores: weights as used in the product, and the gradient of the scores.
-inline void score_changes(float* weights, const float* changes, int64_t line, int64_t query, float factor,
+// One row of the chain from weights, which `share` scales, to scores: weights as used in the product (for float32 in
+// place), and the gradient of the scores. `changes` are overwritten.
+inline void score_changes(float* weights, Vector share, float* changes, int64_t line, int64_t query, float factor,
                           const Dropout& dropped, number* used, number* of_scores) {
     Vector products = all(0);
     for (int64_t c = 0; c < line; c += LANES) {
-        const Vector weight = load(weights + c);
-        store(used + c, dropped(weight, query, c));
-        products = multiply_add(weight, dropped(load(changes + c), query, c), products);
+        const Vector weight = load(weights + c) * share, change = dropped(load(changes + c), query, c);
+        store(weights + c, weight);
+        if (dropped.is_on) store(changes + c, change);
+        products = multiply_add(weight, change, products);
     }
     const Vector mean = all(sum_of(products));
     for (int64_t c = 0; c < line; c += LANES) {
-        const Vector centred = (dropped(load(changes + c), query, c) - mean);
-        const Vector weight = (load(weights + c) * all(factor));
-        store(of_scores + c, (weight * centred));
+        const Vector weight = load(weights + c);
+        if (PER_UNIT > 1 || dropped.is_on) store(used + c, dropped(weight, query, c));
+        store(of_scores + c, (weight * all(factor)) * (load(changes + c) - mean));
     }
 }
 
 // Gradients of queries, keys and values (rows as the originals) from that of the result.
 inline void attend_backward(const number* query, const number* key, const number* value, const number* d_mixed, number* d_query,
                             number* d_key, number* d_value, const Head& head, AttentionScratch& own) {
-    const int64_t length = head.length, dim = head.head_dim, half = dim / 2, depth = dim / PER_UNIT, line = padded(length), num = num_units(length);
+    const int64_t length = head.length, dim = head.head_dim, half = dim / 2, depth = dim / PER_UNIT;
+    const int64_t line = padded(length), num = num_units(length);
     query = turned(query, head, own.queries), key = turned(key, head, own.keys);
     unit* keys = own.keys_across.room(depth * line);
     transpose(key, dim, length, depth, keys, line);
     unit* values = own.values_across.room(depth * line);
     transpose(value, head.row, length, depth, values, line);
-    unit* key_units = own.key_units.room(num * dim);
-    unit_rows(key, dim, length, dim, key_units, dim);
-    unit* query_units = own.query_units.room(num * dim);
-    unit_rows(query, dim, length, dim, query_units, dim);
-    unit* out_units = own.out_units.room(num * dim);
-    unit_rows(d_mixed, head.mixed_row, length, dim, out_units, dim);
-    float* weights = own.scores.room(QUERIES * line);
+    const Right keys_along = right_along(key, dim, length, dim, own.key_units);
+    const Right queries_along = right_along(query, dim, length, dim, own.query_units);
+    const Right out_along = right_along(d_mixed, head.mixed_row, length, dim, own.out_units);
+    float* of_queries = own.scores.room(QUERIES * line);
     float* changes = own.weight_changes.room(QUERIES * line);
     number* used = own.weights.room(CHUNK * line);
     number* of_scores = own.changes.room(CHUNK * line);
@@ -164,28 +161,30 @@ inline void attend_backward(const number* query, const number* key, const number
         const int64_t chunk = std::min(CHUNK, length - start);
         for (int64_t i = 0; i < chunk; i += QUERIES) {
             const int64_t q = start + i, rows = std::min<int64_t>(QUERIES, chunk - i);
+            float* weights = PER_UNIT == 1 ? (float*)(used + i * line) : of_queries;
             product(units(query + q * dim), depth, 1, rows, keys, depth, line,
                     StoreSums<false>{weights, line}, line);
             product(units(d_mixed + q * head.mixed_row), head.mixed_row / PER_UNIT, 1, rows, values, depth, line,
                     StoreSums<false>{changes, line}, line);
             for (int64_t r = 0; r < rows; r++) {
-                softmax(weights + r * line, length, line, factor);
-                score_changes(weights + r * line, changes + r * line, line, q + r, factor, dropped,
+                const Vector share = softmax(weights + r * line, length, line, factor);
+                score_changes(weights + r * line, share, changes + r * line, line, q + r, factor, dropped,
                               used + (i + r) * line, of_scores + (i + r) * line);
             }
-            product(units(of_scores + i * line), line / PER_UNIT, 1, rows, key_units, num, dim,
-                    StoreSums<false>{query_sums, dim}, dim);
+            product(units(of_scores + i * line), line / PER_UNIT, 1, rows, keys_along.at, num, dim,
+                    StoreSums<false>{query_sums, dim}, keys_along.line);
             for (int64_t r = 0; r < rows; r++)
                 rotate<true>(query_sums + r * dim, angles(head.cos, q + r), angles(head.sin, q + r), half,
                              d_query + (q + r) * head.row);
         }
         const Left weights_across = left_across(used, line, chunk, line, own.weight_units, UNITS);
         const Left changes_across = left_across(of_scores, line, chunk, line, own.change_units, UNITS);
-        const int64_t lines = num_units(chunk), offset = start / PER_UNIT * dim;
-        product(weights_across.at, weights_across.row, weights_across.step, length, out_units + offset, lines, dim, StoreSums<true>{value_sums, dim},
-                dim);
-        product(changes_across.at, changes_across.row, changes_across.step, length, query_units + offset, lines, dim,
-                StoreSums<true>{key_sums, dim}, dim);
+        const int64_t lines = num_units(chunk), first = start / PER_UNIT;
+        product(weights_across.at, weights_across.row, weights_across.step, length, out_along.at + first * out_along.line,
+                lines, dim, StoreSums<true>{value_sums, dim}, out_along.line);
+        product(changes_across.at, changes_across.row, changes_across.step, length,
+                queries_along.at + first * queries_along.line, lines, dim, StoreSums<true>{key_sums, dim},
+                queries_along.line);
     }
     for (int64_t s = 0; s < length; s++) {
         rotate<true>(key_sums + s * dim, angles(head.cos, s), angles(head.sin, s), half, d_key + s * head.row);

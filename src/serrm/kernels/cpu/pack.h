@@ -77,6 +77,21 @@ inline Left left_across(const number* from, int64_t row, int64_t rows, int64_t c
     return {to, 1, columns};
 }
 
+// A right operand whose columns are those of `from`, and how far apart its lines stand.
+struct Right {
+    const unit* at;
+    int64_t line;
+};
+
+// The right operand of a product whose summed axis is the rows: `rows` × `columns` (a multiple of 16). float32 numbers that
+// are side by side stay where they are.
+inline Right right_along(const number* from, int64_t row, int64_t rows, int64_t columns, Buffer<unit>& buffer) {
+    if (PER_UNIT == 1 && row == columns) return {units(from), row};
+    unit* to = buffer.room(num_units(rows) * columns);
+    unit_rows(from, row, rows, columns, to, columns);
+    return {to, columns};
+}
+
 // Rows become columns: `rows` rows of `num` units (a multiple of 8) → `num` lines of `line` columns, zeros past the rows.
 inline void transpose(const number* from, int64_t row, int64_t rows, int64_t num, unit* to, int64_t line) {
     for (int64_t s = 0; s < line; s += LANES)
