@@ -1,1 +1,1 @@
-"""The stages of the pipeline: one thin command each, run by `dvc repro` as `python -m stages NAME`."""
+"""The stages of the pipeline: one thin command per stage, run by `dvc repro` as `python -m stages NAME`."""

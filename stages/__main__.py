@@ -1,4 +1,4 @@
-"""`python -m stages NAME`: runs one stage; a failure is one line and exit code 1, a bad option exit code 2."""
+"""`python -m stages NAME`: run a stage; a failure gives one line and exit code 1, a bad option exit code 2."""
 
 import gc
 import logging
@@ -17,11 +17,11 @@ for stage in (download, augment, build_arrays, train, evaluate, tabulate):
 
 
 def main() -> None:
-    """Run the command line; what a user can cause shows no traceback."""
+    """Run the command line; errors of the user show no traceback."""
     gc.set_threshold(100_000)  # the 400,000 objects that imports make are never freed
     for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    # SIGTERM as an orderly exit, so that MLflow's runs are closed; a training in progress has its own handler.
+    # SIGTERM makes an orderly exit, which closes MLflow's runs; a training in progress has its own handler.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         sys.exit(command_line.run(app))

@@ -1,4 +1,4 @@
-"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet, one file a set."""
+"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet, one file per set."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The command `serrm`: everything beside the pipeline itself.
+"""The command `serrm`: everything besides the pipeline itself.
 
-One command a function, each a thin layer over one function of the package. Errors that a user can cause are one line on
+Each command is a function, a thin layer over one function of the package. Errors that a user can cause are one line on
 stderr, with exit code 2 for a usage error and 1 for a failure.
 """
 

@@ -1,4 +1,4 @@
-"""Run a command line: log lines and errors on stderr, exit codes. For `serrm`, the stages and `serrm.training`."""
+"""Run a command line of `serrm`, the stages or `serrm.training`: log lines and errors on stderr, exit codes."""
 
 import logging
 import sys
@@ -12,9 +12,9 @@ UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
 
 def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
-    """The exit code of a command: 2 for a wrong call and 1 for what a user can cause, each with one line on stderr.
+    """Run a command and return its exit code: 2 for a wrong call, 1 for other errors of the user, each with one line.
 
-    Any other exception is a fault of the program and is passed on, for Python to print with its traceback.
+    Any other exception is a fault of the program and is passed on, so Python prints its traceback.
     """
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:

@@ -1,6 +1,6 @@
-"""params.yaml, and the other params files in `profiles/`: read, checked as a whole, composed into settings.
+"""Read params.yaml and the other params files in `profiles/`, check them as a whole, compose settings.
 
-Three levels are laid over one another, the later winning: the model, the recipe of (task, model), the changes of the
+Values have three levels, and the later one wins: the model, the recipe of (task, model), the changes of the
 run. DVC tracks the values of params.yaml themselves, so a stage re-runs when a value that it uses has changed.
 """
 
@@ -27,7 +27,7 @@ SECTIONS = (
     "evaluate",
     "fidelity",
 )  # of a run's changes, such as train.learning_rate
-SHIFTABLE = ("trm", "hrm")  # families with a prefix, which the published RoPE2D rotates wrongly
+SHIFTABLE = ("trm", "hrm")  # families with a prefix, which makes the published RoPE2D rotate wrongly
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are named after it
 Values = dict[str, Any]  # checked when they are composed
@@ -36,7 +36,7 @@ Values = dict[str, Any]  # checked when they are composed
 class TaskSection(Settings):
     """A data set of a task: its puzzles and their scoring."""
 
-    kind: str = ""  # the task, a key of TASKS; left out where the data set has the task's name
+    kind: str = ""  # the task, a key of TASKS; needed unless the data set has the task's name
     seed: NonNegativeInt
     download: Values
     augment: Values
@@ -50,7 +50,7 @@ class RunSection(Settings):
     task: str
     model: str
     seed: NonNegativeInt
-    init: str  # random, or the checkpoint to begin with, below data/: laptop/runs/sudoku-se_rrm-s0
+    init: str  # random, or a checkpoint below data/ to start from: laptop/runs/sudoku-se_rrm-s0
     changes: dict[str, JsonValue] = Field(default={})  # by dotted key, such as model.width
 
 
@@ -79,7 +79,7 @@ class Params(Settings):
             self.evaluate_settings(name)
         for task in self.tasks:
             self.download_settings(task), self.augment_settings(task), self.array_settings(task)
-            for model in self.recipes.get(task, {}):  # those that no run uses too
+            for model in self.recipes.get(task, {}):  # also those that no run uses
                 self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
         return self
 
@@ -123,7 +123,7 @@ class Params(Settings):
         return self._compose(self.runs[name], name)[0]
 
     def settings_of(self, task: str, family: str) -> RunSettings | None:
-        """The settings of a family's plain run on a task; None without one."""
+        """The settings of a family's run without changes on a task; None if there is no such run."""
         name = f"{task}-{family}-s0"
         return self.train_settings(name) if name in self.runs else None
 
@@ -209,22 +209,22 @@ def _of_section(section: str, changes: Values) -> Values:
 def _known(where: str, names: Iterable[str], known: Iterable[str], what: str) -> None:
     for name in names:
         if name not in known:
-            raise ValueError(f"{where}: {name!r} is not {what}; there are {', '.join(known)}")
+            raise ValueError(f"{where}: {name!r} is not {what}; known are {', '.join(known)}")
 
 
 def read_params(path: Path) -> Params:
-    """A params file. ValueError of one line that names the key of a value that is missing, unknown or wrong."""
+    """Read a params file. ValueError of one line that names the key of a missing, unknown or wrong value."""
     return parse(Params, read_yaml(path), path.name)
 
 
 def read_execution(root: Path) -> Execution:
-    """execution.yaml, on which no stage depends; defaults where there is none."""
+    """Read execution.yaml, on which no stage depends; without one the defaults hold."""
     path = root / EXECUTION
     return parse(Execution, read_yaml(path) or {}, path.name) if path.is_file() else Execution()
 
 
 def read_yaml(path: Path) -> Any:
-    """Plain data of a YAML file. ValueError where it is none."""
+    """Plain data of a YAML file. ValueError if the file is not YAML."""
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -232,5 +232,5 @@ def read_yaml(path: Path) -> Any:
 
 
 def write_yaml(path: Path, values: Values) -> None:
-    """Write plain data, in the order it has."""
+    """Write plain data in its order."""
     path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")

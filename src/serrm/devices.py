@@ -16,12 +16,12 @@ from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)
 Arithmetic = tuple[str, bool]  # precision, and whether networks are compiled
-TRIAL_SECONDS = 1.0  # of the trial that chooses an arithmetic, after the first step in each
+TRIAL_SECONDS = 1.0  # length of the trial that chooses an arithmetic, after the first step in each
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
 def choose_device(name: str) -> torch.device:
-    """ "auto" is the GPU if there is one. ValueError if the named device is not there."""
+    """ "auto" is the GPU if there is one. ValueError if the named device does not exist."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -48,9 +48,9 @@ def prepare_device(name: str, threads: int | None = None, processes: Processes =
 
 
 def keep_memory() -> None:
-    """Freed memory stays with the process (glibc's malloc; others are left as they are).
+    """Keep freed memory with the process (glibc's malloc; others are left as they are).
 
-    Given back, it would come again as new, zeroed pages at every step.
+    If it were given back, every step would get new, zeroed pages.
     """
     c_library = ctypes.CDLL(None)
     if hasattr(c_library, "gnu_get_libc_version"):
@@ -59,9 +59,9 @@ def keep_memory() -> None:
 
 
 def repeat_arithmetic(device: torch.device) -> None:
-    """On a GPU, only algorithms that add in a fixed order and in float32, so that the same bits come again.
+    """On a GPU use only algorithms that add in a fixed order and in float32, so results repeat bit for bit.
 
-    To be called before its first product. A CPU needs none of it.
+    Call it before the GPU's first product. A CPU needs none of it.
     """
     if device.type != "cuda":
         return
@@ -73,7 +73,7 @@ def repeat_arithmetic(device: torch.device) -> None:
 
 
 def own_device(device: torch.device, processes: Processes) -> torch.device:
-    """One GPU for each process of this machine. ValueError if there are too few, or `device` is one of them."""
+    """One GPU per process of this machine. ValueError if there are too few, or `device` is one of them."""
     if device.type == "cpu":
         return device
     if device.index is not None or processes.num_here > torch.cuda.device_count():
@@ -106,7 +106,7 @@ def supported(precision: str, compiles: bool, device: torch.device) -> Arithmeti
 def fastest_arithmetic(
     step_in: Callable[[Arithmetic], Callable[[], object]], compiles: bool, device: torch.device
 ) -> Arithmetic:
-    """The arithmetic of this device in which a step takes the least time: bfloat16 or float32.
+    """Choose the arithmetic in which a step takes the least time on this device: bfloat16 or float32.
 
     `step_in` makes a step in an arithmetic. Not every CPU with bfloat16 instructions is faster for them, so on a CPU
     both are timed several times in turn, and the best times count.
@@ -125,7 +125,7 @@ def fastest_arithmetic(
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:
-    """Seconds of one call, to the end of what it starts on the device, without what was still running there."""
+    """Seconds of one call, until all that it starts on the device has ended, without earlier work there."""
     _wait_for(device)
     start = perf_counter()
     function()

@@ -1,4 +1,4 @@
-"""Files read with errors of one line, files and folders written whole or not at all, and the hash of a folder.
+"""Read files with errors of one line, write files and folders whole or not at all, hash folders.
 
 The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file);
 `augment` checks it before it reads them. `data_hash` names any folder of data in checkpoints and metrics.
@@ -43,7 +43,7 @@ def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:
 def new_file(path: Path) -> Iterator[Path]:
     """A temporary sibling of `path` to write; at the end it takes path's place, on a failure it vanishes.
 
-    A link at `path`, into a cache say, is replaced and not followed. Folders above it are made.
+    A link at `path`, for example into a cache, is replaced and not followed. Folders above it are made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -64,7 +64,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A comma-separated table; None is an empty field."""
+    """Write a comma-separated table; None becomes an empty field."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     return text.getvalue()
@@ -76,7 +76,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def between_markers(text: str, begin: str, end: str, content: str) -> str:
-    """A page with `content` between its two markers. ValueError if they are not there once each, in their order."""
+    """A page with `content` between its two markers. ValueError unless each occurs once, in this order."""
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
         raise ValueError(f"the page must contain {begin} and {end} once each, in this order")
     before, after = text[: text.index(begin)], text[text.index(end) :]
@@ -94,7 +94,7 @@ class Origin(NamedTuple):
 
 
 class FileRecord(Settings):
-    """One raw file: its name relative to the directory, sha256 and size of its content, and its origin."""
+    """A raw file's name relative to the directory, the sha256 and size of its content, and its origin."""
 
     name: str
     sha256: str

@@ -1,7 +1,7 @@
 """The processes that share one training run or evaluation: the rank of this one, and their messages.
 
-Every process holds the whole model and its part of the slots. One alone is the usual case: it
-sends nothing and starts no torch.distributed. Tensors of the host go by gloo, those of a GPU by nccl.
+Every process holds the whole model and its part of the slots. A single process is the usual case; it
+sends nothing and starts no torch.distributed. Tensors of the host go through gloo, those of a GPU through nccl.
 """
 
 import logging
@@ -20,7 +20,7 @@ from torch import Tensor
 
 log = logging.getLogger(__name__)
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
-# For a process that is slow to compile or to read; a dead one is noticed at once.
+# Allows for a process that is slow to compile or to read; a dead one is noticed at once.
 PATIENCE = timedelta(hours=2)
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -54,7 +54,7 @@ class Processes:
         return slice(self.rank * size, (self.rank + 1) * size)
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Replace each tensor by its sum over the processes, the same bits on all of them; one message for all."""
+        """Replace each tensor by its sum over the processes, with the same bits on all of them, in one message."""
         if self.num == 1:
             return
         bucket = torch.cat([tensor.reshape(-1) for tensor in tensors])
@@ -65,7 +65,7 @@ class Processes:
         torch._foreach_copy_(list(tensors), shaped)
 
     def gather(self, part: Tensor) -> Tensor:
-        """The parts of all processes one behind the other, on each of them; bit for bit."""
+        """Concatenate the parts of all processes, bit for bit the same on each of them."""
         if self.num == 1:
             return part
         own = part.detach().contiguous().view(torch.uint8)
@@ -75,7 +75,7 @@ class Processes:
         return whole.view(part.dtype)
 
     def agree(self, *flags: bool) -> tuple[bool, ...]:
-        """Each flag as it is on at least one process; on the host, so that no GPU is waited for."""
+        """Each flag is true if it is true on at least one process; on the host, so nothing waits for a GPU."""
         if self.num == 1:
             return flags
         raised = torch.tensor(flags, dtype=torch.uint8)
@@ -84,7 +84,7 @@ class Processes:
         return tuple(bool(flag) for flag in raised.tolist())
 
     def collect(self, thing: Any) -> list[Any]:
-        """Values of all processes in their order, on each of them; anything that can be pickled."""
+        """Collect the values of all processes, in their order, on each of them; they need only be picklable."""
         if self.num == 1:
             return [thing]
         things = [None] * self.num
@@ -97,7 +97,7 @@ ALONE = Processes()
 
 
 def under_torchrun() -> bool:
-    """True in a process started by torchrun, or by a cluster with the same variables."""
+    """True in a process started by torchrun, or by a cluster that sets the same variables."""
     return all(name in os.environ for name in TORCHRUN)
 
 
@@ -108,7 +108,7 @@ def is_first_of_torchrun() -> bool:
 
 @contextmanager
 def joined_by_torchrun(device: str) -> Iterator[Processes]:
-    """The processes that torchrun has started, connected while it is entered; alone without it.
+    """Connect the processes that torchrun has started, for the duration of the block; without torchrun only this one.
 
     `device` is that of the settings.
     """
@@ -119,7 +119,7 @@ def joined_by_torchrun(device: str) -> Iterator[Processes]:
     rank_here = int(os.environ.get("LOCAL_RANK", rank))
     num_here = int(os.environ.get("LOCAL_WORLD_SIZE", num))
     if rank:
-        logging.getLogger("serrm").setLevel(logging.ERROR)  # one voice
+        logging.getLogger("serrm").setLevel(logging.ERROR)  # only one process logs
     is_on_gpu = torch.cuda.is_available() and device != "cpu"
     with _as_lost_process():
         dist.init_process_group(BACKENDS["cuda" if is_on_gpu else "cpu"], timeout=PATIENCE)
@@ -131,7 +131,7 @@ def joined_by_torchrun(device: str) -> Iterator[Processes]:
 
 @contextmanager
 def _as_lost_process() -> Iterator[None]:
-    """Turns the errors of torch.distributed into LostProcess, of one line."""
+    """Turn the errors of torch.distributed into LostProcess, with one line."""
     try:
         yield
     except RuntimeError as error:
@@ -142,8 +142,8 @@ def _as_lost_process() -> Iterator[None]:
 def run_by_torchrun(num: int, module: str) -> int:
     """Run the command of this process, `python -m MODULE …`, in `num` processes of this machine; returns its exit code.
 
-    A signal is passed on to all of them, and each may finish its step and write a checkpoint. A process that dies ends
-    the others.
+    A signal is passed on to all of them, and each may finish its step and write a checkpoint. If one process dies, the
+    others end.
     """
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -151,7 +151,7 @@ def run_by_torchrun(num: int, module: str) -> int:
 
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "3600")
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, torch.get_num_threads() // num)))
-    # The processes print their own errors in one line each; torchrun adds tables and tracebacks.
+    # The processes print their own errors, one line per error; torchrun would add tables and tracebacks.
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL + 1)
     try:
         main(["--standalone", "--nproc-per-node", str(num), "-m", module, *sys.argv[1:]])

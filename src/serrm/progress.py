@@ -1,4 +1,4 @@
-"""Progress of long loops: a tqdm bar on a terminal; elsewhere, as under DVC, a line of the log every 15 seconds."""
+"""Progress of long loops: a tqdm bar on a terminal, and elsewhere, as under DVC, a log line every 15 seconds."""
 
 import logging
 import sys
@@ -20,7 +20,7 @@ class LogLines:
             log.info("%s", line)
 
     def flush(self) -> None:
-        """Do nothing: a line is logged at once."""
+        """Do nothing, as each line is logged at once."""
 
 
 def progress_bar(
@@ -33,7 +33,7 @@ def progress_bar(
     **options: Any,
 ) -> Any:
     """A progress bar with `done` of `total` units done; off a terminal nothing is logged in the first 15 s."""
-    from tqdm import tqdm  # which the commands' --help does not wait for
+    from tqdm import tqdm  # imported here to keep --help fast
 
     if not sys.stderr.isatty():
         options |= {"file": LogLines(), "bar_format": LINE, "leave": False}

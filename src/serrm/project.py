@@ -1,4 +1,4 @@
-"""The project around the current folder: its root, paths as in dvc.yaml, the params file of a profile, its commit."""
+"""The project around the current folder: its root, its paths as in dvc.yaml, a profile's params file, its commit."""
 
 import subprocess
 from pathlib import Path
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "execution.yaml"
 REHEARSALS = "data/rehearsal"  # each in a folder of its own there, which git and DVC ignore
-PAPER = "paper"  # the profile with the paper's models, which every run is compared with
+PAPER = "paper"  # the profile with the paper's models, with which every run is compared
 WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
 
 
 class Project(NamedTuple):
-    """Folder of a project, and parameters of one of its profiles."""
+    """Folder of a project and parameters of one of its profiles."""
 
     root: Path
     params: "Params"
 
 
 def find_root(start: Path) -> Path:
-    """Find the folder of the project: the first one with a params.yaml, from `start` upwards."""
+    """Find the project's folder, the first one with a params.yaml from `start` upwards."""
     for folder in (start, *start.parents):
         if (folder / PARAMS).is_file():
             return folder
@@ -47,7 +47,7 @@ def profile_file(root: Path, name: str, option: str) -> Path:
     """The params file of a profile below profiles/; a usage error for a name that is none."""
     known = {path.stem: path for path in sorted((root / PROFILES).glob("*.yaml"))}
     if name not in known:
-        raise typer.BadParameter(f"unknown profile {name!r}; there are {', '.join(known)}", param_hint=option)
+        raise typer.BadParameter(f"unknown profile {name!r}; known are {', '.join(known)}", param_hint=option)
     return known[name]
 
 
@@ -58,7 +58,7 @@ def current_commit(root: Path) -> tuple[str, bool]:
 
 
 def git(root: Path, *arguments: str) -> str:
-    """The output of a git command in a project, stripped; "" where it fails or there is no git."""
+    """The output of a git command in a project, stripped; "" if it fails or there is no git."""
     command = ["git", "--no-optional-locks", *arguments]  # takes no lock that a kill could leave
     try:
         return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
@@ -72,11 +72,11 @@ class Layout:
     def __init__(self, profile: str, root: Path = Path()) -> None:
         data = root / "data" / profile
         self.profile, self.root = profile, root
-        self.raw = data / "raw"  # raw files, a folder a task
-        self.augmented = data / "augmented"  # puzzle sets as Parquet, a folder a task
-        self.arrays = data / "arrays"  # token arrays, a folder a task
-        self.runs = data / "runs"  # checkpoints, a folder a run
-        self.predictions = data / "predictions"  # answers for pictures, a folder a run
-        self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings; not DVC's
+        self.raw = data / "raw"  # raw files, one folder per task
+        self.augmented = data / "augmented"  # puzzle sets as Parquet, one folder per task
+        self.arrays = data / "arrays"  # token arrays, one folder per task
+        self.runs = data / "runs"  # checkpoints, one folder per run
+        self.predictions = data / "predictions"  # answers for pictures, one folder per run
+        self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC
         self.reports = root / "reports" / profile  # metrics, training logs, tables, figures, the page
-        self.metrics = self.reports / "metrics"  # a file a run
+        self.metrics = self.reports / "metrics"  # one file per run

@@ -1,6 +1,6 @@
 """Randomness as a pure function of its address: (seed, purpose, counters) name a stream of numbers.
 
-Nothing has to be carried along or saved: the example of a slot at step 10,000 is the same after a resume,
+No state has to be carried or saved. The example of a slot at step 10,000 is the same after a resume,
 with any number of workers, on any machine.
 """
 
@@ -28,7 +28,7 @@ class Purpose(IntEnum):
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:
-    """The generator at the address (seed, purpose, first, second); counter-based, so cheap to make."""
+    """The generator at the address (seed, purpose, first, second); it is counter-based, so it is cheap to make."""
     if seed < 0:
         raise ValueError(f"a seed must not be negative, got {seed}")
     return np.random.Generator(np.random.Philox(key=[seed, int(purpose)], counter=[0, 0, first, second]))

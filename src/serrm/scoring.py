@@ -1,9 +1,10 @@
 """Scores with their intervals: puzzles solved, right cells, answers that obey a rule of the task, ARC-AGI's pass@k.
 
-Evaluation adds one batch after another to a tally, one for each number of supervision steps. On ARC-AGI the predictions
-of all variants of a test input, in the frame of the puzzle (`serrm.arrays.arc`), are votes: identical grids are pooled
-and ranked by votes, then by mean confidence. A test input counts at k if its answer is among the first k, and a
-puzzle's credit is the fraction of its test inputs that count. (The paper's sections "Sudoku", "Maze" and "ARC-AGI".)
+Evaluation adds one batch after another to a tally, one tally per number of supervision steps. On ARC-AGI the
+predictions of all variants of a test input, in the frame of the puzzle (`serrm.arrays.arc`), are votes: identical grids
+are pooled and ranked by votes, then by mean confidence. A test input counts at k if its answer is among the first k,
+and a puzzle's credit is the fraction of its test inputs that count. (The paper's sections "Sudoku", "Maze" and
+"ARC-AGI".)
 """
 
 import math
@@ -59,9 +60,9 @@ def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
 
 @dataclass
 class Tally:
-    """Counts over the batches seen so far; constant memory whatever the number of puzzles."""
+    """Counts over the batches seen so far, in constant memory whatever the number of puzzles."""
 
-    blank: int  # the token of the cells that a question leaves open
+    blank: int  # token of the cells that a question leaves open
     rules: Mapping[str, Rule] = field(default_factory=dict)
     num_puzzles: int = 0
     num_solved: int = 0
@@ -111,9 +112,9 @@ def added_up(tallies: Sequence[Tally]) -> Tally:
 
 
 KS = (1, 2, 5, 10, 100, 1000)
-# Confidences are added up as whole numbers of this part, so that the order they come in does not matter.
+# Confidences are added as whole numbers of this unit, so their order does not matter.
 CONFIDENCE_UNIT = 2.0**-64
-# Stands for a missing or empty prediction: a grid without cells is no attempt. It is no answer of any published puzzle.
+# Stands for a missing or empty prediction, as a grid without cells is no attempt. No published puzzle has this answer.
 PLACEHOLDER = np.zeros((2, 2), dtype=np.uint8)
 
 Key = tuple[int, int, bytes]  # rows, columns and cells of a grid
@@ -129,10 +130,10 @@ class Pool(NamedTuple):
 
 @dataclass
 class ArcTally:
-    """The votes of one checkpoint; `answers` are those to the test inputs of each puzzle, by its name.
+    """The votes of one checkpoint; `answers` has the right answers to each puzzle's test inputs, by its name.
 
-    Memory grows with the number of different grids, at most 1.2 kB each: 0.5 GB if all 1,000 variants of 419 test
-    inputs gave another grid of 30 × 30.
+    Memory grows with the number of different grids, at most 1.2 kB per grid: 0.5 GB if all 1,000 variants of 419
+    test inputs gave different grids of 30 × 30.
     """
 
     answers: Mapping[str, Sequence[Grid]]
@@ -148,7 +149,7 @@ class ArcTally:
         pools[key] = Pool(num_votes + 1, total + int(confidence / CONFIDENCE_UNIT))
 
     def include(self, other: "ArcTally") -> None:
-        """Count the votes of another tally of the same answers, too; the order does not matter."""
+        """Add the votes of another tally of the same answers; the order does not matter."""
         for question, pools in other.pools.items():
             own = self.pools.setdefault(question, {})
             for key, pool in pools.items():
@@ -202,7 +203,7 @@ def key_grid(key: Key) -> Grid:
 
 
 def _ranked(pools: Mapping[Key, Pool]) -> list[Key]:
-    # Where votes are equal, sums of confidences are in the order of their means.
+    # If votes are equal, sums of confidences have the order of their means.
     return sorted(pools, key=lambda key: (-pools[key].num_votes, -pools[key].confidence, key))
 
 

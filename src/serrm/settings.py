@@ -1,11 +1,11 @@
-"""Closed groups of parameters, the parts of every section of a params file, and their validation."""
+"""Closed groups of parameters, which make up every section of a params file, and their validation."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-# The key in TASKS of a data set; that of one which names none is its own name, `task`.
+# The key in TASKS of a data set, by default the data set's own name.
 Kind = Annotated[str, Field(default_factory=lambda data: data["task"])]
 T = TypeVar("T", bound=BaseModel)
 RENAMED = {"effort": "test_time_compute", "most": "max_cells"}  # former names of keys
@@ -20,7 +20,7 @@ class Settings(BaseModel):
 def parse(kind: type[T], data: object, where: str | Callable[[list[str]], str]) -> T:
     """Validate `data`; a ValueError of one line names the first offending key, such as models.se_rrm.width.
 
-    `where` is the key of `data` itself, or makes the whole key from that below it.
+    `where` is the key of `data` itself, or a function that makes the whole key from the key below it.
     """
     try:
         return kind.model_validate(data)

@@ -114,7 +114,7 @@ def test_a_checkpoint_of_something_else_is_not_resumed(
     cell = make_run()
     interrupted(cell, arrays, tmp_path)
     if change == "data":
-        with pytest.raises(ValueError, match=r"step_000000001: made with another data_hash: '\w{64}', now '"):
+        with pytest.raises(ValueError, match=r"step_000000001: made with data_hash '\w{64}', which is now '"):
             run(cell, make_arrays(side=4, seed=1), tmp_path)
     else:
         with pytest.raises(Interrupted, match="stopped at step 1 of 6"):

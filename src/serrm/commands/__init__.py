@@ -1,1 +1,1 @@
-"""The commands of `serrm` that are more than a few lines, one a module; `serrm.cli` registers them."""
+"""The commands of `serrm` that are more than a few lines, one per module; `serrm.cli` registers them."""

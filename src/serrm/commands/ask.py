@@ -9,15 +9,15 @@ import typer
 SERVER = typer.Option(..., metavar="URL", help="Address of the server, such as http://localhost:8000/v1.")
 MODEL = typer.Option(..., metavar="NAME", help="Name of the model on the server.")
 PUZZLES = typer.Option(
-    ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines. Repeatable."
+    ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines. Can be repeated."
 )
-NUM = typer.Option(None, min=1, help="Puzzles of each size, drawn at random. Default: all.")
+NUM = typer.Option(None, min=1, help="Number of puzzles per size, drawn at random. Default: all.")
 EXTRA = typer.Option(
     '{"temperature": 0}',
     metavar="JSON",
     help='Other fields of each request, such as {"max_tokens": 32768, "reasoning_effort": "high"}.',
 )
-CONCURRENCY = typer.Option(8, min=1, help="Requests at the same time.")
+CONCURRENCY = typer.Option(8, min=1, help="Number of simultaneous requests.")
 KEY = typer.Option(
     None, "--key-variable", metavar="VARIABLE", help="Environment variable with the API key. Default: no key."
 )

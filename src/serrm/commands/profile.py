@@ -1,4 +1,4 @@
-"""`serrm use`, `forecast`, `rehearse`, `headline`, `regress` and `track`: a whole profile, and its runs in MLflow."""
+"""`serrm use`, `forecast`, `rehearse`, `headline`, `regress` and `track`: commands on a whole profile and its runs."""
 
 import os
 import shutil
@@ -139,7 +139,7 @@ def regress(
         False, "--update", help="Write the measured values as the new expectations."
     ),
 ) -> None:
-    """Compare a profile's results with regression/PROFILE.json; exit code 1 if one is outside its tolerance."""
+    """Compare a profile's results with regression/PROFILE.json; exit code 1 if a value is outside its tolerance."""
     from serrm.files import write_json
     from serrm.reporting import regression
 
@@ -167,11 +167,11 @@ track = typer.Typer(help="Log runs to MLflow, register a model, serve it.", no_a
 
 @track.command()
 def sync(
-    profile: str | None = typer.Option(None, help="Only this profile. Default: all that have results."),
+    profile: str | None = typer.Option(None, help="Only this profile. Default: all profiles with results."),
 ) -> None:
     """Log runs to MLflow from their checkpoints, logs and metric files; running it again adds nothing.
 
-    A run that fails does not stop those after it; the exit code is then 1.
+    A run that fails does not stop later ones, but the exit code is then 1.
     """
     from serrm.tracking import tracking_uri
     from serrm.tracking.runs import runs_with_results, sync_run
@@ -198,7 +198,7 @@ def register(
     profile: str | None = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml."),
     name: str | None = typer.Option(None, help="Name of the registered model. Default: the run's."),
 ) -> None:
-    """Register a run's model in MLflow, as the newest version of a name."""
+    """Register a run's model in MLflow as the newest version of a name."""
     from serrm.tracking.registry import register as register_run
 
     root, params = open_project(profile)

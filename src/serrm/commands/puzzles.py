@@ -1,4 +1,4 @@
-"""`serrm solve`, `evaluate` and `show`: puzzles answered and checked by the rules, scored, and drawn."""
+"""`serrm solve`, `evaluate` and `show`: solve and check puzzles, score them, draw them."""
 
 import io
 import logging
@@ -31,11 +31,11 @@ CHECKPOINT = typer.Option(
     None,
     help=f"{A_CHECKPOINT} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
 )
-BUDGET = typer.Option(4096, min=1, help="Limit on supervision steps for a puzzle, over all attempts.")
+BUDGET = typer.Option(4096, min=1, help="Limit on supervision steps per puzzle, over all attempts.")
 SECONDS = typer.Option(
     None,
     min=0.001,
-    help="Time limit for a puzzle; a batch's time is divided among its puzzles. Default: none.",
+    help="Time limit per puzzle; a batch's time is divided among its puzzles. Default: none.",
 )
 MAX_STEPS = typer.Option(
     None,
@@ -43,13 +43,15 @@ MAX_STEPS = typer.Option(
     help="Supervision steps of the first attempt. Default: 16 on Sudoku (guesses follow), else 128.",
 )
 BATCH_SIZE = typer.Option(
-    None, min=1, help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: by memory."
+    None,
+    min=1,
+    help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: fitted to memory.",
 )
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
 PRECISION = typer.Option(
-    Precision.auto, help="auto: the faster in a trial, or float32 if all puzzles fit into one batch."
+    Precision.auto, help="auto takes the faster in a trial, or float32 if all puzzles fit into one batch."
 )
-FORMAT = typer.Option(Notation.text, "--format", help="json: one object a line.")
+FORMAT = typer.Option(Notation.text, "--format", help="json writes one object per line.")
 TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers to this file.")
 ORDERED = typer.Option(
     False, "--ordered", help="Write the answers in the order of the puzzles, not as they are found."
@@ -205,7 +207,7 @@ def evaluate(
     batch_size: int | None = typer.Option(
         None,
         min=1,
-        help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: 64, on a GPU 512.",
+        help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: 64, or 512 on a GPU.",
     ),
     device: str = DEVICE,
     precision: Dtype = typer.Option(Dtype.float32),
