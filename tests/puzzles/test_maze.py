@@ -157,3 +157,31 @@ def test_giving_up_is_an_error_and_not_an_endless_search(monkeypatch: pytest.Mon
         next(module.iterate_mazes(5, np.random.default_rng(0), 18))
     with pytest.raises(ValueError, match="different mazes of 3x3"):
         generate_mazes(3, 100, np.random.default_rng(0), 2)
+
+
+# Windows.
+
+
+def windows(**changes: int) -> module.Windows:
+    return module.Windows(**{"side": 7, "min_steps": 6, "num_per_maze": 3, "num_held_out": 1, **changes})
+
+
+def test_windows_are_parts_of_their_maze_with_a_path_long_enough() -> None:
+    for number, maze in enumerate(generate_mazes(11, 5, np.random.default_rng(0), min_path=2)):
+        cells = (maze.question == module.WALL).reshape(11, 11)
+        places = {
+            cells[row : row + 7, column : column + 7].tobytes() for row in range(5) for column in range(5)
+        }
+        drawn = module.draw_windows(maze, windows(), np.random.default_rng(number))
+        assert len(drawn) == 3
+        for window in drawn:
+            assert (window.question == module.WALL).tobytes() in places
+            assert window.answer is not None and module.num_steps(window.answer) == window.rating >= 6
+            assert np.array_equal(module.shortest_path(window.question), window.answer)
+
+
+def test_a_maze_without_such_windows_is_an_error_that_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    (maze,) = generate_mazes(11, 1, np.random.default_rng(0), min_path=2)
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 50)
+    with pytest.raises(ValueError, match="only 0 windows of 7x7, path 48 steps in 50 attempts"):
+        module.draw_windows(maze, windows(min_steps=48), np.random.default_rng(0))

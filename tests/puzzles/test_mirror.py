@@ -14,7 +14,16 @@ import pytest
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.puzzles.arc import VERSIONS, PackagedArc, read_raw
 from serrm.puzzles.files import read_sudokus
-from serrm.puzzles.maze import PUBLISHED, are_shortest_paths, num_steps, read_csv, shortest_path, write_csv
+from serrm.puzzles.maze import (
+    PUBLISHED,
+    MirrorMaze,
+    Windows,
+    are_shortest_paths,
+    num_steps,
+    read_csv,
+    shortest_path,
+    write_csv,
+)
 from serrm.puzzles.raw import Mirror, SubsetSettings
 from serrm.puzzles.sudoku import are_solutions, box_for_side, solve
 from serrm.puzzles.sudoku_data import MirrorSudoku, SudokuSubsetSettings
@@ -66,7 +75,7 @@ def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path:
 
 
 def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
-    fetch("maze", Mirror(kind="mirror", root=ROOT), tmp_path / "raw", seed=0)
+    fetch("maze", MirrorMaze(kind="mirror", root=ROOT), tmp_path / "raw", seed=0)
     settings = SubsetSettings(num_train=None, num_test=None, seed=0)
     write_sets(tmp_path / "raw", tmp_path / "sets", "maze", settings)
     assert json.loads((tmp_path / "sets/audit.json").read_text()) == {
@@ -74,6 +83,28 @@ def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
         "num_with_one_shortest_path": {"train": 0, "test": 0},
         "num_dihedral_images": 0,
     }
+
+
+@pytest.mark.parametrize(
+    "side, min_steps, train, test",
+    [(15, 20, "105dfd83f9f92c0d", "e37ed3a89fcad313"), (22, 40, "431c4df18e735ef8", "4a39759202ff2243")],
+)
+def test_windows_of_maze_hard_are_those_of_the_committed_scores(
+    tmp_path: Path, side: int, min_steps: int, train: str, test: str
+) -> None:
+    windows = Windows(side=side, min_steps=min_steps, num_per_maze=20, num_held_out=100)
+    fetch("maze", MirrorMaze(kind="mirror", root=ROOT, windows=windows), tmp_path / "raw", seed=0)
+    for name, sha in (("train.csv", train), ("test.csv", test)):
+        content = (tmp_path / "raw" / "maze-windows" / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest().startswith(sha)
+    settings = SubsetSettings(num_train=None, num_test=None, seed=0)
+    write_sets(tmp_path / "raw", tmp_path / "sets", "maze", settings)
+    audit = json.loads((tmp_path / "sets/audit.json").read_text())
+    assert (
+        audit["num_mazes"]
+        == {"train": windows.num_train, "test": windows.num_test}
+        == {"train": 18_000, "test": 100}
+    )
 
 
 def test_mirror_and_package_hold_the_same_arc_puzzles(tmp_path: Path) -> None:

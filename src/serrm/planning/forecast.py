@@ -46,6 +46,7 @@ def count_puzzles(params: Params, task: str) -> Counts:
     subset = params.augment_settings(task).model_dump()
     is_1k, has_votes = source.get("folder_9x9") == FOLDER_EXTREME_1K, "canvas" in subset
     own = dict(TASKS[params.kind(task)].counts) | (EXTREME_1K if is_1k else {}) | source
+    own |= source.get("windows") or {}
     sizes = subset.get("num_test_sizes", {})
     if subset.get("scored") == "held_out":
         own, sizes = {**own, "num_test": NUM_HELD_OUT}, {}

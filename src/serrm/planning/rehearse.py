@@ -32,7 +32,7 @@ AT_MOST = {
     **dict.fromkeys(("layers", "heads", "symbol_heads", "snapshots", "log_every"), 1),
     **dict.fromkeys(("h_cycles", "l_cycles", "batch_size", "num_train", "guesses", "attempt_steps"), 2),
     **dict.fromkeys(("num_puzzles", "curve_puzzles", "equivariance_pairs", "num_test"), 1),
-    **dict.fromkeys(("num_16x16", "num_25x25", "4x4", "16x16", "25x25"), 1),
+    **dict.fromkeys(("num_16x16", "num_25x25", "4x4", "16x16", "25x25", "num_per_maze"), 1),
     **dict.fromkeys(("epochs", "steps", "max_steps", "num_augmentations"), 3),
 }
 
@@ -62,8 +62,8 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     for task in small["tasks"].values():
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
-            own = {key: value for key, value in source.items() if key.endswith("16x16")}
-            if own and (mirror / FOLDER_EXTREME).is_dir():
+            own = {key: value for key, value in source.items() if key != "kind"}
+            if "num_16x16" in own and (mirror / FOLDER_EXTREME).is_dir():
                 own["folder_9x9"] = FOLDER_EXTREME
             task["download"]["source"] = {"kind": "mirror", "root": str(mirror), **own}
     return Params.model_validate(small)

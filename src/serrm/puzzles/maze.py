@@ -14,19 +14,20 @@ takes a tenth of a millisecond.
 Generated mazes have any side and a path of a least length. Walls leave a tree of passages, so that the path between
 two cells is the only one. Rooms stand on the even rows and columns, one cell of wall or passage between neighbours; of
 an even side the last row and column are walls. A maze is kept if two of its cells are far enough apart, and one such
-pair becomes start and goal. Paper: section "Maze".
+pair becomes start and goal. Windows of published mazes are smaller mazes, to train on before 30×30. Paper: section
+"Maze".
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, computed_field, model_validator
 
 from serrm.files import Origin, only_folder
 from serrm.progress import watch
@@ -297,6 +298,8 @@ def apply_transforms(
 
 FOLDER_HARD: Final = "maze-30x30-hard-1k"
 FOLDER_GENERATED: Final = "maze-generated"
+FOLDER_WINDOWS: Final = "maze-windows"
+SIDE_HARD, NUM_HARD = 30, 1_000  # of the published training mazes
 PUBLISHED = raw.hugging_face(
     "sapientinc/maze-30x30-hard-1k",
     "549754de3d67eebe57b6b22c7d226b9412d55b07",
@@ -329,18 +332,50 @@ class GeneratedMaze(Settings):
         return self
 
 
-MazeSource = Annotated[GeneratedMaze | raw.Mirror | raw.Hub, Field(discriminator="kind")]
+class Windows(Settings):
+    """Windows of the published training mazes, with a new start and goal, in place of the mazes themselves."""
+
+    side: int = Field(ge=3, le=SIDE_HARD)
+    min_steps: PositiveInt  # least steps from start to goal
+    num_per_maze: PositiveInt
+    # The last mazes, of which there is one window each, for testing, and none for training.
+    num_held_out: int = Field(ge=1, lt=NUM_HARD)
+
+    @computed_field
+    def num_train(self) -> int:
+        """Windows to train on."""
+        return self.num_per_maze * (NUM_HARD - self.num_held_out)
+
+    @computed_field
+    def num_test(self) -> int:
+        """Windows to test on."""
+        return self.num_held_out
 
 
-def mirrored(source: raw.Mirror) -> list[str]:
+class _PublishedMaze(Settings):
+    windows: Windows | None = None
+
+
+class MirrorMaze(_PublishedMaze, raw.Mirror):
+    """A local directory with the publishers' file names."""
+
+
+class HubMaze(_PublishedMaze, raw.Hub):
+    """Hugging Face."""
+
+
+MazeSource = Annotated[GeneratedMaze | MirrorMaze | HubMaze, Field(discriminator="kind")]
+
+
+def mirrored(source: MirrorMaze) -> list[str]:
     """Published files below a mirror's root."""
     return [file.name for file in PUBLISHED]
 
 
 def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
-    """Write the mazes of a generated source, all different, so that no test maze is a transform of a training maze."""
+    """Write generated mazes, all different and none a transform of another, or the windows of published ones."""
     if not isinstance(source, GeneratedMaze):
-        return {}
+        return {} if source.windows is None else _make_windows(source.windows, directory, seed)
     num = source.num_train + source.num_test
     rng = np.random.default_rng([seed, source.side])
     mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
@@ -352,8 +387,9 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
 
 
 def raw_sets(directory: Path, settings: raw.SubsetSettings) -> dict[str, raw.RawSet]:
-    """The training set and the test set of a raw directory."""
-    folder = only_folder(directory, (FOLDER_HARD, FOLDER_GENERATED))
+    """The training set and the test set of a raw directory: its windows, or else its whole mazes."""
+    has_windows = (directory / FOLDER_WINDOWS).is_dir()
+    folder = only_folder(directory, (FOLDER_WINDOWS,) if has_windows else (FOLDER_HARD, FOLDER_GENERATED))
     train, test = (folder / name for name in ("train.csv", "test.csv"))
     side = next((maze.side for maze in read_csv(train)), 1)  # a set without mazes is refused
     return {
@@ -383,9 +419,60 @@ def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side:
 def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
     """Describe the source of a run's puzzles, from the values in a params file, for the notes beneath tables."""
     if source["kind"] != "generated":
-        return "Maze-Hard from a local mirror" if source["kind"] == "mirror" else "Maze-Hard"
+        windows = source.get("windows")
+        of = f"windows of {windows['side']}×{windows['side']} of training mazes of " if windows else ""
+        return f"{of}Maze-Hard{' from a local mirror' if source['kind'] == 'mirror' else ''}"
     side, cells = source["side"], source["min_path"]
     return f"generated {side}×{side} mazes with a single path from start to goal, of at least {cells} cells"
+
+
+# Windows.
+
+
+def _make_windows(windows: Windows, directory: Path, seed: int) -> dict[str, Origin]:
+    """Write the windows of the published training mazes in the directory, those of the last ones as test mazes."""
+    # With seed 0 these are the numbers of the seed `side`.
+    rng = np.random.default_rng([windows.side, seed])
+    mazes = list(read_csv(directory / FOLDER_HARD / "train.csv"))
+    if (sides := [maze.side for maze in mazes]) != NUM_HARD * [SIDE_HARD]:
+        of = f"{len(mazes)} with sides of {min(sides, default=0)} to {max(sides, default=0)}"
+        raise ValueError(f"windows are drawn from {NUM_HARD} mazes of {SIDE_HARD}x{SIDE_HARD}, not from {of}")
+    shown = watch(mazes, f"drawing {windows.side}x{windows.side} windows", NUM_HARD)
+    drawn = (draw_windows(maze, windows, rng) for maze in shown)
+    names = [f"{FOLDER_WINDOWS}/train.csv", f"{FOLDER_WINDOWS}/test.csv"]
+    write_csv(directory / names[0], chain.from_iterable(islice(drawn, NUM_HARD - windows.num_held_out)))
+    write_csv(directory / names[1], (of_maze[0] for of_maze in drawn))
+    return dict.fromkeys(names, Origin(f"windows of {FOLDER_HARD}/train.csv"))
+
+
+def draw_windows(maze: raw.Puzzle, windows: Windows, rng: np.random.Generator) -> list[raw.Puzzle]:
+    """Windows of a maze. ValueError if too few of many have a goal as far from the start as asked for."""
+    cells = maze.question.reshape(maze.side, maze.side)
+    drawn = (_draw_window(cells, windows, rng) for _ in range(MAX_ATTEMPTS))
+    # One is drawn in vain, as it was when the windows of the committed scores were drawn.
+    found = list(islice(filter(None, drawn), windows.num_per_maze + 1))
+    if len(found) <= windows.num_per_maze:
+        kind = f"windows of {windows.side}x{windows.side}, path {windows.min_steps} steps"
+        raise ValueError(f"only {len(found)} {kind} in {MAX_ATTEMPTS} attempts: {format_maze(maze.question)}")
+    return found[:-1]
+
+
+def _draw_window(
+    cells: UInt8[np.ndarray, "S S"], windows: Windows, rng: np.random.Generator
+) -> raw.Puzzle | None:
+    """A window with start and goal, labelled as in Maze-Hard; None if no goal is far enough from the start drawn."""
+    side = windows.side
+    row, column = rng.integers(0, len(cells) - side + 1, 2)
+    is_free = (cells[row : row + side, column : column + side] != WALL).reshape(-1)
+    if not is_free.any():
+        return None
+    start = rng.choice(np.flatnonzero(is_free))
+    free, at_start = pack(is_free, side), pack(np.arange(side**2) == start, side)
+    goals = sum(islice(waves(at_start, free, side), windows.min_steps, None))
+    if not goals:
+        return None
+    goal = rng.choice(np.flatnonzero(unpack(goals, side)))
+    return between(is_free, (int(start), int(goal)), "crop")
 
 
 # Generation.
