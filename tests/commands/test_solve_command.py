@@ -119,6 +119,37 @@ def test_what_stands_in_the_terminal(
         assert re.sub(r"\b0\.\d+", "0.000", capsys.readouterr().out) == expected
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            [EASY],
+            " 1 2 │ 3 4 \n 3 4 │ 1 2 \n─────┼─────\n 2 1 │ 4 3 \n 4 3 │ 2 1 \nverified: 3 steps, 0.000 s\n",
+        ),
+        ([MAZE], f"unsupported: {OTHER_TASK}\n"),
+        ([EASY, "--format", "csv"], "place,task,"),
+        ([EASY, EASY], "argument 1\t"),
+    ],
+)
+def test_on_a_terminal_one_puzzle_is_drawn_above_its_status(
+    oracle: LoadedModel,
+    checkpoint: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    arguments: list[str],
+    expected: str,
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLORTERM", "truecolor")  # as in other tests: rich keeps what a style is in the first
+    monkeypatch.setenv("TERM", "xterm")
+    caplog.set_level("INFO")
+    main(["solve", *arguments, "--checkpoint", str(checkpoint)])
+    out = re.sub(r"\b0\.\d+", "0.000", re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out))
+    assert out.startswith(expected)
+    assert out == expected or "puzzle" in caplog.text, "lines for programs have a summary on stderr"
+
+
 @pytest.mark.parametrize("name", [name for name in packaged() if name.startswith("sudoku")])
 def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["solve", EASY, "--checkpoint", name, "--precision", "bfloat16"]

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,8 @@ def solve(
     from serrm.solving.model import folder_of, load
     from serrm.solving.solve import FORMATS, SolveOptions, Status, csv_header, in_order, summary
 
+    # One puzzle on a terminal is drawn; everything else is lines for programs to read.
+    is_drawn = len(questions) == 1 and notation == Notation.text and target is None and sys.stdout.isatty()
     keep_memory()
     has_trace = is_traced or picture is not None
     options = SolveOptions(budget, seconds, max_steps, precision.value, batch_size, is_exact, has_trace)
@@ -113,7 +116,10 @@ def solve(
     answers = in_order(found) if is_ordered else (answer for _, answer in found)
     start, num_steps, statuses = time.perf_counter(), 0, Counter[Status]()
     try:
-        with _opened(target) as write, progress_bar("solving", len(questions), unit="puzzle") as bar:
+        with (
+            _opened(target) as write,
+            progress_bar("solving", len(questions), unit="puzzle", leave=not is_drawn) as bar,
+        ):
             if notation == Notation.csv:
                 write(csv_header())
             for answer in answers:
@@ -127,11 +133,15 @@ def solve(
                     if answer.trace is not None:
                         _show(answer.trace, answer.place, is_traced, picture)
                         picture = None  # of the first alone
-                    write(FORMATS[notation.value](answer))
+                    if is_drawn:
+                        _draw(questions[0], answer)
+                    else:
+                        write(FORMATS[notation.value](answer))
     except BrokenPipeError:  # the reader of standard output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
-    log.info(summary(statuses, num_steps, time.perf_counter() - start))
+    if not is_drawn:
+        log.info(summary(statuses, num_steps, time.perf_counter() - start))
     if statuses.keys() != {Status.VERIFIED}:
         raise typer.Exit(1)
 
@@ -164,6 +174,19 @@ def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
         partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output,
     ):
         yield lambda line: output.write(f"{line}\n")
+
+
+def _draw(question: Any, answer: Any) -> None:
+    """Draw an answer in the terminal, above one line with its status."""
+    from serrm.drawing.panels import puzzle_of
+    from serrm.drawing.terminal import console, print_grid
+    from serrm.solving.solve import status_line
+
+    if answer.answer:
+        puzzle = puzzle_of(replace(question, answer=answer.grid))
+        assert puzzle.answer is not None
+        print_grid(console(), puzzle.answer_panel(puzzle.answer))
+    typer.echo(status_line(answer))
 
 
 def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field
 
 from serrm.files import read_parsed, write_whole
 from serrm.puzzles import arc, maze
-from serrm.puzzles.files import Question, read_file
+from serrm.puzzles.files import ARC, Question, read_file
 from serrm.puzzles.sudoku import BLANK, SYMBOLS, box_for_side
 from serrm.puzzles.tasks import TASKS, Look, grid_task
 
@@ -300,10 +300,10 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
             raise ValueError(f"{path}: no puzzle is named {name!r}")
     tests = _numbered(path, puzzles, number)
     if not (name := tests[0].name):
-        return Scene(f"{path.name}: puzzle {number}", [_puzzle(tests[0], has_answer)])
+        return Scene(f"{path.name}: puzzle {number}", [puzzle_of(tests[0], has_answer)])
     title = name if path.stem == name else f"{path.name}: {name}"
     demonstrations = [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations]
-    return Scene(title, [_arc_puzzle(test.cells, test.answer) for test in tests], demonstrations)
+    return Scene(title, [puzzle_of(test) for test in tests], demonstrations)
 
 
 def _numbered(path: Path, found: Sequence[T], number: int) -> T:
@@ -313,8 +313,10 @@ def _numbered(path: Path, found: Sequence[T], number: int) -> T:
     return found[number - 1]
 
 
-def _puzzle(question: Question, has_answer: bool) -> Puzzle:
-    """A puzzle on a square grid; its answer is computed if it is to be shown and not in the file."""
+def puzzle_of(question: Question, has_answer: bool = False) -> Puzzle:
+    """A question as tokens, with its answer; that of a square grid is computed if it is to be shown and not known."""
+    if question.task == ARC:
+        return _arc_puzzle(question.cells, question.answer)
     record, cells, answer = grid_task(question.task), question.cells.reshape(-1), question.answer
     if has_answer and answer is None:
         answer = record.solution(cells)

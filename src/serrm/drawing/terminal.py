@@ -30,10 +30,22 @@ def print_panels(screen: Console, rows: Sequence[Sequence[Panel]], title: str) -
         screen.print(Text("\n" + "    ".join(words)))
 
 
+def print_grid(screen: Console, panel: Panel) -> None:
+    """Print the grid of a panel without its caption and remark."""
+    screen.print(Text("\n").join(_lines(panel, screen.color_system is not None)), no_wrap=True, crop=True)
+
+
 def _block(panel: Panel, has_colours: bool) -> Text:
-    """Caption, remark and grid of a panel; a cell is its symbol and its mark."""
+    """Caption, remark and grid of a panel."""
+    block = Text("\n").join([Text(panel.caption, BOLD), Text(panel.remark, DIM), *_lines(panel, has_colours)])
+    block.no_wrap, block.overflow = True, "crop"
+    return block
+
+
+def _lines(panel: Panel, has_colours: bool) -> list[Text]:
+    """The lines of a grid; a cell is its symbol and its mark."""
     rows, columns = panel.cells.shape
-    lines = [Text(panel.caption, BOLD), Text(panel.remark, DIM)]
+    lines = list[Text]()
     box = box_for_side(rows) if panel.look == "digits" else None
     for row in range(rows):
         if box and row and row % box.rows == 0:
@@ -44,9 +56,7 @@ def _block(panel: Panel, has_colours: bool) -> Text:
                 line.append("│ " if column else " ", DIM)
             line.append(_cell(panel, row, column, has_colours))
         lines.append(line)
-    block = Text("\n").join(lines)
-    block.no_wrap, block.overflow = True, "crop"
-    return block
+    return lines
 
 
 def _cell(panel: Panel, row: int, column: int, has_colours: bool) -> Text:

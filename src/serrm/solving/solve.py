@@ -94,9 +94,18 @@ class Answer:
 
 def as_text(answer: Answer) -> str:
     """Place, answer, status, cost and remark, separated by tabs."""
+    return "\t".join([answer.place, answer.answer, answer.status, cost(answer), answer.remark]).rstrip()
+
+
+def status_line(answer: Answer) -> str:
+    """Status, cost and remark in a line, such as "verified: 3 steps, 0.041 s"."""
+    return ": ".join(filter(None, [answer.status, "; ".join(filter(None, [cost(answer), answer.remark]))]))
+
+
+def cost(answer: Answer) -> str:
+    """Steps and seconds; empty if the network was not asked."""
     unit = "step" if answer.steps == 1 else "steps"
-    cost = f"{answer.steps} {unit}, {answer.seconds:.3f} s" if answer.steps else ""
-    return "\t".join([answer.place, answer.answer, answer.status, cost, answer.remark]).rstrip()
+    return f"{answer.steps} {unit}, {answer.seconds:.3f} s" if answer.steps else ""
 
 
 def as_csv(answer: Answer) -> str:
