@@ -10,7 +10,13 @@ import typer
 from serrm import command_line
 from stages import augment, build_arrays, download, evaluate, tabulate, train
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    help="Run one stage of the pipeline as params.yaml says; `dvc repro` runs all that are out of date.\n\n"
+    "Example: python -m stages train sudoku-se_rrm-s0",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 for stage in (download, augment, build_arrays, train, evaluate, tabulate):
     name = stage.__name__.removeprefix("stages.")
     app.command(name)(getattr(stage, name))

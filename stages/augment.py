@@ -8,7 +8,10 @@ from serrm.project import PARAMS, Layout
 
 
 def augment(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
-    """Draw the training and test puzzles of a task and check every answer."""
+    """Draw the training and test puzzles of a task and check every answer.
+
+    Example: python -m stages augment sudoku
+    """
     from serrm.config import read_params
     from serrm.datasets.sets import write_sets
 

@@ -8,7 +8,10 @@ from serrm.project import PARAMS, Layout
 
 
 def build_arrays(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
-    """Turn the puzzle sets of a task into arrays."""
+    """Turn the puzzle sets of a task into arrays.
+
+    Example: python -m stages build_arrays sudoku
+    """
     from serrm.arrays.build import build
     from serrm.config import read_params
 

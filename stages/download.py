@@ -8,7 +8,10 @@ from serrm.project import PARAMS, Layout
 
 
 def download(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
-    """Fetch, copy or generate the raw puzzles of a task, with a manifest of their hashes."""
+    """Fetch, copy or generate the raw puzzles of a task, with a manifest of their hashes.
+
+    Example: python -m stages download sudoku
+    """
     from serrm.config import read_params
     from serrm.sources.download import fetch
 

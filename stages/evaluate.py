@@ -11,7 +11,10 @@ from serrm.project import PARAMS, Layout
 def evaluate(
     name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml."),
 ) -> None:
-    """Score the checkpoint of one run on all test sets of its task."""
+    """Score the checkpoint of one run on all test sets of its task.
+
+    Example: python -m stages evaluate sudoku-se_rrm-s0
+    """
     from serrm.config import read_execution, read_params
     from serrm.files import write_json
     from serrm.inference import evaluate as inference

@@ -8,7 +8,10 @@ from serrm.project import PAPER, PARAMS, PROFILES, Layout
 
 
 def tabulate() -> None:
-    """Write all tables and figures of the profile, and report.html."""
+    """Write all tables and figures of the profile, and report.html.
+
+    Example: python -m stages tabulate
+    """
     from serrm.config import read_params
     from serrm.models.registry import flops
     from serrm.project import current_commit

@@ -9,7 +9,10 @@ from serrm.project import PARAMS, Layout
 
 
 def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml.")) -> None:
-    """Train one run; after an interruption the same command resumes it."""
+    """Train one run; after an interruption the same command resumes it.
+
+    Example: python -m stages train sudoku-se_rrm-s0
+    """
     from serrm.config import read_execution, read_params
     from serrm.files import remove_directory
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun

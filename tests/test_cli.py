@@ -24,7 +24,7 @@ from serrm.tracking import ui_command
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
 IMPORT = ["import-checkpoint", __file__, "--run", "sudoku-trm-s0", "--out"]
-HEAVY = {"torch", "numpy", "pydantic", "mlflow", "ortools", "pyarrow", "serrm.config"}
+HEAVY = {"torch", "numpy", "mlflow", "ortools", "pyarrow", "serrm.settings", "serrm.config"}
 
 
 def output_of(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
@@ -38,12 +38,39 @@ def assert_one_line(error: str) -> None:
     assert "Traceback" not in error
 
 
-def test_help_imports_nothing_heavy() -> None:
-    script = "import sys; from serrm.cli import main; code = main(['--help']); print(code, *sys.modules)"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    code, *modules = run.stdout.splitlines()[-1].split()
-    assert code == "0"
-    assert not HEAVY & set(modules)
+HELP = """
+import shlex
+import sys
+
+import typer
+from serrm import cli, command_line
+from serrm.training.__main__ import app as training_app
+from stages.__main__ import app as stages_app
+
+
+def check(app, program, command, *names):
+    assert command_line.run(app, [*names, "--help"]) == 0
+    first, example, *_ = command.help.split("\\n\\n")
+    start = " ".join([f"Example: {program}", *names])
+    assert first.strip() and example.startswith(start), (names, example)
+    options = {word for word in shlex.split(example) if word.startswith("--")}
+    assert options <= {option for each in command.params for option in each.opts}, example
+    for name, each in getattr(command, "commands", {}).items():
+        check(app, program, each, *names, name)
+
+
+for app, program in (
+    (cli.app, "serrm"), (stages_app, "python -m stages"), (training_app, "python -m serrm.training")
+):
+    check(app, program, typer.main.get_command(app))
+print(*sys.modules)
+"""
+
+
+def test_help_has_an_example_for_every_command_and_imports_nothing_heavy() -> None:
+    run = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    assert not HEAVY & set(run.stdout.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from serrm.commands.puzzles import evaluate, show, solve
 from serrm.project import find_root, open_project
 
 app = typer.Typer(
-    help="Recurrent reasoning models: solve puzzles, score checkpoints, inspect and compare runs.",
+    help="Recurrent reasoning models: solve puzzles, score checkpoints, inspect and compare runs.\n\n"
+    "Example: serrm solve 1......2..3.....",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -29,7 +30,10 @@ app = typer.Typer(
 def conformance(
     files: list[Path] = typer.Argument(..., metavar="FILE...", exists=True, dir_okay=False),
 ) -> None:
-    """Compare our models with reference values from the authors' code (.npz files)."""
+    """Compare our models with reference values from the authors' code (.npz files).
+
+    Example: serrm conformance tests/vectors/trm_rope.npz
+    """
     from serrm.drawing.terminal import console, table
     from serrm.published.conformance import check_conformance
 
@@ -62,7 +66,10 @@ def import_checkpoint(
     profile: str = typer.Option("paper", help="Profile of that run."),
     is_forced: bool = typer.Option(False, "--force", help="Replace an existing checkpoint."),
 ) -> None:
-    """Convert weights saved by the authors' code into a checkpoint."""
+    """Convert weights saved by the authors' code into a checkpoint.
+
+    Example: serrm import-checkpoint trm.pt --run sudoku-trm-s0 --out data/imported/trm
+    """
     from serrm.published.exchange import import_checkpoint
 
     params = open_project(profile).params
@@ -80,7 +87,10 @@ def export_checkpoint(
     target: Path = typer.Argument(..., metavar="FILE", help="File for the state dict (.pt), in float32."),
     is_forced: bool = typer.Option(False, "--force", help="Replace an existing file."),
 ) -> None:
-    """Convert a checkpoint into weights for the authors' code."""
+    """Convert a checkpoint into weights for the authors' code.
+
+    Example: serrm export-checkpoint data/laptop/runs/sudoku-trm-s0 trm.pt
+    """
     from serrm.published.exchange import export_checkpoint
 
     shapes = export_checkpoint(checkpoint, target, replaces=is_forced)
@@ -92,7 +102,10 @@ def ui(
     port: int = typer.Option(5000, min=1, max=65535),
     host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
-    """Start the MLflow UI for the project's runs."""
+    """Start the MLflow UI for the project's runs.
+
+    Example: serrm ui --port 5000
+    """
     root = find_root(Path.cwd())
     from serrm.tracking import become, tracking_uri, ui_command
 
@@ -107,7 +120,10 @@ def demo(
     port: int = typer.Option(7860, min=1, max=65535),
     host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
-    """Serve a web page that solves a Sudoku or a maze step by step."""
+    """Serve a web page that solves a Sudoku or a maze step by step.
+
+    Example: serrm demo --port 7860
+    """
     from serrm.demo import page
 
     page().launch(server_name=host, server_port=port)

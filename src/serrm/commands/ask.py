@@ -36,6 +36,8 @@ def ask(
 ) -> None:
     """Score a language model on Sudoku, through a server with the OpenAI chat API.
 
+    Example: serrm ask --server http://localhost:8000/v1 --model qwen3 --puzzles puzzles.csv --num 50
+
     Exit code 1 if the server gave no response to some of the puzzles.
     """
     from serrm import llm

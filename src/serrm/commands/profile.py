@@ -27,7 +27,10 @@ def use(
         False, "--force", help="Replace params.yaml even if its edits would be lost."
     ),
 ) -> None:
-    """Switch to a profile: copy profiles/PROFILE.yaml to params.yaml."""
+    """Switch to a profile: copy profiles/PROFILE.yaml to params.yaml.
+
+    Example: serrm use ci
+    """
     from serrm.config import read_params
 
     root = find_root(Path.cwd())
@@ -62,7 +65,10 @@ def forecast(
         help="Print only the names of the unfinished runs that can start now, the longest first.",
     ),
 ) -> None:
-    """Forecast FLOPs and time of a profile's runs; for the active profile, of unfinished runs only."""
+    """Forecast FLOPs and time of a profile's runs; for the active profile, of unfinished runs only.
+
+    Example: serrm forecast --profile paper
+    """
     from serrm.config import read_execution
     from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
 
@@ -85,7 +91,10 @@ def rehearse(
     tflops: float | None = TFLOPS,
     is_kept: bool = KEEP,
 ) -> None:
-    """Run every stage of a profile with small models, few puzzles and few steps, and forecast the full profile."""
+    """Run every stage of a profile with small models, few puzzles and few steps, and forecast the full profile.
+
+    Example: serrm rehearse --profile paper --only 'maze-*'
+    """
     from serrm.config import read_execution
     from serrm.planning import rehearse as planning
     from serrm.planning.forecast import rate_of, stages_of, summary
@@ -114,7 +123,10 @@ def rehearse(
 
 
 def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
-    """Print a profile's main scores as a table, and the paths of its other results."""
+    """Print a profile's main scores as a table, and the paths of its other results.
+
+    Example: serrm headline --profile laptop
+    """
     from serrm.files import between_markers, write_whole
     from serrm.reporting import tables
     from serrm.reporting.results import initial_runs, load_results
@@ -139,7 +151,10 @@ def regress(
         False, "--update", help="Write the measured values as the new expectations."
     ),
 ) -> None:
-    """Compare a profile's results with regression/PROFILE.json; exit code 1 if a value is outside its tolerance."""
+    """Compare a profile's results with regression/PROFILE.json; exit code 1 if a value is outside its tolerance.
+
+    Example: serrm regress --profile ci
+    """
     from serrm.files import write_json
     from serrm.reporting import regression
 
@@ -162,7 +177,9 @@ def regress(
         raise typer.Exit(1)
 
 
-track = typer.Typer(help="Log runs to MLflow, register a model, serve it.", no_args_is_help=True)
+track = typer.Typer(
+    help="Log runs to MLflow, register a model, serve it.\n\nExample: serrm track sync", no_args_is_help=True
+)
 
 
 @track.command()
@@ -170,6 +187,8 @@ def sync(
     profile: str | None = typer.Option(None, help="Only this profile. Default: all profiles with results."),
 ) -> None:
     """Log runs to MLflow from their checkpoints, logs and metric files; running it again adds nothing.
+
+    Example: serrm track sync --profile laptop
 
     A run that fails does not stop later ones, but the exit code is then 1.
     """
@@ -198,7 +217,10 @@ def register(
     profile: str | None = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml."),
     name: str | None = typer.Option(None, help="Name of the registered model. Default: the run's."),
 ) -> None:
-    """Register a run's model in MLflow as the newest version of a name."""
+    """Register a run's model in MLflow as the newest version of a name.
+
+    Example: serrm track register sudoku-se_rrm-s0 --name sudoku
+    """
     from serrm.tracking.registry import register as register_run
 
     root, params = open_project(profile)
@@ -211,7 +233,10 @@ def serve(
     port: int = typer.Option(5001, min=1, max=65535),
     host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
-    """Serve a registered model over HTTP: puzzles in, answers out."""
+    """Serve a registered model over HTTP: puzzles in, answers out.
+
+    Example: serrm track serve sudoku --port 5001
+    """
     from serrm.tracking import become, model_command
     from serrm.tracking.runs import open_store
 

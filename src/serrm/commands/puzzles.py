@@ -90,6 +90,9 @@ def solve(
 ) -> None:
     """Solve Sudoku of any size, mazes or ARC tasks; Sudoku and maze answers are checked against the rules.
 
+    Example: serrm solve puzzles.csv --out answers.csv --format csv
+
+    One puzzle on a terminal is drawn; otherwise each answer is a line.
     After a Sudoku answer that breaks the rules, attempts with guesses follow.
     Exit code 1 if a puzzle has no verified answer.
     """
@@ -238,7 +241,10 @@ def evaluate(
         None, "--json", dir_okay=False, help="Also write the scores to this file."
     ),
 ) -> None:
-    """Score a checkpoint on a file of puzzles of its task; grid sizes may be mixed."""
+    """Score a checkpoint on a file of puzzles of its task; grid sizes may be mixed.
+
+    Example: serrm evaluate --checkpoint sudoku --puzzles puzzles.csv
+    """
     from serrm.devices import choose_device, keep_memory
     from serrm.drawing.terminal import console, percent, table
     from serrm.files import write_json
@@ -297,7 +303,10 @@ def show(
         help="Draw to this .png or .svg instead of the terminal.",
     ),
 ) -> None:
-    """Draw a Sudoku, a maze or an ARC puzzle with its answer, or the predictions of a run."""
+    """Draw a Sudoku, a maze or an ARC puzzle with its answer, or the predictions of a run.
+
+    Example: serrm show puzzles.csv --number 3 --answer
+    """
     if target is not None and target.suffix not in SUFFIXES:
         raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
     if name is not None and number is not None:

@@ -31,7 +31,10 @@ def train(
     device: str = DEVICE,
     seconds: float | None = SECONDS,
 ) -> None:
-    """Train a run without DVC and MLflow, continuing from its newest checkpoint in the scratch folder."""
+    """Train a run without DVC and MLflow, continuing from its newest checkpoint in the scratch folder.
+
+    Example: python -m serrm.training settings.json data/laptop/arrays/sudoku checkpoint --seconds 3600
+    """
     from serrm.settings import parse
     from serrm.training.run import train
     from serrm.training.settings import Execution, RunSettings
