@@ -16,8 +16,8 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.config import read_execution, read_params
     from serrm.files import remove_directory
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
-    from serrm.reporting.training_log import Record, write_training_log
     from serrm.tracking.runs import log_training
+    from serrm.training.log import Record, write_training_log
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))

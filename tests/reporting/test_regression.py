@@ -9,7 +9,7 @@ import pytest
 
 from serrm.cli import main
 from serrm.reporting.regression import Expectations, changes, expected_from, measure, read_expectations
-from serrm.reporting.training_log import read_training_log, write_training_log
+from serrm.training.log import read_training_log, write_training_log
 
 RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6}
 RATES |= {"gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8, "gpa_guess": 0.2}

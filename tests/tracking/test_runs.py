@@ -19,9 +19,9 @@ from mlflow.tracking import MlflowClient
 
 from serrm.cli import main
 from serrm.project import Layout
-from serrm.reporting.training_log import Record, write_training_log
 from serrm.tracking import tracking_uri
 from serrm.tracking.runs import StoreError, log_training, sync_run
+from serrm.training.log import Record, write_training_log
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
 from tests.tracking.conftest import Server

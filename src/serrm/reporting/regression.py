@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 from serrm.files import read_parsed
 from serrm.reporting.results import Evaluation, read_evaluation
-from serrm.reporting.training_log import read_training_log
 from serrm.scoring import wilson
+from serrm.training.log import read_training_log
 
 Kind = Literal["count", "samples", "loss", "fsr", "gpa"]
 KEY: Final = ["run", "kind", "value"]

@@ -26,8 +26,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from serrm.project import Layout, current_commit
 from serrm.reporting.paper import COLOURS
 from serrm.reporting.results import Evaluation, read_evaluation
-from serrm.reporting.training_log import Record, read_training_log
 from serrm.tracking import SQLITE, tracking_uri
+from serrm.training.log import Record, read_training_log
 from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
