@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from serrm import config
 from serrm.puzzles.tasks import TASKS
+from serrm.settings import KeyOf
 
 PAGE = Path(__file__).with_name("params.md")
 HEAD = """# Reference of params.yaml
@@ -222,6 +223,10 @@ def values(annotation: Any, metadata: Any = ()) -> str:
         return text + ", null" * (NoneType in parts)
     else:
         text = {int: "integer", float: "number", bool: "true, false"}.get(annotation, "text")
+        text = next(
+            (", ".join(f"`{key}`" for key in each.known) for each in metadata if isinstance(each, KeyOf)),
+            text,
+        )
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
     pairs = [(sign, getattr(each, name, None)) for name, sign in signs.items() for each in metadata]
     return " ".join([text, *(f"{sign} {bound:g}" for sign, bound in pairs if isinstance(bound, int | float))])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
-from serrm.training.optimizer import AdamAtan2, learning_rate, muon, trained, update_rows
+from serrm.training.optimizer import AdamAtan2, muon, trained, update_rows
 from serrm.training.settings import TrainSettings
 from tests.conftest import TRAIN
 
@@ -64,7 +64,7 @@ PEAK, WARMUP, NUM_STEPS = 3e-3, 10, 110
 
 def rate(step: int, schedule: str, warmup: int = WARMUP) -> float:
     recipe = {**TRAIN, "learning_rate": PEAK, "warmup_steps": warmup, "schedule": schedule}
-    return learning_rate(TrainSettings.model_validate(recipe), step, NUM_STEPS)
+    return TrainSettings.model_validate(recipe).rate(step, NUM_STEPS)
 
 
 def test_the_rate_rises_in_a_line_and_stays_or_falls_as_a_cosine() -> None:

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
-from serrm.models.settings import HrmSettings, SequenceSettings, TrmSettings
+from serrm.models.settings import SHIFTED, HrmSettings, SequenceSettings, TrmSettings
 
 HALT_BIAS = -5.0
 
@@ -65,8 +65,8 @@ class TokenSequence(recurrence.InputEmbedding):
     def rotation(self, num_positions: int, device: torch.device) -> layers.Rotation | None:
         """Rotary table of prefix and grid.
 
-        In 1-D the prefix takes the positions 0…P-1; in 2-D it is not rotated. "rope2d_shifted" is the published code's
-        fault: it rotates the first I positions of the state like the grid, although the first P are the prefix.
+        In 1-D the prefix takes the positions 0…P-1; in 2-D it is not rotated. SHIFTED is the published code's fault: it
+        rotates the first I positions of the state like the grid, although the first P are the prefix.
         """
         settings = self.settings
         prefix, head_dim = settings.prefix, settings.width // settings.heads
@@ -74,7 +74,7 @@ class TokenSequence(recurrence.InputEmbedding):
         table = partial(layers.rotation_table, head_dim=head_dim, device=device, score_scale=scale)
         if settings.positions in ("rope", "none"):
             return table(settings.positions, prefix + num_positions)
-        if settings.positions == "rope2d_shifted":
+        if settings.positions == SHIFTED:
             return table("rope2d", num_positions, num_after=prefix)
         return table(settings.positions, num_positions, num_before=prefix)
 

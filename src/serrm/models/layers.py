@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from serrm.models.settings import POSITIONS
 from serrm.puzzles.sudoku import box_for_side
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -210,6 +211,7 @@ ANGLES = {
     "rope2d_boxes": box_angles,
     "rope2d_in_boxes": place_angles,
 }
+assert set(ANGLES) == set(POSITIONS)
 
 
 @lru_cache(maxsize=64)

@@ -4,24 +4,25 @@ A model is an entry under `models:` in params.yaml; recipes and runs change its 
 """
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from serrm.settings import Settings
+from serrm.settings import KeyOf, Settings
 
-# Divisor of a head's number of features, which turn in pairs for one, two or four coordinates.
-HEAD_DIVISOR = {
-    "none": 1,
+# Kinds of positional encoding (serrm.models.layers), each with the divisor of a head's number of features, which turn
+# in pairs for one, two or four coordinates. The last four are ours.
+POSITIONS: Final = {
     "rope": 2,
     "rope2d": 4,
+    "none": 1,
     "rope2d_linear": 4,
     "rope2d_odd": 4,
-    "rope2d_shifted": 4,
     "rope2d_boxes": 8,
     "rope2d_in_boxes": 16,
 }
-Extensions = Literal["rope2d_linear", "rope2d_odd", "rope2d_boxes", "rope2d_in_boxes"]  # all ours
+SHIFTED: Final = "rope2d_shifted"  # a published fault behind a prefix, switched on by `fidelity`
+BEHIND_PREFIX: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
 NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
 
 
@@ -83,8 +84,7 @@ class SeRrmSettings(BlockSettings):
     head_dim: PositiveInt
     symbol_heads: PositiveInt  # heads of the attention over symbols
     symbol_head_dim: PositiveInt
-    # Positional encoding of attention (serrm.models.layers).
-    positions: Literal["rope", "rope2d", "none", Extensions]
+    positions: Annotated[str, KeyOf(POSITIONS)]
     registers: int = Field(ge=0)  # extra positions that are cut before the output
     symbols: Literal["tied", "untied"]  # tied is symbol-equivariant
     planes: Literal["all", "usual"]  # usual: no planes for the special symbols
@@ -109,7 +109,7 @@ class SequenceSettings(BlockSettings):
     h_cycles: PositiveInt
     l_cycles: PositiveInt
     heads: PositiveInt  # attention heads of D/heads features
-    positions: Literal["rope", "rope2d", "rope2d_shifted", "none", Extensions]
+    positions: Annotated[str, KeyOf(BEHIND_PREFIX)]
     prefix: PositiveInt  # P, positions before the grid
     attention_dropout: float = Field(ge=0, lt=1)
 
@@ -139,6 +139,6 @@ ModelSettings = Annotated[SeRrmSettings | TrmSettings | HrmSettings, Field(discr
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
     # A rotary table scales the scores, even one that turns nothing.
-    divisor = 2 if positions == "none" and standard_length is not None else HEAD_DIVISOR[positions]
+    divisor = 2 if positions == "none" and standard_length is not None else BEHIND_PREFIX[positions]
     if head_dim % divisor:
         raise ValueError(f"positions: {positions} needs a head size divisible by {divisor}, not {head_dim}")

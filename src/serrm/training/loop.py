@@ -18,7 +18,7 @@ from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes
-from serrm.training.optimizer import OPTIMIZERS, learning_rate, trained, update_rows
+from serrm.training.optimizer import OPTIMIZERS, trained, update_rows
 from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
@@ -108,7 +108,7 @@ class Trainer:
         slots = self.slots
         slots.refill(self.stream, self.model, self.num_symbols)
         slots.num_steps += 1
-        rate = learning_rate(self.settings, self.step, self.num_steps)
+        rate = self.settings.rate(self.step, self.num_steps)
         results = []
         for piece in slots.pieces(self.micro_batch):
             result = self.supervision_step(piece)

@@ -1,15 +1,14 @@
-"""Optimisers (the paper's Adam-atan2, Everett et al. 2024; ours, Muon, Jordan 2024), learning rate, task types."""
+"""Optimisers (the paper's Adam-atan2, Everett et al. 2024; ours, Muon, Jordan 2024), and that of task types."""
 
-import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel
-from serrm.training.settings import TrainSettings
+from serrm.training.settings import Optimizer
 
 Betas = tuple[float, float]
 
@@ -124,24 +123,11 @@ def trained(model: RecurrentModel) -> list[Tensor]:
     return [p for p in model.parameters() if p.numel()]
 
 
-OPTIMIZERS: dict[str, Callable[[RecurrentModel, Betas, float], AdamAtan2 | MuonAtan2]] = {
+OPTIMIZERS: dict[Optimizer, Callable[[RecurrentModel, Betas, float], AdamAtan2 | MuonAtan2]] = {
     "adam_atan2": adam_atan2,
     "muon": muon,
 }
-
-
-def learning_rate(settings: TrainSettings, step: int, num_steps: int) -> float:
-    """The rate of optimiser step 0, 1, … of `num_steps`: linear warm-up from peak/warmup, then the schedule.
-
-    The schedule is constant at the peak, or a cosine from the peak to `final_rate` of it.
-    """
-    peak, warmup, final = settings.learning_rate, settings.warmup_steps, settings.final_rate
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    if settings.schedule == "constant":
-        return peak
-    progress = (step - warmup) / max(1, num_steps - warmup)
-    return peak * (final + (1 - final) / 2 * (1 + math.cos(math.pi * progress)))
+assert set(OPTIMIZERS) == set(get_args(Optimizer))
 
 
 @torch.no_grad()

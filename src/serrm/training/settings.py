@@ -3,13 +3,22 @@ no result depends.
 """
 
 import hashlib
-from typing import Literal
+import math
+from collections.abc import Callable
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from serrm.models.settings import HaltingSettings, ModelSettings
 from serrm.puzzles.raw import ArraySettings, HintSettings
-from serrm.settings import Kind, Settings
+from serrm.settings import KeyOf, Kind, Settings
+
+# Share of the peak rate after warm-up, by (progress in 0..1, final_rate).
+SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
+    "constant": lambda progress, final: 1.0,
+    "cosine": lambda progress, final: final + (1 - final) / 2 * (1 + math.cos(math.pi * progress)),
+}
+Optimizer = Literal["adam_atan2", "muon"]  # built in serrm.training.optimizer; the paper's, and ours
 
 
 class Fidelity(Settings):
@@ -36,9 +45,9 @@ class TrainSettings(Settings):
     steps: PositiveInt | None = None  # optimiser steps; give this or epochs
     max_supervision_steps: PositiveInt
     halting: HaltingSettings
-    optimizer: Literal["adam_atan2", "muon"] = "adam_atan2"  # the paper's; muon: ours
+    optimizer: Optimizer = "adam_atan2"
     learning_rate: PositiveFloat
-    schedule: Literal["constant", "cosine"]
+    schedule: Annotated[str, KeyOf(SCHEDULES)]
     final_rate: float = Field(default=0.1, ge=0, le=1)  # share of the peak at which the cosine ends
     warmup_steps: NonNegativeInt
     weight_decay: float = Field(ge=0)
@@ -57,6 +66,13 @@ class TrainSettings(Settings):
         if (self.epochs is None) == (self.steps is None):
             raise ValueError(f"give either epochs or steps, got epochs={self.epochs} and steps={self.steps}")
         return self
+
+    def rate(self, step: int, num_steps: int) -> float:
+        """The learning rate of optimiser step 0, 1, … of `num_steps`: a line from peak/warmup, then the schedule."""
+        if step < self.warmup_steps:
+            return self.learning_rate * (step + 1) / self.warmup_steps
+        progress = (step - self.warmup_steps) / max(1, num_steps - self.warmup_steps)
+        return self.learning_rate * SCHEDULES[self.schedule](progress, self.final_rate)
 
     def num_steps(self, num_puzzles: int) -> int:
         """Optimiser steps on `num_puzzles` training puzzles, rounded down as in the published code."""
