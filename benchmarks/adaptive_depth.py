@@ -21,8 +21,9 @@ from serrm.inference.predict import load_model, predict, symbols_of
 from serrm.inference.search import Limits, Search, search
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
-from serrm.puzzles.sudoku import box_for_side, solves
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.rules import solves
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring import wilson
 

@@ -14,8 +14,11 @@ import typer
 from serrm.inference.predict import load_model
 from serrm.inference.search import Limits, Search, Shares, fillings, search
 from serrm.progress import watch
-from serrm.puzzles import raw, sudoku
-from serrm.puzzles.tasks import TASKS, Task
+from serrm.puzzles import raw
+from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
+from serrm.puzzles.sudoku import text as sudoku_text
+from serrm.puzzles.task import Task
+from serrm.puzzles.tasks import TASKS
 
 
 class Guided(Search):
@@ -41,9 +44,11 @@ def augmented(puzzles: list[raw.Puzzle], num: int) -> Iterator[raw.Puzzle]:
     for each in range(1, num):
         for number, puzzle in enumerate(puzzles):
             assert puzzle.answer is not None
-            row = sudoku.draw_symmetry(0, number, each, puzzle.side)[None]
+            row = sudoku_symmetries.draw_symmetry(0, number, each, puzzle.side)[None]
             grids = (puzzle.question[None], puzzle.answer[None])
-            yield raw.Puzzle(*(sudoku.apply_parameters(grid, row, puzzle.side)[0] for grid in grids))
+            yield raw.Puzzle(
+                *(sudoku_symmetries.apply_parameters(grid, row, puzzle.side)[0] for grid in grids)
+            )
 
 
 def main(
@@ -53,7 +58,7 @@ def main(
     loaded, rng = load_model(checkpoint, torch.device("cpu")), np.random.default_rng(seed)
     shutil.copytree(mirror, target)
     file = target / "sudoku-extreme-1k" / "train.csv"
-    puzzles = list(sudoku.read_csv(file))
+    puzzles = list(sudoku_text.read_csv(file))
     asked = [Guided(number, each) for number, each in enumerate(augmented(puzzles, copies))]
     task, limits = TASKS["sudoku"], Limits(16, guesses)
     done = search(loaded.model, iter(asked), 11, task, limits, 32, torch.bfloat16)
@@ -62,7 +67,7 @@ def main(
     failed = sum(bool(guided.found) for guided in asked)
     print(f"{failed} of {len(asked)} failed; {len(found)} partly solved puzzles; {steps} supervision steps")
     everything = puzzles + found
-    sudoku.write_csv(file, [everything[number] for number in rng.permutation(len(everything))])
+    sudoku_text.write_csv(file, [everything[number] for number in rng.permutation(len(everything))])
 
 
 if __name__ == "__main__":

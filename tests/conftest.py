@@ -18,8 +18,8 @@ from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
-from serrm.puzzles.sudoku import box_for_side
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint
 from serrm.training.loop import Trainer

@@ -8,7 +8,10 @@ import torch
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
-from serrm.puzzles.sudoku import box_for_side, is_solution, parse_grid, solve
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku.rules import is_solution
+from serrm.puzzles.sudoku.search import solve
+from serrm.puzzles.sudoku.text import parse_grid
 
 STEP = 100.0  # added to the state every step: initial states, within ±3, do not change the count
 

@@ -20,7 +20,7 @@ from serrm.inference.evaluate import Gallery, evaluate, votes
 from serrm.inference.predict import LoadedModel, Predictor, load_snapshot
 from serrm.inference.settings import ScoringSettings
 from serrm.models.registry import build_model
-from serrm.puzzles.arc import Pair, PairName
+from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.scoring import CONFIDENCE_UNIT, ArcTally
 from serrm.training.settings import Execution, RunSettings
 

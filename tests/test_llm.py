@@ -11,9 +11,10 @@ import pytest
 
 from serrm.cli import main
 from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
-from serrm.puzzles.sudoku import box_for_side, write_csv
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.text import write_csv
 from serrm.scoring import Tally
 from tests.chat_server import ChatServer, serving
 

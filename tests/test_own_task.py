@@ -17,7 +17,8 @@ from serrm.files import Origin
 from serrm.inference.evaluate import evaluate
 from serrm.models.registry import flops
 from serrm.puzzles.raw import Puzzle, RawSet
-from serrm.puzzles.tasks import TASKS, Alphabet, GridTask
+from serrm.puzzles.task import Alphabet, GridTask
+from serrm.puzzles.tasks import TASKS
 from serrm.randomness import Purpose, keyed_rng
 from serrm.reporting.report import write_report
 from serrm.reporting.results import read_report

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.project import EXECUTION
-from serrm.puzzles.raw import ArraySettings
+from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings, T, parse
 from serrm.sources.download import download_kind

@@ -18,8 +18,9 @@ from serrm.drawing.panels import PAPER, Cell, Panel, Puzzle, cell_of, grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
-from serrm.puzzles import maze
 from serrm.puzzles.files import Question, questions_of
+from serrm.puzzles.maze import data as maze_data
+from serrm.puzzles.maze import text as maze_text
 from serrm.puzzles.tasks import grid_task
 from serrm.solving.model import Model, packaged_for
 from serrm.solving.solve import FIRST_STEPS
@@ -124,13 +125,15 @@ def play(text: str, budget: int | float) -> Iterator[tuple[str, str]]:
 
 def new_maze(seed: int) -> tuple[str, int]:
     """A random maze as lines of text, and the next seed."""
-    text = maze.format_maze(next(maze.iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question)
+    text = maze_text.format_maze(
+        next(maze_data.iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question
+    )
     return "\n".join(text[start : start + SIDE] for start in range(0, SIDE**2, SIDE)), seed + 1
 
 
 def as_image(text: str) -> UInt8[np.ndarray, "R C 3"]:
     """A maze to click on."""
-    panel = Puzzle("maze", SIDE, maze.parse_maze(text.replace("\n", ""))).question_panel()
+    panel = Puzzle("maze", SIDE, maze_text.parse_maze(text.replace("\n", ""))).question_panel()
     colours = [[*bytes.fromhex(cell_of(panel, *place).ground[1:])] for place in np.ndindex(SIDE, SIDE)]
     cells = np.array(colours, dtype=np.uint8).reshape(SIDE, SIDE, 3)
     return np.kron(cells, np.ones((PIXELS, PIXELS, 1), dtype=np.uint8))

@@ -20,9 +20,11 @@ from openai import APIError, AsyncOpenAI
 
 from serrm.datasets.sets import check_answers
 from serrm.progress import progress_bar
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import read_sudokus
 from serrm.puzzles.raw import Puzzle
-from serrm.puzzles.sudoku import BLANK, answered, box_for_side
+from serrm.puzzles.sudoku.rules import BLANK
+from serrm.puzzles.sudoku.search import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring import Tally, rates

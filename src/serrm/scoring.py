@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Integer
 
-from serrm.puzzles.arc import Grid
-from serrm.puzzles.tasks import Rule
+from serrm.puzzles.arc.grids import Grid
+from serrm.puzzles.task import Rule
 
 
 def wilson(successes: float | int, num: int, level: float = 0.95) -> tuple[float, float]:

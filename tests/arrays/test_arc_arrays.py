@@ -19,7 +19,8 @@ from serrm.arrays.build import build_arc_arrays
 from serrm.arrays.stream import TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.files import data_hash
-from serrm.puzzles.arc import Grid, decode, encode, recoloured, transformed
+from serrm.puzzles.arc.grids import Grid, decode, encode, recoloured
+from serrm.puzzles.transforms import transformed
 from tests.references import describe
 
 # Collection, demonstrations and test pairs of the puzzles.

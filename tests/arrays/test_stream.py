@@ -22,8 +22,9 @@ from serrm.arrays.stream import (
 )
 from serrm.datasets.sets import read_puzzle_set
 from serrm.files import data_hash
-from serrm.puzzles.raw import HintSettings
-from serrm.puzzles.tasks import GridTask, grid_task
+from serrm.puzzles.settings import HintSettings
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import grid_task
 
 Maker = Callable[..., Path]
 NUM_PUZZLES, NUM_AUGMENTATIONS = 8, 5

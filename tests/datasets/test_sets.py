@@ -16,11 +16,17 @@ from hypothesis import strategies as st
 from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
 from serrm.files import data_hash, hash_file
-from serrm.puzzles import maze, sudoku, sudoku_data
-from serrm.puzzles.maze import parse_maze
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.maze import data as maze_data
+from serrm.puzzles.maze import rules as maze_rules
+from serrm.puzzles.maze import text as maze_text
+from serrm.puzzles.maze.text import parse_maze
 from serrm.puzzles.raw import Puzzle
-from serrm.puzzles.sudoku import are_answers, box_for_side
+from serrm.puzzles.sudoku import data as sudoku_data
+from serrm.puzzles.sudoku import text as sudoku_text
+from serrm.puzzles.sudoku.rules import are_answers
 from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.transforms import cell_order
 from serrm.sources.download import fetch
 from tests.references import count_solutions, generate_mazes, seal
 
@@ -36,7 +42,7 @@ SUDOKU = sudoku_data.GeneratedSudoku(
     clues_25x25=(520, 560),
 )
 FEWER = SUDOKU.model_copy(update={"num_16x16": 0, "num_25x25": 0, "num_train": 2})
-MAZE = maze.GeneratedMaze(kind="generated", num_train=9, num_test=5, side=8, min_path=10)
+MAZE = maze_data.GeneratedMaze(kind="generated", num_train=9, num_test=5, side=8, min_path=10)
 CLUES = {"train": (34, 40), "9x9": (34, 40), "4x4": (7, 7), "16x16": (170, 190), "25x25": (520, 560)}
 SIDE = 7
 MAZES = generate_mazes(SIDE, 35, np.random.default_rng(0), 8)
@@ -61,7 +67,7 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fill_mazes(raw: Path, train: list[Puzzle] = TRAIN, test: list[Puzzle] = TEST) -> Path:
     for name, mazes in {"train.csv": train, "test.csv": test}.items():
-        maze.write_csv(raw / "maze-generated" / name, mazes)
+        maze_text.write_csv(raw / "maze-generated" / name, mazes)
     return seal(raw)
 
 
@@ -82,12 +88,14 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
     monkeypatch.setattr(sets_module, "ROW_GROUP", 7)
     sets = write(shared_raw, tmp_path / "sets", num_test_sizes=ALL_SIZES)
     raw = {
-        "train": list(sudoku.read_csv(shared_raw / "sudoku-9x9/train.csv")),
-        "9x9": list(sudoku.read_csv(shared_raw / "sudoku-9x9/test.csv")),
-        "4x4": list(sudoku.read_csv(shared_raw / sudoku_data.FILE_4X4)),
-        "16x16": list(sudoku.read_csv(shared_raw / sudoku_data.FILE_16X16)),
+        "train": list(sudoku_text.read_csv(shared_raw / "sudoku-9x9/train.csv")),
+        "9x9": list(sudoku_text.read_csv(shared_raw / "sudoku-9x9/test.csv")),
+        "4x4": list(sudoku_text.read_csv(shared_raw / sudoku_data.FILE_4X4)),
+        "16x16": list(sudoku_text.read_csv(shared_raw / sudoku_data.FILE_16X16)),
         "25x25": [
-            sudoku.read_json(path) for path in sudoku_data.files_25x25(shared_raw) if "clash" not in path.name
+            sudoku_text.read_json(path)
+            for path in sudoku_data.files_25x25(shared_raw)
+            if "clash" not in path.name
         ],
     }
     nums = {"train": NUM_TRAIN, "9x9": NUM_TEST, "4x4": 288, "16x16": 2, "25x25": 3}
@@ -137,7 +145,7 @@ def test_the_seed_decides_everything_and_always_alike(
 
 
 def transform(puzzle: Puzzle, number: int) -> Puzzle:
-    order = maze.cell_order(SIDE, number)
+    order = cell_order(SIDE, number)
     return Puzzle(puzzle.question[order], puzzle.answer[order])
 
 
@@ -145,7 +153,7 @@ def test_mazes_and_the_counts_of_their_audit(tmp_path: Path) -> None:
     test = [*TEST, transform(TRAIN[2], 3), transform(TRAIN[2], 6), transform(TRAIN[9], 4)]
     # Without walls there are many shortest paths.
     open_maze = parse_maze("S" + " " * (SIDE**2 - 2) + "G")
-    label = maze.shortest_path(open_maze)
+    label = maze_rules.shortest_path(open_maze)
     assert label is not None
     train = [*TRAIN, Puzzle(open_maze, label)]
     sets = write(fill_mazes(tmp_path / "raw", train, test), tmp_path / "sets", "maze")
@@ -241,9 +249,9 @@ def with_sudokus(
     def spoil(raw: Path) -> None:
         paths = [raw / f"sudoku-9x9/{name}.csv" for name in ("train", "test")]
         for path, puzzles in zip(
-            paths, change(*(list(sudoku.read_csv(path)) for path in paths)), strict=True
+            paths, change(*(list(sudoku_text.read_csv(path)) for path in paths)), strict=True
         ):
-            sudoku.write_csv(path, puzzles)
+            sudoku_text.write_csv(path, puzzles)
 
     return spoil
 

@@ -19,9 +19,9 @@ from rich.console import Console
 
 from serrm.drawing.panels import ARC_COLOURS, Puzzle, Scene, picture_svg, settling_panels, write_picture
 from serrm.drawing.terminal import print_panels
-from serrm.puzzles.arc import decode, encode
-from serrm.puzzles.maze import parse_maze
-from serrm.puzzles.sudoku import parse_grid
+from serrm.puzzles.arc.grids import decode, encode
+from serrm.puzzles.maze.text import parse_maze
+from serrm.puzzles.sudoku.text import parse_grid
 from serrm.puzzles.tasks import alphabet
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from serrm.drawing.panels import EXAMPLES, Puzzle, read_scene
-from serrm.puzzles.arc import decode
-from serrm.puzzles.sudoku import parse_grid
+from serrm.puzzles.arc.grids import decode
+from serrm.puzzles.sudoku.text import parse_grid
 
 HEADER = "source,question,answer,rating\n"
 SUDOKUS = [("1.3.341.2..3.321", "1234341221434321"), ("12343412.1434321", "1234341221434321")]

@@ -27,7 +27,7 @@ from serrm.inference.settings import ScoringSettings
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.processes import Processes
-from serrm.puzzles.arc import Collection, Pair, PairName
+from serrm.puzzles.arc.grids import Collection, Pair, PairName
 from serrm.training.settings import RunSettings
 
 CPU = torch.device("cpu")

@@ -17,9 +17,11 @@ from serrm.inference.search import LEAST, UNSOLVED, Limits, Search, fillings, se
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.puzzles.sudoku import allows, box_for_side, solves
-from serrm.puzzles.sudoku_data import generate_puzzles
-from serrm.puzzles.tasks import TASKS, Task
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.rules import allows, solves
+from serrm.puzzles.task import Task
+from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
 from tests.conftest import TRM
 from tests.oracle import make_oracle

@@ -15,8 +15,8 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
 from serrm.models.registry import build_model
 from serrm.processes import Processes
-from serrm.puzzles.sudoku import box_for_side
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring import wilson
 from serrm.training.settings import RunSettings

@@ -27,7 +27,7 @@ from serrm.models.layers import (
     truncated_normal,
 )
 from serrm.models.settings import SeRrmSettings, TrmSettings
-from serrm.puzzles.sudoku import box_for_side
+from serrm.puzzles.boxes import box_for_side
 from tests import conftest
 from tests.drawn import seeded
 

@@ -6,24 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.puzzles import arc
+from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.transforms import NUM_TRANSFORMS, inverse_transform, transformed
 
 sides = st.integers(1, 6)
-transforms = st.integers(0, arc.NUM_TRANSFORMS - 1)
+transforms = st.integers(0, NUM_TRANSFORMS - 1)
 SIDE = 6
 
 
 @given(sides, sides, transforms)
 def test_every_transform_is_undone_by_its_inverse(num_rows: int, num_columns: int, transform: int) -> None:
     grid = np.arange(num_rows * num_columns).reshape(num_rows, num_columns)
-    image = arc.transformed(grid, transform)
-    assert np.array_equal(arc.transformed(image, arc.inverse_transform(transform)), grid)
+    image = transformed(grid, transform)
+    assert np.array_equal(transformed(image, inverse_transform(transform)), grid)
 
 
 def test_the_images_of_an_uneven_grid_are_eight() -> None:
     grid = np.arange(9).reshape(3, 3)
-    assert len({arc.transformed(grid, k).tobytes() for k in range(arc.NUM_TRANSFORMS)}) == arc.NUM_TRANSFORMS
-    assert np.array_equal(arc.transformed(grid, 0), grid)
+    assert len({transformed(grid, k).tobytes() for k in range(NUM_TRANSFORMS)}) == NUM_TRANSFORMS
+    assert np.array_equal(transformed(grid, 0), grid)
 
 
 # The canvas.

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import UInt8
 
-from serrm.puzzles import maze as module
+from serrm.puzzles.maze import data as maze_data
+from serrm.puzzles.maze import rules as maze_rules
+from serrm.puzzles.maze import text as maze_text
 from serrm.puzzles.raw import Puzzle
 from tests.references import generate_mazes
 
@@ -16,23 +18,25 @@ Maze = UInt8[np.ndarray, " I"]
 Way = tuple[int, ...]
 
 
-@given(st.integers(1, 7).flatmap(lambda side: st.text(module.CHARACTERS, min_size=side**2, max_size=side**2)))
+@given(
+    st.integers(1, 7).flatmap(lambda side: st.text(maze_text.CHARACTERS, min_size=side**2, max_size=side**2))
+)
 def test_text_becomes_tokens_and_text_again(text: str) -> None:
-    tokens = module.parse_maze(text)
-    assert module.format_maze(tokens) == text
-    assert [module.CHARACTERS[token - 1] for token in tokens] == list(text)
+    tokens = maze_text.parse_maze(text)
+    assert maze_text.format_maze(tokens) == text
+    assert [maze_text.CHARACTERS[token - 1] for token in tokens] == list(text)
 
 
 @pytest.mark.parametrize("text", ["# S.", "##\n#", "€ ##", "#####", "", "SS G", "S oG", "S   "])
 def test_malformed_mazes_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        module.checked(Puzzle(module.parse_maze(text), None))
+        maze_text.checked(Puzzle(maze_text.parse_maze(text), None))
 
 
 @pytest.mark.parametrize("text", ["SooG#", "S##G", "SSoG"])
 def test_answers_of_other_mazes_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        module.checked(Puzzle(module.parse_maze("S# G"), module.parse_maze(text)))
+        maze_text.checked(Puzzle(maze_text.parse_maze("S# G"), maze_text.parse_maze(text)))
 
 
 # Paths.
@@ -43,12 +47,14 @@ def questions(draw: st.DrawFn) -> Maze:
     side = draw(st.integers(2, 4))
     cells = draw(
         st.lists(
-            st.sampled_from([module.WALL, module.SPACE, module.SPACE]), min_size=side**2, max_size=side**2
+            st.sampled_from([maze_rules.WALL, maze_rules.SPACE, maze_rules.SPACE]),
+            min_size=side**2,
+            max_size=side**2,
         )
     )
     start, goal = draw(st.permutations(range(side**2)))[:2]
     maze = np.array(cells, dtype=np.uint8)
-    maze[start], maze[goal] = module.START, module.GOAL
+    maze[start], maze[goal] = maze_rules.START, maze_rules.GOAL
     return maze
 
 
@@ -62,7 +68,7 @@ def neighbours(cell: int, side: int) -> Iterator[int]:
 
 def simple_ways(maze: Maze) -> list[Way]:
     """Every simple path from start to goal, in the order of trying down, left, right, up at every cell."""
-    side, goal = module.side_of(maze), int(np.argmax(maze == module.GOAL))
+    side, goal = maze_rules.side_of(maze), int(np.argmax(maze == maze_rules.GOAL))
     ways: list[Way] = []
 
     def walk(way: Way) -> None:
@@ -70,10 +76,10 @@ def simple_ways(maze: Maze) -> list[Way]:
             ways.append(way)
             return
         for cell in neighbours(way[-1], side):
-            if maze[cell] != module.WALL and cell not in way:
+            if maze[cell] != maze_rules.WALL and cell not in way:
                 walk((*way, cell))
 
-    walk((int(np.argmax(maze == module.START)),))
+    walk((int(np.argmax(maze == maze_rules.START)),))
     return ways
 
 
@@ -84,39 +90,39 @@ def touches_itself(way: Way, side: int) -> bool:
 
 def marked(maze: Maze, way: Way) -> Maze:
     answer = maze.copy()
-    answer[list(way[1:-1])] = module.PATH
+    answer[list(way[1:-1])] = maze_rules.PATH
     return answer
 
 
 @given(questions(), st.data())
 def test_answers_are_judged_as_by_trying_every_simple_path(question: Maze, data: st.DataObject) -> None:
-    side, ways = module.side_of(question), simple_ways(question)
+    side, ways = maze_rules.side_of(question), simple_ways(question)
     answer = marked(question, data.draw(st.sampled_from(ways))) if ways else question.copy()
     for _ in range(data.draw(st.integers(0, 2))):
         answer[data.draw(st.integers(0, len(answer) - 1))] = data.draw(st.integers(0, 5))
     same = [
         way for way in ways if not touches_itself(way, side) and np.array_equal(marked(question, way), answer)
     ]
-    assert module.is_valid_path(question, answer) == bool(same)
+    assert maze_rules.is_valid_path(question, answer) == bool(same)
     least = min(map(len, ways), default=0)
-    assert module.is_shortest_path(question, answer) == any(len(way) == least for way in same)
+    assert maze_rules.is_shortest_path(question, answer) == any(len(way) == least for way in same)
 
 
 @given(questions())
 def test_the_label_is_the_first_of_the_shortest_ways(maze: Maze) -> None:
     ways = simple_ways(maze)
-    lengths, label = [len(way) for way in ways], module.shortest_path(maze)
-    assert module.has_unique_shortest_path(maze) == (lengths.count(min(lengths, default=0)) == 1)
+    lengths, label = [len(way) for way in ways], maze_rules.shortest_path(maze)
+    assert maze_rules.has_unique_shortest_path(maze) == (lengths.count(min(lengths, default=0)) == 1)
     if label is None:
-        assert ways == [] and module.shortest_length(maze) is None
+        assert ways == [] and maze_rules.shortest_length(maze) is None
         return
     # `min` takes the first of equals, and the ways come in the order down, left, right, up.
     shortest = min(ways, key=len)
     assert np.array_equal(label, marked(maze, shortest))
     assert (
-        module.num_steps(label)
-        == module.shortest_length(maze)
-        == module.shortest_length(label)
+        maze_rules.num_steps(label)
+        == maze_rules.shortest_length(maze)
+        == maze_rules.shortest_length(label)
         == len(shortest) - 1
     )
 
@@ -128,23 +134,25 @@ def test_the_label_is_the_first_of_the_shortest_ways(maze: Maze) -> None:
 def test_the_label_is_the_only_path_and_long_enough(side: int, data: st.DataObject, seed: int) -> None:
     min_path = data.draw(st.integers(2, side // 2 * 2 + 1))
     for puzzle in generate_mazes(side, 3, np.random.default_rng(seed), min_path):
-        assert module.has_unique_shortest_path(puzzle.question)
-        assert module.is_shortest_path(puzzle.question, puzzle.answer)
-        assert (puzzle.side, puzzle.rating) == (side, module.num_steps(puzzle.answer))
-        assert module.num_steps(puzzle.answer) + 1 >= min_path
+        assert maze_rules.has_unique_shortest_path(puzzle.question)
+        assert maze_rules.is_shortest_path(puzzle.question, puzzle.answer)
+        assert (puzzle.side, puzzle.rating) == (side, maze_rules.num_steps(puzzle.answer))
+        assert maze_rules.num_steps(puzzle.answer) + 1 >= min_path
 
 
 def test_no_maze_is_a_transform_of_another() -> None:
     # There are few mazes of 5×5, so that repeats occur and are passed over.
     mazes = generate_mazes(5, 300, np.random.default_rng(0), 4)
-    assert len({module.canonical(maze.question, 5) for maze in mazes}) == 300
+    assert len({maze_data.canonical(maze.question, 5) for maze in mazes}) == 300
 
 
 @given(st.integers(2, 15), st.integers(0, 2**32))
 def test_walls_leave_all_rooms_in_one_tree(side: int, seed: int) -> None:
-    is_free = module.tree_cells(side, np.random.default_rng(seed))
-    board = module.pack(is_free, side)
-    assert np.array_equal(module.unpack(sum(module.waves(board & -board, board, side)), side), is_free)
+    is_free = maze_data.tree_cells(side, np.random.default_rng(seed))
+    board = maze_rules.pack(is_free, side)
+    assert np.array_equal(
+        maze_rules.unpack(sum(maze_rules.waves(board & -board, board, side)), side), is_free
+    )
     grid = is_free.reshape(side, side)
     assert grid[::2, ::2].all() and not grid[1::2, 1::2].any()
     num_links = (grid[1:] & grid[:-1]).sum() + (grid[:, 1:] & grid[:, :-1]).sum()
@@ -152,9 +160,9 @@ def test_walls_leave_all_rooms_in_one_tree(side: int, seed: int) -> None:
 
 
 def test_giving_up_is_an_error_and_not_an_endless_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_ATTEMPTS", 50)
+    monkeypatch.setattr(maze_data, "MAX_ATTEMPTS", 50)
     with pytest.raises(ValueError, match="5x5 maze with 18 cells"):
-        next(module.iterate_mazes(5, np.random.default_rng(0), 18))
+        next(maze_data.iterate_mazes(5, np.random.default_rng(0), 18))
     with pytest.raises(ValueError, match="different mazes of 3x3"):
         generate_mazes(3, 100, np.random.default_rng(0), 2)
 
@@ -162,26 +170,26 @@ def test_giving_up_is_an_error_and_not_an_endless_search(monkeypatch: pytest.Mon
 # Windows.
 
 
-def windows(**changes: int) -> module.Windows:
-    return module.Windows(**{"side": 7, "min_steps": 6, "num_per_maze": 3, "num_held_out": 1, **changes})
+def windows(**changes: int) -> maze_data.Windows:
+    return maze_data.Windows(**{"side": 7, "min_steps": 6, "num_per_maze": 3, "num_held_out": 1, **changes})
 
 
 def test_windows_are_parts_of_their_maze_with_a_path_long_enough() -> None:
     for number, maze in enumerate(generate_mazes(11, 5, np.random.default_rng(0), min_path=2)):
-        cells = (maze.question == module.WALL).reshape(11, 11)
+        cells = (maze.question == maze_rules.WALL).reshape(11, 11)
         places = {
             cells[row : row + 7, column : column + 7].tobytes() for row in range(5) for column in range(5)
         }
-        drawn = module.draw_windows(maze, windows(), np.random.default_rng(number))
+        drawn = maze_data.draw_windows(maze, windows(), np.random.default_rng(number))
         assert len(drawn) == 3
         for window in drawn:
-            assert (window.question == module.WALL).tobytes() in places
-            assert window.answer is not None and module.num_steps(window.answer) == window.rating >= 6
-            assert np.array_equal(module.shortest_path(window.question), window.answer)
+            assert (window.question == maze_rules.WALL).tobytes() in places
+            assert window.answer is not None and maze_rules.num_steps(window.answer) == window.rating >= 6
+            assert np.array_equal(maze_rules.shortest_path(window.question), window.answer)
 
 
 def test_a_maze_without_such_windows_is_an_error_that_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     (maze,) = generate_mazes(11, 1, np.random.default_rng(0), min_path=2)
-    monkeypatch.setattr(module, "MAX_ATTEMPTS", 50)
+    monkeypatch.setattr(maze_data, "MAX_ATTEMPTS", 50)
     with pytest.raises(ValueError, match="only 0 windows of 7x7, path 48 steps in 50 attempts"):
-        module.draw_windows(maze, windows(min_steps=48), np.random.default_rng(0))
+        maze_data.draw_windows(maze, windows(min_steps=48), np.random.default_rng(0))

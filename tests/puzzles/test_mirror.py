@@ -12,21 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
-from serrm.puzzles.arc import VERSIONS, PackagedArc, read_raw
+from serrm.puzzles.arc.data import VERSIONS, PackagedArc, read_raw
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import read_sudokus
-from serrm.puzzles.maze import (
-    PUBLISHED,
-    MirrorMaze,
-    Windows,
-    are_shortest_paths,
-    num_steps,
-    read_csv,
-    shortest_path,
-    write_csv,
-)
-from serrm.puzzles.raw import Mirror, SubsetSettings
-from serrm.puzzles.sudoku import are_solutions, box_for_side, solve
-from serrm.puzzles.sudoku_data import MirrorSudoku, SudokuSubsetSettings
+from serrm.puzzles.maze.data import PUBLISHED, MirrorMaze, Windows
+from serrm.puzzles.maze.rules import are_shortest_paths, num_steps, shortest_path
+from serrm.puzzles.maze.text import read_csv, write_csv
+from serrm.puzzles.settings import Mirror, SubsetSettings
+from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings
+from serrm.puzzles.sudoku.rules import are_solutions
+from serrm.puzzles.sudoku.search import solve
 from serrm.sources.download import fetch
 from tests.references import count_solutions
 

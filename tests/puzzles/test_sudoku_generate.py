@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.puzzles import sudoku
-from serrm.puzzles.sudoku import Box, are_solutions, is_solution, solve
-from serrm.puzzles.sudoku_data import all_solutions_4x4, generate_puzzles, iterate_puzzles, random_solution
+from serrm.puzzles.boxes import Box
+from serrm.puzzles.sudoku import search as sudoku_search
+from serrm.puzzles.sudoku.data import all_solutions_4x4, generate_puzzles, iterate_puzzles, random_solution
+from serrm.puzzles.sudoku.rules import are_solutions, is_solution
+from serrm.puzzles.sudoku.search import solve
 from tests.references import count_solutions
 
 
@@ -25,8 +27,8 @@ def test_the_search_agrees_with_cp_sat(box: Box, share: float, num_changes: int,
     grid = random_solution(box, rng)
     grid[rng.random(box.num_cells) > share] = 0
     grid[rng.permutation(box.num_cells)[:num_changes]] = rng.integers(1, box.side + 1)
-    num, board = count_solutions(grid, box, limit=3), sudoku.tables(box)
-    solutions = sudoku.search(sudoku.places_from_values(grid.tolist(), board), board)
+    num, board = count_solutions(grid, box, limit=3), sudoku_search.tables(box)
+    solutions = sudoku_search.search(sudoku_search.places_from_values(grid.tolist(), board), board)
     assert sum(1 for _ in islice(solutions, 3)) == num
     solution = solve(grid, box)
     assert (solution is not None) == (num > 0)

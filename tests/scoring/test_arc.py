@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.puzzles.arc import Grid
+from serrm.puzzles.arc.grids import Grid
 from serrm.scoring import KS, ArcTally, submission, wilson
 
 Lines = tuple[tuple[int, ...], ...]

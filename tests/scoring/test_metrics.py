@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
-from serrm.puzzles.maze import SPACE, is_shortest_path, is_valid_path
+from serrm.puzzles.maze.rules import SPACE, is_shortest_path, is_valid_path
 from serrm.puzzles.tasks import grid_task
 from serrm.scoring import Tally, wilson
 from tests.references import generate_mazes

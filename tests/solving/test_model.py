@@ -15,9 +15,11 @@ from torch import Tensor
 
 import serrm
 from serrm.inference.predict import LoadedModel, load_model
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import questions_of
-from serrm.puzzles.sudoku import box_for_side, format_grid, is_solution
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.rules import is_solution
+from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving.solve import Status
 
 CPU = torch.device("cpu")

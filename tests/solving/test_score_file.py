@@ -14,9 +14,10 @@ from serrm.arrays.stream import PuzzleArrays
 from serrm.cli import main
 from serrm.inference.evaluate import score_set
 from serrm.inference.predict import Predictor, load_model
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
-from serrm.puzzles.sudoku import box_for_side, format_grid, write_csv
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.text import format_grid, write_csv
 from serrm.solving.score_file import score_file
 
 CPU = torch.device("cpu")

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.inference.predict import LoadedModel
-from serrm.puzzles.arc import decode
+from serrm.puzzles.arc.grids import decode
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import Question, questions_of, read_text
-from serrm.puzzles.maze import is_shortest_path, parse_maze
-from serrm.puzzles.sudoku import box_for_side, format_grid, parse_grid
-from serrm.puzzles.sudoku import solve as solve_exactly
-from serrm.puzzles.sudoku_data import generate_puzzles
+from serrm.puzzles.maze.rules import is_shortest_path
+from serrm.puzzles.maze.text import parse_maze
+from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.search import solve as solve_exactly
+from serrm.puzzles.sudoku.text import format_grid, parse_grid
 from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions

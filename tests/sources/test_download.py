@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from serrm.files import check_manifest, data_hash
-from serrm.puzzles.arc import VERSIONS, read_raw
+from serrm.puzzles.arc.data import VERSIONS, read_raw
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind, fetch
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from serrm.arrays import arc, stream
 from serrm.files import hash_file
-from serrm.puzzles.raw import HintSettings
-from serrm.puzzles.tasks import TASKS, GridTask
+from serrm.puzzles.settings import HintSettings
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS
 
 
 def open_stream(

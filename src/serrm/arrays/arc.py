@@ -27,13 +27,14 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64, UInt8
 
 from serrm.arrays.stream import TRAIN, Examples, Stream, across_epochs, read_metadata
-from serrm.puzzles import arc
+from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.transforms import NUM_TRANSFORMS, inverse_transform, transformed
 from serrm.randomness import Purpose, keyed_rng
 
 INDEX = "index.npy"
 NUM_MOVED = arc.NUM_COLOURS - 1  # colour 0 stays
 NUM_PERMUTATIONS = 362_880  # 9!
-NUM_DRAWABLE = arc.NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
+NUM_DRAWABLE = NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
 ARRAYS = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
 
 
@@ -92,17 +93,17 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     0…7 are the eight transforms with unchanged colours, the others random with colour 0 unchanged.
     Variant v is a function of (seed, name of the puzzle, v) alone. ValueError if a puzzle has fewer variants.
     """
-    num_random = max(0, num - arc.NUM_TRANSFORMS)
-    if not 0 < num <= arc.NUM_TRANSFORMS + NUM_DRAWABLE:
-        raise ValueError(f"{num} variants requested, a puzzle has 1 to {arc.NUM_TRANSFORMS + NUM_DRAWABLE}")
+    num_random = max(0, num - NUM_TRANSFORMS)
+    if not 0 < num <= NUM_TRANSFORMS + NUM_DRAWABLE:
+        raise ValueError(f"{num} variants requested, a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}")
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
     rng, codes = keyed_rng(seed, Purpose.VARIANT, address), dict[int, None]()  # in the order of drawing
     while len(codes) < num_random:
         codes |= dict.fromkeys(rng.integers(NUM_DRAWABLE, size=num_random).tolist())
-    ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), arc.NUM_TRANSFORMS)
+    ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), NUM_TRANSFORMS)
     # Rank 0, the identity, is in the first eight.
     drawn = np.column_stack([transforms, permutations_of_ranks(ranks + 1)])
-    plain = np.column_stack([np.arange(arc.NUM_TRANSFORMS), np.tile(arc.IDENTITY, (arc.NUM_TRANSFORMS, 1))])
+    plain = np.column_stack([np.arange(NUM_TRANSFORMS), np.tile(arc.IDENTITY, (NUM_TRANSFORMS, 1))])
     return np.concatenate([plain, drawn])[:num].astype(np.uint8)
 
 
@@ -192,7 +193,7 @@ def _moved(
 ) -> UInt8[np.ndarray, "B I"]:
     """Transform, recolour and encode the grids of many canvases at once, by the source cell of every new cell.
 
-    The same as `arc.transformed`, `arc.recoloured` and `arc.encode` of each; `sizes` are those after the transforms.
+    The same as `transformed`, `arc.recoloured` and `arc.encode` of each; `sizes` are those after the transforms.
     """
     quarters, last = changes[:, :1] % 4, sizes[:, :, None] - 1
     lines = np.arange(side) - offsets[:, :, None]  # rows and columns, counted from the grid's first
@@ -294,9 +295,9 @@ class ArcEvaluation(ArcPairs):
         """The grids of predictions for the questions from `start` on, with their variants undone."""
         changes = self.changes(*self._pairs_and_slots(start, len(tokens)))
         return [
-            arc.transformed(
+            transformed(
                 arc.recoloured(arc.decode(canvas, self.side), arc.inverse_colours(change[1:])),
-                arc.inverse_transform(int(change[0])),
+                inverse_transform(int(change[0])),
             )
             for canvas, change in zip(tokens, changes, strict=True)
         ]

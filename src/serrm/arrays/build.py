@@ -12,9 +12,10 @@ from serrm.arrays.stream import METADATA, TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
 from serrm.files import data_hash, existing, new_directory, write_json
-from serrm.puzzles.arc import NUM_SYMBOLS, SCORED, encode
-from serrm.puzzles.raw import ArraySettings
-from serrm.puzzles.tasks import TASKS, GridTask, grid_task
+from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
+from serrm.puzzles.settings import ArraySettings
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS, grid_task
 
 Row = dict[str, Any]  # of the Parquet file
 

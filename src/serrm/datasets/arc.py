@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from serrm.files import check_manifest, new_directory, write_json
-from serrm.puzzles import arc
+from serrm.puzzles.arc import data as arc_data
+from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.transforms import NUM_TRANSFORMS, transformed
 from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
@@ -36,7 +38,9 @@ Match = tuple[arc.PairName, arc.PairName]  # a pair to be scored, and a trained 
 Entries = dict[str, Any]  # of audit.json
 
 
-def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, version: arc.Version) -> None:
+def write_arc_sets(
+    raw: Path, target: Path, settings: arc_data.ArcSubsetSettings, version: arc_data.Version
+) -> None:
     """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
 
     `raw` is what the `download` stage wrote, with ConceptARC if it is there. The seed decides both draws; a larger
@@ -44,7 +48,7 @@ def write_arc_sets(raw: Path, target: Path, settings: arc.ArcSubsetSettings, ver
     malformed, or there are fewer puzzles than requested; nothing is left behind.
     """
     check_manifest(raw)
-    published = {number: arc.read_raw(raw, number) for number in arc.VERSIONS}
+    published = {number: arc_data.read_raw(raw, number) for number in arc_data.VERSIONS}
     forms = {number: canonical_forms(pairs) for number, pairs in published.items()}
     used = fitting = fitting_pairs(published[version], settings.canvas)
     if settings.scored == "held_out":
@@ -77,7 +81,7 @@ def fitting_pairs(pairs: arc.NamedPairs, canvas: int) -> arc.NamedPairs:
     return {name: pair for name, pair in pairs.items() if name.puzzle not in too_large}
 
 
-def draw_puzzles(pairs: arc.NamedPairs, settings: arc.ArcSubsetSettings) -> arc.NamedPairs:
+def draw_puzzles(pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings) -> arc.NamedPairs:
     """The pairs of random subsets of the training and concept puzzles and of those to score, in their order."""
     puzzles = dict.fromkeys((name.puzzle, name.collection in arc.SCORED) for name in pairs)
     train, test = ([name for name, is_scored in puzzles if is_scored == each] for each in (False, True))
@@ -89,7 +93,7 @@ def draw_puzzles(pairs: arc.NamedPairs, settings: arc.ArcSubsetSettings) -> arc.
 
 
 def hold_out(
-    pairs: arc.NamedPairs, settings: arc.ArcSubsetSettings, barred: Collection[str]
+    pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings, barred: Collection[str]
 ) -> arc.NamedPairs:
     """The pairs without the evaluation puzzles', with `num_test` of the training puzzles as held out; in their order.
 
@@ -162,7 +166,7 @@ def canonical_form(grids: Sequence[arc.Grid]) -> bytes:
     Each of the 8 transforms is recoloured in the order of first appearance over all its grids, row by row, which
     is the same for all 10! recolourings of it; the form is the least of the 8.
     """
-    return min(_relabelled([arc.transformed(grid, k) for grid in grids]) for k in range(arc.NUM_TRANSFORMS))
+    return min(_relabelled([transformed(grid, k) for grid in grids]) for k in range(NUM_TRANSFORMS))
 
 
 def _relabelled(grids: Sequence[arc.Grid]) -> bytes:

@@ -21,10 +21,15 @@ from jaxtyping import Bool, UInt8
 from pydantic import BaseModel, Field
 
 from serrm.files import read_parsed, write_whole
-from serrm.puzzles import arc, maze
+from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import ARC, Question, read_file
-from serrm.puzzles.sudoku import BLANK, SYMBOLS, box_for_side
-from serrm.puzzles.tasks import TASKS, Look, grid_task
+from serrm.puzzles.maze import rules as maze_rules
+from serrm.puzzles.maze import text as maze_text
+from serrm.puzzles.sudoku.rules import BLANK
+from serrm.puzzles.sudoku.text import SYMBOLS
+from serrm.puzzles.task import Look
+from serrm.puzzles.tasks import TASKS, grid_task
 
 T = TypeVar("T")
 Tokens = UInt8[np.ndarray, " I"]
@@ -90,11 +95,13 @@ def _digit(token: int, is_given: bool, is_wrong: bool) -> Cell:
 
 
 def _maze_cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
-    ends = {maze.START: (START, "S"), maze.GOAL: (GOAL, "G")}
-    ground, symbol = ends.get(token, ({maze.WALL: WALL, maze.PATH: FILLED}.get(token, PAPER), ""))
+    ends = {maze_rules.START: (START, "S"), maze_rules.GOAL: (GOAL, "G")}
+    ground, symbol = ends.get(token, ({maze_rules.WALL: WALL, maze_rules.PATH: FILLED}.get(token, PAPER), ""))
     if is_wrong:
-        ground = WRONG if token == maze.PATH else WRONG_TINT
-    return Cell(ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{maze.CHARACTERS}"[token])
+        ground = WRONG if token == maze_rules.PATH else WRONG_TINT
+    return Cell(
+        ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{maze_text.CHARACTERS}"[token]
+    )
 
 
 def _colour(token: int, is_given: bool, is_wrong: bool) -> Cell:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from serrm.drawing.panels import Panel, cell_of
-from serrm.puzzles.sudoku import box_for_side
+from serrm.puzzles.boxes import box_for_side
 
 PLAIN_WIDTH = 110  # off a terminal
 BOLD, DIM = Style(bold=True), Style(dim=True)

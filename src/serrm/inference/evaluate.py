@@ -32,8 +32,9 @@ from serrm.models.layers import DTYPES
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import watch
-from serrm.puzzles.arc import PADDING, decoded_sizes
-from serrm.puzzles.tasks import TASKS, GridTask, alphabet, grid_task
+from serrm.puzzles.arc.grids import PADDING, decoded_sizes
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS, alphabet, grid_task
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring import ArcTally, Tally, added_up, rates, submission
 from serrm.training.settings import Execution

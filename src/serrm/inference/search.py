@@ -24,7 +24,7 @@ from serrm.inference.predict import filled_up, symbols_of
 from serrm.inference.settings import GUESS_STEPS
 from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import RecurrentModel, State
-from serrm.puzzles.tasks import Task
+from serrm.puzzles.task import Task
 from serrm.training.loop import stablemax
 
 LEAST = (

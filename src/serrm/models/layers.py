@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from serrm.models.settings import POSITIONS
-from serrm.puzzles.sudoku import box_for_side
+from serrm.puzzles.boxes import box_for_side
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROPE_THETA = 10_000.0

@@ -18,7 +18,7 @@ from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSetting
 from serrm.models.registry import flops
 from serrm.models.settings import HaltingSettings, SeRrmSettings
 from serrm.progress import duration
-from serrm.puzzles.sudoku_data import FOLDER_EXTREME_1K, NUM_HELD_OUT
+from serrm.puzzles.sudoku.data import FOLDER_EXTREME_1K, NUM_HELD_OUT
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import Execution, RunSettings
 

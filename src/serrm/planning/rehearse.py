@@ -19,7 +19,7 @@ from serrm.models.settings import POSITIONS
 from serrm.planning.forecast import DATA_STAGES
 from serrm.progress import progress_bar
 from serrm.project import EXECUTION, PARAMS, PROFILES
-from serrm.puzzles.sudoku_data import FOLDER_EXTREME
+from serrm.puzzles.sudoku.data import FOLDER_EXTREME
 from serrm.training.settings import Execution
 
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds

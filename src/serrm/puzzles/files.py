@@ -20,15 +20,18 @@ from jaxtyping import UInt8
 from pydantic import ValidationError
 
 from serrm.files import read_parsed
-from serrm.puzzles import maze, sudoku
-from serrm.puzzles.arc import SOLUTIONS, Grid, Pair, RawPuzzle
+from serrm.puzzles import boxes
+from serrm.puzzles.arc.data import SOLUTIONS, RawPuzzle
+from serrm.puzzles.arc.grids import Grid, Pair
+from serrm.puzzles.maze import text as maze_text
 from serrm.puzzles.raw import Puzzle, open_text, shorten
+from serrm.puzzles.sudoku import text as sudoku_text
 
 SUDOKU, MAZE, ARC = "sudoku", "maze", "arc"
-CHECKS = {SUDOKU: sudoku.checked, MAZE: maze.checked}
+CHECKS = {SUDOKU: sudoku_text.checked, MAZE: maze_text.checked}
 # Names of a question and of its answer in tables and JSON objects.
 COLUMNS = ("question", "puzzle", "quizzes", "quiz", "grid"), ("answer", "solution", "solutions")
-MAX_SUDOKU_SIDE = len(sudoku.SYMBOLS) - 1
+MAX_SUDOKU_SIDE = len(sudoku_text.SYMBOLS) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +116,7 @@ def read_text(text: str, source: str, name: str = "") -> list[Question]:
         return list(questions_of(text, f"{source}: puzzle", name))
     numbered = enumerate((line.rstrip("\r") for line in text.split("\n")), start=1)
     rows = [(f"{source}:{number}", line) for number, line in numbered if line.strip()]
-    rows = [(place, line) for place, line in rows if line[0] != "#" or set(line) <= set(maze.CHARACTERS)]
+    rows = [(place, line) for place, line in rows if line[0] != "#" or set(line) <= set(maze_text.CHARACTERS)]
     for delimiter in (",", "\t"):
         names = [name.strip().strip('"').lower() for name in rows[0][1].split(delimiter)] if rows else []
         asked, answered = (next((names.index(key) for key in keys if key in names), None) for keys in COLUMNS)
@@ -188,9 +191,11 @@ def _cells(value: Any, task: str = "") -> tuple[str, UInt8[np.ndarray, " I"]]:
     A text is a maze if there is a wall in it, or a start and a goal among spaces; all else is a Sudoku.
     """
     if isinstance(value, str):
-        if task == MAZE or (not task and ("#" in value or {"S", "G"} <= set(value) <= set(maze.CHARACTERS))):
-            return MAZE, maze.parse_maze(value.replace("\n", ""))
-        cells = sudoku.parse_grid("".join(value.split()))
+        if task == MAZE or (
+            not task and ("#" in value or {"S", "G"} <= set(value) <= set(maze_text.CHARACTERS))
+        ):
+            return MAZE, maze_text.parse_maze(value.replace("\n", ""))
+        cells = sudoku_text.parse_grid("".join(value.split()))
     else:
         cells = _values(value if isinstance(value, list | tuple) else [])
     if (side := math.isqrt(len(cells))) > MAX_SUDOKU_SIDE:
@@ -200,7 +205,7 @@ def _cells(value: Any, task: str = "") -> tuple[str, UInt8[np.ndarray, " I"]]:
 
 def _values(rows: Sequence[Any]) -> UInt8[np.ndarray, " I"]:
     """The cells of a Sudoku of n lists of n whole numbers 0…n."""
-    side = sudoku.box_for_side(len(rows)).side
+    side = boxes.box_for_side(len(rows)).side
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, list | tuple) or len(row) != side:
             raise ValueError(f"row {number} is not a list of {side} numbers: {shorten(_shown(row))}")

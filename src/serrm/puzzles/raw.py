@@ -1,4 +1,4 @@
-"""Raw puzzles: kinds of sources, published files, tables, the sets that a task draws; settings of the data stages.
+"""Raw puzzles: published files, tables, the sets that a task draws.
 
 A raw directory has the publishers' file names and formats whatever the source, so that nothing after the `download`
 stage depends on where the puzzles came from. A malformed row of a table is a ValueError of one line that names file,
@@ -10,56 +10,15 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO, TypeVar
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 import numpy as np
 from jaxtyping import UInt8
-from pydantic import NonNegativeInt, PositiveInt
 
 from serrm.files import existing, new_file
-from serrm.settings import Settings
 
 T = TypeVar("T")
 Cells = UInt8[np.ndarray, "_"]  # row by row
-
-Scored = Literal["evaluation", "held_out"]
-"""The test sets, or puzzles of no score to choose settings on."""
-
-
-class Hub(Settings):
-    """The publishers: Hugging Face and GitHub, at pinned commits."""
-
-    kind: Literal["hub"]
-
-
-class Mirror(Settings):
-    """A local directory with the publishers' file names, for machines without network."""
-
-    kind: Literal["mirror"]
-    # The directory; a relative one is relative to the repository root, and arrives here resolved.
-    root: Path
-
-
-class SubsetSettings(Settings):
-    """Numbers of puzzles to draw from the raw ones (stage augment); None: all of them."""
-
-    num_train: PositiveInt | None
-    num_test: PositiveInt | None
-    seed: NonNegativeInt
-
-
-class ArraySettings(Settings):
-    """Augmentations of the training set (stage build_arrays); a recipe may use fewer than are built."""
-
-    num_augmentations: NonNegativeInt  # of a training puzzle, besides itself
-    seed: NonNegativeInt
-
-
-class HintSettings(Settings):
-    """Cells of the answer that the first questions show: of example n, up to max_cells · (1 − n / examples)."""
-
-    max_cells: PositiveInt
-    examples: PositiveInt  # from this example on there are none
 
 
 class Published(NamedTuple):

@@ -13,7 +13,8 @@ from serrm.inference.evaluate import score_set, vote, vote_scores
 from serrm.inference.predict import Predictor, load_model, refusal
 from serrm.models.layers import DTYPES
 from serrm.puzzles.files import Question, read_file
-from serrm.puzzles.tasks import TASKS, GridTask, grid_task
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.solving.solve import arc_evaluation, arc_refusal, kind_of
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch

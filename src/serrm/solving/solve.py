@@ -26,11 +26,12 @@ from serrm.inference.predict import LoadedModel, fastest_arithmetic, refusal, ro
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.layers import DTYPES
-from serrm.puzzles.arc import decode, encode
+from serrm.puzzles.arc.grids import decode, encode
 from serrm.puzzles.files import ARC, MAZE, Question
-from serrm.puzzles.maze import parse_maze
-from serrm.puzzles.sudoku import parse_grid
-from serrm.puzzles.tasks import TASKS, ArcTask, GridTask, Task
+from serrm.puzzles.maze.text import parse_maze
+from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.task import ArcTask, GridTask, Task
+from serrm.puzzles.tasks import TASKS
 
 FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
 ONLY_STEPS = 128  # and of one without guesses after it

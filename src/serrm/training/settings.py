@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from serrm.models.settings import HaltingSettings, ModelSettings
-from serrm.puzzles.raw import ArraySettings, HintSettings
+from serrm.puzzles.settings import ArraySettings, HintSettings
 from serrm.settings import KeyOf, Kind, Settings
 
 # Share of the peak rate after warm-up, by (progress in 0..1, final_rate).

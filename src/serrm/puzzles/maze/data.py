@@ -1,15 +1,4 @@
-"""Mazes on a square grid: tokens and text, paths, where they come from, generation, the audit of two sets.
-
-A grid is a flat uint8 array of I = side² tokens, row by row: 1 wall, 2 space, 3 start, 4 goal, and in an answer 5
-for the cells of the path between start and goal; 0 is padding and never occurs in a maze. Files are CSV with the
-columns source, question, answer, rating. The published ratings of Maze-Hard count the cells of the shortest path with
-start and goal (110 and more), those written here its steps.
-
-All 2,000 mazes of Maze-Hard have more than one shortest path, but their labels follow one rule: from the start on, of
-the steps that lead nearer to the goal, take the first of down, left, right, up. `shortest_path` follows it too. Paths
-are searched breadth first on bit boards: a set of cells is one integer, and all of a wave moves at once. A row takes
-side + 1 bits, the last always 0, so that a shift by 1 never leads from one row to the next; a search of a 30×30 maze
-takes a tenth of a millisecond.
+"""Sources of mazes, published or generated, the sets drawn from them, and their audit.
 
 Generated mazes have any side and a path of a least length. Walls leave a tree of passages, so that the path between
 two cells is the only one. Rooms stand on the even rows and columns, one cell of wall or passage between neighbours; of
@@ -18,283 +7,34 @@ pair becomes start and goal. Windows of published mazes are smaller mazes, to tr
 "Maze".
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt8
+from jaxtyping import Bool, UInt8
 from pydantic import Field, PositiveInt, computed_field, model_validator
 
 from serrm.files import Origin, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw
-from serrm.puzzles.arc import NUM_TRANSFORMS, transformed
+from serrm.puzzles.maze.rules import (
+    GOAL,
+    SPACE,
+    START,
+    WALL,
+    has_unique_shortest_path,
+    num_steps,
+    pack,
+    shortest_path,
+    unpack,
+    waves,
+)
+from serrm.puzzles.maze.text import format_maze, read_csv, write_csv
+from serrm.puzzles.settings import Hub, Mirror, SubsetSettings
+from serrm.puzzles.transforms import NUM_TRANSFORMS, cell_order
 from serrm.settings import Settings
-
-WALL: Final = 1
-SPACE: Final = 2
-START: Final = 3
-GOAL: Final = 4
-PATH: Final = 5
-
-CHARACTERS = "# SGo"
-"""Characters of the tokens 1…5."""
-
-# 0, no token of a maze, for every other character.
-_TOKEN_OF_BYTE = bytes(CHARACTERS.find(character) + 1 for character in map(chr, range(256)))
-
-
-def parse_maze(text: str) -> UInt8[np.ndarray, " I"]:
-    """Tokens of a maze of I = side² characters, question or answer.
-
-    ValueError with the offending part: a character that is none of `# SGo`, or a number of them that makes no grid.
-    """
-    tokens = np.frombuffer(
-        bytearray(text.encode("latin-1", "replace").translate(_TOKEN_OF_BYTE)), dtype=np.uint8
-    )
-    if (wrong := np.flatnonzero(tokens == 0)).size:
-        position = int(wrong[0])
-        raise ValueError(f"{text[position]!r} at position {position + 1} is not one of {CHARACTERS!r}")
-    if not text or math.isqrt(len(tokens)) ** 2 != len(tokens):
-        raise ValueError(f"{len(tokens)} characters are not a square maze: {raw.shorten(text)}")
-    return tokens
-
-
-def format_maze(tokens: UInt8[np.ndarray, " I"]) -> str:
-    """The I characters of a maze. ValueError for a token that has none."""
-    if (wrong := tokens[(tokens < WALL) | (tokens > PATH)]).size:
-        raise ValueError(f"no character for the token {wrong[0]} in a maze")
-    return "".join(CHARACTERS[token - 1] for token in tokens.tolist())
-
-
-def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
-    """Side of a maze, or of the mazes of a batch. ValueError if the cells make no square."""
-    num_cells = mazes.shape[-1]
-    side = math.isqrt(num_cells)
-    if num_cells == 0 or side**2 != num_cells:
-        raise ValueError(f"{num_cells} cells are not a square maze")
-    return side
-
-
-def check_questions(questions: UInt8[np.ndarray, "N I"]) -> None:
-    """Raise ValueError for the first that is no square of walls and spaces with one start and one goal."""
-    side_of(questions)
-    num_starts, num_goals = (questions == START).sum(axis=1), (questions == GOAL).sum(axis=1)
-    is_known = ((questions >= WALL) & (questions <= GOAL)).all(axis=1)
-    wrong = np.flatnonzero((num_starts != 1) | (num_goals != 1) | ~is_known)
-    if wrong.size:
-        first = int(wrong[0])
-        tokens = f"{num_starts[first]} starts, {num_goals[first]} goals, tokens {np.unique(questions[first])}"
-        raise ValueError(f"maze {first} needs one start and one goal among walls and spaces, has {tokens}")
-
-
-def checked(puzzle: raw.Puzzle) -> raw.Puzzle:
-    """The puzzle. ValueError unless it is a maze, and its answer the question with some spaces marked as path.
-
-    `are_valid_paths` checks that they are a path.
-    """
-    question, answer = puzzle.question, puzzle.answer
-    check_questions(question[None])
-    if answer is not None:
-        is_marked = (question == SPACE) & (answer == PATH)
-        wrong = np.flatnonzero((question != answer) & ~is_marked)
-        if wrong.size:
-            one, other = (format_maze(cells[wrong[:1]]) for cells in (question, answer))
-            raise ValueError(f"cell {wrong[0] + 1} is {one!r} in the question but {other!r} in the answer")
-    return puzzle
-
-
-def read_csv(path: Path | str) -> Iterator[raw.Puzzle]:
-    """Read mazes from a CSV file source,question,answer,rating; an empty answer or rating is None."""
-    return raw.read_puzzles(path, parse_maze, checked)
-
-
-def write_csv(path: Path | str, puzzles: Iterable[raw.Puzzle]) -> None:
-    """Write mazes as source,question,answer,rating. The file appears once whole."""
-    raw.write_puzzles(path, puzzles, format_maze)
-
-
-# Paths.
-
-
-def pack(cells: Bool[np.ndarray, " I"], side: int) -> int:
-    """Bit board of the True cells."""
-    rows = np.zeros((side, side + 1), dtype=bool)
-    rows[:, :side] = cells.reshape(side, side)
-    return int.from_bytes(np.packbits(rows, bitorder="little").tobytes(), "little")
-
-
-def unpack(board: int, side: int) -> Bool[np.ndarray, " I"]:
-    """Cells of a bit board, the inverse of `pack`."""
-    num_bits = side * (side + 1)
-    packed = np.frombuffer(board.to_bytes(-(-num_bits // 8), "little"), dtype=np.uint8)
-    rows = np.unpackbits(packed, count=num_bits, bitorder="little").reshape(side, side + 1)
-    return rows[:, :side].reshape(-1).astype(bool)
-
-
-def waves(start: int, free: int, side: int) -> Iterator[int]:
-    """Bit boards of the free cells at 0, 1, 2, … steps from the nearest cell of `start`, until there are no more."""
-    row = side + 1
-    wave, rest = start, free & ~start
-    while wave:
-        yield wave
-        wave = (wave << 1 | wave >> 1 | wave << row | wave >> row) & rest
-        rest ^= wave
-
-
-def shortest_length(maze: UInt8[np.ndarray, " I"]) -> int | None:
-    """Steps from the start to the goal, one fewer than the cells of the path with both; None without a path.
-
-    Path cells of an answer are free like spaces. ValueError unless there is one start and one goal.
-    """
-    levels = _waves_from_goal(maze)
-    return None if levels is None else len(levels) - 1
-
-
-def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] | None:
-    """The question with a shortest path marked, chosen as in Maze-Hard's labels; None without a path."""
-    levels = _waves_from_goal(question)
-    if levels is None:
-        return None
-    row = side_of(question) + 1
-    path, cell = 0, levels[-1]
-    for level in reversed(levels[1:-1]):
-        # Down, left, right, up, the order of the labels.
-        cell = next(step for step in (cell << row, cell >> 1, cell << 1, cell >> row) if step & level)
-        path |= cell
-    answer = question.copy()
-    answer[unpack(path, row - 1)] = PATH
-    return answer
-
-
-def has_unique_shortest_path(maze: UInt8[np.ndarray, " I"]) -> bool:
-    """True for exactly one shortest path; False without a path."""
-    levels = _waves_from_goal(maze)
-    if levels is None:
-        return False
-    forth = waves(levels[-1], pack(maze != WALL, side_of(maze)), side_of(maze))
-    # A step of the path has as many candidates as there are cells at the right distance from both ends.
-    return all((here & there).bit_count() == 1 for here, there in zip(forth, reversed(levels), strict=False))
-
-
-def are_valid_paths(
-    questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
-) -> Bool[np.ndarray, " N"]:
-    """True for answers that mark exactly a simple path from the start to the goal, and change nothing else.
-
-    A path that touches itself is none: its cells do not determine the order of its steps.
-    """
-    check_questions(questions)
-    side = side_of(questions)
-    is_kept = (answers == questions) | ((questions == SPACE) & (answers == PATH))
-    is_valid: Bool[np.ndarray, " N"] = is_kept.all(axis=1)
-    for index in np.flatnonzero(is_valid):
-        start, goal, marked = (
-            pack(cells, side)
-            for cells in (answers[index] == START, answers[index] == GOAL, answers[index] >= START)
-        )
-        steps = list(waves(start, marked, side))
-        # One cell at every distance from the start, the goal last, nothing left over.
-        is_line = all(wave.bit_count() == 1 for wave in steps)
-        is_valid[index] = is_line and steps[-1] == goal and sum(steps) == marked
-    return is_valid
-
-
-def are_shortest_paths(
-    questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
-) -> Bool[np.ndarray, " N"]:
-    """True for answers that are valid paths, and no path is shorter."""
-    is_shortest = are_valid_paths(questions, answers)
-    for index in np.flatnonzero(is_shortest):
-        is_shortest[index] = num_steps(answers[index]) == shortest_length(questions[index])
-    return is_shortest
-
-
-def is_valid_path(question: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
-    """True for a valid path, as in `are_valid_paths`."""
-    return bool(are_valid_paths(question[None], answer[None])[0])
-
-
-def is_shortest_path(question: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
-    """True for a valid path, and no path is shorter."""
-    return bool(are_shortest_paths(question[None], answer[None])[0])
-
-
-def num_steps(answer: UInt8[np.ndarray, " I"]) -> int:
-    """Steps of a valid path."""
-    return int(np.count_nonzero(answer == PATH)) + 1
-
-
-def _waves_from_goal(maze: UInt8[np.ndarray, " I"]) -> list[int] | None:
-    """Bit boards of the cells at 0, 1, 2, … steps from the goal, the last only the start; None without a path."""
-    check_questions(np.where(maze == PATH, SPACE, maze).astype(np.uint8)[None])
-    side = side_of(maze)
-    start, goal, free = (pack(cells, side) for cells in (maze == START, maze == GOAL, maze != WALL))
-    levels: list[int] = []
-    for wave in waves(goal, free, side):
-        if wave & start:
-            return [*levels, start]
-        levels.append(wave)
-    return None
-
-
-def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
-    """Why a maze has no solution."""
-    return None if shortest_path(question) is not None else "there is no path from S to G"
-
-
-def solutions(
-    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
-) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """The shortest path of `shortest_path`, if there is one; the search needs no hints."""
-    path = shortest_path(question)
-    if path is not None:
-        yield path
-
-
-def judge(
-    side: int,
-    prediction: UInt8[np.ndarray, " I"],
-    question: UInt8[np.ndarray, " I"],
-    answer: UInt8[np.ndarray, " I"] | None,
-) -> str:
-    """Judge a prediction; a shortest path may be another than the answer's."""
-    if answer is not None and np.array_equal(prediction, answer):
-        return "exactly the answer"
-    if is_shortest_path(question, prediction):
-        return "a shortest path" if answer is None else "another shortest path"
-    return "a path, not a shortest one" if is_valid_path(question, prediction) else "no path"
-
-
-# Augmentations: the eight dihedral transforms, numbered alike.
-
-
-@lru_cache(maxsize=64)
-def cell_order(side: int, transform: int) -> Int[np.ndarray, " I"]:
-    """The cell of the original that each cell of a transformed square grid comes from; read-only."""
-    order = np.ascontiguousarray(transformed(np.arange(side**2).reshape(side, side), transform)).reshape(-1)
-    order.setflags(write=False)
-    return order
-
-
-def draw_transform(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " 1"]:
-    """The dihedral transform of an augmentation, which is its number."""
-    return np.array([augmentation], np.uint8)
-
-
-def apply_transforms(
-    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N 1"], side: int
-) -> UInt8[np.ndarray, "N I"]:
-    """Square grids turned and mirrored, each by the dihedral transform in its row."""
-    orders = np.stack([cell_order(side, transform) for transform in rows[:, 0].tolist()])
-    return np.take_along_axis(tokens, orders, axis=1)
-
-
-# Sources.
 
 FOLDER_HARD: Final = "maze-30x30-hard-1k"
 FOLDER_GENERATED: Final = "maze-generated"
@@ -356,11 +96,11 @@ class _PublishedMaze(Settings):
     windows: Windows | None = None
 
 
-class MirrorMaze(_PublishedMaze, raw.Mirror):
+class MirrorMaze(_PublishedMaze, Mirror):
     """A local directory with the publishers' file names."""
 
 
-class HubMaze(_PublishedMaze, raw.Hub):
+class HubMaze(_PublishedMaze, Hub):
     """Hugging Face."""
 
 
@@ -386,7 +126,7 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
     return dict.fromkeys(names, Origin("generated"))
 
 
-def raw_sets(directory: Path, settings: raw.SubsetSettings) -> dict[str, raw.RawSet]:
+def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]:
     """The training set and the test set of a raw directory: its windows, or else its whole mazes."""
     has_windows = (directory / FOLDER_WINDOWS).is_dir()
     folder = only_folder(directory, (FOLDER_WINDOWS,) if has_windows else (FOLDER_HARD, FOLDER_GENERATED))

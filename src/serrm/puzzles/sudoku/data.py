@@ -20,7 +20,12 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
 from serrm.files import Origin, only_folder
 from serrm.progress import watch
-from serrm.puzzles import raw, sudoku
+from serrm.puzzles import raw
+from serrm.puzzles.boxes import Box
+from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
+from serrm.puzzles.sudoku import search
+from serrm.puzzles.sudoku.symmetries import apply_parameters, draw_symmetries
+from serrm.puzzles.sudoku.text import format_grid, read_csv, read_json, write_csv
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -46,7 +51,7 @@ MAX_POSITIONS = 100
 """Positions to search for a second solution before a clue is kept."""
 
 
-def check_clues(box: sudoku.Box, clues: tuple[int, int]) -> tuple[int, int]:
+def check_clues(box: Box, clues: tuple[int, int]) -> tuple[int, int]:
     """Return the range. ValueError if it is empty or outside the grid."""
     if not 1 <= clues[0] <= clues[1] <= box.num_cells:
         raise ValueError(f"clues {clues[0]} to {clues[1]} are not a range within 1 to {box.num_cells}")
@@ -58,7 +63,7 @@ class Made16x16(Settings):
 
     num_16x16: NonNegativeInt  # the paper has 216; 0 leaves the size out
     # Least and most clues.
-    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(4, 4)))]
+    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]
 
 
 class GeneratedSudoku(Made16x16):
@@ -69,31 +74,31 @@ class GeneratedSudoku(Made16x16):
     num_train: PositiveInt
     num_test: PositiveInt
     # Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25.
-    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(3, 3)))]
+    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(3, 3)))]
     # 25×25 puzzles, 0 leaves the size out, and their least and most clues; the published have 372 to 623.
     num_25x25: NonNegativeInt
-    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, sudoku.Box(5, 5)))]
+    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
 
 
-class MirrorSudoku(Made16x16, raw.Mirror):
+class MirrorSudoku(Made16x16, Mirror):
     """A local directory with the publishers' file names."""
 
     # Which of the 9×9 folders below root: the published set, or its 1,000 training puzzles.
     folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
 
 
-class HubSudoku(Made16x16, raw.Hub):
+class HubSudoku(Made16x16, Hub):
     """Hugging Face for 9×9, GitHub for 4×4 and 25×25."""
 
 
 SudokuSource = Annotated[GeneratedSudoku | MirrorSudoku | HubSudoku, Field(discriminator="kind")]
 
 
-class SudokuSubsetSettings(raw.SubsetSettings):
+class SudokuSubsetSettings(SubsetSettings):
     """Numbers of puzzles to draw, where `num_test` is of the size trained on."""
 
     num_test_sizes: dict[OtherSize, PositiveInt | None]
-    scored: raw.Scored = "evaluation"  # held_out: other 9×9 puzzles instead, to choose settings on
+    scored: Scored = "evaluation"  # held_out: other 9×9 puzzles instead, to choose settings on
 
 
 PUBLISHED = (
@@ -141,7 +146,7 @@ def files_25x25(directory: Path) -> list[Path]:
 def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
     """Write the generated puzzles of a source, all of them or those of 16×16."""
 
-    def generated(box: sudoku.Box, num: int, clues: tuple[int, int]) -> Iterator[raw.Puzzle]:
+    def generated(box: Box, num: int, clues: tuple[int, int]) -> Iterator[raw.Puzzle]:
         """Different puzzles from the size's own random stream, with a progress bar."""
         puzzles = iterate_puzzles(box, np.random.default_rng([seed, box.side]), clues)
         return watch(islice(puzzles, num), f"making {box.side}x{box.side} puzzles", num)
@@ -149,17 +154,15 @@ def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
     names = []
     if isinstance(source, GeneratedSudoku):
         # One stream of different puzzles for both files, so that no test puzzle is a training puzzle.
-        puzzles = generated(sudoku.Box(3, 3), source.num_train + source.num_test, source.clues)
+        puzzles = generated(Box(3, 3), source.num_train + source.num_test, source.clues)
         names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv", FILE_4X4]
-        sudoku.write_csv(directory / names[0], islice(puzzles, source.num_train))
-        sudoku.write_csv(directory / names[1], puzzles)
-        _write_tsv(directory / FILE_4X4, generated(sudoku.Box(2, 2), NUM_4X4, CLUES_4X4))
-        names += _write_json(directory, generated(sudoku.Box(5, 5), source.num_25x25, source.clues_25x25))
+        write_csv(directory / names[0], islice(puzzles, source.num_train))
+        write_csv(directory / names[1], puzzles)
+        _write_tsv(directory / FILE_4X4, generated(Box(2, 2), NUM_4X4, CLUES_4X4))
+        names += _write_json(directory, generated(Box(5, 5), source.num_25x25, source.clues_25x25))
     if source.num_16x16:
         names.append(FILE_16X16)
-        sudoku.write_csv(
-            directory / FILE_16X16, generated(sudoku.Box(4, 4), source.num_16x16, source.clues_16x16)
-        )
+        write_csv(directory / FILE_16X16, generated(Box(4, 4), source.num_16x16, source.clues_16x16))
     return dict.fromkeys(names, Origin("generated"))
 
 
@@ -167,8 +170,8 @@ def _write_tsv(path: Path, puzzles: Iterable[raw.Puzzle]) -> None:
     lines = ["Puzzle\tSolution"]
     for puzzle in puzzles:
         assert puzzle.answer is not None
-        question = sudoku.format_grid(puzzle.question).replace(".", "0")
-        lines.append(f"{question}\t{sudoku.format_grid(puzzle.answer)}")
+        question = format_grid(puzzle.question).replace(".", "0")
+        lines.append(f"{question}\t{format_grid(puzzle.answer)}")
     path.parent.mkdir()
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
 
@@ -198,16 +201,16 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
     """
     folder = only_folder(directory, FOLDERS_9X9)
     has_first = folder.name == FOLDER_EXTREME_1K
-    train, test = (enumerate(sudoku.read_csv(folder / name)) for name in ("train.csv", "test.csv"))
+    train, test = (enumerate(read_csv(folder / name)) for name in ("train.csv", "test.csv"))
     sets = {"train": raw.RawSet(9, settings.num_train, 0, train)}
     if settings.scored == "held_out":
-        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(sudoku.read_csv(folder / "train.csv"))
+        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(read_csv(folder / "train.csv"))
         num = settings.num_test or NUM_HELD_OUT
         return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not has_first)}
     sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
     others = {
-        "4x4": enumerate(sudoku.read_csv(directory / FILE_4X4)),
-        "16x16": enumerate(sudoku.read_csv(directory / FILE_16X16)),
+        "4x4": enumerate(read_csv(directory / FILE_4X4)),
+        "16x16": enumerate(read_csv(directory / FILE_16X16)),
         "25x25": read_solvable(files_25x25(directory)),
     }
     for size, num_drawn in settings.num_test_sizes.items():
@@ -223,7 +226,7 @@ def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
     """
     num_dropped = 0
     for number, path in enumerate(files):
-        puzzle = sudoku.answered(sudoku.read_json(path))
+        puzzle = search.answered(read_json(path))
         if puzzle is None:
             num_dropped += 1
         else:
@@ -267,7 +270,7 @@ def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
 
 
 def iterate_puzzles(
-    box: sudoku.Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+    box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
 ) -> Iterator[raw.Puzzle]:
     """Generate puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
 
@@ -279,22 +282,22 @@ def iterate_puzzles(
         _generate_from(solution, box, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
         for solution in _draw_solutions(box, rng)
     )
-    part = attrgetter("question" if box == sudoku.Box(2, 2) else "answer")
+    part = attrgetter("question" if box == Box(2, 2) else "answer")
     kind = f"puzzles with {clues[0]} to {clues[1]} clues"
     return raw.distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
 
 
 def generate_puzzles(
-    box: sudoku.Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+    box: Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
 ) -> list[raw.Puzzle]:
     """The first `num` puzzles of `iterate_puzzles`."""
     return list(islice(iterate_puzzles(box, rng, clues), num))
 
 
-def _draw_solutions(box: sudoku.Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
+def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
     """Full grids without end."""
     while True:
-        if box == sudoku.Box(2, 2):
+        if box == Box(2, 2):
             yield from rng.permutation(all_solutions_4x4())
         else:
             yield random_solution(box, rng)
@@ -302,27 +305,27 @@ def _draw_solutions(box: sudoku.Box, rng: np.random.Generator) -> Iterator[UInt8
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     """Every full 4×4 grid, in a fixed order."""
-    board = sudoku.tables(sudoku.Box(2, 2))
-    solutions = sudoku.search([board.all_cells] * 4, board)
-    return np.stack([sudoku.values_from_places(places, 16) for places in solutions])
+    board = search.tables(Box(2, 2))
+    solutions = search.search([board.all_cells] * 4, board)
+    return np.stack([search.values_from_places(places, 16) for places in solutions])
 
 
-def random_solution(box: sudoku.Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
+def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
     """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
-    board = sudoku.tables(box)
+    board = search.tables(box)
     while True:
-        positions = sudoku.search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
+        positions = search.search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
         try:
-            solution = sudoku.values_from_places(next(positions), box.num_cells)
-        except sudoku.SearchBudgetError:
+            solution = search.values_from_places(next(positions), box.num_cells)
+        except search.SearchBudgetError:
             continue
-        symmetry = sudoku.draw_symmetries(box, 1, rng)
-        return np.asarray(sudoku.apply_parameters(solution[None], symmetry, box.side)[0])
+        symmetry = draw_symmetries(box, 1, rng)
+        return np.asarray(apply_parameters(solution[None], symmetry, box.side)[0])
 
 
 def _generate_from(
     solution: UInt8[np.ndarray, " I"],
-    box: sudoku.Box,
+    box: Box,
     rng: np.random.Generator,
     num_clues: int,
     max_clues: int,
@@ -338,10 +341,10 @@ def _generate_from(
 
 
 def remove_clues(
-    solution: UInt8[np.ndarray, " I"], box: sudoku.Box, rng: np.random.Generator, num_clues: int
+    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
 ) -> UInt8[np.ndarray, " I"]:
     """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
-    board, values = sudoku.tables(box), solution.tolist()
+    board, values = search.tables(box), solution.tolist()
     num_left = len(values)
     for cell in rng.permutation(len(values)).tolist():
         if num_left <= num_clues:
@@ -354,11 +357,11 @@ def remove_clues(
     return np.array(values, dtype=np.uint8)
 
 
-def _has_only(values: list[int], cell: int, digit: int, board: sudoku.Tables) -> bool:
+def _has_only(values: list[int], cell: int, digit: int, board: search.Tables) -> bool:
     """True if a blank cell can hold no other digit; False where the search takes too long."""
-    places = sudoku.places_from_values(values, board)
+    places = search.places_from_values(values, board)
     places[digit - 1] &= ~(1 << cell)
     try:
-        return next(sudoku.search(places, board, max_positions=MAX_POSITIONS), None) is None
-    except sudoku.SearchBudgetError:
+        return next(search.search(places, board, max_positions=MAX_POSITIONS), None) is None
+    except search.SearchBudgetError:
         return False

@@ -1,0 +1,1 @@
+"""ARC-AGI: grids, published files; its records."""

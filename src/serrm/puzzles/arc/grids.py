@@ -1,0 +1,123 @@
+"""ARC-AGI's coloured grids: pairs, permutations of colours, and the canvas of tokens.
+
+A token is 0 padding, 1 end of grid, 2…11 the colours 0…9. End-of-grid tokens border a grid below and to the right where
+there is room; the corner between the two stays padding, as in the published code. In training a pair is placed at a
+random offset (translation), in evaluation at the corner.
+
+Symmetries are the eight dihedral transforms, of any rectangular grid, and the permutations of colours. A permutation is
+UInt8 "10": colour c becomes permutation[c]. The published augmentation of HRM and TRM keeps colour 0, the background;
+SE-RRM needs no permutations, for it is equivariant. Paper: section "ARC-AGI", data.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+NUM_COLOURS: Final = 10
+MAX_SIDE: Final = 30
+"""Cells of the longest row or column of any published grid."""
+
+# R × C colours 0…9, at least one cell. The axes have no names, for those of one check are shared: a
+# question and its answer, both arguments of one function, need not be of one size.
+Grid = UInt8[np.ndarray, "_ _"]
+
+Collection = Literal["training", "evaluation", "concept", "held_out"]
+COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
+"""Published collections; held-out puzzles are training puzzles that are scored in place of evaluation ones."""
+SCORED: tuple[Collection, ...] = ("evaluation", "held_out")
+"""The collections whose test pairs are scored; a set has puzzles of one of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A grid and what the puzzle's rule makes of it."""
+
+    question: Grid
+    answer: Grid
+
+
+class PairName(NamedTuple):
+    """Address of a pair; `number` counts from 0 within the role.
+
+    A puzzle's demonstrations show a rule, which its tests' questions ask to apply. `collection` is where it was
+    published: the training or evaluation set of an ARC-AGI, or ConceptARC; a training puzzle may be `held_out` instead.
+    """
+
+    puzzle: str
+    collection: Collection
+    role: str  # demonstration or test
+    number: int
+
+    @property
+    def is_evaluated(self) -> bool:
+        """True for a test pair of a puzzle to score: those are never trained on, all others may be."""
+        return self.collection in SCORED and self.role == "test"
+
+
+NamedPairs = dict[PairName, Pair]
+NamedPuzzle = tuple[Collection, str, NamedPairs]
+
+
+# Symmetries.
+
+IDENTITY: Final = np.arange(NUM_COLOURS, dtype=np.uint8)
+IDENTITY.setflags(write=False)
+
+
+def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
+    """The grid with every colour c replaced by permutation[c]."""
+    return np.asarray(permutation[grid])
+
+
+def inverse_colours(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "10"]:
+    """The permutation that undoes this one."""
+    return np.argsort(permutation).astype(np.uint8)
+
+
+# The canvas.
+
+NUM_SYMBOLS: Final = 12
+PADDING: Final = 0
+END_OF_GRID: Final = 1
+FIRST_COLOUR: Final = 2
+
+
+def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> UInt8[np.ndarray, " I"]:
+    """The I = side² tokens, row by row, of a canvas with the grid's top-left cell at (row, column) `offset`.
+
+    ValueError if the grid does not fit there.
+    """
+    (num_rows, num_columns), (top, left) = grid.shape, offset
+    bottom, right = top + num_rows, left + num_columns
+    if min(offset) < 0 or max(bottom, right) > side:
+        raise ValueError(f"a grid of {num_rows} x {num_columns} at {offset} is not within a canvas of {side}")
+    canvas = np.full((side, side), PADDING, dtype=np.uint8)
+    canvas[top:bottom, left:right] = grid + FIRST_COLOUR
+    # An empty slice where the border has no room.
+    canvas[bottom : bottom + 1, left:right] = END_OF_GRID
+    canvas[top:bottom, right : right + 1] = END_OF_GRID
+    return canvas.reshape(-1)
+
+
+def decode(tokens: UInt8[np.ndarray, " I"], side: int) -> Grid:
+    """The grid at the corner: the largest rectangle from there that holds colours only, of any tokens at all.
+
+    Of equally large ones it is that with the fewest rows; without a colour at the corner it is empty, 0 × 0.
+    """
+    num_rows, num_columns = decoded_sizes(tokens[None], side)[0]
+    grid: Grid = tokens.reshape(side, side)[:num_rows, :num_columns] - np.uint8(FIRST_COLOUR)
+    return grid
+
+
+def decoded_sizes(tokens: UInt8[np.ndarray, "N I"], side: int) -> Int[np.ndarray, "N 2"]:
+    """Rows and columns of the grids that `decode` reads off N canvases."""
+    canvases = tokens.reshape(len(tokens), side, side)
+    is_colour = (canvases >= FIRST_COLOUR) & (canvases < FIRST_COLOUR + NUM_COLOURS)
+    # How far colours reach from the left in each row, and in every row down to it.
+    widths = np.minimum.accumulate(is_colour.cumprod(axis=2).sum(axis=2), axis=1)
+    areas = widths * np.arange(1, widths.shape[1] + 1)
+    last_rows = areas.argmax(axis=1)
+    columns = np.take_along_axis(widths, last_rows[:, None], axis=1)[:, 0]
+    return np.stack([np.where(columns > 0, last_rows + 1, 0), columns], axis=1)

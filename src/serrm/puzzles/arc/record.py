@@ -1,0 +1,50 @@
+"""The records of both ARC-AGIs."""
+
+from typing import Final
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.puzzles.arc import data
+from serrm.puzzles.arc.grids import NUM_SYMBOLS, decode
+from serrm.puzzles.task import Alphabet, ArcTask
+
+COUNTS: Final[dict[data.Version, dict[str, int | float]]] = {
+    1: {"num_train": 560, "num_test": 400, "examples": 3988 / 960, "test_inputs": 419 / 400},
+    2: {"num_train": 1160, "num_test": 120, "examples": 5573 / 1280, "test_inputs": 172 / 120},
+}
+
+
+def judge(
+    side: int,
+    prediction: UInt8[np.ndarray, " I"],
+    question: UInt8[np.ndarray, " I"],
+    answer: UInt8[np.ndarray, " I"] | None,
+) -> str:
+    """Judge a prediction by the grid on its canvas."""
+    ours = decode(prediction, side)
+    right = ours if answer is None else decode(answer, side)
+    if ours.shape != right.shape:
+        return f"{ours.shape[0]}×{ours.shape[1]}, not {right.shape[0]}×{right.shape[1]}"
+    num_wrong = np.count_nonzero(ours != right)
+    return f"{num_wrong} of {right.size} cells wrong" if num_wrong else "" if answer is None else "right"
+
+
+def _record(version: data.Version) -> ArcTask:
+    return ArcTask(
+        alphabet=lambda side: Alphabet(NUM_SYMBOLS),  # 1 end of grid, 2…11 the colours 0…9
+        source=data.ArcSource,
+        subset=data.ArcSubsetSettings,
+        make=data.copy_packaged,
+        published=data.PUBLISHED,
+        mirrored=data.mirrored,
+        in_words=data.in_words,
+        counts=COUNTS[version],
+        is_symmetric=True,
+        look="colours",
+        judge=judge,
+        version=version,
+    )
+
+
+ARC_AGI_1, ARC_AGI_2 = _record(1), _record(2)

@@ -1,0 +1,1 @@
+"""Mazes: rules, text, sources; their record."""

@@ -1,0 +1,71 @@
+"""The record of mazes."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.puzzles.maze import data, rules
+from serrm.puzzles.maze.rules import is_shortest_path, is_valid_path, shortest_path
+from serrm.puzzles.maze.text import format_maze
+from serrm.puzzles.settings import SubsetSettings
+from serrm.puzzles.task import Alphabet, GridTask
+from serrm.puzzles.transforms import NUM_TRANSFORMS, apply_transforms, draw_transform
+
+
+def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
+    """Why a maze has no solution."""
+    return None if shortest_path(question) is not None else "there is no path from S to G"
+
+
+def solutions(
+    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
+) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """The shortest path of `shortest_path`, if there is one; the search needs no hints."""
+    path = shortest_path(question)
+    if path is not None:
+        yield path
+
+
+def judge(
+    side: int,
+    prediction: UInt8[np.ndarray, " I"],
+    question: UInt8[np.ndarray, " I"],
+    answer: UInt8[np.ndarray, " I"] | None,
+) -> str:
+    """Judge a prediction; a shortest path may be another than the answer's."""
+    if answer is not None and np.array_equal(prediction, answer):
+        return "exactly the answer"
+    if is_shortest_path(question, prediction):
+        return "a shortest path" if answer is None else "another shortest path"
+    return "a path, not a shortest one" if is_valid_path(question, prediction) else "no path"
+
+
+MAZE = GridTask(
+    alphabet=lambda side: Alphabet(6),  # 1 wall, 2 space, 3 start, 4 goal, 5 path
+    source=data.MazeSource,
+    subset=SubsetSettings,
+    make=data.make,
+    published=data.PUBLISHED,
+    mirrored=data.mirrored,
+    in_words=data.in_words,
+    counts={"side": 30, "num_train": 1_000, "num_test": 1_000},
+    verify=rules.are_valid_paths,
+    blank=rules.SPACE,
+    look="maze",
+    judge=judge,
+    raw_sets=data.raw_sets,
+    are_answers=rules.are_shortest_paths,
+    format=format_maze,
+    offset=0,
+    columns=data.COLUMNS,
+    audit=data.audit,
+    most_augmentations=NUM_TRANSFORMS - 1,
+    draw=draw_transform,
+    apply=apply_transforms,
+    flaw=flaw,
+    solutions=solutions,
+    exact_method="breadth-first search",
+    # No maze of Maze-Hard has a unique shortest path: exact match also tests the tie-breaking of the labels.
+    rules={"valid": rules.are_valid_paths, "valid_shortest": rules.are_shortest_paths},
+)

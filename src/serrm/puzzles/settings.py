@@ -1,0 +1,47 @@
+"""Settings of the data stages that tasks share: kinds of sources, subsets, augmentations, hints."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import NonNegativeInt, PositiveInt
+
+from serrm.settings import Settings
+
+Scored = Literal["evaluation", "held_out"]
+"""The test sets, or puzzles of no score to choose settings on."""
+
+
+class Hub(Settings):
+    """The publishers: Hugging Face and GitHub, at pinned commits."""
+
+    kind: Literal["hub"]
+
+
+class Mirror(Settings):
+    """A local directory with the publishers' file names, for machines without network."""
+
+    kind: Literal["mirror"]
+    # The directory; a relative one is relative to the repository root, and arrives here resolved.
+    root: Path
+
+
+class SubsetSettings(Settings):
+    """Numbers of puzzles to draw from the raw ones (stage augment); None: all of them."""
+
+    num_train: PositiveInt | None
+    num_test: PositiveInt | None
+    seed: NonNegativeInt
+
+
+class ArraySettings(Settings):
+    """Augmentations of the training set (stage build_arrays); a recipe may use fewer than are built."""
+
+    num_augmentations: NonNegativeInt  # of a training puzzle, besides itself
+    seed: NonNegativeInt
+
+
+class HintSettings(Settings):
+    """Cells of the answer that the first questions show: of example n, up to max_cells · (1 − n / examples)."""
+
+    max_cells: PositiveInt
+    examples: PositiveInt  # from this example on there are none

@@ -1,0 +1,1 @@
+"""Sudoku: rules, text, symmetries, exact solutions, sources; its record."""

@@ -1,0 +1,58 @@
+"""The record of Sudoku."""
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku import data, rules, search, symmetries
+from serrm.puzzles.sudoku.rules import BLANK, is_solution
+from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.task import Alphabet, GridTask
+
+
+def judge(
+    side: int,
+    prediction: UInt8[np.ndarray, " I"],
+    question: UInt8[np.ndarray, " I"],
+    answer: UInt8[np.ndarray, " I"] | None,
+) -> str:
+    """Judge a prediction in a few words; all are tokens."""
+    is_blank = question == BLANK
+    if answer is None:
+        values = np.maximum(prediction, BLANK) - np.uint8(BLANK)
+        keeps = np.array_equal(prediction[~is_blank], question[~is_blank])
+        return "a solution" if keeps and is_solution(values, box_for_side(side)) else "no solution"
+    is_wrong = prediction != answer
+    if not is_wrong.any():
+        return "solved"
+    blanks = f"{np.count_nonzero(is_wrong & is_blank)} of {np.count_nonzero(is_blank)} blanks wrong"
+    return f"{blanks}, and clues" if is_wrong[~is_blank].any() else blanks
+
+
+SUDOKU = GridTask(
+    alphabet=lambda side: Alphabet(side + 2),  # 1 blank, 2…n+1 the digits 1…n
+    source=data.SudokuSource,
+    subset=data.SudokuSubsetSettings,
+    make=data.make,
+    published=data.PUBLISHED,
+    mirrored=data.mirrored,
+    in_words=data.in_words,
+    counts={"side": 9, "num_train": 3_831_994, "num_test": 422_786, "num_4x4": 288, "num_25x25": 42},
+    verify=rules.solves,
+    blank=BLANK,
+    allows=rules.allows,
+    is_symmetric=True,
+    look="digits",
+    judge=judge,
+    raw_sets=data.raw_sets,
+    are_answers=rules.are_answers,
+    format=format_grid,
+    offset=BLANK,
+    columns=data.COLUMNS,
+    most_augmentations=None,
+    draw=symmetries.draw_symmetry,
+    apply=symmetries.apply_symmetries,
+    flaw=search.flaw,
+    solutions=search.solutions,
+    exact_method="cp-sat",
+)

@@ -1,0 +1,67 @@
+"""The symmetries of Sudokus, which are the paper's augmentations (section "Sudoku", data).
+
+They are digit permutation, permutation of bands, of rows within a band, of stacks, of columns within a stack, and
+transposition where boxes are square. One is a row of P = 3n+1 parameters: n row and n column sources, a transposition
+flag, n new digits. Output cell (i, j) takes input cell (rows[i], columns[j]), of the transposed input where the flag is
+set.
+"""
+
+import numpy as np
+from jaxtyping import Float64, Int, UInt8
+
+from serrm.puzzles.boxes import Box, box_for_side
+from serrm.randomness import Purpose, keyed_rng
+
+
+def draw_symmetries(box: Box, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
+    """Parameters of `num` independent uniform symmetries.
+
+    Every permutation is the sort order of uniform numbers: one a digit, row, column, band, stack, and one for the flag.
+    """
+    n = box.side
+    cuts = np.cumsum([n, n, n, box.cols, box.rows])
+    digits, rows, cols, bands, stacks, flag = np.split(rng.random((num, cuts[-1] + 1)), cuts, axis=1)
+    transposed = (flag < 0.5) & (box.rows == box.cols)
+    parts = [_line_order(rows, bands), _line_order(cols, stacks), transposed, np.argsort(digits, axis=1) + 1]
+    return np.concatenate(parts, axis=1).astype(np.uint8)
+
+
+def _line_order(
+    line_keys: Float64[np.ndarray, "N n"], group_keys: Float64[np.ndarray, "N G"]
+) -> Int[np.ndarray, "N n"]:
+    """Orders of the n lines that keep the G groups (bands or stacks) together."""
+    num, num_groups = group_keys.shape
+    within = np.argsort(line_keys.reshape(num, num_groups, -1), axis=2)
+    starts = within.shape[2] * np.argsort(group_keys, axis=1)
+    return np.asarray((starts[:, :, None] + within).reshape(line_keys.shape))
+
+
+def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " P"]:
+    """Parameters of an augmentation of a puzzle, a pure function of its address; 0 is the puzzle itself."""
+    if augmentation == 0:
+        lines = np.arange(side, dtype=np.uint8)
+        return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
+    rng = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, augmentation)
+    return np.asarray(draw_symmetries(box_for_side(side), 1, rng)[0])
+
+
+def apply_symmetries(
+    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N P"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Tokens of Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
+    return apply_parameters(tokens - 1, rows, side) + 1
+
+
+def apply_parameters(
+    grids: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], side: int
+) -> UInt8[np.ndarray, "N I"]:
+    """Transform grid k by symmetry k, all at once."""
+    rows, cols, is_transposed, digits = np.split(
+        parameters.astype(np.intp), [side, 2 * side, 2 * side + 1], axis=1
+    )
+    rows, cols = rows[:, :, None], cols[:, None, :]
+    # The input cell of every output cell.
+    sources = np.where(is_transposed[:, :, None] != 0, cols * side + rows, rows * side + cols)
+    moved = np.take_along_axis(grids, sources.reshape(grids.shape), axis=1)
+    new_values = np.pad(digits, ((0, 0), (1, 0))).astype(np.uint8)  # a blank stays one
+    return np.take_along_axis(new_values, moved.astype(np.intp), axis=1)

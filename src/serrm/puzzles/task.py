@@ -1,0 +1,110 @@
+"""The record of a task: all that differs between tasks, from which stages and commands read it.
+
+A record needs neither torch nor a drawing library. Token 0 is padding in every task; see the paper's section on
+symbol-equivariant embeddings for special and usual symbols.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, UInt8
+
+from serrm.files import Origin
+from serrm.puzzles.raw import Column, Published, RawSet
+from serrm.settings import Settings
+
+Grid = UInt8[np.ndarray, " I"]
+Grids = UInt8[np.ndarray, "N I"]
+Cells = UInt8[np.ndarray, "..."]
+Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]  # (questions, answers) → which answers obey it
+# Digits in boxes, walls and a path between them, or cells read off a canvas.
+Look = Literal["digits", "maze", "colours"]
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The token ids 0…K-1 of one task.
+
+    `num_symbols` is K, padding included; `special` are the ids that no symbol permutation may move.
+    """
+
+    num_symbols: int
+    special: tuple[int, ...] = (0, 1)
+
+    @property
+    def usual(self) -> tuple[int, ...]:
+        """The ids that symbol permutations act on, ascending."""
+        return tuple(token for token in range(self.num_symbols) if token not in self.special)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """The record of a task. Grids are tokens unless noted otherwise."""
+
+    alphabet: Callable[[int], Alphabet]  # of grids of a side
+    # Where puzzles come from. `source` are the kinds of the download stage's setting of that name, `make` is
+    # (source, directory, seed) → the origins of the files made here, `mirrored` is source → names of files to copy,
+    # and `in_words` describes (source, augment), as a params file has them.
+    source: Any
+    subset: type[Settings]  # settings of the augment stage
+    make: Callable[[Any, Path, int], dict[str, Origin]]
+    published: Iterable[Published] = ()  # what the source `hub` downloads
+    mirrored: Callable[[Any], list[str]] = lambda source: []
+    in_words: Callable[[Mapping[str, Any], Mapping[str, Any]], str]
+    # Numbers of the published set, by the names of the settings; means a puzzle: training examples and test inputs.
+    counts: Mapping[str, int | float] = field(default_factory=dict)
+    # Answers.
+    verify: Rule | None = None  # which predictions are right, without the answer
+    blank: int | None = None  # the token of the cells that a question leaves open
+    # Which questions break no rule. Where there is one, tokens above the blank may be guessed in its place.
+    allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
+    is_symmetric: bool = False  # its usual symbols may be exchanged for one another
+    # Pictures: `judge` is (side, prediction, question, answer) → a remark, such as "7 of 51 blanks wrong".
+    look: Look
+    judge: Callable[[int, Grid, Grid, Grid | None], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridTask(Task):
+    """A task on square grids with one answer a puzzle."""
+
+    # (raw directory, settings of the subset) → the training set, then the test sets.
+    raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
+    are_answers: Rule  # as cells of a set
+    format: Callable[[Grid], str]  # of the cells of a set
+    offset: int  # added to a cell of a set to make it a token
+    columns: Mapping[str, Column] = field(default_factory=dict)  # of a set
+    # (training questions, test questions, side) → entries of audit.json.
+    audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
+    most_augmentations: int | None  # of a puzzle; None: any number
+    # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.
+    draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
+    apply: Callable[[Grids, UInt8[np.ndarray, "N P"], int], Grids]  # (tokens, a row each, side)
+    # By cells of a set: why a question has no solution, if that is quick to see, and its solutions by an exact method.
+    flaw: Callable[[Grid], str | None] = lambda question: None
+    solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
+    exact_method: str = ""
+    # What is counted of predictions besides those that are the answer, by the name of the score.
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    def tokens(self, cells: Cells) -> Cells:
+        """Cells of a set as tokens."""
+        return cells + np.uint8(self.offset)
+
+    def cells(self, tokens: Cells) -> Cells:
+        """Tokens as cells of a set."""
+        return tokens - np.uint8(self.offset)
+
+    def solution(self, question: Grid) -> Grid | None:
+        """A solution of a question by the exact method; None if there is none, or no such method."""
+        return None if self.solutions is None else next(self.solutions(question, {}), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArcTask(Task):
+    """An ARC-AGI: puzzles are pairs of coloured grids, and variants of a question vote on its answer."""
+
+    version: Literal[1, 2]
