@@ -42,7 +42,7 @@ from tests.reporting.conftest import MADE, RUNS, paper_files, report_of, set_rat
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
-PROFILES = pytest.mark.parametrize("profile", ["laptop", "published"])
+IN_README = ["laptop", "published"]
 
 
 def shown(folder):
@@ -210,14 +210,14 @@ def committed(profile):
     return read_report(params, papers, ROOT / "reports" / profile / "metrics", flops)
 
 
-@PROFILES
+@pytest.mark.parametrize("profile", [*IN_README, "arc_10x10", "maze_hard"])
 def test_the_committed_tables_are_those_of_the_committed_metric_files(profile):
     report, folder = committed(profile), ROOT / "reports" / profile / "tables"
     files = table_files(report, all_tables(report))
     assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == files
 
 
-@PROFILES
+@pytest.mark.parametrize("profile", IN_README)
 def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
     page, report = (ROOT / "README.md").read_text(encoding="utf-8"), committed(profile)
     table = headline_text(report.results, report.init, "github")
