@@ -24,8 +24,8 @@ from serrm.files import between_markers
 from serrm.models.registry import flops
 from serrm.reporting.figures import depth, permuted
 from serrm.reporting.paper import load_paper
-from serrm.reporting.report import all_tables, render_page, table_files
-from serrm.reporting.results import load_results, read_report
+from serrm.reporting.report import all_tables, render_page, shown_examples, table_files
+from serrm.reporting.results import all_runs, load_results, read_report
 from serrm.reporting.tables import (
     BEGIN,
     END,
@@ -89,7 +89,8 @@ def test_every_score_stands_in_a_metric_file_or_in_the_paper(written):
     known |= set(printed.findall(PAPER))
     found = set()
     for path in [*(written / "tables").glob("*.csv"), written / "report.html"]:
-        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", path.read_text(encoding="utf-8"))
+        words = path.read_text(encoding="utf-8").replace("<span>", "")
+        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", words)
         found |= set(printed.findall(of_one_seed))
     assert len(found) > 80 and found <= known
 
@@ -259,6 +260,29 @@ def test_the_page_is_whole_fetches_nothing_and_describes_its_pictures(written):
     bare = re.sub("<a href.*?</a>|http://www.w3.org/", "", source)
     assert not re.search(r"https?://|@import|url\((?!#)|<script", bare)
     assert source.count("<svg") == source.count("<title>") - 1 > 10 and len(source) < 1_000_000
+
+
+def test_a_section_without_content_has_no_heading(report, made):
+    whole = report({key: file for key, file in made.items() if key[0] == "sudoku"})
+    source = render_page(whole, all_tables(whole), {}, Path("none"), {})
+    headings = re.findall(r"<h2>(.*?)</h2>", source)
+    assert headings == re.findall(r'<li><a href="#\w+">(.*?)</a>', source)
+    assert "Sudoku" in headings and not {"Puzzles", "ARC-AGI and mazes"} & set(headings)
+
+
+def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report, made, tmp_path):
+    whole = report(made)
+    run = next(run for run in all_runs(whole.results) if (run.task, run.model) == ("sudoku", "se_rrm"))
+    right = [2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2]
+    almost, question = [*right[:15], 3], [*right[:15], 1]
+    puzzle = {"set": "4x4", "side": 4, "question": question, "answer": right, "is_right": True}
+    at_once, later = ({1: right, 2: right, 4: right}, {1: almost, 2: right, 4: right})
+    examples = [puzzle | {"name": "a", "predictions": at_once}, puzzle | {"name": "b", "predictions": later}]
+    (tmp_path / run.name).mkdir()
+    (tmp_path / run.name / "examples.json").write_text(json.dumps({"task": "sudoku", "examples": examples}))
+    (shown,) = shown_examples(whole.results, tmp_path)
+    assert shown["heading"].endswith("b") and shown["outcome"] == "solved after 2 steps"
+    assert [panel.caption for panel, _ in shown["panels"]] == ["question", "after 1 step", "after 2 steps"]
 
 
 def test_words_from_files_are_escaped(report, made):

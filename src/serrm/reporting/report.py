@@ -3,6 +3,7 @@
 The page fetches nothing. Equal inputs give equal bytes: the commit and the date are passed in.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from serrm.drawing.panels import EXAMPLES, Scene, load_examples, picture_svg
+from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
 from serrm.files import write_json, write_whole
 from serrm.progress import duration
 from serrm.reporting import tables
@@ -104,12 +105,14 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    page.filters["intervals"] = intervals
     runs, named = all_runs(report.results), {table.name: table for table in made}
     frame, notes = tables.headline(report.results, report.init)
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
         total_time=duration(sum(run.training.seconds for run in runs)),
+        easier=tables.easier(report.results),
         headline=frame,
         headline_notes=notes,
         tables=named,
@@ -123,10 +126,15 @@ def render_page(
     )
 
 
-def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
-    """A solved and an unsolved puzzle of the set trained on, of the first seed of every main model, each as a picture.
+def intervals(words: str) -> Markup:
+    """Words of a table, escaped, with each interval as an element, so that a narrow column keeps it on one line."""
+    return Markup(re.sub(r"\([\d.]+–[\d.]+\)", r"<span>\g<0></span>", str(escape(words))))
 
-    ValueError, with the file, where examples are malformed.
+
+def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
+    """A solved and an unsolved puzzle of the set trained on, with the steps of the first seed of every main model.
+
+    Among the solved puzzles, the one with the most steps is shown. ValueError, with the file, for malformed examples.
     """
     for model in reversed(tables.main_models(results)):
         for run in (runs[0] for (_, of), runs in results.items() if of == model):
@@ -134,10 +142,28 @@ def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
             examples = load_examples(path).examples if path.is_file() else []
             names = [each.set for each in examples]
             main = "9x9" if "9x9" in names else "".join(names[:1])
-            for is_right in (True, False):
-                members = [each for each in examples if (each.set, each.is_right) == (main, is_right)]
-                for example in members[:1]:
-                    heading = f"{model_name(model)} on {task_name(run.task)}, {example.name}"
-                    rows = Scene(heading, [example.puzzle(run.kind)]).rows(has_answer=True, has_trace=True)
-                    picture = Markup(picture_svg(rows, heading))
-                    yield {"heading": heading, "is_right": is_right, "picture": picture}
+            shown = [(each, changing_panels(each.puzzle(run.kind))) for each in examples if each.set == main]
+            solved = max(
+                (pair for pair in shown if pair[0].is_right), key=lambda pair: len(pair[1]), default=None
+            )
+            unsolved = next((pair for pair in shown if not pair[0].is_right), None)
+            for example, panels in filter(None, (solved, unsolved)):
+                heading = f"{model_name(model)} on {task_name(run.task)}, {example.name.replace('x', '×')}"
+                pictures = [Markup(grid_svg(panel, f"{panel.caption}: {panel.remark}")) for panel in panels]
+                outcome = f"solved {panels[-1].caption}" if example.is_right else "not solved"
+                yield {
+                    "heading": heading,
+                    "is_right": example.is_right,
+                    "outcome": outcome,
+                    "panels": zip(panels, pictures, strict=True),
+                }
+
+
+def changing_panels(puzzle: Puzzle) -> list[Panel]:
+    """The question, the answer unless it was found, and the predictions that are not the same as the one before."""
+    first, *others = puzzle.trace_panels(sorted(puzzle.predictions))
+    trace = [first, *(panel for panel in others if panel.is_changed.any())]
+    answer = (
+        [] if puzzle.answer is None or not trace[-1].is_wrong.any() else [puzzle.answer_panel(puzzle.answer)]
+    )
+    return [puzzle.question_panel(), *answer, *trace]

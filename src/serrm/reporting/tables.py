@@ -4,6 +4,7 @@ Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the 
 have. Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -170,6 +171,29 @@ def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
 
 def _counts(numbers: Iterable[int]) -> str:
     return " or ".join(f"{number:,}" for number in sorted(set(numbers))) or DASH
+
+
+def easier(results: Results) -> list[str]:
+    """Our test puzzles that are easier than the paper's, such as "Sudoku 9×9, 43 blanks (paper: about 56)"."""
+    found = []
+    for number in ("1", "3"):
+        for entries in by_set(entries_of(load_paper().score_tables[number], results)):
+            column, scored = entries[0].column, [entry for entry in entries if entry.score]
+            if not scored:
+                continue
+            of_set, run = scored[0].of_set, scored[0].runs[0]
+            words = blanks(column.task, [run.scored[of_set]])
+            (ours, *_), (theirs, *_) = (
+                [*map(int, re.findall(r"\d+", text)), 0]
+                for text in ((words, column.blanks) if of_set == column.set else (of_set, column.set))
+            )
+            grids = re.search(r", grids of at most .*", run.data.source)
+            if ours < 0.95 * theirs:  # the paper's numbers of blanks are approximate
+                printed = column.blanks if words and of_set == column.set else set_name(column.set)
+                found.append(f"{_set(column.task, of_set)}{words} (paper: {printed})")
+            elif grids:
+                found.append(f"{_set(column.task, of_set)}{grids[0]}")
+    return found
 
 
 # Tables that the paper does not have. The docstring of each is the caption of its table.
