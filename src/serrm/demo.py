@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, UInt8
 
-from serrm.drawing.panels import PAPER, Cell, Panel, Puzzle, cell_of, grid_svg
+from serrm.drawing.panels import Panel, Puzzle, cell_of, grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles.files import Question, questions_of
+from serrm.puzzles.look import PAPER, Cell
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import text as maze_text
 from serrm.puzzles.tasks import grid_task

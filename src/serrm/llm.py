@@ -21,7 +21,7 @@ from openai import APIError, AsyncOpenAI
 from serrm.datasets.sets import check_answers
 from serrm.progress import progress_bar
 from serrm.puzzles.boxes import box_for_side
-from serrm.puzzles.files import read_sudokus
+from serrm.puzzles.files import read_puzzles
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.search import answered
@@ -132,7 +132,7 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
     file, a wrong answer, or no puzzle.
     """
     by_side: dict[int, list[Puzzle]] = {}
-    for puzzle in (puzzle for file in files for puzzle in read_sudokus(file)):
+    for puzzle in (puzzle for file in files for puzzle in read_puzzles(file, "sudoku")):
         by_side.setdefault(puzzle.side, []).append(puzzle)
     sets = {}
     for side, puzzles in sorted(by_side.items()):

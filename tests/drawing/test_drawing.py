@@ -17,9 +17,10 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from rich.console import Console
 
-from serrm.drawing.panels import ARC_COLOURS, Puzzle, Scene, picture_svg, settling_panels, write_picture
+from serrm.drawing.panels import Puzzle, Scene, picture_svg, settling_panels, write_picture
 from serrm.drawing.terminal import print_panels
 from serrm.puzzles.arc.grids import decode, encode
+from serrm.puzzles.arc.record import COLOURS
 from serrm.puzzles.maze.text import parse_maze
 from serrm.puzzles.sudoku.text import parse_grid
 from serrm.puzzles.tasks import alphabet
@@ -80,7 +81,7 @@ def test_a_picture_is_written_in_every_format(name: str, tmp_path: Path) -> None
     with Image.open(tmp_path / "new/a.png") as image:
         colours = {colour for _, colour in image.convert("RGB").getcolors(10**6) or []}
     if name == "arc":
-        assert {tuple(bytes.fromhex(each[1:])) for each in ARC_COLOURS[:2]} <= colours
+        assert {tuple(bytes.fromhex(each[1:])) for each in COLOURS[:2]} <= colours
     assert len(colours) > 2
 
 

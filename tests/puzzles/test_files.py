@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.puzzles.files import Question, questions_of, read_arguments, read_file, read_sudokus, read_text
+from serrm.puzzles.files import Question, questions_of, read_arguments, read_file, read_puzzles, read_text
 
 SUDOKU, ANSWER = "12..34..4..1.3.2", "1234341242314322"  # which keeps the clues, and no rule
 ROWS = [[1, 2, 0, 0], [3, 4, 0, 0], [4, 0, 0, 1], [0, 3, 0, 2]]
@@ -161,9 +161,9 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
         *(f"{folder / 'abc.json'}: puzzle test {n}" for n in (1, 2)),
     ]
     assert found[-1].name == "abc"
-    assert [puzzle.side for puzzle in read_sudokus(file)] == [4]
-    with pytest.raises(ValueError, match=r"abc\.json: puzzle test 1: not a Sudoku"):
-        read_sudokus(folder)
+    assert [puzzle.side for puzzle in read_puzzles(file, "sudoku")] == [4]
+    with pytest.raises(ValueError, match=r"abc\.json: puzzle test 1: not a puzzle of the task sudoku"):
+        read_puzzles(folder, "sudoku")
     (folder / "abc.json").unlink()
     with pytest.raises(ValueError, match="folder: no puzzle"):
         read_file(folder)

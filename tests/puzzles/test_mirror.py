@@ -14,7 +14,7 @@ import pytest
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.puzzles.arc.data import VERSIONS, PackagedArc, read_raw
 from serrm.puzzles.boxes import box_for_side
-from serrm.puzzles.files import read_sudokus
+from serrm.puzzles.files import read_puzzles
 from serrm.puzzles.maze.data import PUBLISHED, MirrorMaze, Windows
 from serrm.puzzles.maze.rules import are_shortest_paths, num_steps, shortest_path
 from serrm.puzzles.maze.text import read_csv, write_csv
@@ -47,7 +47,7 @@ def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(
         assert all(np.array_equal(solve(questions[i], box), answers[i]) for i in range(min(num, 50)))
     solved = Counter(pq.read_table(tmp_path / "sets" / set_file("25x25"))["source"].to_pylist())
     assert solved == {"Extremely Easy": 16, "Easy": 5, "Medium": 10, "Difficult": 6, "Evil": 5}
-    assert len(read_sudokus(ROOT / "sudoku-25x25")) == 100
+    assert len(read_puzzles(ROOT / "sudoku-25x25", "sudoku")) == 100
 
 
 @pytest.mark.parametrize("name", ["train.csv", "test.csv"])

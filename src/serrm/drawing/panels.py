@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -22,39 +22,16 @@ from pydantic import BaseModel, Field
 
 from serrm.files import read_parsed, write_whole
 from serrm.puzzles.arc import grids as arc
-from serrm.puzzles.boxes import box_for_side
-from serrm.puzzles.files import ARC, Question, read_file
-from serrm.puzzles.maze import rules as maze_rules
-from serrm.puzzles.maze import text as maze_text
-from serrm.puzzles.sudoku.rules import BLANK
-from serrm.puzzles.sudoku.text import SYMBOLS
-from serrm.puzzles.task import Look
-from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.puzzles.files import Question, read_file
+from serrm.puzzles.look import INK, PAPER, Cell, Look
+from serrm.puzzles.tasks import ARC, TASKS, grid_task
 
 T = TypeVar("T")
 Tokens = UInt8[np.ndarray, " I"]
 Cells = UInt8[np.ndarray, "_ _"]  # R × C, without names, as the panels of one picture differ in size
 Mask = Bool[np.ndarray, "_ _"]
 
-# The official colours of ARC-AGI, and for marks those of Okabe and Ito, which all kinds of colour vision tell apart.
-ARC_COLOURS: Final = (
-    *("#000000", "#0074D9", "#FF4136", "#2ECC40", "#FFDC00", "#AAAAAA", "#F012BE", "#FF851B", "#7FDBFF", "#870C25"),
-)  # fmt: skip
-DARK_COLOURS: Final = (0, 1, 2, 6, 9)  # on which a mark is white
-INK, FAINT_INK, LINE, PAPER = "#1A1A1A", "#666666", "#B4B4B4", "#FFFFFF"
-GIVEN_TINT, WALL = "#EFEFEF", "#3A3A3A"
-FILLED = "#0072B2"  # digits and paths that were not given
-WRONG, WRONG_TINT, CHANGED = "#D55E00", "#F7BCAF", "#E69F00"
-START, GOAL = "#009E73", "#CC79A7"
-
-
-class Cell(NamedTuple):
-    """The look of a cell; `plain` is its character where there are no colours."""
-
-    ground: str
-    ink: str
-    symbol: str
-    plain: str
+FAINT_INK, LINE, CHANGED = "#666666", "#B4B4B4", "#E69F00"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,44 +54,7 @@ class Panel:
 def cell_of(panel: Panel, row: int, column: int) -> Cell:
     """The look of a cell of a panel."""
     token, place = int(panel.cells[row, column]), (row, column)
-    return CELLS[panel.look](token, bool(panel.is_given[place]), bool(panel.is_wrong[place]))
-
-
-def sudoku_symbol(token: int) -> str:
-    """1 to 9, then letters as in files of puzzles, from 36 on numbers; "?" for padding, nothing for a blank."""
-    if token <= BLANK:
-        return "?" if token == 0 else ""
-    value = token - BLANK
-    return SYMBOLS[value] if value < len(SYMBOLS) else str(value)
-
-
-def _digit(token: int, is_given: bool, is_wrong: bool) -> Cell:
-    symbol = sudoku_symbol(token)
-    ground = WRONG_TINT if is_wrong else GIVEN_TINT if is_given else PAPER
-    return Cell(ground, INK if is_given else FILLED, symbol, symbol or ".")
-
-
-def _maze_cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
-    ends = {maze_rules.START: (START, "S"), maze_rules.GOAL: (GOAL, "G")}
-    ground, symbol = ends.get(token, ({maze_rules.WALL: WALL, maze_rules.PATH: FILLED}.get(token, PAPER), ""))
-    if is_wrong:
-        ground = WRONG if token == maze_rules.PATH else WRONG_TINT
-    return Cell(
-        ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{maze_text.CHARACTERS}"[token]
-    )
-
-
-def _colour(token: int, is_given: bool, is_wrong: bool) -> Cell:
-    colour = token - arc.FIRST_COLOUR
-    ink = "#FDFDFD" if colour in DARK_COLOURS else "#000000"
-    return Cell(ARC_COLOURS[colour], ink, "×" if is_wrong else "", str(colour))
-
-
-CELLS: Final[dict[str, Callable[[int, bool, bool], Cell]]] = {
-    "digits": _digit,
-    "maze": _maze_cell,
-    "colours": _colour,
-}
+    return panel.look.cell(token, bool(panel.is_given[place]), bool(panel.is_wrong[place]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +117,7 @@ class Puzzle:
 
     def _visible(self, tokens: Tokens) -> Cells:
         """The visible tokens as a grid: of an ARC canvas the decoded part."""
-        if TASKS[self.task].look == "colours":
-            grid: Cells = arc.decode(tokens, self.side) + np.uint8(arc.FIRST_COLOUR)
-            return grid
-        return tokens.reshape(self.side, self.side)
+        return TASKS[self.task].look.visible(tokens, self.side)
 
     def _check(self, tokens: Tokens) -> None:
         if self.task not in TASKS:
@@ -371,7 +308,7 @@ def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
 
 
 def _legend(panels: Sequence[Panel]) -> str:
-    wrong = "a cross" if panels[0].look == "colours" else "orange"
+    wrong = "a cross" if panels[0].look.has_crosses else "orange"
     marks = {f"{wrong}: wrong": "is_wrong", "a corner: changed since the panel before": "is_changed"}
     return "; ".join(
         words for words, mask in marks.items() if any(getattr(each, mask).any() for each in panels)
@@ -393,9 +330,10 @@ def grid_svg(
             num = 1 + len(others)
             grounds[ground] = grounds.get(ground, "") + f"M{first} {row}h{num}v1h-{num}z"
         for column, cell in enumerate(cells):
-            if cell.symbol:
-                look = cell.ink, 400 if panel.look == "digits" and not panel.is_given[row, column] else 700
-                letter = text((column + 0.5) * CELL, (row + 0.72) * CELL, cell.symbol)
+            symbol = "×" if panel.look.has_crosses and panel.is_wrong[row, column] else cell.symbol
+            if symbol:
+                look = cell.ink, 400 if panel.look.is_light and not panel.is_given[row, column] else 700
+                letter = text((column + 0.5) * CELL, (row + 0.72) * CELL, symbol)
                 letters[look] = letters.get(look, "") + letter
     grounds.pop(PAPER, None)
     shapes = [
@@ -406,9 +344,9 @@ def grid_svg(
         f"M{number(c + 0.7)} {number(r + 0.05)}h.25v.25z" for r, c in np.argwhere(panel.is_changed)
     ):
         shapes.append(path(corners, fill=CHANGED, stroke=INK, stroke_width=0.03))
-    if panel.look != "maze":
+    if panel.look.has_lines:
         shapes.append(_lines(1, 1, rows, columns, LINE, 0.03))
-    box = box_for_side(rows) if panel.look == "digits" else None
+    box = panel.look.box(rows)
     shapes.append(_lines(box.rows if box else rows, box.cols if box else columns, rows, columns, INK, 0.08))
     written = (
         f'<g fill="{ink}" font-weight="{weight}" font-size="{0.62 * CELL}" text-anchor="middle">{each}</g>'

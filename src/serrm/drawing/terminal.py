@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from serrm.drawing.panels import Panel, cell_of
-from serrm.puzzles.boxes import box_for_side
 
 PLAIN_WIDTH = 110  # off a terminal
 BOLD, DIM = Style(bold=True), Style(dim=True)
@@ -46,7 +45,7 @@ def _lines(panel: Panel, has_colours: bool) -> list[Text]:
     """The lines of a grid; a cell is its symbol and its mark."""
     rows, columns = panel.cells.shape
     lines = list[Text]()
-    box = box_for_side(rows) if panel.look == "digits" else None
+    box = panel.look.box(rows)
     for row in range(rows):
         if box and row and row % box.rows == 0:
             lines.append(Text("┼".join(["─" * (2 * box.cols + 1)] * box.rows), DIM))
@@ -64,8 +63,8 @@ def _cell(panel: Panel, row: int, column: int, has_colours: bool) -> Text:
     mark = "*" if panel.is_wrong[place] else "'" if panel.is_changed[place] else " "
     if not has_colours:
         return Text(cell.plain + mark)
-    symbol = (cell.symbol if panel.look != "colours" else "") or " "
-    return Text(symbol + mark, Style(color=cell.ink, bgcolor=cell.ground, bold=bool(panel.is_given[place])))
+    look = Style(color=cell.ink, bgcolor=cell.ground, bold=bool(panel.is_given[place]))
+    return Text((cell.symbol or " ") + mark, look)
 
 
 def console() -> Console:

@@ -1,37 +1,31 @@
 """Puzzles as users have them: files of text, CSV or JSON, standard input, arguments, Python values.
 
-The one reader of `serrm solve`, `evaluate`, `show`, `ask` and the Python API. A line is a puzzle: a Sudoku (a
-character a cell, `.` or `0` for a blank) or a maze (of `# SG`); a first line that names a column "question" makes the
-rest a table; what begins with a bracket is JSON. Sizes may be mixed. What is no puzzle is a ValueError of one line
-that names its place. (The published files of the paper's tasks among others.)
+The one reader of `serrm solve`, `evaluate`, `show`, `ask` and the Python API. A line is a puzzle of the task that
+recognises it, such as a Sudoku (a character a cell, `.` or `0` for a blank) or a maze (of `# SG`); a first line that
+names a column "question" makes the rest a table; what begins with a bracket is JSON. Sizes may be mixed. What is no
+puzzle is a ValueError of one line that names its place. (The published files of the paper's tasks among others.)
 """
 
 import csv
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import UInt8
 from pydantic import ValidationError
 
 from serrm.files import read_parsed
-from serrm.puzzles import boxes
 from serrm.puzzles.arc.data import SOLUTIONS, RawPuzzle
 from serrm.puzzles.arc.grids import Grid, Pair
-from serrm.puzzles.maze import text as maze_text
-from serrm.puzzles.raw import Puzzle, open_text, shorten
-from serrm.puzzles.sudoku import text as sudoku_text
+from serrm.puzzles.raw import Puzzle, as_text, open_text, shorten
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import ARC, TASKS, grid_task
 
-SUDOKU, MAZE, ARC = "sudoku", "maze", "arc"
-CHECKS = {SUDOKU: sudoku_text.checked, MAZE: maze_text.checked}
 # Names of a question and of its answer in tables and JSON objects.
 COLUMNS = ("question", "puzzle", "quizzes", "quiz", "grid"), ("answer", "solution", "solutions")
-MAX_SUDOKU_SIDE = len(sudoku_text.SYMBOLS) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +65,12 @@ def read_file(path: Path) -> list[Question]:
     return found if solutions == path or not solutions.is_file() else _with_answers(found, solutions)
 
 
-def read_sudokus(path: Path) -> list[Puzzle]:
-    """The Sudokus of a file, as `read_file` finds them. ValueError for a puzzle of another task."""
+def read_puzzles(path: Path, task: str) -> list[Puzzle]:
+    """The puzzles of a file, as `read_file` finds them. ValueError for a puzzle of another task."""
     questions = read_file(path)
     for question in questions:
-        if question.task != SUDOKU:
-            raise ValueError(f"{question.place}: not a Sudoku: {shorten(question.text)}")
+        if question.task != task:
+            raise ValueError(f"{question.place}: not a puzzle of the task {task}: {shorten(question.text)}")
     return [
         Puzzle(each.cells.reshape(-1), None if each.answer is None else each.answer.reshape(-1))
         for each in questions
@@ -116,7 +110,8 @@ def read_text(text: str, source: str, name: str = "") -> list[Question]:
         return list(questions_of(text, f"{source}: puzzle", name))
     numbered = enumerate((line.rstrip("\r") for line in text.split("\n")), start=1)
     rows = [(f"{source}:{number}", line) for number, line in numbered if line.strip()]
-    rows = [(place, line) for place, line in rows if line[0] != "#" or set(line) <= set(maze_text.CHARACTERS)]
+    # Any line is a puzzle of the first task, if of no other.
+    rows = [(place, line) for place, line in rows if line[0] != "#" or _task_of(line) != next(iter(TASKS))]
     for delimiter in (",", "\t"):
         names = [name.strip().strip('"').lower() for name in rows[0][1].split(delimiter)] if rows else []
         asked, answered = (next((names.index(key) for key in keys if key in names), None) for keys in COLUMNS)
@@ -160,7 +155,7 @@ def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[
             for number, each in enumerate(value, start=1):
                 yield from questions_of(each, f"{place} {number}", name)
         case _:
-            raise ValueError(f"{place}: not a puzzle: {shorten(_shown(value))}")
+            raise ValueError(f"{place}: not a puzzle: {shorten(as_text(value))}")
 
 
 def _decoded(text: str, place: str) -> Any:
@@ -173,46 +168,24 @@ def _decoded(text: str, place: str) -> Any:
 
 
 def _question(place: str, asked: Any, answer: Any = None) -> Question:
-    """A Sudoku or a maze, of text or of rows, with its answer."""
+    """A puzzle on a square grid, of text or of rows, with its answer."""
+    task = _task_of(asked)
+    record = grid_task(task)
     try:
-        task, cells = _cells(asked)
-        _, answered = (task, None) if answer is None else _cells(answer, task)
-        puzzle = CHECKS[task](Puzzle(cells, answered))
+        cells, answered = record.parse(asked), None if answer is None else record.parse(answer)
+        puzzle = record.check(Puzzle(cells, answered))
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
     shape = puzzle.side, puzzle.side
     grid = None if answered is None else answered.reshape(shape)
-    return Question(task, cells.reshape(shape), place, _shown(asked), grid)
+    return Question(task, cells.reshape(shape), place, as_text(asked), grid)
 
 
-def _cells(value: Any, task: str = "") -> tuple[str, UInt8[np.ndarray, " I"]]:
-    """The task of a grid, unless it is known, and its cells.
-
-    A text is a maze if there is a wall in it, or a start and a goal among spaces; all else is a Sudoku.
-    """
-    if isinstance(value, str):
-        if task == MAZE or (
-            not task and ("#" in value or {"S", "G"} <= set(value) <= set(maze_text.CHARACTERS))
-        ):
-            return MAZE, maze_text.parse_maze(value.replace("\n", ""))
-        cells = sudoku_text.parse_grid("".join(value.split()))
-    else:
-        cells = _values(value if isinstance(value, list | tuple) else [])
-    if (side := math.isqrt(len(cells))) > MAX_SUDOKU_SIDE:
-        raise ValueError(f"a Sudoku has at most {MAX_SUDOKU_SIDE} rows here, not {side}")
-    return SUDOKU, cells
-
-
-def _values(rows: Sequence[Any]) -> UInt8[np.ndarray, " I"]:
-    """The cells of a Sudoku of n lists of n whole numbers 0…n."""
-    side = boxes.box_for_side(len(rows)).side
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, list | tuple) or len(row) != side:
-            raise ValueError(f"row {number} is not a list of {side} numbers: {shorten(_shown(row))}")
-        wrong = [value for value in row if type(value) is not int or not 0 <= value <= side]
-        if wrong:
-            raise ValueError(f"row {number} holds {shorten(_shown(wrong[0]))}, not a number 0 to {side}")
-    return np.array(rows, dtype=np.uint8).reshape(-1)
+def _task_of(value: Any) -> str:
+    """The task of a grid, of text or of rows: the last of those that recognise it."""
+    return [
+        name for name, record in TASKS.items() if isinstance(record, GridTask) and record.recognises(value)
+    ][-1]
 
 
 def _arc_questions(value: dict[str, Any], place: str, name: str) -> Iterator[Question]:
@@ -221,7 +194,7 @@ def _arc_questions(value: dict[str, Any], place: str, name: str) -> Iterator[Que
         task = RawPuzzle.model_validate({"train": [], **value})
     except ValidationError as error:
         first = error.errors()[0]
-        where, wrong = "/".join(map(str, first["loc"])), shorten(_shown(first["input"]))
+        where, wrong = "/".join(map(str, first["loc"])), shorten(as_text(first["input"]))
         raise ValueError(f"{place}: {where}: {first['msg']}: {wrong}") from None
     pairs = [(_grid(pair.input), pair.output) for pair in task.train]
     demonstrations = tuple(Pair(question, _grid(rows)) for question, rows in pairs if rows is not None)
@@ -240,8 +213,3 @@ def _is_file(argument: str) -> bool:
         return Path(argument).exists()
     except OSError:  # a puzzle may be longer than a name can be
         return False
-
-
-def _shown(value: Any) -> str:
-    """A value as the text it may have come from."""
-    return value if isinstance(value, str) else json.dumps(value, default=repr)

@@ -6,8 +6,9 @@ line and value. Paper: appendix, data sets.
 """
 
 import csv
+import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeVar
@@ -140,6 +141,22 @@ def write_puzzles(path: Path | str, puzzles: Iterable[Puzzle], format_grid: Call
         for puzzle in puzzles:
             answer = "" if puzzle.answer is None else format_grid(puzzle.answer)
             writer.writerow([puzzle.source, format_grid(puzzle.question), answer, puzzle.rating])
+
+
+def read_rows(rows: Sequence[Any], side: int) -> Cells:
+    """The cells of n lists of n whole numbers 0…n. ValueError for the first that is none."""
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, list | tuple) or len(row) != side:
+            raise ValueError(f"row {number} is not a list of {side} numbers: {shorten(as_text(row))}")
+        wrong = [value for value in row if type(value) is not int or not 0 <= value <= side]
+        if wrong:
+            raise ValueError(f"row {number} holds {shorten(as_text(wrong[0]))}, not a number 0 to {side}")
+    return np.array(rows, dtype=np.uint8).reshape(-1)
+
+
+def as_text(value: Any) -> str:
+    """A value as the text it may have come from."""
+    return value if isinstance(value, str) else json.dumps(value, default=repr)
 
 
 def open_text(path: Path | str) -> TextIO:

@@ -13,15 +13,14 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.files import Origin
-from serrm.puzzles.raw import Column, Published, RawSet
+from serrm.puzzles.look import Look
+from serrm.puzzles.raw import Column, Published, Puzzle, RawSet
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
 Cells = UInt8[np.ndarray, "..."]
 Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]  # (questions, answers) → which answers obey it
-# Digits in boxes, walls and a path between them, or cells read off a canvas.
-Look = Literal["digits", "maze", "colours"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,11 @@ class GridTask(Task):
     # (raw directory, settings of the subset) → the training set, then the test sets.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
     are_answers: Rule  # as cells of a set
+    # Puzzles of users, as text or as rows of numbers. A puzzle is of the last task of TASKS that recognises it. `parse`
+    # gives the cells of a set; it and `check` raise ValueError for what is no puzzle.
+    recognises: Callable[[Any], bool]
+    parse: Callable[[Any], Grid]
+    check: Callable[[Puzzle], Puzzle] = lambda puzzle: puzzle
     format: Callable[[Grid], str]  # of the cells of a set
     offset: int  # added to a cell of a set to make it a token
     columns: Mapping[str, Column] = field(default_factory=dict)  # of a set
@@ -87,6 +91,7 @@ class GridTask(Task):
     flaw: Callable[[Grid], str | None] = lambda question: None
     solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
     exact_method: str = ""
+    checkpoint: Callable[[int], str] | None = None  # the packaged one for grids of a side
     # What is counted of predictions besides those that are the answer, by the name of the score.
     rules: Mapping[str, Rule] = field(default_factory=dict)
 

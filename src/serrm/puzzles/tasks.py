@@ -5,7 +5,7 @@ from typing import Final
 from serrm.puzzles.arc.record import ARC_AGI_1, ARC_AGI_2
 from serrm.puzzles.maze.record import MAZE
 from serrm.puzzles.sudoku.record import SUDOKU
-from serrm.puzzles.task import Alphabet, GridTask, Task
+from serrm.puzzles.task import Alphabet, ArcTask, GridTask, Task
 
 TASKS: Final[dict[str, Task]] = {
     "sudoku": SUDOKU,
@@ -13,6 +13,14 @@ TASKS: Final[dict[str, Task]] = {
     "arc_agi_1": ARC_AGI_1,
     "arc_agi_2": ARC_AGI_2,
 }
+
+ARC: Final = "arc"
+"""The task of questions of either ARC-AGI, as files do not tell which."""
+
+
+def asked_as(task: str) -> str:
+    """The task of the questions that a checkpoint of a task answers, as `serrm.puzzles.files` has it."""
+    return ARC if isinstance(TASKS[task], ArcTask) else task
 
 
 def alphabet(task: str, side: int) -> Alphabet:

@@ -20,8 +20,9 @@ from torch import Tensor
 from serrm.devices import choose_device
 from serrm.files import write_whole
 from serrm.inference.predict import LoadedModel, load_model, predict
-from serrm.puzzles.files import SUDOKU, Question, questions_of
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.files import Question, questions_of
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.solving.solve import Answer, SolveOptions, in_order, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.settings import RunSettings
@@ -148,10 +149,9 @@ def load(name: str | Path | None = None, *, device: str = "auto", **options: Any
 
 def packaged_for(question: Question) -> str:
     """The name of the packaged checkpoint for a puzzle of this task and size. ValueError if there is none."""
-    if question.task == SUDOKU:
-        return "sudoku_extreme" if question.side == 9 else "sudoku"
-    if question.task in packaged():
-        return question.task
+    record = TASKS.get(question.task)
+    if isinstance(record, GridTask) and record.checkpoint is not None:
+        return record.checkpoint(question.side)
     raise ValueError(
         f"{question.place}: there is no packaged checkpoint for task {question.task}; give a checkpoint"
     )

@@ -14,8 +14,8 @@ from serrm.inference.predict import Predictor, load_model, refusal
 from serrm.models.layers import DTYPES
 from serrm.puzzles.files import Question, read_file
 from serrm.puzzles.task import GridTask
-from serrm.puzzles.tasks import TASKS, grid_task
-from serrm.solving.solve import arc_evaluation, arc_refusal, kind_of
+from serrm.puzzles.tasks import TASKS, asked_as, grid_task
+from serrm.solving.solve import arc_evaluation, arc_refusal
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
@@ -43,7 +43,7 @@ def score_file(
     predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], dtype)
     task, by_side = loaded.settings.kind, dict[int, list[Question]]()
     for question in read_file(puzzles):
-        if question.task != kind_of(task):
+        if question.task != asked_as(task):
             raise ValueError(
                 f"{question.place}: the puzzle's task is {question.task}, but the checkpoint's task is {task}"
             )

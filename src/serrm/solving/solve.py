@@ -27,11 +27,9 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.layers import DTYPES
 from serrm.puzzles.arc.grids import decode, encode
-from serrm.puzzles.files import ARC, MAZE, Question
-from serrm.puzzles.maze.text import parse_maze
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.files import Question
 from serrm.puzzles.task import ArcTask, GridTask, Task
-from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.tasks import ARC, TASKS, asked_as, grid_task
 
 FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
 ONLY_STEPS = 128  # and of one without guesses after it
@@ -89,7 +87,7 @@ class Answer:
         if self.task == ARC:
             cells = np.array(json.loads(self.answer), dtype=np.uint8)
             return cells.reshape(cells.shape if cells.ndim == 2 else (0, 0))
-        cells = parse_maze(self.answer) if self.task == MAZE else parse_grid(self.answer)
+        cells = grid_task(self.task).parse(self.answer)
         return cells.reshape(math.isqrt(len(cells)), -1)
 
 
@@ -193,7 +191,7 @@ def solve(
     for number, question in enumerate(questions):
         loaded = model_for(question)
         task = loaded.settings.kind
-        if question.task == kind_of(task):
+        if question.task == asked_as(task):
             side = int(loaded.config["side"]) if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
         else:
@@ -212,11 +210,6 @@ def in_order(answers: Iterable[tuple[int, Answer]]) -> Iterator[Answer]:
         while num_given in done:
             yield done.pop(num_given)
             num_given += 1
-
-
-def kind_of(task: str) -> str:
-    """The task of the questions that a checkpoint of `task` answers, as `serrm.puzzles.files` has it."""
-    return ARC if isinstance(TASKS[task], ArcTask) else task
 
 
 def _solve_size(

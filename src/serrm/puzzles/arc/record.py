@@ -6,13 +6,29 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.arc import data
-from serrm.puzzles.arc.grids import NUM_SYMBOLS, decode
+from serrm.puzzles.arc.grids import FIRST_COLOUR, NUM_SYMBOLS, decode
+from serrm.puzzles.look import Cell, Look
 from serrm.puzzles.task import Alphabet, ArcTask
 
+COLOURS: Final = (
+    *("#000000", "#0074D9", "#FF4136", "#2ECC40", "#FFDC00", "#AAAAAA", "#F012BE", "#FF851B", "#7FDBFF", "#870C25"),
+)  # fmt: skip
+DARK_COLOURS: Final = (0, 1, 2, 6, 9)  # on which a mark is white
 COUNTS: Final[dict[data.Version, dict[str, int | float]]] = {
     1: {"num_train": 560, "num_test": 400, "examples": 3988 / 960, "test_inputs": 419 / 400},
     2: {"num_train": 1160, "num_test": 120, "examples": 5573 / 1280, "test_inputs": 172 / 120},
 }
+
+
+def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
+    """The look of a square."""
+    colour = token - FIRST_COLOUR
+    return Cell(COLOURS[colour], "#FDFDFD" if colour in DARK_COLOURS else "#000000", "", str(colour))
+
+
+def visible(tokens: UInt8[np.ndarray, " I"], side: int) -> UInt8[np.ndarray, "_ _"]:
+    """The tokens of the grid on a canvas."""
+    return np.asarray(decode(tokens, side) + np.uint8(FIRST_COLOUR))
 
 
 def judge(
@@ -41,7 +57,7 @@ def _record(version: data.Version) -> ArcTask:
         in_words=data.in_words,
         counts=COUNTS[version],
         is_symmetric=True,
-        look="colours",
+        look=Look(cell=cell, has_crosses=True, visible=visible),
         judge=judge,
         version=version,
     )

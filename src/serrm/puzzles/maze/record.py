@@ -1,16 +1,43 @@
 """The record of mazes."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 
+from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, Cell, Look
 from serrm.puzzles.maze import data, rules
-from serrm.puzzles.maze.rules import is_shortest_path, is_valid_path, shortest_path
-from serrm.puzzles.maze.text import format_maze
+from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, is_shortest_path, is_valid_path, shortest_path
+from serrm.puzzles.maze.text import CHARACTERS, checked, format_maze, parse_maze
 from serrm.puzzles.settings import SubsetSettings
 from serrm.puzzles.task import Alphabet, GridTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS, apply_transforms, draw_transform
+
+GROUNDS = {WALL: "#3A3A3A", START: "#009E73", GOAL: "#CC79A7", PATH: FILLED}
+
+
+def recognises(value: Any) -> bool:
+    """True for a text with a wall, or with a start and a goal among spaces; after a wall only for mazes."""
+    if not isinstance(value, str):
+        return False
+    if value.startswith("#"):
+        return set(value) <= {*CHARACTERS, "\n"}
+    return "#" in value or {"S", "G"} <= set(value) <= {*CHARACTERS}
+
+
+def parse(value: Any) -> UInt8[np.ndarray, " I"]:
+    """The tokens of a text, in which lines may be broken."""
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not the text of a maze")
+    return parse_maze(value.replace("\n", ""))
+
+
+def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
+    """The look of a square."""
+    ground = GROUNDS.get(token, PAPER) if not is_wrong else WRONG if token == PATH else WRONG_TINT
+    symbol = {START: "S", GOAL: "G"}.get(token, "")
+    return Cell(ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{CHARACTERS}"[token])
 
 
 def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
@@ -52,10 +79,13 @@ MAZE = GridTask(
     counts={"side": 30, "num_train": 1_000, "num_test": 1_000},
     verify=rules.are_valid_paths,
     blank=rules.SPACE,
-    look="maze",
+    look=Look(cell=cell, has_lines=False),
     judge=judge,
     raw_sets=data.raw_sets,
     are_answers=rules.are_shortest_paths,
+    recognises=recognises,
+    parse=parse,
+    check=checked,
     format=format_maze,
     offset=0,
     columns=data.COLUMNS,
@@ -66,6 +96,7 @@ MAZE = GridTask(
     flaw=flaw,
     solutions=solutions,
     exact_method="breadth-first search",
+    checkpoint=lambda side: "maze",
     # No maze of Maze-Hard has a unique shortest path: exact match also tests the tie-breaking of the labels.
     rules={"valid": rules.are_valid_paths, "valid_shortest": rules.are_shortest_paths},
 )

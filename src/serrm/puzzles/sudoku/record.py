@@ -1,13 +1,32 @@
 """The record of Sudoku."""
 
+import math
+from typing import Any
+
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.look import digits
+from serrm.puzzles.raw import read_rows
 from serrm.puzzles.sudoku import data, rules, search, symmetries
 from serrm.puzzles.sudoku.rules import BLANK, is_solution
-from serrm.puzzles.sudoku.text import format_grid
+from serrm.puzzles.sudoku.text import SYMBOLS, checked, format_grid, parse_grid
 from serrm.puzzles.task import Alphabet, GridTask
+
+MOST_ROWS = len(SYMBOLS) - 1  # of a Sudoku with a character for every digit
+
+
+def parse(value: Any) -> UInt8[np.ndarray, " I"]:
+    """The cells of a text, with white space anywhere, or of n lists of n whole numbers 0…n."""
+    if isinstance(value, str):
+        cells = parse_grid("".join(value.split()))
+    else:
+        rows = value if isinstance(value, list | tuple) else []
+        cells = read_rows(rows, box_for_side(len(rows)).side)
+    if (side := math.isqrt(len(cells))) > MOST_ROWS:
+        raise ValueError(f"a Sudoku has at most {MOST_ROWS} rows here, not {side}")
+    return cells
 
 
 def judge(
@@ -42,10 +61,13 @@ SUDOKU = GridTask(
     blank=BLANK,
     allows=rules.allows,
     is_symmetric=True,
-    look="digits",
+    look=digits(SYMBOLS, box_for_side),
     judge=judge,
     raw_sets=data.raw_sets,
     are_answers=rules.are_answers,
+    recognises=lambda value: True,  # what is no puzzle of another task
+    parse=parse,
+    check=checked,
     format=format_grid,
     offset=BLANK,
     columns=data.COLUMNS,
@@ -55,4 +77,5 @@ SUDOKU = GridTask(
     flaw=search.flaw,
     solutions=search.solutions,
     exact_method="cp-sat",
+    checkpoint=lambda side: "sudoku_extreme" if side == 9 else "sudoku",
 )
