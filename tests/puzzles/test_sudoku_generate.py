@@ -27,8 +27,8 @@ def test_the_search_agrees_with_cp_sat(box: Box, share: float, num_changes: int,
     grid = random_solution(box, rng)
     grid[rng.random(box.num_cells) > share] = 0
     grid[rng.permutation(box.num_cells)[:num_changes]] = rng.integers(1, box.side + 1)
-    num, board = count_solutions(grid, box, limit=3), sudoku_search.tables(box)
-    solutions = sudoku_search.search(sudoku_search.places_from_values(grid.tolist(), board), board)
+    num, board = count_solutions(grid, box, limit=3), sudoku_search.board_of(box)
+    solutions = sudoku_search.search(sudoku_search.place_clues(grid.tolist(), board), board)
     assert sum(1 for _ in islice(solutions, 3)) == num
     solution = solve(grid, box)
     assert (solution is not None) == (num > 0)

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -305,18 +305,17 @@ def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.nda
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     """Every full 4×4 grid, in a fixed order."""
-    board = search.tables(Box(2, 2))
-    solutions = search.search([board.all_cells] * 4, board)
-    return np.stack([search.values_from_places(places, 16) for places in solutions])
+    board = search.board_of(Box(2, 2))
+    return np.stack([search.grid_of(found, board) for found in search.search(board.empty, board)])
 
 
 def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
     """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
-    board = search.tables(box)
+    board = search.board_of(box)
     while True:
-        positions = search.search([board.all_cells] * box.side, board, rng, max_positions=2 * box.num_cells)
+        positions = search.search(board.empty, board, rng, max_positions=2 * box.num_cells)
         try:
-            solution = search.values_from_places(next(positions), box.num_cells)
+            solution = search.grid_of(next(positions), board)
         except search.SearchBudgetError:
             continue
         symmetry = draw_symmetries(box, 1, rng)
@@ -344,24 +343,30 @@ def remove_clues(
     solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
 ) -> UInt8[np.ndarray, " I"]:
     """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
-    board, values = search.tables(box), solution.tolist()
-    num_left = len(values)
-    for cell in rng.permutation(len(values)).tolist():
+    board, question = search.board_of(box), solution.copy()
+    order = rng.permutation(box.num_cells).tolist()
+    bits = [board.bit(cell, int(solution[cell])) for cell in order]
+    # The positions with the clues that come later, by how many they are, and that with those that have to stay.
+    later = list(accumulate(reversed(bits), partial(search.place, board=board), initial=board.empty))
+    kept, num_left = board.empty, len(order)
+    for cell, bit in zip(order, bits, strict=True):
         if num_left <= num_clues:
             break
-        digit, values[cell] = values[cell], 0
-        if _has_only(values, cell, digit, board):
+        later.pop()
+        position = later[-1][0] & kept[0], later[-1][1] | kept[1]
+        if _has_only(position, bit, board):
+            question[cell] = 0
             num_left -= 1
         else:
-            values[cell] = digit
-    return np.array(values, dtype=np.uint8)
+            kept = search.place(kept, bit, board)
+    return question
 
 
-def _has_only(values: list[int], cell: int, digit: int, board: search.Tables) -> bool:
-    """True if a blank cell can hold no other digit; False where the search takes too long."""
-    places = search.places_from_values(values, board)
-    places[digit - 1] &= ~(1 << cell)
+def _has_only(position: search.Position, bit: int, board: search.Board) -> bool:
+    """True if a cell can hold no other digit than that of `bit`; False where the search takes too long."""
+    left, placed = position
     try:
-        return next(search.search(places, board, max_positions=MAX_POSITIONS), None) is None
+        others = left & ~board[bit][1], placed
+        return next(search.search(others, board, max_positions=MAX_POSITIONS), None) is None
     except search.SearchBudgetError:
         return False
