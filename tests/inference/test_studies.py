@@ -79,6 +79,7 @@ def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzl
         found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9))
         num_right = sum(np.array_equal(each.answer, puzzles.answers[each.key]) for each in found)
         assert (point["fsr"], point["fsr_lo"]) == (num_right / NUM_STUDIED, wilson(num_right, NUM_STUDIED)[0])
+        assert point["num_puzzles"] == NUM_STUDIED
         assert point["mean_steps"] == pytest.approx(np.mean([each.steps for each in found]))
         solved.append(num_right)
     assert solved[0] < solved[2] and solved[3] < solved[5] < NUM_STUDIED

@@ -421,7 +421,7 @@ def _searched(
 
 def _point(found: Sequence[tuple[int, int, bool]], most: int, num_right: int) -> Point:
     mean = sum(min(steps, most) for steps, _, _ in found) / len(found)
-    return {"mean_steps": mean, **rates({"fsr": (num_right, len(found))})}
+    return {"num_puzzles": len(found), "mean_steps": mean, **rates({"fsr": (num_right, len(found))})}
 
 
 def equivariance(

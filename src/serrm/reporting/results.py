@@ -78,6 +78,7 @@ class Search(_Part):
     kind: str = ""
     num: int = 1
     max_steps: int  # of an attempt
+    num_puzzles: int | None = None  # older files do not have it
     mean_steps: float
     fsr: float
     fsr_lo: float

@@ -301,11 +301,12 @@ def compute(report: Report) -> pd.DataFrame:
     for (model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, each = points[place]
-            counts = f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
+            num = f"{each.num_puzzles:,}" if each.num_puzzles else DASH
+            counts = num, f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
             solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
             lines.append((model, method, *counts, f"{flops / 1e9:.3g}", solved))
-    names = ["Model", "Method", "Attempts", "Steps of the first", "Mean steps", "GFLOPs a puzzle", "Solved"]
-    return pd.DataFrame(lines, columns=names)
+    counted = ["n", "Attempts", "Steps of the first", "Mean steps", "GFLOPs a puzzle"]
+    return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
 
 FURTHER: Final[dict[str, tuple[str, Callable[[Report], pd.DataFrame]]]] = {
