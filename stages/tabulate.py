@@ -13,7 +13,7 @@ def tabulate() -> None:
     Example: python -m stages tabulate
     """
     from serrm.config import read_params
-    from serrm.models.registry import flops
+    from serrm.models.registry import flops, num_parameters
     from serrm.project import current_commit
     from serrm.reporting.report import write_report
     from serrm.reporting.results import read_report
@@ -22,5 +22,5 @@ def tabulate() -> None:
     layout, (commit, has_changes) = Layout(params.profile), current_commit(Path())
     made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": commit + ", with changes" * has_changes}
     provenance = made | {name: version(name) for name in ("serrm", "torch", "numpy")}
-    report = read_report(params, papers, layout.metrics, flops)
+    report = read_report(params, papers, layout.metrics, flops, num_parameters)
     write_report(report, layout.reports, layout.predictions, provenance)

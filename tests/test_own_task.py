@@ -13,7 +13,7 @@ from serrm.arrays.build import build
 from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
-from serrm.models.registry import flops
+from serrm.models.registry import flops, num_parameters
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.report import write_report
 from serrm.reporting.results import read_report
@@ -79,7 +79,8 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     metrics = {"profile": "mine", "task": latin, "model": "trm", "seed": 0, **scores}
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / f"{cell.name}.json").write_text(json.dumps(metrics))
-    report = read_report(params, read_params(CI.with_name("paper.yaml")), tmp_path / "metrics", flops)
+    papers = read_params(CI.with_name("paper.yaml"))
+    report = read_report(params, papers, tmp_path / "metrics", flops, num_parameters)
     write_report(report, tmp_path, tmp_path / "examples", {})
     solved = scores["sets"]["unseen"]["steps"]["2"]["fsr"]
     row = next(

@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from serrm.models.registry import flops
+from serrm.config import read_params
+from serrm.models.registry import flops, num_parameters
 from serrm.models.settings import ModelSettings
 from serrm.reporting.paper import differences, load_paper
 from serrm.reporting.report import write_report
-from serrm.reporting.results import Report, load_results
+from serrm.reporting.results import Report, load_results, paper_costs
 from serrm.scoring import wilson
 
 MADE = Path(__file__).parent / "made"
+COST = paper_costs(read_params(Path(__file__).parents[2] / "profiles/paper.yaml"), flops, num_parameters)
 RUNS = [
     *(("sudoku", model, 0) for model in ("hrm", "trm", "se_rrm")),
     ("sudoku", "se_rrm", 1),
@@ -39,7 +41,7 @@ def report_of(files, folder):
     model = TypeAdapter(ModelSettings)
     steps = {key: partial(flops, model.validate_python(each["model"])) for key, each in here.items()}
     found = {key: differences(here[key], paper[key]) for key in here}
-    return Report("made", load_results([*files], folder), here, found, steps)
+    return Report("made", load_results([*files], folder), here, found, steps, cost=COST)
 
 
 def write_made(folder):

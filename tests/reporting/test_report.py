@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from copy import deepcopy
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 from serrm.config import read_params
 from serrm.files import between_markers
-from serrm.models.registry import flops
+from serrm.models.registry import flops, num_parameters
 from serrm.reporting.figures import depth, permuted
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import all_tables, render_page, shown_examples, table_files
@@ -34,11 +35,12 @@ from serrm.reporting.tables import (
     entries_of,
     headline,
     headline_text,
+    power,
     to_csv,
     to_latex,
     to_markdown,
 )
-from tests.reporting.conftest import MADE, RUNS, paper_files, report_of, set_rate, write_made
+from tests.reporting.conftest import COST, MADE, RUNS, paper_files, report_of, set_rate, write_made
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
@@ -151,13 +153,16 @@ def test_arrows_compare_the_same_puzzles_alone(report, made):
 
 
 def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
-    results = report(made).results
-    frame, notes = headline(results, {("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
-    text = headline_text(results, {}, "github")
+    whole = replace(report(made), init={("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
+    frame, notes = headline(whole)
+    text = headline_text(whole, "github")
     assert len(frame.columns) == 6 and "63.00 ± 4.24" in text and "93.73 (93.66–93.81)" in text
     assert all(len(note) < 240 for note in notes) and "Sudoku 16×16" in notes[-1] and text.count("16×16") == 1
-    line = frame.iloc[-1]
+    lines = frame.set_index("Test puzzles")
+    line = lines.loc["Sudoku: training FLOPs"]
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
+    assert line["SE-RRM, paper"] == power(COST("sudoku", "se_rrm").flops) == "1.2e18"
+    assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == power(COST("maze", "se_rrm").flops)
 
 
 text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
@@ -208,7 +213,7 @@ def committed(profile):
     if subprocess.run(changed, capture_output=True, check=False).stdout:
         pytest.skip("the pipeline was run since")
     params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
-    return read_report(params, papers, ROOT / "reports" / profile / "metrics", flops)
+    return read_report(params, papers, ROOT / "reports" / profile / "metrics", flops, num_parameters)
 
 
 @pytest.mark.parametrize("profile", [*IN_README, "arc_10x10", "maze_hard"])
@@ -221,7 +226,7 @@ def test_the_committed_tables_are_those_of_the_committed_metric_files(profile):
 @pytest.mark.parametrize("profile", IN_README)
 def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
     page, report = (ROOT / "README.md").read_text(encoding="utf-8"), committed(profile)
-    table = headline_text(report.results, report.init, "github")
+    table = headline_text(report, "github")
     assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 
 

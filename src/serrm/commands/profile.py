@@ -7,7 +7,17 @@ from tempfile import mkdtemp
 
 import typer
 
-from serrm.project import PARAMS, PROFILES, REHEARSALS, Layout, find_root, git, open_project, profile_file
+from serrm.project import (
+    PAPER,
+    PARAMS,
+    PROFILES,
+    REHEARSALS,
+    Layout,
+    find_root,
+    git,
+    open_project,
+    profile_file,
+)
 
 PROFILE = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
 TFLOPS = typer.Option(None, min=1e-6, help="Rate of the machine in TFLOP/s. Default: measured here.")
@@ -128,18 +138,18 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     Example: serrm headline --profile laptop
     """
     from serrm.files import between_markers, write_whole
+    from serrm.models.registry import flops, num_parameters
     from serrm.reporting import tables
-    from serrm.reporting.results import initial_runs, load_results
+    from serrm.reporting.results import read_report
 
     root, params = open_project(profile)
     reports = root / "reports" / params.profile
-    results = load_results(params.run_keys(), reports / "metrics")
-    init = initial_runs(params)
+    report = read_report(params, open_project(PAPER).params, reports / "metrics", flops, num_parameters)
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
-    typer.echo(f"profile {params.profile}\n{tables.headline_text(results, init, 'simple')}")
+    typer.echo(f"profile {params.profile}\n{tables.headline_text(report, 'simple')}")
     typer.echo("\n".join([*map(os.path.relpath, folders), "MLflow runs: make ui"]))
     if page is not None:
-        table, text = tables.headline_text(results, init, "github"), page.read_text(encoding="utf-8")
+        table, text = tables.headline_text(report, "github"), page.read_text(encoding="utf-8")
         begin, end = (marker.format(params.profile) for marker in (tables.BEGIN, tables.END))
         write_whole(page, between_markers(text, begin, end, table))
         typer.echo(f"{page}: table of profile {params.profile} replaced")

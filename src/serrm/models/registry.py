@@ -6,6 +6,7 @@ from functools import cache, partial
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from serrm.models import recurrence
 from serrm.models.hrm_trm import build_hrm_trm
 from serrm.models.layers import Rng
 from serrm.models.recurrence import RecurrentModel
@@ -32,6 +33,13 @@ def build_model(
         model = build_hrm_trm(settings, num_symbols, num_positions, generator)
         model.task_types = torch.zeros(num_task_types, settings.width)
     return model
+
+
+def num_parameters(settings: ModelSettings, num_positions: int, num_symbols: int) -> int:
+    """Number of a model's parameters without task-type embeddings, counted on device meta."""
+    with torch.device("meta"):
+        model = build_model(settings, num_symbols, num_positions=num_positions)
+    return recurrence.num_parameters(model, has_task_types=False)
 
 
 @cache

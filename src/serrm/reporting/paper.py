@@ -147,6 +147,7 @@ Settings = Mapping[str, Any]
 # Keys whose difference changes no result, and those that the number of optimiser steps stands for.
 UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
 PAPER_EXAMPLES: Final = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}  # of an epoch
+PAPER_SIDES: Final = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}  # of the grids trained on
 
 
 def differences(ours: Settings, paper: Settings) -> list[str]:

@@ -17,7 +17,7 @@ from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_example
 from serrm.files import write_json, write_whole
 from serrm.progress import duration
 from serrm.reporting import tables
-from serrm.reporting.claims import claims_table, tally
+from serrm.reporting.claims import claims_table, judge, tally
 from serrm.reporting.figures import build_figures
 from serrm.reporting.paper import METRIC_NAMES, metrics_of, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Report, Results, all_runs
@@ -107,7 +107,7 @@ def render_page(
     )
     page.filters["intervals"] = intervals
     runs, named = all_runs(report.results), {table.name: table for table in made}
-    frame, notes = tables.headline(report.results, report.init)
+    frame, notes = tables.headline(report)
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
@@ -116,7 +116,7 @@ def render_page(
         headline=frame,
         headline_notes=notes,
         tables=named,
-        tally=tally(named["claims"].frame),
+        tally=tally(judge(report)),
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
         examples=[*shown_examples(report.results, examples)],
         notes=tables.notes(report.results),

@@ -5,17 +5,18 @@ A run is (task, model, seed) and its file is `<task>-<model>-s<seed>.json`. Unus
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from serrm.config import RANDOM, Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.reporting.paper import Settings, differences
+from serrm.puzzles.tasks import alphabet
+from serrm.reporting.paper import PAPER_EXAMPLES, PAPER_SIDES, Settings, differences
 from serrm.settings import Kind
 
 Key = tuple[str, str]  # task and model of a run
@@ -170,7 +171,7 @@ class Score(NamedTuple):
     """A score in percent with its 95% interval, rounded as printed.
 
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
-    of the seeds' intervals to the highest.
+    of the seeds' intervals to the highest. `by_seed` has value and interval of each seed.
     """
 
     value: float
@@ -178,6 +179,12 @@ class Score(NamedTuple):
     high: float
     num_puzzles: int
     sd: float | None = None
+    by_seed: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def seeds(self) -> tuple[tuple[float, ...], ...]:
+        """Value and interval of every seed, unrounded where there are several."""
+        return self.by_seed or ((self.value, self.low, self.high),)
 
     def __str__(self) -> str:
         """Such as "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)"."""
@@ -194,11 +201,16 @@ def score(
     if not scored or len(scored) < len(runs):
         return None
     part, first = scored[0]
-    low, high = ([100 * scores[f"{metric}{end}"] for _, scores in scored] for end in ("_lo", "_hi"))
-    values = [100 * scores[metric] for _, scores in scored]
+    by_seed = [tuple(100 * scores[f"{metric}{end}"] for end in ("", "_lo", "_hi")) for _, scores in scored]
+    return over_seeds(by_seed, int(first.get("num_puzzles", part.num_puzzles)))
+
+
+def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:
+    """The score of several seeds from value and interval of each."""
+    values, low, high = zip(*by_seed, strict=True)
     sd = round(stdev(values), 2) if len(values) > 1 else None
-    num_puzzles = int(first.get("num_puzzles", part.num_puzzles))
-    return Score(round(fmean(values), 2), round(min(low), 2), round(max(high), 2), num_puzzles, sd)
+    ends = round(fmean(values), 2), round(min(low), 2), round(max(high), 2)
+    return Score(*ends, num_puzzles, sd, tuple(by_seed))
 
 
 def runs_on(results: Results, kind: str, model: str, of_set: str | None = None) -> "list[Evaluation]":
@@ -235,11 +247,19 @@ def read_evaluation(path: Path) -> Evaluation:
     return read_parsed(path, Evaluation.model_validate_json)
 
 
+class Cost(NamedTuple):
+    """Size and length of a training run: parameters without those of task types, and training FLOPs."""
+
+    parameters: int
+    flops: int
+
+
 @dataclass(frozen=True)
 class Report:
     """The results of a profile's runs with their settings, and differences of these from the paper's.
 
-    `init` is as `initial_runs` gives it, and `flops` those of a supervision step by a puzzle's positions and symbols.
+    `init` is as `initial_runs` gives it, `flops` those of a supervision step by a puzzle's positions and symbols, and
+    `cost` that of the paper's run of a task and variant, None if profile `paper` has no such run.
     """
 
     profile: str
@@ -248,6 +268,7 @@ class Report:
     differences: Mapping[Key, Sequence[str]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
     init: Mapping[Key, str] = field(default_factory=dict)
+    cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
 def initial_runs(params: Params) -> dict[Key, str]:
@@ -259,10 +280,35 @@ def initial_runs(params: Params) -> dict[Key, str]:
     }
 
 
+def paper_costs(
+    papers: Params, flops: Callable[..., int], num_parameters: Callable[..., int]
+) -> Callable[[str, str], Cost | None]:
+    """The cost of a run of profile `paper` by task and variant, counted when it is asked for."""
+    names = {(run.task, papers.variant(name)): name for name, run in papers.runs.items()}
+
+    @cache
+    def cost(task: str, variant: str) -> Cost | None:
+        if (task, variant) not in names:
+            return None
+        run, side = papers.train_settings(names[task, variant]), PAPER_SIDES[task]
+        grid = side**2, alphabet(task, side).num_symbols
+        num_samples = run.train.num_steps(PAPER_EXAMPLES[task]) * run.train.batch_size
+        step = flops(run.model, *grid, run.train.halting)
+        return Cost(num_parameters(run.model, *grid), num_samples * step)
+
+    return cost
+
+
 def read_report(
-    params: Params, papers: Params, folder: Path, flops: Callable[[Any, int, int], int]
+    params: Params,
+    papers: Params,
+    folder: Path,
+    flops: Callable[..., int],
+    num_parameters: Callable[..., int],
 ) -> Report:
     """Read the metric files of a profile's runs, and compare their settings with those of profile paper.
+
+    `flops` and `num_parameters` are those of `serrm.models.registry`, which this package does not import.
 
     Raises:
         ValueError: a metric file is missing or malformed, or of another profile.
@@ -279,4 +325,5 @@ def read_report(
         steps[key] = partial(flops, run.model)
         if paper is not None:
             found[key] = differences(ours, paper.model_dump(mode="json"))
-    return Report(params.profile, results, settings, found, steps, initial_runs(params))
+    cost = paper_costs(papers, flops, num_parameters)
+    return Report(params.profile, results, settings, found, steps, initial_runs(params), cost)

@@ -30,6 +30,7 @@ from serrm.reporting.results import (
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 ARC: Final = ("arc_agi_1", "arc_agi_2")
 PAPERS: Final = ("hrm", "trm", "se_rrm")
+PAPERS_SE_RRM: Final = "SE-RRM, paper"
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
@@ -269,7 +270,7 @@ def trainings(report: Report) -> pd.DataFrame:
                 "Parameters": f"{info.parameters:,}" + f" + {embeddings:,}" * bool(embeddings),
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
-                "FLOPs": _power(training.flops),
+                "FLOPs": power(training.flops),
                 "Time": f"{duration(training.seconds)} on {training.device or 'an unknown device'}",
                 "Puzzle-steps a second": f"{speed:,.0f}" if speed else DASH,
             }
@@ -277,7 +278,8 @@ def trainings(report: Report) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _power(flops: int | None) -> str:
+def power(flops: int | None) -> str:
+    """FLOPs with two digits, such as "5.0e14"."""
     return f"{flops:.1e}".replace("e+", "e") if flops else DASH
 
 
@@ -346,12 +348,14 @@ def recipes(report: Report) -> list[str]:
     return lines
 
 
-def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.DataFrame, list[str]]:
+def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
     """The main scores, a line a test set: HRM, TRM, SE-RRM, the best other run, and the paper's SE-RRM; and notes.
 
-    A variant with more seeds is shown in place of its family's own run. `init` gives the name of the run whose weights
-    a run begins with. Sets of fewer than 40 puzzles are left out and named in a note, unless all are so small.
+    A variant with more seeds is shown in place of its family's own run. Sets of fewer than 40 puzzles are left out and
+    named in a note, unless all are so small. Parameters are those on the first task; training FLOPs, for every task
+    shown, include those of the runs whose weights a run starts from.
     """
+    results = report.results
     models = list(dict.fromkeys(_with_most_seeds(results, model) for model in main_models(results)))
     lines = []
     for task in dict.fromkeys(task for task, _ in results):
@@ -361,9 +365,9 @@ def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.
             scores = {name: score(seeds, metrics_of(kind)[0], of_set) for name, seeds in runs.items()}
             if any(scores.values()) and "," not in of_set:  # not those with another task type
                 parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-                lines.append(_headline_line(task, kind, of_set, scores, blanks(kind, parts)))
-    least = LEAST if any(num >= LEAST for num, _, _ in lines) else 0
-    kept = [line for num, line, _ in lines if num >= least]
+                lines.append((*_headline_line(task, kind, of_set, scores, blanks(kind, parts)), task))
+    least = LEAST if any(num >= LEAST for num, *_ in lines) else 0
+    kept = [line for num, line, *_ in lines if num >= least]
     by_two = (
         " (ARC-AGI: by one of two answers)" if any("ARC" in line["Test puzzles"] for line in kept) else ""
     )
@@ -372,18 +376,19 @@ def headline(results: Results, init: Mapping[tuple[str, str], str]) -> tuple[pd.
         f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
         f"steps.{of_seeds}"
     ]
-    if theirs := [theirs for num, _, theirs in lines if num >= least and theirs]:
+    if theirs := [theirs for num, _, theirs, _ in lines if num >= least and theirs]:
         notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
-    if small := [line["Test puzzles"] for num, line, _ in lines if num < least]:
+    if small := [line["Test puzzles"] for num, line, *_ in lines if num < least]:
         notes.append(f"Left out, with fewer than {least} puzzles: {'; '.join(small)}.")
-    (task, _), *_ = results
-    first = {model_name(model): results[task, model][0] for model in models if (task, model) in results}
-    sizes = {name: f"{run.model_info.parameters:,}" for name, run in first.items()}
-    costs = {name: _power(total_flops(run, results, init)) for name, run in first.items()}
-    kept += [
-        {"Test puzzles": f"{task_name(task)}: parameters"} | sizes,
-        {"Test puzzles": f"{task_name(task)}: training FLOPs"} | costs,
-    ]
+    for place, task in enumerate(dict.fromkeys(task for num, _, _, task in lines if num >= least)):
+        first = {model: results[task, model][0] for model in models if (task, model) in results}
+        cost = report.cost(next(iter(first.values())).kind, "se_rrm")
+        sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}
+        flops = {model_name(model): power(total_flops(run, report)) for model, run in first.items()}
+        if cost:
+            sizes[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)
+        kept += [{"Test puzzles": f"{task_name(task)}: parameters"} | sizes] * (place == 0)
+        kept.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)
     return pd.DataFrame(kept).fillna(DASH), notes
 
 
@@ -408,7 +413,7 @@ def _headline_line(
         for key, column in table.columns.items():
             is_set = column.set == of_set or column.takes_other_sizes
             if (column.task, column.metric) == (kind, metrics_of(kind)[0]) and is_set:
-                line["SE-RRM, paper"] = as_printed(row.entries[key])
+                line[PAPERS_SE_RRM] = as_printed(row.entries[key])
                 theirs = _set(kind, column.set) + (f", {column.blanks} blanks" if column.blanks else "")
                 theirs += f", n {column.num:,}"
     return num, line, theirs
@@ -430,19 +435,19 @@ def main_models(results: Results) -> list[str]:
     return [*(model for model in PAPERS if any(model == run for _, run in results)), *best]
 
 
-def total_flops(run: Evaluation, results: Results, init: Mapping[tuple[str, str], str]) -> int:
+def total_flops(run: Evaluation, report: Report) -> int:
     """FLOPs of a run and of the runs whose weights it starts from, as far as they are in the profile."""
-    total, runs = 0, {each.name: each for each in all_runs(results)}
+    total, runs = 0, {each.name: each for each in all_runs(report.results)}
     name: str | None = run.name
     while name in runs:
         total += runs[name].training.flops or 0
-        name = init.get((runs[name].task, runs[name].model))
+        name = report.init.get((runs[name].task, runs[name].model))
     return total
 
 
-def headline_text(results: Results, init: Mapping[tuple[str, str], str], style: str) -> str:
+def headline_text(report: Report, style: str) -> str:
     """The headline with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
-    frame, notes = headline(results, init)
+    frame, notes = headline(report)
     return "\n\n".join([frame.to_markdown(index=False, tablefmt=style, disable_numparse=True), *notes])
 
 
