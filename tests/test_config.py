@@ -15,7 +15,6 @@ from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
-from serrm.planning.forecast import count_puzzles
 from serrm.settings import parse
 
 ROOT = Path(__file__).parents[1]
@@ -272,7 +271,7 @@ def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
     run, scoring = both.train_settings("maze_11-trm-s0"), both.evaluate_settings("maze_11-trm-s0")
     assert (run.task, run.kind, scoring.kind) == ("maze_11", "maze", "maze")
     assert both.train_settings("maze-trm-s0").kind == "maze" and "11×11" in scoring.source
-    sides = [count_puzzles(both, task).side for task in ("maze", "maze_11")]
+    sides = [both.counts(task).side for task in ("maze", "maze_11")]
     assert sides == [8, 11]
     large["kind"] = "labyrinth"
     assert refusal(params).startswith("params.yaml: tasks.maze_11.kind: 'labyrinth' is not a task")

@@ -13,7 +13,9 @@ from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.project import EXECUTION
+from serrm.puzzles.raw import Counts
 from serrm.puzzles.settings import ArraySettings
+from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Settings, T, parse
 from serrm.sources.download import download_kind
@@ -98,6 +100,16 @@ class Params(Settings):
         """(task, variant, seed) of every run, in the order of the tables."""
         return [(run.task, self.variant(name), run.seed) for name, run in self.runs.items()]
 
+    def _record(self, task: str) -> Task:
+        return TASKS[self.kind(task)]
+
+    def _puzzles(self, task: str) -> tuple[Any, Settings]:
+        return self.download_settings(task).source, self.augment_settings(task)
+
+    def counts(self, task: str) -> Counts:
+        """The numbers of puzzles that the settings of a task give; means for ARC-AGI, before it is downloaded."""
+        return self._record(task).count(*self._puzzles(task))
+
     def download_settings(self, task: str) -> Any:  # Download of the task's source
         """The source of a task's raw files."""
         return self._data(download_kind, task, "download")
@@ -138,7 +150,7 @@ class Params(Settings):
             "seed": run.seed,
             "evaluate": {**task.evaluate, **_of_section("evaluate", run.changes)},
             "fidelity": self._compose(run, name)[1],
-            "source": TASKS[self.kind(run.task)].in_words(task.download["source"], task.augment),
+            "source": self._record(run.task).in_words(*self._puzzles(run.task)),
         }
 
         def where(keys: list[str]) -> str:

@@ -10,7 +10,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from serrm.files import Origin
 from serrm.puzzles.look import digits
-from serrm.puzzles.raw import Puzzle, RawSet, read_rows
+from serrm.puzzles.raw import Counts, Puzzle, RawSet, read_rows
 from serrm.puzzles.task import Alphabet, GridTask
 from serrm.randomness import Purpose, keyed_rng
 from serrm.settings import Settings
@@ -112,7 +112,8 @@ LATIN = GridTask(
     source=LatinSource,
     subset=LatinSubset,
     make=make_squares,
-    in_words=lambda source, augment: f"{source['num']} Latin squares",
+    in_words=lambda source, subset: f"{source.num} Latin squares",
+    count=lambda source, subset: Counts(SIDE, subset.num_train, {SIDE: source.num - subset.num_train}),
     verify=solves,
     blank=1,
     look=digits(CHARACTERS),

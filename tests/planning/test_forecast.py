@@ -13,13 +13,12 @@ from serrm.config import Params, read_params, read_yaml
 from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import ScoringSettings
 from serrm.planning.forecast import (
-    Counts,
-    count_puzzles,
     evaluation_flops,
     ready_runs,
     stages_of,
     still_to_do,
 )
+from serrm.puzzles.raw import Counts
 from serrm.training.settings import Execution, RunSettings
 from tests.drawn import counted
 
@@ -51,7 +50,7 @@ def test_an_evaluation_takes_what_is_forecast(
             {**values, "evaluate": {**plain, "equivariance_pairs": 4, **settings}}
         )
         done = counted(lambda: evaluate(checkpoint, arrays, scoring, Execution(device="cpu")))
-        return evaluation_flops(cell, scoring, Counts(4, 8, {4: 5, 9: 5}, has_votes=False)), done
+        return evaluation_flops(cell, scoring, Counts(4, 8, {4: 5, 9: 5})), done
 
     without, done = forecast_and_done()
     assert without == done
@@ -62,13 +61,13 @@ def test_an_evaluation_takes_what_is_forecast(
 @pytest.mark.parametrize(
     ("name", "task", "download", "augment", "counts"),
     [
-        ("ci", "sudoku", {}, {}, Counts(9, 64, {9: 32, 4: 32, 16: 2, 25: 1}, has_votes=False)),
-        ("ci", "maze", {}, {"num_train": 9}, Counts(8, 9, {8: 16}, has_votes=False)),
-        ("paper", "sudoku", {}, {}, Counts(9, 1000, {9: 422_786, 4: 288, 16: 216, 25: 42}, has_votes=False)),
-        ("paper", "sudoku", MIRROR, {"num_test_sizes": {}}, Counts(9, 1000, {9: 9_488}, has_votes=False)),
-        ("paper", "sudoku", {}, {"scored": "held_out"}, Counts(9, 1000, {9: 512}, has_votes=False)),
-        ("paper", "maze", {}, {}, Counts(30, 1000, {30: 1000}, has_votes=False)),
-        ("paper", "arc_agi_1", {}, {"canvas": 20}, Counts(20, 3988, {20: 419}, has_votes=True)),
+        ("ci", "sudoku", {}, {}, Counts(9, 64, {9: 32, 4: 32, 16: 2, 25: 1})),
+        ("ci", "maze", {}, {"num_train": 9}, Counts(8, 9, {8: 16})),
+        ("paper", "sudoku", {}, {}, Counts(9, 1000, {9: 422_786, 4: 288, 16: 216, 25: 42})),
+        ("paper", "sudoku", MIRROR, {"num_test_sizes": {}}, Counts(9, 1000, {9: 9_488})),
+        ("paper", "sudoku", {}, {"scored": "held_out"}, Counts(9, 1000, {9: 512})),
+        ("paper", "maze", {}, {}, Counts(30, 1000, {30: 1000})),
+        ("paper", "arc_agi_1", {}, {"canvas": 20}, Counts(20, 3988, {20: 419})),
     ],
 )  # fmt: skip
 def test_puzzles_are_counted_before_any_is_there(
@@ -78,7 +77,7 @@ def test_puzzles_are_counted_before_any_is_there(
     section = params.tasks[task]
     section.download["source"] = section.download["source"] | download
     section.augment.update(augment)
-    assert count_puzzles(params, task) == counts
+    assert params.counts(task) == counts
 
 
 def test_each_vote_and_kind_of_task_type_counts() -> None:

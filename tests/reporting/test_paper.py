@@ -168,7 +168,7 @@ def test_differences_are_in_plain_words():
         },
         "fidelity": {"dropout_at_evaluation": False},
     }
-    assert sorted(differences(ours, paper)) == [
+    assert sorted(differences(ours, paper, 1000)) == [
         "dropout at evaluation on (paper: off)",
         "halting probability 0.2 (paper: 0.05)",
         "optimiser steps 1,326 (paper: 36,764)",

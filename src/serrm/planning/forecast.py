@@ -18,7 +18,8 @@ from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSetting
 from serrm.models.registry import flops
 from serrm.models.settings import HaltingSettings, SeRrmSettings
 from serrm.progress import duration
-from serrm.puzzles.sudoku.data import FOLDER_EXTREME_1K, NUM_HELD_OUT
+from serrm.puzzles.raw import Counts
+from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import Execution, RunSettings
 
@@ -26,36 +27,6 @@ DATA_STAGES = ("download", "augment", "build_arrays")
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 MOST_AT_ONCE = 32  # puzzles per batch in the trial
-
-
-EXTREME_1K = {"num_train": 1_000, "num_test": 9_488}
-
-
-class Counts(NamedTuple):
-    """The side of the grids trained on, examples an epoch, and by side the puzzles, or ARC's test inputs, to score."""
-
-    side: int
-    num_train: int
-    tests: dict[int, int]
-    has_votes: bool  # many augmentations of a puzzle vote on its answer
-
-
-def count_puzzles(params: Params, task: str) -> Counts:
-    """Count the puzzles that the settings of a task give."""
-    source = params.download_settings(task).source.model_dump()
-    subset = params.augment_settings(task).model_dump()
-    is_1k, has_votes = source.get("folder_9x9") == FOLDER_EXTREME_1K, "canvas" in subset
-    own = dict(TASKS[params.kind(task)].counts) | (EXTREME_1K if is_1k else {}) | source
-    own |= source.get("windows") or {}
-    sizes = subset.get("num_test_sizes", {})
-    if subset.get("scored") == "held_out":
-        own, sizes = {**own, "num_test": NUM_HELD_OUT}, {}
-    own |= {key: value for key, value in subset.items() if value is not None}
-    side = own["canvas" if has_votes else "side"]
-    tests = {side: round(own["num_test"] * own.get("test_inputs", 1))}
-    tests |= {int(name.partition("x")[0]): num or own[f"num_{name}"] for name, num in sizes.items()}
-    num_train = own["num_train"] + has_votes * own["num_test"]  # whose demonstrations are trained on too
-    return Counts(side, round(num_train * own.get("examples", 1)), tests, has_votes)
 
 
 class Stage(NamedTuple):
@@ -75,7 +46,7 @@ def stages_of(params: Params) -> Stages:
         names = [f"{stage}@{task}" for stage in DATA_STAGES]
         stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
     for name, run in params.runs.items():
-        run_settings, counts = params.train_settings(name), count_puzzles(params, run.task)
+        run_settings, counts = params.train_settings(name), params.counts(run.task)
         examples = run_settings.train.num_steps(counts.num_train) * run_settings.train.batch_size
         training = examples * _step(run_settings, counts.side, run_settings.train.halting)
         after = [f"build_arrays@{run.task}", f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"]
@@ -89,7 +60,7 @@ def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts
     """FLOPs of every set at its most steps, learning curve, equivariance, and a search that finds no answer."""
     settings, search, num = scoring.evaluate, scoring.evaluate.test_time_compute, counts.tests[counts.side]
     votes, passes, snapshots = 1, 1, run_settings.train.snapshots
-    if counts.has_votes:
+    if isinstance(TASKS[run_settings.kind], ArcTask):  # augmentations of a test input vote
         votes = run_settings.arrays.num_augmentations + 1 + run_settings.fidelity.identity_twice
         passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
     # A model with tied symbols takes larger grids.
@@ -148,7 +119,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
     run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
-    side, asked = count_puzzles(params, run_settings.task).side, run_settings.train.precision
+    side, asked = params.counts(run_settings.task).side, run_settings.train.precision
     precision, _ = supported("bfloat16" if asked == "auto" else asked, run_settings.train.compile, device)
     here = {"precision": precision, "batch_size": min(run_settings.train.batch_size, MOST_AT_ONCE)}
     settings = run_settings.train.model_copy(update=here)

@@ -19,7 +19,7 @@ from serrm.models.settings import POSITIONS
 from serrm.planning.forecast import DATA_STAGES
 from serrm.progress import progress_bar
 from serrm.project import EXECUTION, PARAMS, PROFILES
-from serrm.puzzles.sudoku.data import FOLDER_EXTREME
+from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import Execution
 
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
@@ -32,8 +32,8 @@ AT_MOST = {
     **dict.fromkeys(("layers", "heads", "symbol_heads", "snapshots", "log_every"), 1),
     **dict.fromkeys(("h_cycles", "l_cycles", "batch_size", "num_train", "guesses", "attempt_steps"), 2),
     **dict.fromkeys(("num_puzzles", "curve_puzzles", "equivariance_pairs", "num_test"), 1),
-    **dict.fromkeys(("num_16x16", "num_25x25", "4x4", "16x16", "25x25", "num_per_maze"), 1),
     **dict.fromkeys(("epochs", "steps", "max_steps", "num_augmentations"), 3),
+    **{key: num for record in TASKS.values() for key, num in record.at_most.items()},
 }
 
 
@@ -59,13 +59,10 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
     small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu})
-    for task in small["tasks"].values():
+    for name, task in small["tasks"].items():
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
-            own = {key: value for key, value in source.items() if key != "kind"}
-            if "num_16x16" in own and (mirror / FOLDER_EXTREME).is_dir():
-                own["folder_9x9"] = FOLDER_EXTREME
-            task["download"]["source"] = {"kind": "mirror", "root": str(mirror), **own}
+            task["download"]["source"] = TASKS[params.kind(name)].mirror(source, mirror)
     return Params.model_validate(small)
 
 

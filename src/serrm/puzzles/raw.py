@@ -8,7 +8,7 @@ line and value. Paper: appendix, data sets.
 import csv
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeVar
@@ -86,6 +86,14 @@ class RawSet(NamedTuple):
     stream: int  # of random numbers; every set has its own, so that no set's size moves another's draw
     puzzles: Iterator[Numbered]
     is_rest: bool = False  # puzzles of the training set are left out
+
+
+class Counts(NamedTuple):
+    """The side of the grids trained on, examples an epoch, and by side the puzzles, or ARC's test inputs, to score."""
+
+    side: int
+    num_train: int
+    tests: Mapping[int, int]
 
 
 class Column(NamedTuple):

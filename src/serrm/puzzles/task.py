@@ -14,7 +14,7 @@ from jaxtyping import Bool, UInt8
 
 from serrm.files import Origin
 from serrm.puzzles.look import Look
-from serrm.puzzles.raw import Column, Published, Puzzle, RawSet
+from serrm.puzzles.raw import Column, Counts, Published, Puzzle, RawSet
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
@@ -39,6 +39,11 @@ class Alphabet:
         return tuple(token for token in range(self.num_symbols) if token not in self.special)
 
 
+def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """A source of published files, as one from a folder with these files."""
+    return {**source, "kind": "mirror", "root": str(root)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """The record of a task. Grids are tokens unless noted otherwise."""
@@ -46,15 +51,18 @@ class Task:
     alphabet: Callable[[int], Alphabet]  # of grids of a side
     # Where puzzles come from. `source` are the kinds of the download stage's setting of that name, `make` is
     # (source, directory, seed) → the origins of the files made here, `mirrored` is source → names of files to copy,
-    # and `in_words` describes (source, augment), as a params file has them.
+    # and `in_words` describes (source, subset) for the notes beneath tables.
     source: Any
     subset: type[Settings]  # settings of the augment stage
     make: Callable[[Any, Path, int], dict[str, Origin]]
     published: Iterable[Published] = ()  # what the source `hub` downloads
     mirrored: Callable[[Any], list[str]] = lambda source: []
-    in_words: Callable[[Mapping[str, Any], Mapping[str, Any]], str]
-    # Numbers of the published set, by the names of the settings; means a puzzle: training examples and test inputs.
-    counts: Mapping[str, int | float] = field(default_factory=dict)
+    in_words: Callable[[Any, Any], str]
+    # Plans: the numbers of puzzles that (source, subset) give, the largest values of these settings in a rehearsal, and
+    # the source `hub`, as a params file has it, as one from a folder.
+    count: Callable[[Any, Any], Counts]
+    at_most: Mapping[str, int] = field(default_factory=dict)
+    mirror: Callable[[Mapping[str, Any], Path], dict[str, Any]] = as_mirror
     # Answers.
     verify: Rule | None = None  # which predictions are right, without the answer
     blank: int | None = None  # the token of the cells that a question leaves open

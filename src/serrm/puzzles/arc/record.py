@@ -1,5 +1,6 @@
 """The records of both ARC-AGIs."""
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,10 +15,6 @@ COLOURS: Final = (
     *("#000000", "#0074D9", "#FF4136", "#2ECC40", "#FFDC00", "#AAAAAA", "#F012BE", "#FF851B", "#7FDBFF", "#870C25"),
 )  # fmt: skip
 DARK_COLOURS: Final = (0, 1, 2, 6, 9)  # on which a mark is white
-COUNTS: Final[dict[data.Version, dict[str, int | float]]] = {
-    1: {"num_train": 560, "num_test": 400, "examples": 3988 / 960, "test_inputs": 419 / 400},
-    2: {"num_train": 1160, "num_test": 120, "examples": 5573 / 1280, "test_inputs": 172 / 120},
-}
 
 
 def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
@@ -55,7 +52,7 @@ def _record(version: data.Version) -> ArcTask:
         published=data.PUBLISHED,
         mirrored=data.mirrored,
         in_words=data.in_words,
-        counts=COUNTS[version],
+        count=partial(data.count_puzzles, version),
         is_symmetric=True,
         look=Look(cell=cell, has_crosses=True, visible=visible),
         judge=judge,

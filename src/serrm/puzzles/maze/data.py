@@ -7,14 +7,14 @@ pair becomes start and goal. Windows of published mazes are smaller mazes, to tr
 "Maze".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Bool, UInt8
-from pydantic import Field, PositiveInt, computed_field, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from serrm.files import Origin, only_folder
 from serrm.progress import watch
@@ -81,12 +81,12 @@ class Windows(Settings):
     # The last mazes, of which there is one window each, for testing, and none for training.
     num_held_out: int = Field(ge=1, lt=NUM_HARD)
 
-    @computed_field
+    @property
     def num_train(self) -> int:
         """Windows to train on."""
         return self.num_per_maze * (NUM_HARD - self.num_held_out)
 
-    @computed_field
+    @property
     def num_test(self) -> int:
         """Windows to test on."""
         return self.num_held_out
@@ -156,14 +156,24 @@ def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side:
     }
 
 
-def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
-    """Describe the source of a run's puzzles, from the values in a params file, for the notes beneath tables."""
-    if source["kind"] != "generated":
-        windows = source.get("windows")
-        of = f"windows of {windows['side']}×{windows['side']} of training mazes of " if windows else ""
-        return f"{of}Maze-Hard{' from a local mirror' if source['kind'] == 'mirror' else ''}"
-    side, cells = source["side"], source["min_path"]
-    return f"generated {side}×{side} mazes with a single path from start to goal, of at least {cells} cells"
+def count_puzzles(source: GeneratedMaze | MirrorMaze | HubMaze, subset: SubsetSettings) -> raw.Counts:
+    """The numbers of puzzles, before any is there."""
+    made = source if isinstance(source, GeneratedMaze) else source.windows
+    side, *nums = (made.side, made.num_train, made.num_test) if made else (SIDE_HARD, NUM_HARD, NUM_HARD)
+    num_train, num_test = (
+        own or num for own, num in zip((subset.num_train, subset.num_test), nums, strict=True)
+    )
+    return raw.Counts(side, num_train, {side: num_test})
+
+
+def in_words(source: GeneratedMaze | MirrorMaze | HubMaze, subset: SubsetSettings) -> str:
+    """Describe the source of a run's puzzles for the notes beneath tables."""
+    if isinstance(source, GeneratedMaze):
+        size = f"{source.side}×{source.side}"
+        return f"generated {size} mazes with a single path from start to goal, of at least {source.min_path} cells"
+    windows = source.windows
+    of = f"windows of {windows.side}×{windows.side} of training mazes of " if windows else ""
+    return f"{of}Maze-Hard{' from a local mirror' if source.kind == 'mirror' else ''}"
 
 
 # Windows.

@@ -40,7 +40,8 @@ FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
 FILE_16X16 = "sudoku-16x16/puzzles.csv"
 FOLDER_25X25 = "sudoku-25x25"
 NUM_HELD_OUT = 512  # of the test puzzles beside the 1,000, for choosing settings; the others are the score
-NUM_PUBLISHED_25X25 = 100  # of which 42 have a solution
+NUM_PUBLISHED_25X25, NUM_SOLVABLE_25X25 = 100, 42
+NUM_9X9 = {FOLDER_EXTREME: (3_831_994, 422_786), FOLDER_EXTREME_1K: (1_000, 9_488)}  # to train on, to score
 # One puzzle for each of the 288 4×4 grids, with as many clues as each of the published 288 has.
 NUM_4X4, CLUES_4X4 = 288, (7, 7)
 
@@ -240,25 +241,47 @@ COLUMNS = {
 }
 
 
-def in_words(source: Mapping[str, Any], augment: Mapping[str, Any]) -> str:
-    """Describe the source of a run's puzzles, from the values in a params file, for the notes beneath tables."""
-    is_mirror = source["kind"] == "mirror"
-    if source["kind"] == "generated":
-        least, most = source["clues"]
+def count_puzzles(source: Made16x16, subset: SudokuSubsetSettings) -> raw.Counts:
+    """The numbers of puzzles, before any is there."""
+    num_25x25 = NUM_SOLVABLE_25X25
+    if isinstance(source, GeneratedSudoku):
+        num_train, num_test, num_25x25 = source.num_train, source.num_test, source.num_25x25
+    else:
+        num_train, num_test = NUM_9X9[getattr(source, "folder_9x9", FOLDER_EXTREME)]
+    if subset.scored == "held_out":
+        num_test, sizes = NUM_HELD_OUT, {}
+    else:
+        sizes = subset.num_test_sizes
+    known = {"4x4": NUM_4X4, "16x16": source.num_16x16, "25x25": num_25x25}
+    others = {int(name.partition("x")[0]): num or known[name] for name, num in sizes.items()}
+    return raw.Counts(9, subset.num_train or num_train, {9: subset.num_test or num_test} | others)
+
+
+def mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """A source of published files, as one from a folder, with the whole 9×9 set if that is there."""
+    folder = {"folder_9x9": FOLDER_EXTREME} if (root / FOLDER_EXTREME).is_dir() else {}
+    return {**source, "kind": "mirror", "root": str(root), **folder}
+
+
+def in_words(source: Made16x16, subset: SudokuSubsetSettings) -> str:
+    """Describe the source of a run's puzzles for the notes beneath tables."""
+    is_mirror = isinstance(source, MirrorSudoku)
+    if isinstance(source, GeneratedSudoku):
+        least, most = source.clues
         words = f"generated 9×9 puzzles with {least} to {most} clues and one solution"
     else:
         words = "Sudoku-Extreme and the published 4×4 and 25×25 puzzles" + (
             " from a local mirror" if is_mirror else ""
         )
-    if augment.get("scored") == "held_out":
+    if subset.scored == "held_out":
         return f"{words}; scored on 9×9 validation puzzles"
-    if is_mirror and source.get("folder_9x9", FOLDER_EXTREME_1K) != FOLDER_EXTREME:
+    if isinstance(source, MirrorSudoku) and source.folder_9x9 != FOLDER_EXTREME:
         words += (
             "; its 9×9 test puzzles are replaced by a substitute, other public puzzles with the training puzzles' "
             "distribution of ratings"
         )
-    if source["num_16x16"]:
-        least, most = (256 - clues for clues in reversed(source["clues_16x16"]))
+    if source.num_16x16:
+        least, most = (256 - clues for clues in reversed(source.clues_16x16))
         words += (
             f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
             "(paper: a mean between 161 and 167)"
