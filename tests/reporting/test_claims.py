@@ -1,6 +1,7 @@
 """Claims: every one has a check, none holds without results, and each follows its numbers."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
@@ -193,3 +194,15 @@ def test_learning_curves_are_compared_at_the_others_best_score(verdicts, made, s
             low, high = wilson(rate * 200, 200)
             point |= {"fsr": rate, "fsr_lo": low, "fsr_hi": high}
     assert verdicts(made)["data_efficient"] == expected
+
+
+def test_a_run_that_continues_another_says_nothing_about_samples(report, made):
+    """SE-RRM of Sudoku starts from weights that a run before it has trained."""
+
+    def tasks_of(whole):
+        return {part.says.partition(":")[0] for part in judge(whole)["data_efficient"]}
+
+    whole = report(made)
+    assert "Sudoku" in tasks_of(whole)
+    continued = replace(whole, init={("sudoku", "se_rrm"): "sudoku-se_rrm_before-s0"})
+    assert tasks_of(continued) == tasks_of(whole) - {"Sudoku"}

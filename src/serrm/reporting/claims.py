@@ -249,13 +249,17 @@ def curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
 
 
 def data_efficient(report: Report) -> Iterator[Part]:
-    """SE-RRM's learning curve before and after as many samples as the best score of each other model took."""
+    """SE-RRM's learning curve before and after as many samples as the best score of each other model took.
+
+    Only for runs that start from random weights: the samples of a run that continues another are not all.
+    """
     for (task, model), runs in report.results.items():
         metric, ours = metrics_of(runs[0].kind)[0], report.results.get((task, SE_RRM), [])
         samples, best = max(curve(runs, metric), key=lambda each: each[1].value, default=(0.0, None))
         mine = curve(ours, metric)
         before = [each for each in mine if each[0] <= samples]
-        if model in (TRM, HRM) and best and best.value and before:
+        is_from_random = not {(task, model), (task, SE_RRM)} & report.init.keys()
+        if model in (TRM, HRM) and is_from_random and best and best.value and before:
             after = next((each for num, each in mine if num >= samples), mine[-1][1])
             is_ahead = ahead(before[-1][1], best)[0] == HOLDS
             verdict = HOLDS if is_ahead else FAILS if ahead(best, after)[0] == HOLDS else LEVEL
