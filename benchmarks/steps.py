@@ -23,9 +23,10 @@ from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.config import read_params
 from serrm.kernels.accelerate import accelerate
+from serrm.models.families import ModelSettings
 from serrm.models.layers import DTYPES
 from serrm.models.registry import build_model, flops
-from serrm.models.settings import ModelSettings, RandomHalting
+from serrm.models.settings import RandomHalting
 from serrm.training.loop import Trainer
 
 # The paper's models for Sudoku; the small ones are changes of them.

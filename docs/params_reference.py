@@ -4,7 +4,7 @@ python docs/params_reference.py           # the same as `make docs`
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from serrm import config
+from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import KeyOf
 
@@ -147,7 +148,7 @@ def page() -> str:
         for label, kind in by_tag(task.source, "kind").items()
     }
     lines = [HEAD.rstrip(), *section("Top level", {"": config.Params}, depth=0)]
-    lines += section("Model: `models.<model>`", by_tag(run["model"].annotation, "family"), "model")
+    lines += section("Model: `models.<model>`", FAMILIES, "model")
     (recipe,) = classes(run["train"].annotation)
     lines += section("Recipe: `models.<model>.train`, `recipes.<task>.<model>`", {"": recipe})
     lines += section("Source: `tasks.<task>.download.source`", sources, "source")
@@ -166,7 +167,9 @@ def by_tag(annotation: Any, tag: str) -> dict[str, type[BaseModel]]:
     return {str(get_args(kind.model_fields[tag].annotation)[0]): kind for kind in classes(annotation)}
 
 
-def section(title: str, kinds: dict[str, type[BaseModel]], prefix: str = "", depth: int = 2) -> Iterator[str]:
+def section(
+    title: str, kinds: Mapping[str, type[BaseModel]], prefix: str = "", depth: int = 2
+) -> Iterator[str]:
     """A heading and a table of the keys of classes. Keys that only some of them have name these."""
     rows: dict[
         tuple[str, str, str], list[tuple[str, str]]

@@ -56,6 +56,9 @@ def refusal(params: Any) -> str:
     return str(caught.value)
 
 
+LEARNED = {"kind": "q_learning", "exploration": 0.1, "bootstrap": False}
+
+
 def mappings(tree: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     if isinstance(tree, dict):
         yield keys
@@ -134,6 +137,34 @@ def test_an_unknown_key_is_named_wherever_it_stands() -> None:
         (("recipes", "maze", "trm", "batch_size"), ABSENT, "recipes.maze.trm.batch_size"),
         (("recipes", "maze", "trm"), ABSENT, "runs.maze-trm-s0.model"),
         (("fidelity", "identity_twice"), "maybe", "fidelity.identity_twice"),
+        (("models", "trm", "family"), "gru", "models.trm.family: is none of hrm, trm, se_rrm (got 'gru')"),
+        (("models", "trm", "family"), ABSENT, "models.trm.family"),
+        (("recipes", "maze", "trm", "optimizer"), "sgd", "recipes.maze.trm.optimizer"),
+        (
+            ("recipes", "maze", "trm", "schedule"),
+            "step",
+            "recipes.maze.trm.schedule: is none of constant, cosine",
+        ),
+        (
+            ("models", "se_rrm", "positions"),
+            "rope2d_shifted",
+            "models.se_rrm.positions: is none of rope, rope2d",
+        ),
+        (
+            ("recipes", "maze", "se_rrm", "halting"),
+            LEARNED,
+            "recipes.maze.se_rrm.halting.kind: se_rrm cannot learn when to halt",
+        ),
+        (
+            ("runs", "maze-se_rrm-s0", "changes"),
+            {"train.halting": LEARNED},
+            "runs.maze-se_rrm-s0.changes.train.halting.kind: se_rrm cannot learn when to halt",
+        ),
+        (
+            ("recipes", "maze", "trm", "task_types"),
+            None,
+            "recipes.maze.trm.task_types: trm learns task types",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_where_it_stands(keys: tuple[str, ...], value: object, named: str) -> None:

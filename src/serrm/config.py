@@ -12,6 +12,8 @@ import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
+from serrm.models.families import FAMILIES
+from serrm.models.settings import SHIFTED
 from serrm.project import EXECUTION
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.settings import ArraySettings
@@ -29,7 +31,6 @@ SECTIONS = (
     "evaluate",
     "fidelity",
 )  # of a run's changes, such as train.learning_rate
-SHIFTABLE = ("trm", "hrm")  # families with a prefix, which makes the published RoPE2D rotate wrongly
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are named after it
 Values = dict[str, Any]  # checked when they are composed
@@ -181,8 +182,6 @@ class Params(Settings):
 
         def where(keys: list[str]) -> str:
             section, names = keys[0], keys[1:]
-            if section == "model":
-                names = names[1:]  # without the family, which pydantic puts first
             of_recipe = recipe if section == "train" else recipe.get(section, {})
             if names and f"{section}.{names[0]}" in run.changes:
                 return ".".join(["runs", name, "changes", section, *names])
@@ -196,11 +195,10 @@ class Params(Settings):
 
         fidelity = parse(ScoringFidelity, values["fidelity"], f"runs.{name}.changes.fidelity")
         values["fidelity"] = fidelity.model_dump(include=set(Fidelity.model_fields))
-        can_shift = (
-            values["model"].get("positions") == "rope2d" and values["model"].get("family") in SHIFTABLE
-        )
-        if can_shift and fidelity.shifted_rope2d:
-            values["model"]["positions"] = "rope2d_shifted"
+        family = FAMILIES.get(str(values["model"].get("family")))
+        is_shifted = fidelity.shifted_rope2d and family is not None and family.has_prefix
+        if is_shifted and values["model"].get("positions") == "rope2d":
+            values["model"]["positions"] = SHIFTED
         variant = name if name not in self.runs else self.variant(name)
         settings = {
             "task": run.task,

@@ -51,12 +51,12 @@ def test_only_some_runs_with_their_tasks() -> None:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with two runs, one of which fails: its model learns task types, and no rate for them is given."""
+    """A project with two runs, one of which fails: its learning rate is far too high."""
     params = read_yaml(ROOT / "profiles" / "ci.yaml")
     for section in ("tasks", "recipes"):
         params[section] = {"maze": params[section]["maze"]}
     params["runs"] = {name: params["runs"][name] for name in ("maze-hrm-s0", "maze-trm-s0")}
-    params["runs"]["maze-trm-s0"]["changes"] = {"train.task_types": None}
+    params["runs"]["maze-trm-s0"]["changes"] = {"train.learning_rate": 1e30}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     for name in ("src", "stages", "profiles"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -92,7 +92,7 @@ def test_a_failed_run_is_one_line_and_stops_no_other(
     assert main(["rehearse", "--tflops", "1"]) == 1
     lines = capsys.readouterr().out.splitlines()
     results = {tuple(line.split()[:2]): line.split(maxsplit=2)[-1] for line in lines}
-    assert "task_types: the model learns task types" in results["maze-trm-s0", "train"]
+    assert "lower train.learning_rate?" in results["maze-trm-s0", "train"]
     assert results["maze-trm-s0", "evaluate"].endswith("not run")
     assert results["maze-hrm-s0", "evaluate"].endswith("ok")
     assert any(line.startswith("8 stages, 3 failed or not run") for line in lines)  # tables need all runs

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from serrm.files import hash_file
 from serrm.inference.predict import load_model
+from serrm.models.families import ModelSettings
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
-from serrm.models.settings import ModelSettings
 from serrm.published.conformance import build_published, read_vectors, settings_of
 from serrm.published.exchange import (
     export_checkpoint,

@@ -8,8 +8,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from serrm.config import read_params
+from serrm.models.families import ModelSettings
 from serrm.models.registry import flops, num_parameters
-from serrm.models.settings import ModelSettings
 from serrm.reporting.paper import differences, load_paper
 from serrm.reporting.report import write_report
 from serrm.reporting.results import Report, load_results, paper_costs

@@ -56,6 +56,12 @@ def test_the_command_line_imports_none_of_them() -> None:
     assert loaded("import stages.__main__") == set()
 
 
+def test_settings_of_models_and_reports_import_no_torch() -> None:
+    assert "torch" not in loaded(
+        "import serrm.models.families, serrm.reporting.report, serrm.reporting.regression"
+    )
+
+
 def imports_of(stage: str) -> str:
     """The import statements of a stage, those in its functions too, as a program."""
     nodes = ast.walk(ast.parse((STAGES / f"{stage}.py").read_text()))

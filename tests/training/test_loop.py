@@ -136,15 +136,6 @@ def test_epochs_are_turned_into_steps(make_run: Callable[..., RunSettings]) -> N
     assert make_run(train={"steps": None, "epochs": 0.1}).train.num_steps(1) == 1
 
 
-def test_a_model_and_settings_that_do_not_fit_are_refused(make_trainer: MakeTrainer) -> None:
-    with pytest.raises(ValueError, match="q_learning needs a model with a Q head"):
-        make_trainer(train={"halting": {"kind": "q_learning", "exploration": 0.1, "bootstrap": True}})
-    with pytest.raises(
-        ValueError, match="task_types: the model learns task types and needs their learning_rate"
-    ):
-        make_trainer(model={"task_types": "factored"})
-
-
 @pytest.mark.parametrize(
     ("model", "halting", "learning_rate", "num_steps"),
     [

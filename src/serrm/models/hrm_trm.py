@@ -112,9 +112,10 @@ class OverPlaces(nn.Module):
 
 
 def build_hrm_trm(
-    settings: HrmSettings | TrmSettings,
+    settings: SequenceSettings,
     num_symbols: int,
-    num_positions: int = 0,
+    num_positions: int,
+    num_task_types: int,
     generator: layers.Rng = None,
 ) -> recurrence.RecurrentModel:
     """An HRM or TRM for an alphabet of `num_symbols`, including the pad.
@@ -125,7 +126,7 @@ def build_hrm_trm(
     schedule = partial(recurrence.two_state_schedule, settings.h_cycles, settings.l_cycles)
     is_hrm = isinstance(settings, HrmSettings)
     names = ("low", "high") if is_hrm else ("block",)
-    return recurrence.RecurrentModel(
+    model = recurrence.RecurrentModel(
         embedding=TokenSequence(settings, num_symbols, generator, only),
         networks={name: _network(settings, generator, only) for name in names},
         schedule=schedule("low", "high", num_with_gradient=2) if is_hrm else schedule(),
@@ -133,6 +134,8 @@ def build_hrm_trm(
         width=settings.width,
         generator=generator,
     )
+    model.task_types = torch.zeros(num_task_types, settings.width)
+    return model
 
 
 def _network(settings: SequenceSettings, generator: layers.Rng, only: int | None) -> recurrence.Network:

@@ -7,11 +7,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.models import recurrence
-from serrm.models.hrm_trm import build_hrm_trm
+from serrm.models.families import ModelSettings
 from serrm.models.layers import Rng
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.se_rrm import build_se_rrm, initial_task_types
-from serrm.models.settings import HaltingSettings, ModelSettings, QLearning, SeRrmSettings
+from serrm.models.settings import HaltingSettings, QLearning
 
 
 def build_model(
@@ -26,13 +25,7 @@ def build_model(
 
     `num_positions` matters only to a model with weights for one size of grid.
     """
-    if isinstance(settings, SeRrmSettings):
-        model = build_se_rrm(settings, num_symbols, generator)
-        model.task_types = initial_task_types(settings, num_task_types, num_symbols, generator)
-    else:
-        model = build_hrm_trm(settings, num_symbols, num_positions, generator)
-        model.task_types = torch.zeros(num_task_types, settings.width)
-    return model
+    return settings.build(num_symbols, num_positions, num_task_types, generator)
 
 
 def num_parameters(settings: ModelSettings, num_positions: int, num_symbols: int) -> int:

@@ -119,7 +119,7 @@ class PlaneReadout(nn.Module):
 
 
 def build_se_rrm(
-    settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None
+    settings: SeRrmSettings, num_symbols: int, num_task_types: int, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
     """An SE-RRM for an alphabet of `num_symbols`, including the pad, and any number of positions.
 
@@ -127,7 +127,7 @@ def build_se_rrm(
     """
     has_two = settings.states == "two"
     make_schedule = recurrence.two_state_schedule if has_two else recurrence.one_state_schedule
-    return recurrence.RecurrentModel(
+    model = recurrence.RecurrentModel(
         embedding=SymbolPlanes(settings, num_symbols, generator),
         networks={"block": recurrence.Network([_layer(settings, generator) for _ in range(settings.layers)])},
         schedule=make_schedule(settings.h_cycles, settings.l_cycles),
@@ -135,6 +135,8 @@ def build_se_rrm(
         width=settings.width,
         generator=generator,
     )
+    model.task_types = _initial_task_types(settings, num_task_types, num_symbols, generator)
+    return model
 
 
 def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
@@ -147,8 +149,8 @@ def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
     return [recurrence.Residual(part) for part in (positions, symbols, features)]
 
 
-def initial_task_types(
-    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: layers.Rng = None
+def _initial_task_types(
+    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: layers.Rng
 ) -> Float[Tensor, "T W"] | None:
     """The task-type table: D·K numbers per task (full) or D + K (factored), None without task types.
 

@@ -4,11 +4,15 @@ A model is an entry under `models:` in params.yaml; recipes and runs change its 
 """
 
 import math
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
 from serrm.settings import KeyOf, Settings
+
+if TYPE_CHECKING:
+    from serrm.models.layers import Rng
+    from serrm.models.recurrence import RecurrentModel
 
 # Kinds of positional encoding (serrm.models.layers), each with the divisor of a head's number of features, which turn
 # in pairs for one, two or four coordinates. The last four are ours.
@@ -71,7 +75,39 @@ class BlockSettings(GatedSettings):
         return math.log(num_positions, self.standard_length) if self.standard_length else 1.0
 
 
-class SeRrmSettings(BlockSettings):
+class FamilySettings(BlockSettings):
+    """Settings of a family's models, and what else differs between families; each has the field `family`, its name."""
+
+    has_q_head: ClassVar[bool] = False  # and can learn when to halt
+    has_prefix: ClassVar[bool] = (
+        False  # positions before the grid, with which the published RoPE2D rotates wrongly
+    )
+    if TYPE_CHECKING:
+        family: str
+
+    @property
+    def has_task_types(self) -> bool:
+        """True if the model has a table of task types, which is trained at a rate of its own."""
+        return True
+
+    @property
+    def takes_larger_grids(self) -> bool:
+        """True if weights learned for one size of grid take larger ones."""
+        return False
+
+    @property
+    def has_dropout(self) -> bool:
+        """True if training draws dropout masks."""
+        return bool(dict(self).get("attention_dropout"))
+
+    def build(
+        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
+    ) -> "RecurrentModel":
+        """A model with random weights, as `build_model` describes it. Only here a family may import torch."""
+        raise NotImplementedError
+
+
+class SeRrmSettings(FamilySettings):
     """SE-RRM: symbol-equivariant recurrent reasoning model (paper, section 2.3)."""
 
     family: Literal["se_rrm"]
@@ -100,9 +136,30 @@ class SeRrmSettings(BlockSettings):
         _check_head(self.positions, self.head_dim, self.standard_length)
         return self
 
+    @property
+    def has_task_types(self) -> bool:
+        """True unless the settings say that there are none."""
+        return self.task_types != "none"
 
-class SequenceSettings(BlockSettings):
+    @property
+    def takes_larger_grids(self) -> bool:
+        """True of tied symbols."""
+        return self.symbols == "tied"
+
+    def build(
+        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
+    ) -> "RecurrentModel":
+        """An SE-RRM (`serrm.models.se_rrm`)."""
+        from serrm.models.se_rrm import build_se_rrm
+
+        return build_se_rrm(self, num_symbols, num_task_types, generator)
+
+
+class SequenceSettings(FamilySettings):
     """Settings of HRM and TRM: one feature vector per position, behind a prefix that holds the task type."""
+
+    has_q_head = True
+    has_prefix = True
 
     width: PositiveInt  # D, features of a position
     layers: PositiveInt  # layers of a network
@@ -120,6 +177,14 @@ class SequenceSettings(BlockSettings):
         _check_head(self.positions, self.width // self.heads, self.standard_length)
         return self
 
+    def build(
+        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
+    ) -> "RecurrentModel":
+        """An HRM or TRM (`serrm.models.hrm_trm`)."""
+        from serrm.models.hrm_trm import build_hrm_trm
+
+        return build_hrm_trm(self, num_symbols, num_positions, num_task_types, generator)
+
 
 class TrmSettings(SequenceSettings):
     """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
@@ -132,9 +197,6 @@ class HrmSettings(SequenceSettings):
     """HRM: hierarchical reasoning model (Wang et al. 2025), a network for each state."""
 
     family: Literal["hrm"]
-
-
-ModelSettings = Annotated[SeRrmSettings | TrmSettings | HrmSettings, Field(discriminator="family")]
 
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from serrm.config import Params
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
 from serrm.models.registry import flops
-from serrm.models.settings import HaltingSettings, SeRrmSettings
+from serrm.models.settings import HaltingSettings
 from serrm.progress import duration
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask
@@ -63,9 +63,8 @@ def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts
     if isinstance(TASKS[run_settings.kind], ArcTask):  # augmentations of a test input vote
         votes = run_settings.arrays.num_augmentations + 1 + run_settings.fidelity.identity_twice
         passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
-    # A model with tied symbols takes larger grids.
-    is_tied = isinstance(run_settings.model, SeRrmSettings) and run_settings.model.symbols == "tied"
-    sizes = {side: of_side for side, of_side in counts.tests.items() if is_tied or side <= counts.side}
+    takes_all = run_settings.model.takes_larger_grids
+    sizes = {side: of_side for side, of_side in counts.tests.items() if takes_all or side <= counts.side}
     of_sets = sum(number * _step(run_settings, side) for side, number in sizes.items())
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes

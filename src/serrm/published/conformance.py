@@ -21,10 +21,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from serrm.inference.predict import confidences
+from serrm.models.families import FAMILIES, ModelSettings
 from serrm.models.halting import halting_loss
 from serrm.models.recurrence import RecurrentModel, State
-from serrm.models.settings import HrmSettings, ModelSettings, QLearning, SeRrmSettings, TrmSettings
-from serrm.published.exchange import published_model, published_parts, short_key, to_published
+from serrm.models.settings import QLearning
+from serrm.published.exchange import PUBLISHED, published_model, published_parts, short_key, to_published
 from serrm.settings import parse
 from serrm.training.loop import PAD, solved, stablemax_cross_entropy
 
@@ -37,7 +38,6 @@ TASK_ROWS = "inner.puzzle_emb.local_weights"  # the task vectors of the batch, o
 STEP_TOLERANCE = {1: 2e-4, 2: 2e-4, 3: 2e-3}
 LOSS_TOLERANCE = 1e-5  # … the largest relative one of a loss, …
 GRADIENT_TOLERANCE = 1e-3  # … and the largest norm of a gradient's difference, relative to its norm
-FAMILIES: dict[str, Any] = {"se_rrm": SeRrmSettings, "trm": TrmSettings, "hrm": HrmSettings}
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def build_published(vectors: Vectors) -> RecurrentModel:
 
 def settings_of(config: Mapping[str, Any]) -> ModelSettings:
     """Our settings of a published configuration, whose key `model` names the family. ValueError for another family."""
-    if config["model"] not in FAMILIES:
+    if config["model"] not in PUBLISHED:
         raise ValueError(f"unknown model family {config['model']!r}")
     values = {
         "family": config["model"],
@@ -140,8 +140,7 @@ def settings_of(config: Mapping[str, Any]) -> ModelSettings:
         values["prefix"] = config.get("puzzle_emb_len") or filled
     if config["model"] == "trm":
         values["mixer"] = "mlp" if config["mlp_t"] else "attention"
-    settings: ModelSettings = parse(FAMILIES[config["model"]], values, "config")
-    return settings
+    return parse(FAMILIES[config["model"]], values, "config")
 
 
 @torch.no_grad()

@@ -19,9 +19,10 @@ from torch import Tensor
 
 from serrm.files import hash_file, new_file
 from serrm.inference.predict import load_model
+from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model
-from serrm.models.settings import NUM_SPECIAL, ModelSettings, SequenceSettings, SeRrmSettings
+from serrm.models.settings import NUM_SPECIAL, SequenceSettings, SeRrmSettings
 from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
 from serrm.training.settings import RunSettings
@@ -117,6 +118,7 @@ def _warn_of_rotation(settings: ModelSettings) -> None:
         )
 
 
+PUBLISHED = ("hrm", "trm", "se_rrm")  # families
 PREFIXES = ("_orig_mod.", "model.", "inner.")
 TASK_TYPES = "puzzle_emb.weights"  # theirs
 TABLE = "task_types"  # the same, ours
@@ -147,17 +149,20 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
 
     Raises ValueError naming a setting that has no published form.
     """
+    if settings.family not in PUBLISHED:
+        raise ValueError(f"family: {settings.family} has no counterpart in the published code")
     parts: dict[str, Part] = {}
     for name, value in ours.items():
         if match := LAYER.fullmatch(name):
             parts[_layer_key(settings, *match.groups())] = Part(name, ALL, tuple(value.shape))
     if TABLE in ours:
         parts[TASK_TYPES] = Part(TABLE, ALL, tuple(ours[TABLE].shape))
-    if not isinstance(settings, SeRrmSettings):
+    if isinstance(settings, SequenceSettings):
         parts |= {key: Part(name, ALL, tuple(ours[name].shape)) for name, key in SEQUENCE.items()}
         for row, key in enumerate(("L_init", "H_init")):
             parts[key] = Part("initial", slice(row, row + 1), (settings.width,))
         return parts
+    assert isinstance(settings, SeRrmSettings)
     for setting, ours_alone in UNPUBLISHED.items():
         if getattr(settings, setting) == ours_alone:
             raise ValueError(f"{setting}: {ours_alone} has no counterpart in the published code")

@@ -61,12 +61,6 @@ class Trainer:
 
     def __post_init__(self) -> None:
         stream, settings = self.stream, self.settings
-        if settings.halting.kind == "q_learning" and not hasattr(self.model.readout, "halt_weight"):
-            raise ValueError("halting: q_learning needs a model with a Q head, unlike SE-RRM; use random")
-        if self.model.task_types is not None and settings.task_types is None:
-            raise ValueError(
-                "task_types: the model learns task types and needs their learning_rate and weight_decay"
-            )
         self.num_steps = settings.num_steps(stream.num_examples)
         self.step = 0
         self.num_symbols = stream.num_symbols

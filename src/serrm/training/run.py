@@ -314,7 +314,7 @@ class TrainingRun:
         changed = [key for key in now if before[key] != now[key]]
         if changed and self.processes.is_first:
             then, here = (", ".join(f"{key} {values[key]}" for key in changed) for values in (before, now))
-            masks = " and dropout masks" if self.settings.model.attention_dropout else ""
+            masks = " and dropout masks" if self.settings.model.has_dropout else ""
             words = "started with %s, resuming with %s: results will differ only by rounding%s"
             log.warning(words, then, here, masks)
 

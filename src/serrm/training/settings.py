@@ -9,9 +9,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from serrm.models.settings import HaltingSettings, ModelSettings
+from serrm.models.families import ModelSettings
+from serrm.models.settings import HaltingSettings, QLearning
 from serrm.puzzles.settings import ArraySettings, HintSettings
-from serrm.settings import KeyOf, Kind, Settings
+from serrm.settings import KeyOf, Kind, Settings, refused
 
 # Share of the peak rate after warm-up, by (progress in 0..1, final_rate).
 SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
@@ -93,6 +94,17 @@ class RunSettings(Settings):
     train: TrainSettings
     fidelity: Fidelity
     arrays: ArraySettings
+
+    @model_validator(mode="after")
+    def _suits_the_family(self) -> "RunSettings":
+        train, family = self.train, self.model.family
+        if isinstance(train.halting, QLearning) and not self.model.has_q_head:
+            why = f"{family} cannot learn when to halt, as it has no Q head; use random"
+            raise refused(("train", "halting", "kind"), why, train.halting.kind)
+        if self.model.has_task_types and train.task_types is None:
+            why = f"{family} learns task types, which need a learning_rate and a weight_decay of their own"
+            raise refused(("train", "task_types"), why, None)
+        return self
 
     @property
     def name(self) -> str:
