@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from serrm.config import RANDOM, Params, write_yaml
+from serrm.models.families import FAMILIES
 from serrm.models.settings import POSITIONS
 from serrm.planning.forecast import DATA_STAGES
 from serrm.progress import progress_bar
@@ -33,7 +34,6 @@ AT_MOST = {
     **dict.fromkeys(("h_cycles", "l_cycles", "batch_size", "num_train", "guesses", "attempt_steps"), 2),
     **dict.fromkeys(("num_puzzles", "curve_puzzles", "equivariance_pairs", "num_test"), 1),
     **dict.fromkeys(("epochs", "steps", "max_steps", "num_augmentations"), 3),
-    **{key: num for record in TASKS.values() for key, num in record.at_most.items()},
 }
 
 
@@ -58,7 +58,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     from serrm.devices import choose_device
 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
-    small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu})
+    small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu}, _at_most())
     for name, task in small["tasks"].items():
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
@@ -66,15 +66,24 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     return Params.model_validate(small)
 
 
-def _small(key: str, value: Any, fixed: Mapping[str, Any]) -> Any:
+def _at_most() -> dict[str, int]:
+    """AT_MOST with the sizes of every family, whatever their names, and those of every task."""
+    families = [each.model_fields.items() for each in FAMILIES.values()]
+    sizes = {name: HEAD for fields in families for name, field in fields if field.annotation is int}
+    return sizes | AT_MOST | {key: num for record in TASKS.values() for key, num in record.at_most.items()}
+
+
+def _small(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
     name = key.rpartition(".")[2]  # of a run's changes, such as model.width
     if isinstance(value, dict):
-        return {key.replace("epochs", "steps"): _small(key, each, fixed) for key, each in value.items()}
-    if name in fixed or name not in AT_MOST:
+        return {
+            key.replace("epochs", "steps"): _small(key, each, fixed, at_most) for key, each in value.items()
+        }
+    if name in fixed or name not in at_most:
         return fixed.get(name, value)
     if isinstance(value, list):
-        return sorted({min(each, AT_MOST[name]) for each in value})
-    return AT_MOST[name] if value is None else min(value, AT_MOST[name])
+        return sorted({min(each, at_most[name]) for each in value})
+    return at_most[name] if value is None else min(value, at_most[name])
 
 
 def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> Results:

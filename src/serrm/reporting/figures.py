@@ -1,7 +1,7 @@
 """Figures as SVG: solved against steps (table 2), learning curves (figure A3), solved against compute, permuted symbols
 (figures A1 and A2).
 
-They show HRM, TRM, SE-RRM and the best other run. Equal results give equal bytes. Only this module imports matplotlib,
+They show every family and the best other run. Equal results give equal bytes. Only this module imports matplotlib,
 which loads slowly.
 """
 
@@ -16,15 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import panels
-from serrm.reporting.paper import COLOURS, METRIC_NAMES, load_paper, metrics_of, model_name, task_name
+from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, style, task_name
 from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, runs_on, score
 from serrm.reporting.tables import compute_points, main_models
 
 INK, MUTED = "#333333", "#595959"
-# The colours of Okabe and Ito, told apart by all common kinds of colour vision; markers for print in grey.
-MARKERS: Final = {"se_rrm": "o", "trm": "s", "hrm": "^"}
-STYLES: Final = {model_name(family): (COLOURS[family], marker) for family, marker in MARKERS.items()}
-OTHER: Final = ("#cc79a7", "D")
 LOOK: Final[dict[Any, Any]] = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -151,7 +147,7 @@ def _draw(
 ) -> None:
     """A line through (low, value, high) in a model's colour, with a band for the intervals."""
     if values:
-        (colour, marker), (low, value, high) = STYLES.get(model, OTHER), zip(*values, strict=True)
+        (colour, marker), (low, value, high) = style(model), zip(*values, strict=True)
         axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.plot(at, value, color=colour, marker=marker, **look)
 

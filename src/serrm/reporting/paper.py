@@ -10,10 +10,21 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.models.families import FAMILIES
 
 DASH: Final = "—"  # no number: not run here, or not in the paper
 TASKS: Final = {"sudoku": "Sudoku", "maze": "Maze", "arc_agi_1": "ARC-AGI-1", "arc_agi_2": "ARC-AGI-2"}
-COLOURS: Final = {"se_rrm": "#d55e00", "trm": "#0072b2", "hrm": "#009e73"}  # in figures and MLflow, by family
+# Colours of Okabe and Ito, told apart by all common kinds of colour vision, and markers for print in grey: those of the
+# families in their order, which begin again where there are more, and those of every other run.
+STYLES: Final = (
+    ("#009e73", "^"),
+    ("#0072b2", "s"),
+    ("#d55e00", "o"),
+    ("#e69f00", "v"),
+    ("#56b4e9", "P"),
+    ("#000000", "X"),
+)
+OTHER: Final = ("#cc79a7", "D")
 METRICS: Final = {"sudoku": ("fsr", "gpa"), "arc_agi_1": ("pass_at_2",), "arc_agi_2": ("pass_at_2",)}
 METRIC_NAMES: Final = {
     "fsr": "Fully solved rate",
@@ -130,6 +141,12 @@ def model_name(variant: str) -> str:
     """The paper's name of a model of its table 1; any other run keeps its own."""
     names = {row.variant: row.name for row in load_paper().score_tables["1"].rows}
     return names.get(variant, variant)
+
+
+def style(model: str) -> tuple[str, str]:
+    """Colour and marker of a family in figures and MLflow; any other run has those that no family has."""
+    places = {model_name(family): place for place, family in enumerate(FAMILIES)}
+    return STYLES[places[name] % len(STYLES)] if (name := model_name(model)) in places else OTHER
 
 
 def set_name(name: str) -> str:

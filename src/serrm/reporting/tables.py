@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.models.families import FAMILIES
 from serrm.progress import duration
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting import paper
@@ -29,7 +30,6 @@ from serrm.reporting.results import (
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 ARC: Final = ("arc_agi_1", "arc_agi_2")
-PAPERS: Final = ("hrm", "trm", "se_rrm")
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
@@ -349,7 +349,7 @@ def recipes(report: Report) -> list[str]:
 
 
 def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
-    """The main scores, a line a test set: HRM, TRM, SE-RRM, the best other run, and the paper's SE-RRM; and notes.
+    """The main scores, a line a test set: every family, the best other run, and the paper's SE-RRM; and notes.
 
     A variant with more seeds is shown in place of its family's own run. Sets of fewer than 40 puzzles are left out and
     named in a note, unless all are so small. Parameters are those on the first task; training FLOPs, for every task
@@ -393,7 +393,7 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _with_most_seeds(results: Results, model: str) -> str:
-    """Of the runs of HRM, TRM or SE-RRM on the first task those with the most seeds, if in doubt without changes."""
+    """Of the runs of a family on the first task those with the most seeds, if in doubt without changes."""
     (task, _), *_ = results
     variants = [
         name for (of, name), (run, *_) in results.items() if (of, run.model_info.family) == (task, model)
@@ -424,15 +424,15 @@ def _set(task: str, of_set: str) -> str:
 
 
 def main_models(results: Results) -> list[str]:
-    """HRM, TRM and SE-RRM as far as they were run, and the other run with the highest score on the first task."""
+    """The families with a run of their name, and the other run with the highest score on the first task."""
     (task, _), *_ = results
     scores = {
         model: each.value
         for (of, model), runs in results.items()
-        if of == task and model_name(model) == model and (each := score(runs, metrics_of(runs[0].kind)[0]))
+        if of == task and model not in FAMILIES and (each := score(runs, metrics_of(runs[0].kind)[0]))
     }
     best = sorted(scores, key=lambda model: scores[model])[-1:]
-    return [*(model for model in PAPERS if any(model == run for _, run in results)), *best]
+    return [*(model for model in FAMILIES if any(model == run for _, run in results)), *best]
 
 
 def total_flops(run: Evaluation, report: Report) -> int:

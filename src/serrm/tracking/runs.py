@@ -24,7 +24,7 @@ from mlflow.utils.time import get_current_time_millis
 from sqlalchemy.exc import SQLAlchemyError
 
 from serrm.project import Layout, current_commit
-from serrm.reporting.paper import COLOURS
+from serrm.reporting.paper import style
 from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.tracking import SQLITE, tracking_uri
 from serrm.training.log import Record, read_training_log
@@ -86,7 +86,7 @@ class LiveRun:
         if run is None:
             commit, has_changes = current_commit(self.layout.root)
             git = {"mlflow.source.git.commit": commit, "mlflow.source.git.dirty": str(has_changes).lower()}
-            tags = {TAG: settings.digest(), COLOUR: COLOURS[settings.model.family]} | (git if commit else {})
+            tags = {TAG: settings.digest(), COLOUR: style(settings.model.family)[0]} | (git if commit else {})
             run = client.create_run(experiment, run_name=settings.name, tags=tags)
         self.run_id = run.info.run_id
         client.update_run(self.run_id, "RUNNING")
@@ -113,8 +113,9 @@ def _succeeds(root: Path, action: Callable[[MlflowClient], object]) -> bool:
     try:
         with open_store(root) as client:
             action(client)
-    except StoreError as error:
-        log.warning("MLflow logging disabled; run `serrm track sync` later: %s", error)
+    except Exception as error:  # of any kind: whatever goes wrong here costs no training and no evaluation
+        reason = error if isinstance(error, StoreError) else repr(error)
+        log.warning("MLflow logging disabled; run `serrm track sync` later: %s", reason)
         return False
     return True
 
@@ -143,7 +144,7 @@ def sync_run(layout: Layout, name: str) -> str:
             run = client.create_run(experiment, int(1000 * (written - facts["seconds"])), run_name=name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
-        tags = {TAG: digest, COLOUR: COLOURS[facts["family"]]} | {key: str(facts[key]) for key in TAGGED}
+        tags = {TAG: digest, COLOUR: style(facts["family"])[0]} | {key: str(facts[key]) for key in TAGGED}
         client.log_batch(
             run_id,
             _without_known(client, run, list(_metrics(layout, name, evaluation, facts))),
