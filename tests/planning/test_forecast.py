@@ -67,6 +67,7 @@ def test_an_evaluation_takes_what_is_forecast(
         ("paper", "sudoku", MIRROR, {"num_test_sizes": {}}, Counts(9, 1000, {9: 9_488})),
         ("paper", "sudoku", {}, {"scored": "held_out"}, Counts(9, 1000, {9: 512})),
         ("paper", "maze", {}, {}, Counts(30, 1000, {30: 1000})),
+        ("maze_hard", "maze_22", {}, {}, Counts(22, 18_000, {22: 100})),
         ("paper", "arc_agi_1", {}, {"canvas": 20}, Counts(20, 3988, {20: 419})),
     ],
 )  # fmt: skip

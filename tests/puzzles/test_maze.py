@@ -1,6 +1,7 @@
 """Mazes: text and files there and back; paths against every simple path; generated mazes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,3 +194,13 @@ def test_a_maze_without_such_windows_is_an_error_that_names_them(monkeypatch: py
     monkeypatch.setattr(maze_data, "MAX_ATTEMPTS", 50)
     with pytest.raises(ValueError, match="only 0 windows of 7x7, path 48 steps in 50 attempts"):
         maze_data.draw_windows(maze, windows(min_steps=48), np.random.default_rng(0))
+
+
+def test_windows_are_refused_from_other_mazes_than_the_published(tmp_path: Path) -> None:
+    folder = tmp_path / maze_data.FOLDER_HARD
+    folder.mkdir()
+    maze_text.write_csv(folder / "train.csv", generate_mazes(11, 2, np.random.default_rng(0), min_path=2))
+    source = maze_data.MirrorMaze(kind="mirror", root=tmp_path, windows=windows())
+    with pytest.raises(ValueError, match="1000 mazes of 30x30, not from 2 with sides of 11 to 11"):
+        maze_data.make(source, tmp_path, seed=0)
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
