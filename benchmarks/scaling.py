@@ -35,7 +35,9 @@ def main(device: str = "auto", turns: int = 2) -> None:
     times = []
     for case in CASES:
         num = case.batch_size
-        seconds, share, _, memory = in_own_process(case, "evaluation", setup, False)
+        form = setup.ours[0]
+        measured = in_own_process(case, "evaluation", setup, [form])
+        seconds, share, memory = measured.seconds[form], measured.shares[form], measured.memory
         times.append(seconds / num)
         cost = f"{1e3 * seconds / num:.2f} | {flops_of(case, 'evaluation') / num / 1e9:.2f} | {share:.1%}"
         sizes = f"{case.side**2} | {case.num_symbols} | {num}"

@@ -1,14 +1,14 @@
-"""Puzzle-steps a second of each model in evaluation and training, and the share of the machine's matrix rate.
+"""Time of a supervision step of each model: ours beside PyTorch alone, op by op and compiled, in float32 and bfloat16.
 
-    python -m benchmarks.steps [--only TEXT] [--batch N] > benchmarks/steps.md
+    python -m benchmarks.steps [--only TEXT] [--batch N] [--turns N] > benchmarks/steps.md
 
-Every case has a process of its own, so that its memory is its own. The step, the same in plain PyTorch and a product of
-matrices take turns, so that a drift hits all.
+Every case has a process of its own, so that its memory is its own. All forms of its step and products of matrices take
+turns, so that a drift hits all.
 """
 
 import gc
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,27 +23,26 @@ from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.config import read_params
 from serrm.kernels.accelerate import accelerate
+from serrm.kernels.cpu.network import find_compiler
 from serrm.models.families import ModelSettings
 from serrm.models.layers import DTYPES
 from serrm.models.registry import build_model, flops
 from serrm.models.settings import RandomHalting
 from serrm.training.loop import Trainer
 
-# The paper's models for Sudoku; the small ones are changes of them.
-PAPER = read_params(Path(__file__).parents[1] / "profiles" / "paper.yaml")
-WITH_DROPOUT, TRM, HRM = (
-    PAPER.train_settings(f"sudoku-{name}-s0").model for name in ("se_rrm", "trm", "hrm")
-)
-SE_RRM = WITH_DROPOUT.model_copy(update={"attention_dropout": 0.0})
-SMALL_SE_RRM = SE_RRM.model_copy(
-    update={
-        "width": 64, "layers": 1, "h_cycles": 2, "l_cycles": 4, "heads": 2, "head_dim": 32, "symbol_head_dim": 32,
-        "registers": 0,
-    }
-)  # fmt: skip
+# Batches of the models for Sudoku, by profile: its own where a step then takes less than a few seconds.
+BATCHES = {
+    "laptop": {"se_rrm": 32, "trm": 32, "hrm": 32},
+    "published": {"se_rrm": 32, "trm": 32, "hrm": 32},
+    "paper": {"se_rrm": 8, "trm": 8, "hrm": 16},
+}
+NAMES = {"se_rrm": "SE-RRM", "trm": "TRM", "hrm": "HRM"}
+PROFILES = {name: read_params(Path(__file__).parents[1] / "profiles" / f"{name}.yaml") for name in BATCHES}
 HALTING = RandomHalting(kind="random", probability=0.05)  # of all models
-TRAIN = PAPER.train_settings("sudoku-trm-s0").train.model_copy(
-    update={"epochs": None, "steps": 10**9, "log_every": 10**9, "halting": HALTING}
+TRAIN = (
+    PROFILES["paper"]
+    .train_settings("sudoku-trm-s0")
+    .train.model_copy(update={"epochs": None, "steps": 10**9, "log_every": 10**9, "halting": HALTING})
 )
 # Rows, width and columns of the product whose rate is the measure: on a CPU the rows of 8 Sudokus with 4 registers and
 # 11 planes and SwiGLU's first weight, on a GPU one large enough to fill it.
@@ -51,12 +50,32 @@ PRODUCT = {"cpu": (7480, 256, 1536), "cuda": (8192, 8192, 8192)}
 WARM_UP = 2  # turns
 
 
+class Form(NamedTuple):
+    """A form of a step: its precision, and what runs its networks, PyTorch op by op without either."""
+
+    precision: str
+    is_native: bool = False
+    compiles: bool = False
+
+
 class Setup(NamedTuple):
-    """Device, precision and repetitions of a measurement."""
+    """Device and repetitions of a measurement, and the precisions that the device is fast in."""
 
     device: str
-    precision: str
     turns: int
+    precisions: tuple[str, ...]
+
+    @property
+    def ours(self) -> list[Form]:
+        """The forms that trainings and evaluations have a choice of: native on CPUs, compiled on GPUs."""
+        is_cpu = self.device == "cpu"
+        return [Form(precision, is_native=is_cpu, compiles=not is_cpu) for precision in self.precisions]
+
+    @property
+    def plain(self) -> list[Form]:
+        """PyTorch alone; compiling for a CPU needs a compiler."""
+        can_compile = (False, True) if self.device != "cpu" or find_compiler() else (False,)
+        return [Form(precision, False, compiles) for precision in self.precisions for compiles in can_compile]
 
 
 class Case(NamedTuple):
@@ -69,31 +88,40 @@ class Case(NamedTuple):
     num_symbols: int = 11
 
 
-CASES = (
-    Case("SE-RRM, paper", SE_RRM, 8),
-    Case("SE-RRM, paper, dropout 0.2", WITH_DROPOUT, 8),
-    Case("SE-RRM, small", SMALL_SE_RRM, 32),
-    Case("TRM, paper", TRM, 32),
-    Case("TRM, small", TRM.model_copy(update={"width": 128, "heads": 4}), 64),
-    Case("HRM, paper", HRM, 32),
-    Case("HRM, small", HRM.model_copy(update={"width": 128, "heads": 4, "layers": 2}), 64),
-)
+class Measured(NamedTuple):
+    """Medians of seconds and shares of the matrix rate by form, matrix rates by precision, and bytes of memory.
+
+    The memory is the most that the first form needed beyond what the process held before.
+    """
+
+    seconds: dict[Form, float]
+    shares: dict[Form, float]
+    rates: dict[str, float]
+    memory: int
 
 
-def step_of(
-    case: Case, kind: str, device: torch.device, precision: str, is_plain: bool
-) -> Callable[[], object]:
+def case_of(profile: str, model: str) -> Case:
+    """A profile's model for Sudoku."""
+    settings = PROFILES[profile].train_settings(f"sudoku-{model}-s0").model
+    return Case(f"{NAMES[model]}, {profile}", settings, BATCHES[profile][model])
+
+
+SE_RRM, TRM, HRM = (case_of("paper", model).settings for model in ("se_rrm", "trm", "hrm"))
+CASES = tuple(case_of(profile, model) for profile, models in BATCHES.items() for model in models)
+
+
+def step_of(case: Case, kind: str, device: torch.device, form: Form) -> Callable[[], object]:
     """A supervision step without gradient, the state going on, or a whole step of the training loop."""
     rng, num_positions = torch.Generator().manual_seed(0), case.side**2
     model = build_model(case.settings, case.num_symbols, rng, num_positions=num_positions).to(device)
-    accelerate(model.train(kind == "training"), is_native=not is_plain, compiles=not is_plain)
+    accelerate(model.train(kind == "training"), is_native=form.is_native, compiles=form.compiles)
     stream = random_stream(case.side, case.num_symbols)
     if kind == "training":
-        changes = {"batch_size": case.batch_size, "precision": precision, "compile": not is_plain}
+        changes = {"batch_size": case.batch_size, "precision": form.precision, "compile": form.compiles}
         trainer = Trainer(model, stream, TRAIN.model_copy(update=changes), seed=0)
         return partial(next, trainer.steps())
     tokens = torch.from_numpy(stream.gather(0, case.batch_size).questions).long().to(device)
-    state = model.initial_state(case.batch_size, num_positions, case.num_symbols, DTYPES[precision])
+    state = model.initial_state(case.batch_size, num_positions, case.num_symbols, DTYPES[form.precision])
     task_vectors = model.task_vectors(torch.zeros(case.batch_size, dtype=torch.long, device=device))
 
     @torch.no_grad()
@@ -104,32 +132,42 @@ def step_of(
     return step
 
 
-def measure(case: Case, kind: str, setup: Setup, has_plain: bool = True) -> tuple[float, float, float, int]:
-    """Medians of the seconds of a step, of the share of the matrix rate, of that of plain PyTorch; bytes of memory.
-
-    The memory is the most that this process needed beyond what it held before.
-    """
+def measure(case: Case, kind: str, setup: Setup, forms: Sequence[Form]) -> Measured:
+    """Time the forms of a step in turns, each between two products of matrices in its precision."""
     device = torch.device(setup.device)
     machine.keep_memory()
     machine.repeat_arithmetic(device)  # as trainings and evaluations do
     rows, width, columns = PRODUCT[device.type]
-    left, right = (torch.randn(size, width).to(device, DTYPES[setup.precision]) for size in (rows, columns))
+    factors = [torch.randn(size, width).to(device) for size in (rows, columns)]
+    products = {
+        precision: partial(F.linear, *(factor.to(DTYPES[precision]) for factor in factors))
+        for precision in {form.precision for form in forms}
+    }
     before = machine.peak_memory(device)
-    works = [step_of(case, kind, device, setup.precision, is_plain=False)]
+    steps = {forms[0]: step_of(case, kind, device, forms[0])}
     for _ in range(WARM_UP):
-        works[0]()
+        steps[forms[0]]()
     gc.collect()
     memory = machine.peak_memory(device) - before
-    works += [step_of(case, kind, device, setup.precision, is_plain=True)] * has_plain
-    found: list[list[tuple[float, float]]] = [[] for _ in works]
+    steps |= {form: step_of(case, kind, device, form) for form in forms[1:]}
+    seconds: dict[Form, list[float]] = {form: [] for form in forms}
+    rates: dict[Form, list[float]] = {form: [] for form in forms}
     for _ in range(WARM_UP + setup.turns):
-        for work, pairs in zip(works, found, strict=True):
-            turn = (partial(F.linear, left, right), work, partial(F.linear, left, right))
-            first, taken, last = (machine.seconds_of(each, device) for each in turn)
-            rate = 2 * rows * width * columns / ((first + last) / 2)
-            pairs.append((taken, flops_of(case, kind) / taken / rate))
-    medians = [[median(column) for column in zip(*pairs[WARM_UP:], strict=True)] for pairs in found]
-    return *medians[0], medians[-1][1], memory
+        for form, step in steps.items():
+            product = products[form.precision]
+            first, taken, last = (machine.seconds_of(each, device) for each in (product, step, product))
+            seconds[form].append(taken)
+            rates[form].append(4 * rows * width * columns / (first + last))
+    work = flops_of(case, kind)
+    return Measured(
+        {form: median(found[WARM_UP:]) for form, found in seconds.items()},
+        {
+            form: median(work / taken / rate for taken, rate in zip(found, rates[form], strict=True))
+            for form, found in seconds.items()
+        },
+        {form.precision: median(found[WARM_UP:]) for form, found in rates.items()},
+        memory,
+    )
 
 
 def flops_of(case: Case, kind: str) -> int:
@@ -138,7 +176,7 @@ def flops_of(case: Case, kind: str) -> int:
     return case.batch_size * flops(case.settings, case.side**2, case.num_symbols, halting)
 
 
-def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = None) -> Any:
+def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = None) -> Measured:
     """`measure` in a fresh process."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=initializer) as pool:
@@ -148,26 +186,58 @@ def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = Non
 def set_up(device: str, turns: int) -> Setup:
     """The machine as it is asked for; prints what stands above a table."""
     place = machine.choose_device(device)
-    precision, _ = machine.supported("bfloat16", True, place)
-    where = torch.cuda.get_device_name(place) if place.type == "cuda" else "CPU"
-    print(
-        f"{where}, {torch.get_num_threads()} threads, {precision}, torch {torch.__version__}; {turns} turns.\n"
+    precisions = ("bfloat16", "float32") if machine.has_fast_bfloat16(place) else ("float32",)
+    where = (
+        torch.cuda.get_device_name(place) if place.type == "cuda" else torch.backends.cpu.get_cpu_capability()
     )
-    return Setup(str(place), precision, turns)
+    threads = torch.get_num_threads()
+    print(
+        f"{where}, {threads} threads, {' and '.join(precisions)}, torch {torch.__version__}; {turns} turns.\n"
+    )
+    return Setup(str(place), turns, precisions)
+
+
+def row_of(case: Case, kind: str, setup: Setup, found: Measured) -> str:
+    """A line of the table: ours in its faster precision, and PyTorch alone in each, op by op and compiled."""
+    ours = min(setup.ours, key=lambda form: found.seconds[form])
+    taken = found.seconds[ours]
+    fastest = min(found.seconds[form] for form in setup.plain)
+    rate = flops_of(case, kind) / taken / 1e9
+    plain = [
+        ", ".join(f"{found.seconds[form] * 1e3:,.0f}" for form in setup.plain if form.precision == precision)
+        for precision in ("float32", "bfloat16")
+    ]
+    times = [found.seconds[Form("float32")] / taken, fastest / taken]
+    cells = [
+        f"{case.name}, {case.batch_size}", kind, f"{taken * 1e3:,.0f} ({ours.precision})", f"{rate:,.0f}",
+        f"{found.shares[ours]:.0%}", *(cell or "–" for cell in plain), ", ".join(f"{each:.2f}" for each in times),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+COLUMNS = (
+    "model, batch", "step", "ours (ms)", "GFLOP/s", "share of matrix rate", "PyTorch float32, compiled (ms)",
+    "bfloat16, compiled (ms)", "× float32, × fastest",
+)  # fmt: skip
 
 
 def main(device: str = "auto", turns: int = 5, only: str = "", batch: int = 0) -> None:
     """Print a Markdown table of the medians; `batch` puzzles at once in every case where it is given."""
     setup = set_up(device, turns)
-    print("| model | batch | step | puzzle-steps/s | TFLOP/s | share | × plain PyTorch | memory (MB) |")
-    print("|" + "---|" * 8)
+    forms = list(dict.fromkeys([*setup.ours, *setup.plain]))
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+    rates: dict[str, list[float]] = {precision: [] for precision in setup.precisions}
     for case in CASES:
         case = case._replace(batch_size=batch or case.batch_size)
-        for kind in ("evaluation", "training") if only in case.name else ():
-            seconds, share, plain, memory = in_own_process(case, kind, setup)
-            speed = f"{case.batch_size / seconds:.1f} | {flops_of(case, kind) / seconds / 1e12:.3f}"
-            shares = f"{share:.1%} | {share / plain:.2f} | {memory / 2**20:,.0f}"
-            print(f"| {case.name} | {case.batch_size} | {kind} | {speed} | {shares} |", flush=True)
+        for kind in ("training", "evaluation") if only in case.name else ():
+            found = in_own_process(case, kind, setup, forms)
+            for precision, rate in found.rates.items():
+                rates[precision].append(rate)
+            print(row_of(case, kind, setup, found), flush=True)
+    words = (
+        f"{median(rates[precision]) / 1e9:,.0f} GFLOP/s in {precision}" for precision in setup.precisions
+    )
+    print(f"\nMatrix rate: {', '.join(words)}.")
 
 
 if __name__ == "__main__":

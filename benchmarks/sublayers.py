@@ -2,7 +2,7 @@
 
 Below the table, the share of a training step that passes in the kernels, by torch.profiler.
 
-    python -m benchmarks.sublayers > benchmarks/sublayers.md
+    python -m benchmarks.sublayers [--precision float32] > benchmarks/sublayers.md
 
 One thread, CPU seconds of the process, the least of several turns: other jobs on the machine count for little.
 """
@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.steps import PRODUCT, Case, step_of
+from benchmarks.steps import PRODUCT, Case, Form, step_of
 from serrm import devices
 from serrm.config import read_params
 from serrm.kernels.cpu.network import NativeSublayer
-from serrm.models.layers import Attention, Rotation
+from serrm.models.layers import DTYPES, Attention, Rotation
 from serrm.models.registry import build_model
 
 BATCHES = {"laptop": {"se_rrm": 32, "trm": 32}, "paper": {"se_rrm": 8, "trm": 32}}
@@ -52,7 +52,7 @@ def measure(layer: nn.Module, x: Tensor, rotation: Rotation | None, rate: float,
         exponentials = rows * x.shape[layer.axis + x.ndim] * layer.num_heads
     else:
         exponentials = rows * layer.down.shape[1]
-    native, gradient = NativeSublayer(layer), torch.ones_like(x)
+    native, gradient = NativeSublayer(layer, x.dtype), torch.ones_like(x)
 
     @torch.no_grad()
     def forward() -> None:
@@ -68,9 +68,9 @@ def measure(layer: nn.Module, x: Tensor, rotation: Rotation | None, rate: float,
     return " | ".join(cells)
 
 
-def share_of_kernels(case: Case, num_steps: int = 3) -> float:
+def share_of_kernels(case: Case, precision: str, num_steps: int = 3) -> float:
     """The share of the CPU time of training steps that passes in native kernels."""
-    step = step_of(case, "training", torch.device("cpu"), "bfloat16", is_plain=False)
+    step = step_of(case, "training", torch.device("cpu"), Form(precision, is_native=True))
     step()
     with profile(activities=[ProfilerActivity.CPU]) as profiled:
         for _ in range(num_steps):
@@ -79,15 +79,16 @@ def share_of_kernels(case: Case, num_steps: int = 3) -> float:
     return float(sum(times[name] for name in KERNELS) / sum(times.values()))
 
 
-def main(turns: int = 20) -> None:
+def main(turns: int = 20, precision: str = "bfloat16") -> None:
     """Print a Markdown table."""
     torch.set_num_threads(1)
     devices.keep_memory()
     rows, width, columns = PRODUCT["cpu"]
-    left, right = (torch.randn(size, width).bfloat16() for size in (rows, columns))
+    dtype = DTYPES[precision]
+    left, right = (torch.randn(size, width).to(dtype) for size in (rows, columns))
     rate = 2 * rows * width * columns / least_seconds(partial(F.linear, left, right), turns)
     print(
-        f"CPU, 1 thread, bfloat16, torch {torch.__version__}; a large product: {rate / 1e9:,.0f} GFLOP/s.\n"
+        f"CPU, 1 thread, {precision}, torch {torch.__version__}; a large product: {rate / 1e9:,.0f} GFLOP/s.\n"
     )
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     shares = []
@@ -97,9 +98,9 @@ def main(turns: int = 20) -> None:
             settings = params.train_settings(f"sudoku-{name}-s0").model
             model = build_model(settings, 11, torch.Generator().manual_seed(0), num_positions=81).eval()
             tokens, types = torch.ones(batch, 81, dtype=torch.long), torch.zeros(batch, dtype=torch.long)
-            (state, *_) = model.initial_state(batch, 81, 11, torch.bfloat16)
+            (state, *_) = model.initial_state(batch, 81, 11, dtype)
             _, rotation = model.embedding(state, tokens, model.task_vectors(types))
-            x = torch.randn(state.shape).bfloat16().requires_grad_()
+            x = torch.randn(state.shape).to(dtype).requires_grad_()
             first = model.networks["block"].layers[0]
             for number, residual in enumerate(first.children()):
                 layer = getattr(residual, "sublayer", residual)
@@ -107,7 +108,7 @@ def main(turns: int = 20) -> None:
                 kind = f"attention over {over}" if over else "SwiGLU"
                 numbers = measure(layer, x, None if number else rotation, rate, turns)
                 print(f"| {name}, {source}, width {settings.width} | {kind} | {numbers} |", flush=True)
-            share = share_of_kernels(Case(name, settings, batch))
+            share = share_of_kernels(Case(name, settings, batch), precision)
             shares.append(f"{name}, {source}: {share:.0%}")
     print(f"\nIn native kernels, of a training step: {'; '.join(shares)}.")
 

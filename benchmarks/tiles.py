@@ -8,13 +8,13 @@ from statistics import median
 import torch
 import typer
 
-from benchmarks.steps import CASES, SE_RRM, Case, flops_of, in_own_process, set_up
+from benchmarks.steps import CASES, SE_RRM, Case, Form, flops_of, in_own_process, set_up
 from serrm.kernels.cpu.network import may_use_tiles
 
 WIDE = SE_RRM.model_copy(
     update={
         "width": 96, "h_cycles": 3, "l_cycles": 2, "states": "two", "heads": 3, "head_dim": 32, "symbol_heads": 1,
-        "symbol_head_dim": 32, "swiglu_multiple": 32, "registers": 0, "planes": "usual",
+        "symbol_head_dim": 32, "swiglu_multiple": 32, "registers": 0, "planes": "usual", "attention_dropout": 0.0,
     }
 )  # fmt: skip
 OURS = (Case("SE-RRM, D 96, two states (`se_rrm_wide`)", WIDE, 32), *CASES)
@@ -29,7 +29,7 @@ def main(turns: int = 3, only: str = "") -> None:
     """Print a Markdown table of the medians."""
     if not may_use_tiles():
         raise SystemExit("this CPU has no tile registers (AMX), or the system does not grant them")
-    setup = set_up("cpu", 5)
+    setup, form = set_up("cpu", 5), Form("bfloat16", is_native=True)
     print("| model | batch | step | without tiles (ms) | with (ms) | times as fast | TFLOP/s | share |")
     print("|" + "---|" * 8)
     for case in OURS:
@@ -38,7 +38,8 @@ def main(turns: int = 3, only: str = "") -> None:
             for _ in range(turns):
                 for has_tiles, runs in found.items():
                     initializer = None if has_tiles else without_tiles
-                    runs.append(in_own_process(case, kind, setup, False, initializer=initializer)[:2])
+                    measured = in_own_process(case, kind, setup, [form], initializer=initializer)
+                    runs.append((measured.seconds[form], measured.shares[form]))
             (before, _), (now, share) = (map(median, zip(*runs, strict=True)) for runs in found.values())
             times = f"{before * 1e3:,.0f} | {now * 1e3:,.0f} | {before / now:.2f}"
             rate = flops_of(case, kind) / now / 1e12

@@ -4,18 +4,31 @@ import numpy as np
 import pytest
 
 from benchmarks.scaling import fit
-from benchmarks.steps import SMALL_SE_RRM, Case, Setup, flops_of, measure
+from benchmarks.steps import COLUMNS, SE_RRM, Case, Setup, flops_of, measure, row_of
 
-TINY = SMALL_SE_RRM.model_copy(update={"width": 16, "h_cycles": 1, "l_cycles": 1})
+TINY = SE_RRM.model_copy(
+    update={
+        "width": 16,
+        "layers": 1,
+        "h_cycles": 1,
+        "l_cycles": 1,
+        "heads": 2,
+        "head_dim": 32,
+        "registers": 0,
+    }
+)
 
 
 @pytest.mark.parametrize("kind", ["evaluation", "training"])
 def test_a_step_is_measured_beside_plain_pytorch(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Compiling would take longer than all tests.
     monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply: apply)
-    case = Case("tiny", TINY, batch_size=2, side=4, num_symbols=6)
-    seconds, share, plain, memory = measure(case, kind, Setup("cpu", "float32", turns=2))
-    assert seconds > 0 and share > 0 and plain > 0 and memory >= 0
+    case, setup = Case("tiny", TINY, batch_size=2, side=4, num_symbols=6), Setup("cpu", 2, ("float32",))
+    found = measure(case, kind, setup, [*setup.ours, *setup.plain])
+    assert len(found.seconds) == len(setup.ours) + len(setup.plain) == 3
+    assert all(number > 0 for part in (found.seconds, found.shares, found.rates) for number in part.values())
+    assert found.memory >= 0
+    assert row_of(case, kind, setup, found).count("|") == len(COLUMNS) + 1
     assert flops_of(case, "training") > flops_of(case, "evaluation") > 0
 
 

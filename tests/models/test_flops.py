@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.steps import HRM, SE_RRM, SMALL_SE_RRM, TRM
+from benchmarks.steps import HRM, SE_RRM, TRM
 from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
 from serrm.models.families import ModelSettings
@@ -19,6 +19,12 @@ from tests.drawn import counted, seeded
 
 SIDE, NUM_SYMBOLS, BATCH = 4, 6, 3
 TINY: dict[str, Any] = {"width": 32, "h_cycles": 2, "l_cycles": 3, "heads": 2, "swiglu_multiple": 16}
+SMALL_SE_RRM = SE_RRM.model_copy(
+    update={
+        "width": 64, "layers": 1, "h_cycles": 2, "l_cycles": 4, "heads": 2, "head_dim": 32, "symbol_head_dim": 32,
+        "registers": 0,
+    }
+)  # fmt: skip
 SMALL = SMALL_SE_RRM.model_copy(update={"swiglu_multiple": 16})
 TINY_TRM = TRM.model_copy(update=TINY)
 MODELS: dict[str, ModelSettings] = {
