@@ -11,6 +11,7 @@ import pytest
 
 from serrm.cli import main
 from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
+from serrm.metrics import metrics_of
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import generate_puzzles
@@ -121,7 +122,7 @@ def test_a_server_that_refuses_everything_is_not_asked_on(
 
 
 def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> None:
-    tally, replies = Tally(1), []
+    tally, replies = Tally(1, metrics_of("sudoku")), []
     for number, puzzle in enumerate(puzzles[:8]):
         grid = answer_of(puzzle).copy()
         if number % 2:

@@ -19,6 +19,7 @@ from jaxtyping import UInt8
 from openai import APIError, AsyncOpenAI
 
 from serrm.datasets.sets import check_answers
+from serrm.metrics import metrics_of
 from serrm.progress import progress_bar
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import read_puzzles
@@ -107,18 +108,19 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
 
 def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str, Any]:
     """FSR over the puzzles with a response, GPA over those with a grid, with 95% intervals, and the replies."""
-    tally, grids = Tally(BLANK), list[UInt8[np.ndarray, " I"] | None]()
+    tally, grids = Tally(BLANK, metrics_of("sudoku")), list[UInt8[np.ndarray, " I"] | None]()
     for puzzle, reply in zip(puzzles, replies, strict=True):
         grids.append(None if reply is None else find_grid(reply, puzzle.side))
         if grids[-1] is not None and puzzle.answer is not None:
             tally.add(*(grid[None] + np.uint8(1) for grid in (puzzle.question, grids[-1], puzzle.answer)))
     num = sum(reply is not None for reply in replies)
-    counts = {"fsr": (tally.num_solved, num)} if num else {}
-    if tally.num_blank:
-        counts["gpa_answered"] = tally.num_right, tally.num_blank
+    found = tally.counts
+    counts = {"fsr": (found["fsr", "total"], num)} if num else {}
+    if found["gpa", "num"]:
+        counts["gpa_answered"] = found["gpa", "total"], found["gpa", "num"]
     return {
         "num_puzzles": num,
-        "num_answered": tally.num_puzzles,
+        "num_answered": found["fsr", "num"],
         "num_without_response": len(puzzles) - num,
         "scores": rates(counts),
         "replies": list(replies),

@@ -13,12 +13,12 @@ from serrm.inference.evaluate import compute_points, equivariance, of_trained_si
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
+from serrm.metrics import wilson
 from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring import wilson
 from serrm.training.settings import RunSettings
 from tests.oracle import make_oracle
 

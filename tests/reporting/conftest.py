@@ -8,12 +8,12 @@ import pytest
 from pydantic import TypeAdapter
 
 from serrm.config import read_params
+from serrm.metrics import wilson
 from serrm.models.families import ModelSettings
 from serrm.models.registry import flops, num_parameters
 from serrm.reporting.paper import differences, load_paper
 from serrm.reporting.report import write_report
 from serrm.reporting.results import Report, load_results, paper_costs
-from serrm.scoring import wilson
 
 MADE = Path(__file__).parent / "made"
 COST = paper_costs(read_params(Path(__file__).parents[2] / "profiles/paper.yaml"), flops, num_parameters)

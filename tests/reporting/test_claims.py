@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from serrm.metrics import wilson
 from serrm.reporting.claims import (
     FAILS,
     HOLDS,
@@ -17,7 +18,6 @@ from serrm.reporting.claims import (
     overall,
     tally,
 )
-from serrm.scoring import wilson
 from tests.reporting.conftest import paper_files, set_rate
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from serrm.metrics import wilson
 from serrm.reporting.comparison import difference
 from serrm.reporting.results import Score
-from serrm.scoring import wilson
 
 
 def of_seeds(*numbers_solved, num=100):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from serrm.metrics import KS, wilson
 from serrm.puzzles.arc.grids import Grid
-from serrm.scoring import KS, ArcTally, submission, wilson
+from serrm.scoring import ArcTally, submission
 
 Lines = tuple[tuple[int, ...], ...]
 Vote = tuple[str, int, Lines, float]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
+from serrm.metrics import metrics_of, wilson
 from serrm.puzzles.maze.rules import SPACE, is_shortest_path, is_valid_path
-from serrm.puzzles.tasks import grid_task
-from serrm.scoring import Tally, wilson
+from serrm.scoring import Tally
 from tests.references import generate_mazes
 
 TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell
@@ -24,25 +24,32 @@ def tally_of(tally: Any, *batches: tuple[np.ndarray, ...]) -> Any:
     return tally
 
 
+def sums(tally: Tally) -> tuple[int, int, int]:
+    """Puzzles solved, cells right, and blank cells."""
+    return tally.counts["fsr", "total"], tally.counts["gpa", "total"], tally.counts["gpa", "num"]
+
+
 @given(TOKENS, TOKENS, TOKENS, st.integers(0, 12))
 def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, predictions, targets, cut):
     parts = [
         tuple(each[part] for each in (inputs, predictions, targets))
         for part in (slice(cut), slice(cut, None))
     ]
-    tally = tally_of(Tally(1), *parts)
+    tally = tally_of(Tally(1, metrics_of("sudoku")), *parts)
     rows = list(zip(inputs.tolist(), predictions.tolist(), targets.tolist(), strict=True))
     blanks = [(g, t) for row in rows for given_, g, t in zip(*row, strict=True) if given_ == 1]
     num_solved, num_right = sum(g == t for _, g, t in rows), sum(g == t for g, t in blanks)
-    assert (tally.num_solved, tally.num_right, tally.num_blank) == (num_solved, num_right, len(blanks))
+    assert sums(tally) == (num_solved, num_right, len(blanks))
     if blanks:
         of_a_symbol = [sum(t == each for _, t in blanks) / len(blanks) for each in range(1, 5)]
         assert tally.scores()["gpa_guess"] == max(of_a_symbol)
 
 
 def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy() -> None:
-    tally = tally_of(Tally(1), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]])))
-    assert (tally.num_solved, tally.num_right, tally.num_blank) == (0, 1, 1)
+    tally = tally_of(
+        Tally(1, metrics_of("sudoku")), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]]))
+    )
+    assert sums(tally) == (0, 1, 1)
 
 
 @given(st.integers(0, 2**32), st.integers(0, len(MAZES)))
@@ -55,7 +62,7 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
     predictions[spoiled, rng.integers(36, size=len(spoiled))] = rng.integers(1, 6, size=len(spoiled))
     batches = ((inputs[p], predictions[p], targets[p]) for p in (slice(cut), slice(cut, None)))
     tally, pairs = (
-        tally_of(Tally(SPACE, grid_task("maze").rules), *batches),
+        tally_of(Tally(SPACE, metrics_of("maze")), *batches),
         list(zip(inputs, predictions.astype(np.uint8), strict=True)),
     )
     expected = {
@@ -64,7 +71,7 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
         "valid_shortest": sum(is_shortest_path(*pair) for pair in pairs),
     }
     scores = tally.scores()
-    assert tally.num_right == ((predictions == targets) & (inputs == SPACE)).sum()
+    assert tally.counts["gpa", "total"] == ((predictions == targets) & (inputs == SPACE)).sum()
     for name, num in expected.items():
         assert scores[name] == num / len(MAZES)
         assert (scores[f"{name}_lo"], scores[f"{name}_hi"]) == wilson(int(num), len(MAZES))
@@ -72,7 +79,7 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
 
 def test_nothing_to_score_is_said() -> None:
     with pytest.raises(ValueError, match="no blank cell to score in 0 puzzles"):
-        Tally(1).scores()
+        Tally(1, metrics_of("sudoku")).scores()
 
 
 @given(st.data(), st.integers(1, 500_000), st.floats(0.5, 0.999))

@@ -162,6 +162,7 @@ CODE: dict[str, set[str]] = {
     "models/layers.py": of("train evaluate", *RUNS),
     "inference/predict.py": of("evaluate", *RUNS),
     "scoring.py": of("evaluate", *RUNS),
+    "metrics.py": of("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
     "drawing/panels.py": TABULATE,
     "tracking/runs.py": set(),

@@ -8,6 +8,7 @@ makes of a puzzle without its row. Test-time compute and equivariance are measur
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -27,6 +28,7 @@ from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, TaskType
 from serrm.kernels.accelerate import accelerate
+from serrm.metrics import metrics_of
 from serrm.models.halting import HALT
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
@@ -36,7 +38,7 @@ from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet, grid_task
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring import ArcTally, Tally, added_up, rates, submission
+from serrm.scoring import ArcTally, Tally, rates, submission
 from serrm.training.settings import Execution
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
@@ -222,7 +224,7 @@ def score_set(
     """Scores of one set after each number of steps, or the reason why the model cannot take its size."""
     task = grid_task(puzzles.task)
     assert task.blank is not None
-    own = {step: Tally(task.blank, task.rules) for step in steps}
+    own = {step: Tally(task.blank, metrics_of(puzzles.task)) for step in steps}
     reason = ""
     try:
         for found in predictor.batches(questions_of(puzzles), steps, f"evaluating {puzzles.name}"):
@@ -231,16 +233,19 @@ def score_set(
                 gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
     except CannotExtrapolate as error:
         reason = str(error)
-    of_all: list[tuple[dict[int, Tally], str]] = predictor.processes.collect((own, reason))
+    of_all = predictor.processes.collect(({step: tally.counts for step, tally in own.items()}, reason))
     if reason := next((reason for _, reason in of_all if reason), ""):
         return {"status": "cannot_extrapolate", "reason": reason}
-    tallies = {step: added_up([part[step] for part, _ in of_all]) for step in steps}
-    first = next(iter(tallies.values()))
+    for step, tally in own.items():
+        tally.counts = Counter()
+        for counts, _ in of_all:
+            tally.counts.update(counts[step])
+    first = next(iter(own.values())).counts
     return {
         "status": "scored",
-        "num_puzzles": first.num_puzzles,
-        "num_blank": first.num_blank,
-        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
+        "num_puzzles": first["fsr", "num"],
+        "num_blank": first["gpa", "num"],
+        "steps": {str(step): tally.scores() for step, tally in own.items()},
     }
 
 

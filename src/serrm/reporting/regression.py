@@ -14,18 +14,14 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 from serrm.files import read_parsed
+from serrm.metrics import RATE, metrics_of, wilson
 from serrm.reporting.results import Evaluation, read_evaluation
-from serrm.scoring import wilson
 from serrm.training.log import read_training_log
 
-Kind = Literal["count", "samples", "loss", "fsr", "gpa"]
+Kind = Literal["count", "samples", "loss", "fsr", "gpa", "mean"]
 KEY: Final = ["run", "kind", "value"]
-RATES: Final[dict[str, Kind]] = {
-    **dict.fromkeys(("fsr", "valid", "valid_shortest", "pass_at_1", "pass_at_2"), "fsr"),
-    "gpa": "gpa",
-}
-# Puzzles of a set: one of fewer alone would move FSR by more than is allowed.
-LEAST: Final = {"fsr": 10, "gpa": 1}
+# Puzzles of a set: one of fewer alone would move a rate over puzzles by more than is allowed.
+LEAST: Final[dict[Kind, int]] = {"fsr": 10}
 SAME: Final = 1e-9  # relative; closer values are the same
 
 
@@ -49,6 +45,7 @@ class Expectations(BaseModel):
         "loss": Tolerance(relative=0.01),
         "fsr": Tolerance(absolute=0.1),
         "gpa": Tolerance(absolute=0.02),
+        "mean": Tolerance(relative=0.1),
     }
     runs: dict[str, dict[Kind, dict[str, float]]] = {}
 
@@ -82,11 +79,14 @@ def _values(run: Evaluation, log: Path) -> Iterator[tuple[Kind, str, float, bool
         yield "loss", f"step {record['step']}", record["loss"], False
     for name, part in run.scored.items():
         for steps, scores in part.steps.items():
-            for rate, kind in RATES.items():
-                if rate in scores and part.num_puzzles >= LEAST[kind]:
+            for metric, each in metrics_of(run.kind).items():
+                kind = each.tolerance
+                if metric in scores and each.is_main and part.num_puzzles >= LEAST.get(kind, 1):
+                    # A mean has no level of guessing, so it is expected where puzzles are solved.
+                    rate = metric if each.unit is RATE else "fsr"
                     low, _ = wilson(scores[rate] * part.num_puzzles, part.num_puzzles)
                     is_guess = low <= scores.get(f"{rate}_guess", 0.0)  # a whole puzzle is never guessed
-                    yield kind, f"{name} {rate} after {steps}", scores[rate], is_guess
+                    yield kind, f"{name} {metric} after {steps}", scores[metric], is_guess
 
 
 def expected_from(measured: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
@@ -109,7 +109,8 @@ def changes(expectations: Expectations, measured: pd.DataFrame) -> pd.DataFrame:
     both = pd.DataFrame(lines, columns=[*KEY, "expected"]).merge(measured, "outer", KEY)
     both = both[both["expected"].notna() | (both["is_guess"] == False)]  # noqa: E712
     old, distance = both["expected"].abs(), (both["measured"] - both["expected"]).abs()
-    tolerances = [expectations.tolerances[kind] for kind in both["kind"]]
+    known = Expectations().tolerances | expectations.tolerances
+    tolerances = [known[kind] for kind in both["kind"]]
     both["allowed"] = [
         max(each.absolute, each.relative * value) for each, value in zip(tolerances, old, strict=True)
     ]

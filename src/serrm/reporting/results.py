@@ -6,6 +6,7 @@ A run is (task, model, seed) and its file is `<task>-<model>-s<seed>.json`. Unus
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from math import isnan, nan
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Annotated, Literal, NamedTuple
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from serrm.config import RANDOM, Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.metrics import metrics_of
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import Settings, differences
 from serrm.settings import Kind
@@ -154,9 +156,8 @@ class Evaluation(_Part):
 
     def curve(self, metric: str) -> list[tuple[float, "Score"]]:
         """The learning curve: scores, unrounded, with their numbers of samples processed."""
-        low, high = f"{metric}_lo", f"{metric}_hi"
         return [
-            (point["samples"], Score(100 * point[metric], 100 * point[low], 100 * point[high], 0))
+            (point["samples"], Score(*printed(self.kind, metric, point), 0))
             for point in self.learning_curve
             if metric in point
         ]
@@ -168,7 +169,7 @@ class Evaluation(_Part):
 
 
 class Score(NamedTuple):
-    """A score in percent with its 95% interval, rounded as printed.
+    """A score, rates in percent, with its 95% interval, rounded as printed.
 
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
     of the seeds' intervals to the highest. `by_seed` has value and interval of each seed.
@@ -189,7 +190,8 @@ class Score(NamedTuple):
     def __str__(self) -> str:
         """Such as "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)"."""
         spread = "" if self.sd is None else f" ± {self.sd:.2f}"
-        return f"{self.value:.2f}{spread} ({self.low:.2f}–{self.high:.2f})"
+        ends = "" if isnan(self.low) else f" ({self.low:.2f}–{self.high:.2f})"
+        return f"{self.value:.2f}{spread}{ends}"
 
 
 def score(
@@ -201,8 +203,15 @@ def score(
     if not scored or len(scored) < len(runs):
         return None
     part, first = scored[0]
-    by_seed = [tuple(100 * scores[f"{metric}{end}"] for end in ("", "_lo", "_hi")) for _, scores in scored]
+    by_seed = [printed(runs[0].kind, metric, scores) for _, scores in scored]
     return over_seeds(by_seed, int(first.get("num_puzzles", part.num_puzzles)))
+
+
+def printed(kind: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
+    """A metric's value and its interval as printed, rates in percent; NaN in place of an interval that is not known."""
+    factor = metrics_of(kind)[metric].unit.factor
+    value, low, high = (factor * scores.get(f"{metric}{end}", nan) for end in ("", "_lo", "_hi"))
+    return value, low, high
 
 
 def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:

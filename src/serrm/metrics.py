@@ -1,0 +1,126 @@
+"""The metrics: one record each, by name, from which scoring, tables, figures and `serrm regress` read what differs.
+
+A metric of one's own is a function and an entry of METRICS. Training reaches nothing here, so it is not repeated.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from statistics import NormalDist
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Integer, Shaped
+
+from serrm.puzzles.task import GridTask, Rule
+from serrm.puzzles.tasks import TASKS
+
+LEVEL: Final = 0.95  # of all intervals
+KS: Final = (1, 2, 5, 10, 100, 1000)
+
+
+class Batch(NamedTuple):
+    """N puzzles with their predictions and answers, all as tokens, and the token of the cells to fill."""
+
+    questions: Integer[np.ndarray, "N I"]
+    predictions: Integer[np.ndarray, "N I"]
+    answers: Integer[np.ndarray, "N I"]
+    blank: int
+
+
+def wilson(successes: float | int, num: int, level: float = LEVEL) -> tuple[float, float]:
+    """The Wilson score interval of a proportion, without continuity correction, as two fractions in 0..1.
+
+    Successes may be fractional, as the credits of ARC-AGI puzzles with several test inputs are.
+    Source: Wilson (1927), https://doi.org/10.1080/01621459.1927.10502953, in its closed form.
+
+    Raises:
+        ValueError: no trials, successes outside 0..num, or a level outside 0..1.
+    """
+    if num < 1:
+        raise ValueError(f"a Wilson interval needs at least one trial, not {num}")
+    if not 0 <= successes <= num:
+        raise ValueError(f"successes must lie in 0..{num}, not {successes}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    rate = successes / num
+    centre = (rate + z**2 / (2 * num)) / (1 + z**2 / num)
+    half = z * math.sqrt(rate * (1 - rate) / num + z**2 / (4 * num**2)) / (1 + z**2 / num)
+    # Rounding must not push the ends past the rate itself, which they meet at no and at all successes.
+    return min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half))
+
+
+def normal(total: float, num: int, squares: float) -> tuple[float, float]:
+    """The interval of a mean by the normal distribution, from the sums of `num` values and of their squares."""
+    mean = total / num
+    variance = max(0.0, squares - total * mean) / max(1, num - 1)
+    half = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(variance / num)
+    return mean - half, mean + half
+
+
+class Unit(NamedTuple):
+    """How the values of a metric are added up and printed: the interval of (total, number, squares), and a factor."""
+
+    interval: Callable[[float, int, float], tuple[float, float]]
+    factor: int
+    sign: str
+
+
+RATE: Final = Unit(lambda total, num, squares: wilson(total, num), 100, "%")
+MEAN: Final = Unit(normal, 1, "")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its name on axes and in columns, and its values over a batch, one per trial (puzzle or cell)."""
+
+    name: str
+    short: str
+    values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None  # None: counted from votes
+    unit: Unit = RATE
+    tasks: tuple[str, ...] = ()  # the only ones that have it; none named: all on square grids
+    meaning: str = ""  # beneath tables
+    per_cell: bool = False  # its trials are cells, not puzzles
+    is_main: bool = True  # in lists of scores and compared by `serrm regress`, not only in a table of its own
+
+    @property
+    def tolerance(self) -> Literal["fsr", "gpa", "mean"]:
+        """The kind of value as which `serrm regress` compares it."""
+        return "mean" if self.unit is MEAN else "gpa" if self.per_cell else "fsr"
+
+
+def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:
+    """Which predictions are the answer."""
+    return np.asarray((batch.predictions == batch.answers).all(axis=1))
+
+
+def are_right(batch: Batch) -> Shaped[np.ndarray, " cells"]:
+    """Which of the cells to fill are right."""
+    return np.asarray((batch.predictions == batch.answers)[batch.questions == batch.blank])
+
+
+def obey(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
+    """Which predictions obey a rule of the task."""
+    return rule(batch.questions.astype(np.uint8), batch.predictions.astype(np.uint8))
+
+
+METRICS: Final[dict[str, Metric]] = {
+    "fsr": Metric("Fully solved rate", "FSR", are_solved),
+    "gpa": Metric("Grid-point accuracy", "GPA", are_right, per_cell=True),
+    **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_main=k <= 2) for k in KS},
+}
+
+
+def metrics_of(task: str) -> Mapping[str, Metric]:
+    """The metrics of a task by name: those of METRICS that it has, then its own rules."""
+    record = TASKS[task]
+    if not isinstance(record, GridTask):
+        return {name: each for name, each in METRICS.items() if each.values is None}
+    general = {
+        name: each
+        for name, each in METRICS.items()
+        if each.values is not None and task in (each.tasks or (task,))
+    }
+    return general | {name: Metric(name, name, partial(obey, each)) for name, each in record.rules.items()}
