@@ -230,6 +230,15 @@ def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
     assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 
 
+def test_windows_do_not_stand_beside_the_papers_mazes():
+    """Generated mazes of another size do, in a profile without the paper's."""
+    frame, notes = headline(committed("maze_hard"))
+    theirs = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
+    assert [theirs[f"maze_{side} {side}×{side}, n 100"] for side in (15, 22)] == ["—", "—"]
+    assert theirs["maze_30 30×30, n 1,000"].startswith("88.8 ")
+    assert "The paper's test puzzles: Maze 30×30, n 1,000." in notes
+
+
 class Page(HTMLParser):
     """Elements with their attributes, and whether every tag is closed."""
 

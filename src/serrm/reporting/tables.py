@@ -361,11 +361,12 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
     for task in dict.fromkeys(task for task, _ in results):
         runs = {model_name(model): results[task, model] for model in models if (task, model) in results}
         kind = next(seeds[0].kind for (of, _), seeds in results.items() if of == task)
+        sets = {name for run in all_runs(results) if run.kind == kind for name in run.scored}
         for of_set in dict.fromkeys(name for seeds in runs.values() for name in seeds[0].scored):
             scores = {name: score(seeds, metrics_of(kind)[0], of_set) for name, seeds in runs.items()}
             if any(scores.values()) and "," not in of_set:  # not those with another task type
                 parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-                lines.append((*_headline_line(task, kind, of_set, scores, blanks(kind, parts)), task))
+                lines.append((*_headline_line(task, kind, of_set, scores, blanks(kind, parts), sets), task))
     least = LEAST if any(num >= LEAST for num, *_ in lines) else 0
     kept = [line for num, line, *_ in lines if num >= least]
     by_two = (
@@ -376,7 +377,7 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
         f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
         f"steps.{of_seeds}"
     ]
-    if theirs := [theirs for num, _, theirs, _ in lines if num >= least and theirs]:
+    if theirs := dict.fromkeys(theirs for num, _, theirs, _ in lines if num >= least and theirs):
         notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
     if small := [line["Test puzzles"] for num, line, *_ in lines if num < least]:
         notes.append(f"Left out, with fewer than {least} puzzles: {'; '.join(small)}.")
@@ -402,16 +403,19 @@ def _with_most_seeds(results: Results, model: str) -> str:
 
 
 def _headline_line(
-    task: str, kind: str, of_set: str, scores: Mapping[str, Score | None], mean_blanks: str
+    task: str, kind: str, of_set: str, scores: Mapping[str, Score | None], mean_blanks: str, sets: set[str]
 ) -> tuple[int, dict[str, str], str]:
-    """The number of puzzles of a set, its line, and the paper's puzzles in words if it has any."""
+    """The number of puzzles of a set, its line, and the paper's puzzles in words if it has any.
+
+    A set of another size than the paper's stands beside the paper's only if that is not among all `sets` scored.
+    """
     num = max(each.num_puzzles for each in scores.values() if each)
     words = {name: str(each or CANNOT_EXTRAPOLATE) for name, each in scores.items()}
     line, theirs = {"Test puzzles": f"{_set(task, of_set)}{mean_blanks}, n {num:,}"} | words, ""
     for table in (load_paper().score_tables[number] for number in ("1", "3")):
         (row,) = (row for row in table.rows if row.variant == "se_rrm")
         for key, column in table.columns.items():
-            is_set = column.set == of_set or column.takes_other_sizes
+            is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
             if (column.task, column.metric) == (kind, metrics_of(kind)[0]) and is_set:
                 line[PAPERS_SE_RRM] = as_printed(row.entries[key])
                 theirs = _set(kind, column.set) + (f", {column.blanks} blanks" if column.blanks else "")
