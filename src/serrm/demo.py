@@ -1,13 +1,19 @@
-"""A page to try the models on (`serrm demo`): enter a Sudoku or draw a maze, and see the answer settle step by step.
+"""A page to try the models on (`serrm demo`): fill in a Sudoku or draw a maze, and see the answer settle step by step.
+
+The puzzle is the text in the page's text box. demo.js edits that text when a square of the grid is clicked or a key is
+pressed, and every change of it draws the grid anew.
 
 The page runs as a Hugging Face Space: `app.py` holds `from serrm.demo import page; page().launch()`, and
 `requirements.txt` names `serrm[demo]`.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+from xml.sax.saxutils import quoteattr
 
 import gradio as gr
 import numpy as np
@@ -20,22 +26,46 @@ from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles.files import Question, questions_of
 from serrm.puzzles.look import PAPER, Cell
-from serrm.puzzles.maze import data as maze_data
-from serrm.puzzles.maze import text as maze_text
-from serrm.puzzles.tasks import grid_task
+from serrm.puzzles.maze.data import iterate_mazes
+from serrm.puzzles.maze.text import format_maze
+from serrm.puzzles.tasks import alphabet, grid_task
 from serrm.solving.model import Model, packaged_for
 from serrm.solving.solve import FIRST_STEPS
 
-EXAMPLES = [  # a hard Sudoku, an easy one, and one of 4×4
-    "8..........36......7..9.2...5...7.......457.....1...3...1....68..85...1..9....4..",
-    "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
-    "1......2..3.....",
-]
-SIDE, PIXELS = 8, 40  # cells along a maze, as the packaged model was trained on; pixels along a cell
+EXAMPLES: Final = {
+    "Hard Sudoku": "..............3.85..1.2.......5.7.....4...1...9.......5......73..2.1........4...9",
+    "With guesses": "..1..5...7.......2.6.3.....5...1..4.8.....6....2.......3..6.......8..1.4.........",
+    "Easy Sudoku": "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
+    "4×4 Sudoku": "1......2..3.....",
+}
+SIDE = 8  # cells along a maze, as the packaged model was trained on
+PAUSE = 0.3  # seconds for which a step of the first attempt is shown
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
-SIZE = 480  # pixels along an answer
 
 Tokens = UInt8[np.ndarray, " I"]
+
+
+class Keys(NamedTuple):
+    """What can stand in a square of a question: symbols with their labels, and how they get there."""
+
+    symbols: Mapping[str, str]
+    blank: str
+    hint: str
+    brush: str = (
+        ""  # the symbol that a click puts first; without one, a click chooses the square that a key fills
+    )
+    unique: str = ""  # symbols that stand in one square each
+
+
+DRAWN: Final = {
+    "maze": Keys(
+        {"#": "wall", " ": "free", "S": "start", "G": "goal"},
+        blank=" ",
+        hint="Click squares to draw.",
+        brush="#",
+        unique="SG",
+    )
+}
 
 
 class Frame(NamedTuple):
@@ -91,20 +121,55 @@ def _caption(puzzle: Search, num_guesses: int) -> str:
     return f"{outcome}: {puzzle.steps} supervision step{'s' * (puzzle.steps > 1)}{guesses}."
 
 
-def picture(question: Question, frame: Frame) -> str:
-    """An answer as SVG: filled cells go from orange (unsure) to blue (sure), guesses have a corner."""
-    side, shape = question.side, question.cells.shape
-    tokens = grid_task(question.task).tokens(question.cells.reshape(-1))
-    panel = Puzzle(question.task, side, tokens).answer_panel(frame.tokens)
+def question_of(text: str) -> Question:
+    """The puzzle of a text. ValueError for what is none, or one without a packaged model."""
+    question = next(questions_of(text.replace("\n", "")))
+    packaged_for(question)
+    return question
+
+
+def keys_of(question: Question) -> Keys:
+    """The keys of a puzzle: where it is not drawn, all symbols that may be filled in."""
+    if question.task in DRAWN:
+        return DRAWN[question.task]
+    task, num_symbols = grid_task(question.task), alphabet(question.task, question.side).num_symbols
+    tokens = np.arange(num_symbols, dtype=np.uint8)[task.blank :, None]
+    blank, *symbols = map(task.format, task.cells(tokens))
+    labels = {each: each for each in symbols} | {blank: "clear"}
+    return Keys(labels, blank, "Click a square, then type a digit or press one below it.")
+
+
+def board(question: Question, frame: Frame | None = None) -> str:
+    """A grid to click on as HTML, with a key for every symbol; demo.js handles both.
+
+    In an answer, filled squares go from orange (unsure) to blue (sure), and guesses have a corner.
+    """
+    side, task, keys = question.side, grid_task(question.task), keys_of(question)
+    tokens = task.tokens(question.cells.reshape(-1))
+    panel = Puzzle(question.task, side, tokens).answer_panel(tokens if frame is None else frame.tokens)
+    if frame is not None:
+        panel = replace(panel, is_changed=frame.is_guess.reshape(side, side))
 
     def draw(panel: Panel, row: int, column: int) -> Cell:
         cell = cell_of(panel, row, column)
         is_empty = panel.is_given[row, column] or (cell.ground == PAPER and not cell.symbol)
-        return cell if is_empty else cell._replace(ground=blend(float(frame.certainty[row * side + column])))
+        if frame is None or is_empty:
+            return cell
+        return cell._replace(ground=blend(float(frame.certainty[row * side + column])))
 
-    return grid_svg(
-        replace(panel, is_changed=frame.is_guess.reshape(shape)), frame.caption, size=SIZE, draw=draw
+    data = {
+        "side": str(side),
+        "text": task.format(question.cells.reshape(-1)),
+        "blank": keys.blank,
+        "brush": keys.brush,
+        "unique": keys.unique,
+    }
+    attributes = " ".join(f"data-{name}={quoteattr(value)}" for name, value in data.items())
+    picture = grid_svg(panel, f"{question.task} {side}×{side}" if frame is None else frame.caption, draw=draw)
+    buttons = (
+        f"<button data-symbol={quoteattr(each)}>{label}</button>" for each, label in keys.symbols.items()
     )
+    return f'<div class="board" {attributes}>{picture}<i></i></div><div class="keys">{"".join(buttons)}</div>'
 
 
 def blend(certainty: float) -> str:
@@ -114,77 +179,84 @@ def blend(certainty: float) -> str:
     return "#" + "".join(f"{part:02X}" for part in parts)
 
 
-def play(text: str, budget: int | float) -> Iterator[tuple[str, str]]:
-    """The grid and the line under it for every frame; a puzzle that is none gives a sentence."""
+def show(text: str) -> tuple[Any, str, gr.Slider]:
+    """The grid of a text, a hint beside it, and no slider; for what is no puzzle the grid stays, with a sentence."""
     try:
-        question = next(questions_of(text.strip("\n")))
-        for frame in settle(question, int(budget)):
-            yield picture(question, frame), frame.caption
+        question = question_of(text)
+        return board(question), keys_of(question).hint, gr.Slider(visible=False)
     except ValueError as error:
-        yield "", f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return gr.skip(), sentence(error), gr.Slider(visible=False)
+
+
+def sentence(error: ValueError) -> str:
+    """An error as a sentence."""
+    return f"{str(error)[:1].upper()}{str(error)[1:]}."
+
+
+def play(text: str, budget: int | float) -> Iterator[tuple[Any, str, Sequence[Frame], gr.Slider]]:
+    """Yield the grid, the line beside it, all frames so far and a slider over them, slowly enough to be followed."""
+    frames: list[Frame] = []
+    try:
+        question = question_of(text)
+        for frame in settle(question, int(budget)):
+            frames.append(frame)
+            num = len(frames)
+            slider = gr.Slider(1, max(num, 2), num, visible=num > 1)
+            yield board(question, frame), frame.caption, frames, slider
+            time.sleep(PAUSE if num <= FIRST_STEPS else 0)
+    except ValueError as error:
+        yield gr.skip(), sentence(error), frames, gr.Slider(visible=False)
+
+
+def rewind(text: str, frames: Sequence[Frame], number: int) -> tuple[str, str]:
+    """The grid and the line beside it of an earlier frame, from 1."""
+    return board(question_of(text), frames[number - 1]), frames[number - 1].caption
 
 
 def new_maze(seed: int) -> tuple[str, int]:
     """A random maze as lines of text, and the next seed."""
-    text = maze_text.format_maze(
-        next(maze_data.iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question
-    )
+    text = format_maze(next(iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question)
     return "\n".join(text[start : start + SIDE] for start in range(0, SIDE**2, SIDE)), seed + 1
-
-
-def as_image(text: str) -> UInt8[np.ndarray, "R C 3"]:
-    """A maze to click on."""
-    panel = Puzzle("maze", SIDE, maze_text.parse_maze(text.replace("\n", ""))).question_panel()
-    colours = [[*bytes.fromhex(cell_of(panel, *place).ground[1:])] for place in np.ndindex(SIDE, SIDE)]
-    cells = np.array(colours, dtype=np.uint8).reshape(SIDE, SIDE, 3)
-    return np.kron(cells, np.ones((PIXELS, PIXELS, 1), dtype=np.uint8))
-
-
-def paint(text: str, brush: str, clicked: gr.SelectData) -> str:
-    """The maze after a click: a wall put or taken away, or the start or goal moved there."""
-    rows = [list(row) for row in text.split("\n")]
-    column, row = (int(place) // PIXELS for place in clicked.index)
-    if brush != "walls":
-        rows = [[" " if cell == brush else cell for cell in each] for each in rows]
-        rows[row][column] = brush
-    elif rows[row][column] in "# ":
-        rows[row][column] = " " if rows[row][column] == "#" else "#"
-    return "\n".join(map("".join, rows))
 
 
 def page() -> gr.Blocks:
     """The page; `page().launch()` serves it."""
     blocks: gr.Blocks = gr.Blocks(title="serrm", analytics_enabled=False)
+    script, style = (files("serrm").joinpath(f"demo.{suffix}").read_text("utf-8") for suffix in ("js", "css"))
     with blocks:
         gr.Markdown(
-            "# serrm\nA small network applied to its own answer again and again. Cells turn from orange to blue as it "
-            "becomes sure. Where an answer breaks the rules it fills in a guess (marked in a corner) and tries again."
+            "# A network that reasons by recurrence\nA small network is applied to its own answer again and again. "
+            "Squares turn from orange to blue as it becomes sure. Where an answer breaks the rules, the network fills "
+            "in a guess (marked by a corner) and tries again."
         )
-        budget = gr.Slider(64, 4096, 1024, step=64, label="supervision steps at most", render=False)
-        with gr.Tab("Sudoku"), gr.Row():
-            with gr.Column():
-                text = gr.Textbox(
-                    EXAMPLES[0], label="Sudoku of any size; . or 0 for a blank", lines=9, elem_id="sudoku"
-                )
-                gr.Examples(EXAMPLES, text)
-                budget.render()
+        frames, seed = gr.State([]), gr.State(0)
+        first = next(iter(EXAMPLES.values()))
+        drawn, hint, _ = show(first)
+        with gr.Row():
+            choices = [gr.Button(name, size="sm", min_width=90) for name in (*EXAMPLES, "New maze")]
+        with gr.Row():
+            with gr.Column(scale=3, min_width=300):
+                grid = gr.HTML(drawn, js_on_load=script, css_template=style, elem_id="grid")
+            with gr.Column(scale=2, min_width=300):
                 button = gr.Button("Solve", variant="primary", elem_id="solve")
-            with gr.Column():
-                caption, answer = gr.Markdown(elem_id="caption"), gr.HTML()
-        button.click(play, [text, budget], [answer, caption])
-        with gr.Tab("Maze"), gr.Row():
-            first, seed = new_maze(0)
-            drawn, seeds = gr.State(first), gr.State(seed)
-            with gr.Column():
-                image = gr.Image(as_image(first), label="Click to draw", interactive=False, elem_id="drawing")
-                brush = gr.Radio(
-                    [("walls", "walls"), ("start", "S"), ("goal", "G")], value="walls", label="Draw"
+                caption = gr.Markdown(hint, elem_id="caption")
+                slider = gr.Slider(1, 2, 1, step=1, label="Replay", visible=False, elem_id="replay")
+                text = gr.Textbox(
+                    first,
+                    label="The puzzle as text: a Sudoku of any size, or a maze",
+                    lines=4,
+                    elem_id="puzzle",
                 )
-                fresh = gr.Button("New maze")
-                find = gr.Button("Find the path", variant="primary", elem_id="find")
-            with gr.Column():
-                maze_caption, path = gr.Markdown(elem_id="maze-caption"), gr.HTML()
-        image.select(paint, [drawn, brush], drawn).then(as_image, drawn, image)
-        fresh.click(new_maze, seeds, [drawn, seeds]).then(as_image, drawn, image)
-        find.click(play, [drawn, budget], [path, maze_caption])
+                budget = gr.Slider(64, 4096, 1024, step=64, label="Supervision steps at most")
+        solving = button.click(
+            play, [text, budget], [grid, caption, frames, slider], show_progress="hidden", concurrency_limit=2
+        )
+        text.change(
+            show, text, [grid, caption, slider], show_progress="hidden", trigger_mode="always_last",
+            cancels=solving,
+        )  # fmt: skip
+        slider.input(rewind, [text, frames, slider], [grid, caption], show_progress="hidden")
+        for choice, puzzle in zip(choices, EXAMPLES.values(), strict=False):
+            choice.click(lambda puzzle=puzzle: puzzle, None, text, show_progress="hidden")
+        choices[-1].click(new_maze, seed, [text, seed], show_progress="hidden")
     return blocks
