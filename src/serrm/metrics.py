@@ -52,7 +52,7 @@ def wilson(successes: float | int, num: int, level: float = LEVEL) -> tuple[floa
     return min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half))
 
 
-def normal(total: float, num: int, squares: float) -> tuple[float, float]:
+def normal(total: float | int, num: int, squares: float | int) -> tuple[float, float]:
     """The interval of a mean by the normal distribution, from the sums of `num` values and of their squares."""
     mean = total / num
     variance = max(0.0, squares - total * mean) / max(1, num - 1)
@@ -63,7 +63,7 @@ def normal(total: float, num: int, squares: float) -> tuple[float, float]:
 class Unit(NamedTuple):
     """How the values of a metric are added up and printed: the interval of (total, number, squares), and a factor."""
 
-    interval: Callable[[float, int, float], tuple[float, float]]
+    interval: Callable[[float | int, int, float | int], tuple[float, float]]
     factor: int
     sign: str
 

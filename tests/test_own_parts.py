@@ -1,0 +1,218 @@
+"""A family, a metric, a schedule of one's own, each through a real small run to the tables: one record or one entry."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pytest
+import yaml
+from pydantic import PositiveInt
+
+from serrm import metrics
+from serrm.arrays.build import build
+from serrm.config import Params, read_params
+from serrm.datasets.sets import write_sets
+from serrm.inference.evaluate import evaluate
+from serrm.metrics import MEAN, METRICS, Batch, Metric
+from serrm.models.families import FAMILIES
+from serrm.models.registry import build_model, flops, num_parameters
+from serrm.models.settings import BEHIND_PREFIX, SequenceSettings
+from serrm.planning.rehearse import miniature
+from serrm.published.exchange import published_parts
+from serrm.reporting.paper import OTHER, STYLES, style
+from serrm.reporting.regression import _values
+from serrm.reporting.report import write_report
+from serrm.reporting.results import Evaluation, read_report, score
+from serrm.reporting.tables import headline
+from serrm.scoring import Tally
+from serrm.settings import parse
+from serrm.sources.download import fetch
+from serrm.training.optimizer import OPTIMIZERS
+from serrm.training.run import train
+from serrm.training.settings import SCHEDULES, Execution, Optimizer, TrainSettings
+
+CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
+HERE = Execution(device="cpu", threads=1)
+
+
+class LoopedSettings(SequenceSettings):
+    """A looped transformer: one state, one block, applied `num_loops` times."""
+
+    family: Literal["looped"]
+    num_loops: PositiveInt
+
+    def build(self, num_symbols: int, num_positions: int, num_task_types: int, generator: Any) -> Any:
+        import torch
+
+        from serrm.models import hrm_trm, recurrence
+
+        model = recurrence.RecurrentModel(
+            embedding=hrm_trm.TokenSequence(self, num_symbols, generator),
+            networks={"block": hrm_trm._network(self, generator, None)},
+            schedule=recurrence.one_state_schedule(self.h_cycles, self.num_loops),
+            readout=hrm_trm.SequenceReadout(self, num_symbols, generator),
+            width=self.width,
+            generator=generator,
+        )
+        model.task_types = torch.zeros(num_task_types, self.width)
+        return model
+
+
+def num_broken(batch: Batch) -> np.ndarray:
+    """The number of rows of a 9×9 Sudoku that lack a digit."""
+    rows = np.sort(batch.predictions.reshape(len(batch.predictions), 9, 9), axis=2)
+    return np.asarray((rows != np.arange(2, 11)).any(axis=2).sum(axis=1))
+
+
+def falls(progress: float, final: float) -> float:
+    return 1 - progress * (1 - final)
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The three, in place."""
+    monkeypatch.setitem(FAMILIES, "looped", LoopedSettings)
+    monkeypatch.setitem(METRICS, "broken", Metric("Broken rows", "Broken", num_broken, MEAN, ("sudoku",)))
+    monkeypatch.setitem(SCHEDULES, "linear", falls)
+
+
+def plain() -> dict[str, Any]:
+    """Profile ci with one run, of the looped transformer on 9×9 Sudoku, trained for four steps."""
+    params: dict[str, Any] = yaml.safe_load(CI.read_text())
+    model = {key: value for key, value in params["models"]["trm"].items() if key != "mixer"}
+    recipe = params["recipes"]["sudoku"]["trm"] | {
+        "steps": 4,
+        "warmup_steps": 1,
+        "schedule": "linear",
+        "log_every": 1,
+    }
+    section = params["tasks"]["sudoku"]
+    section["download"]["source"] |= {"num_train": 8, "num_test": 4, "num_16x16": 1, "num_25x25": 1}
+    section["augment"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
+    section["evaluate"] |= {
+        "steps": [1, 16],
+        "curve_puzzles": 2,
+        "test_time_compute": None,
+        "equivariance_pairs": 0,
+    }
+    return params | {
+        "models": {"looped": model | {"family": "looped", "num_loops": 40}},
+        "tasks": {"sudoku": section},
+        "recipes": {"sudoku": {"looped": recipe}},
+        "runs": {"sudoku-looped-s0": {"task": "sudoku", "model": "looped", "seed": 0, "init": "random"}},
+    }
+
+
+def test_they_run_from_params_to_the_tables(own: None, tmp_path: Path) -> None:
+    name, params = "sudoku-looped-s0", parse(Params, plain(), "params.yaml")
+    raw, sets, arrays, run = (tmp_path / part for part in ("raw", "sets", "arrays", "run"))
+    source = params.download_settings("sudoku")
+    fetch("sudoku", source.source, raw, source.seed)
+    write_sets(raw, sets, "sudoku", params.augment_settings("sudoku"))
+    build(sets, arrays, "sudoku", params.array_settings("sudoku"))
+    records: list[Any] = []
+    settings = params.train_settings(name)
+    train(settings, arrays, run, tmp_path / "scratch", HERE, records.append)
+    peak = settings.train.learning_rate
+    rates = [peak * falls(step / 3, 0.1) for step in range(3)]
+    assert [record["learning_rate"] for record in records] == pytest.approx([peak, *rates])
+    scores, _ = evaluate(run, arrays, params.evaluate_settings(name), HERE)
+    found = scores["sets"]["9x9"]["steps"]["16"]
+    assert 0 <= found["broken_lo"] <= found["broken"] <= found["broken_hi"] and found["broken"] > 1
+    about = {"profile": "ci", "task": "sudoku", "kind": "sudoku", "model": "looped", "seed": 0}
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / f"{name}.json").write_text(json.dumps(about | scores))
+    papers = read_params(CI.with_name("paper.yaml"))
+    report = read_report(params, papers, tmp_path / "metrics", flops, num_parameters)
+    write_report(report, tmp_path, tmp_path / "examples", {})
+    assert "looped" in (tmp_path / "tables" / "variants.md").read_text()
+    assert "looped" in headline(report)[0].columns
+    printed = score(report.results["sudoku", "looped"], "broken")
+    assert printed is not None and str(printed).startswith(f"{found['broken']:.2f} ("), (
+        "a mean is no percentage"
+    )
+
+
+def test_what_a_family_cannot_do_or_have_is_refused_where_it_stands(
+    own: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LoopedSettings, "has_q_head", False)
+    with pytest.raises(
+        ValueError, match=r"^p: models\.looped\.train\.halting\.kind: looped cannot learn when to halt"
+    ):
+        parse(Params, plain(), "p")
+    changed = plain()
+    changed["models"]["looped"]["num_loops"] = 0
+    with pytest.raises(ValueError, match=r"^p: models\.looped\.num_loops: "):
+        parse(Params, changed, "p")
+
+
+def test_a_rehearsal_shrinks_sizes_of_any_name(own: None) -> None:
+    small = miniature(parse(Params, plain(), "p"), device="cpu").train_settings("sudoku-looped-s0").model
+    assert isinstance(small, LoopedSettings) and small.num_loops == max(BEHIND_PREFIX.values())
+
+
+def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None:
+    settings = parse(Params, plain(), "p").train_settings("sudoku-looped-s0").model
+    model = build_model(settings, 11)
+    assert len(model.schedule.updates) == 40, "not TRM's schedule"
+    with pytest.raises(ValueError, match="family: looped has no counterpart in the published code"):
+        published_parts(settings, model.state_dict())
+
+
+def test_every_family_has_a_colour_and_what_is_none_shares_one(own: None) -> None:
+    styles = [style(family) for family in FAMILIES]
+    assert len(set(styles)) == len(FAMILIES) and styles == list(STYLES[: len(FAMILIES)])
+    assert style("a family of another commit") == OTHER
+
+
+def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
+    rng = np.random.default_rng(0)
+    batches = [tuple(rng.integers(1, 11, (6, 81)).astype(np.uint8) for _ in range(3)) for _ in range(2)]
+    whole, parts = (
+        Tally(1, metrics.metrics_of("sudoku")),
+        [Tally(1, metrics.metrics_of("sudoku")) for _ in range(2)],
+    )
+    for batch, part in zip(batches, parts, strict=True):
+        whole.add(*batch)
+        part.add(*batch)
+    parts[0].counts.update(parts[1].counts)
+    assert parts[0] == whole and parts[0].scores() == whole.scores()
+    values = np.concatenate([num_broken(Batch(*batch, 1)) for batch in batches])
+    half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
+    ends = [whole.scores()[f"broken{end}"] for end in ("", "_lo", "_hi")]
+    assert ends == pytest.approx([values.mean(), values.mean() - half, values.mean() + half], rel=1e-6)
+
+
+def test_regress_compares_every_metric_that_a_task_has(own: None, tmp_path: Path) -> None:
+    rates = {
+        key: value
+        for name in ("fsr", "gpa")
+        for key, value in ((name, 0.9), (f"{name}_lo", 0.8), (f"{name}_hi", 1))
+    }
+    part = {"status": "scored", "num_puzzles": 20, "steps": {"16": rates | {"broken": 3.25}}}
+    made = {
+        "profile": "ci", "task": "sudoku", "model": "looped", "seed": 0, "learning_curve": [], "sets": {"9x9": part},
+        "model_info": {"family": "looped", "parameters": 1, "parameters_with_task_types": 1},
+        "training": {"steps": 1, "samples": 1, "seconds": 1.0}, "data": {"source": "made", "train_puzzles": 1},
+    }  # fmt: skip
+    (tmp_path / "log.csv").write_text("step,samples,loss\n1,4,0.5\n")
+    run = Evaluation.model_validate(made)
+    values = {
+        name: (kind, value, is_guess) for kind, name, value, is_guess in _values(run, tmp_path / "log.csv")
+    }
+    assert values["9x9 broken after 16"] == ("mean", 3.25, False)
+    assert str(score([run], "broken")) == "3.25", "no interval in the file"
+
+
+@pytest.mark.parametrize(("key", "known"), [("schedule", SCHEDULES), ("optimizer", OPTIMIZERS)])
+def test_the_allowed_values_are_the_keys_of_the_dict(
+    make_run: Callable[..., Any], key: str, known: dict[str, object]
+) -> None:
+    for name in known:
+        assert getattr(make_run(train={key: name}).train, key) == name
+    with pytest.raises(ValueError, match="sgdr"):
+        TrainSettings.model_validate(make_run().train.model_dump() | {key: "sgdr"})
+    assert set(get_args(Optimizer)) == set(OPTIMIZERS)
