@@ -1,7 +1,8 @@
 """Time of a supervision step of each model: ours beside PyTorch alone, op by op and compiled, in float32 and bfloat16.
 
-    python -m benchmarks.steps [--only TEXT] [--batch N] [--turns N] > benchmarks/steps.md
+    python -m benchmarks.steps [--threads N] [--only TEXT] [--batch N] [--turns N] > benchmarks/steps.md
 
+With one thread, as runs side by side have, times are CPU seconds, so that other jobs on the machine count for little.
 Every case has a process of its own, so that its memory is its own. All forms of its step and products of matrices take
 turns, so that a drift hits all.
 """
@@ -13,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from statistics import median
+from time import process_time
 from typing import Any, NamedTuple
 
 import torch
@@ -64,6 +66,7 @@ class Setup(NamedTuple):
     device: str
     turns: int
     precisions: tuple[str, ...]
+    threads: int
 
     @property
     def ours(self) -> list[Form]:
@@ -135,6 +138,8 @@ def step_of(case: Case, kind: str, device: torch.device, form: Form) -> Callable
 def measure(case: Case, kind: str, setup: Setup, forms: Sequence[Form]) -> Measured:
     """Time the forms of a step in turns, each between two products of matrices in its precision."""
     device = torch.device(setup.device)
+    torch.set_num_threads(setup.threads)
+    counts_cpu = device.type == "cpu" and setup.threads == 1
     machine.keep_memory()
     machine.repeat_arithmetic(device)  # as trainings and evaluations do
     rows, width, columns = PRODUCT[device.type]
@@ -155,7 +160,10 @@ def measure(case: Case, kind: str, setup: Setup, forms: Sequence[Form]) -> Measu
     for _ in range(WARM_UP + setup.turns):
         for form, step in steps.items():
             product = products[form.precision]
-            first, taken, last = (machine.seconds_of(each, device) for each in (product, step, product))
+            first, taken, last = (
+                cpu_seconds_of(each) if counts_cpu else machine.seconds_of(each, device)
+                for each in (product, step, product)
+            )
             seconds[form].append(taken)
             rates[form].append(4 * rows * width * columns / (first + last))
     work = flops_of(case, kind)
@@ -168,6 +176,13 @@ def measure(case: Case, kind: str, setup: Setup, forms: Sequence[Form]) -> Measu
         {form.precision: median(found[WARM_UP:]) for form, found in rates.items()},
         memory,
     )
+
+
+def cpu_seconds_of(function: Callable[[], object]) -> float:
+    """CPU seconds of this process in one call."""
+    start = process_time()
+    function()
+    return process_time() - start
 
 
 def flops_of(case: Case, kind: str) -> int:
@@ -183,18 +198,17 @@ def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = Non
         return pool.submit(measure, *arguments).result()
 
 
-def set_up(device: str, turns: int) -> Setup:
+def set_up(device: str, turns: int, threads: int = 0) -> Setup:
     """The machine as it is asked for; prints what stands above a table."""
     place = machine.choose_device(device)
     precisions = ("bfloat16", "float32") if machine.has_fast_bfloat16(place) else ("float32",)
     where = (
         torch.cuda.get_device_name(place) if place.type == "cuda" else torch.backends.cpu.get_cpu_capability()
     )
-    threads = torch.get_num_threads()
-    print(
-        f"{where}, {threads} threads, {' and '.join(precisions)}, torch {torch.__version__}; {turns} turns.\n"
-    )
-    return Setup(str(place), turns, precisions)
+    threads = threads or torch.get_num_threads()
+    number = f"{threads} thread{'s' if threads > 1 else ''}"
+    print(f"{where}, {number}, {' and '.join(precisions)}, torch {torch.__version__}; {turns} turns.\n")
+    return Setup(str(place), turns, precisions, threads)
 
 
 def row_of(case: Case, kind: str, setup: Setup, found: Measured) -> str:
@@ -221,9 +235,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def main(device: str = "auto", turns: int = 5, only: str = "", batch: int = 0) -> None:
+def main(device: str = "auto", turns: int = 5, only: str = "", batch: int = 0, threads: int = 0) -> None:
     """Print a Markdown table of the medians; `batch` puzzles at once in every case where it is given."""
-    setup = set_up(device, turns)
+    setup = set_up(device, turns, threads)
     forms = list(dict.fromkeys([*setup.ours, *setup.plain]))
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     rates: dict[str, list[float]] = {precision: [] for precision in setup.precisions}

@@ -20,10 +20,17 @@ TINY = SE_RRM.model_copy(
 
 
 @pytest.mark.parametrize("kind", ["evaluation", "training"])
-def test_a_step_is_measured_beside_plain_pytorch(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_step_is_measured_beside_plain_pytorch(
+    kind: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Compiling would take longer than all tests.
     monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply: apply)
-    case, setup = Case("tiny", TINY, batch_size=2, side=4, num_symbols=6), Setup("cpu", 2, ("float32",))
+    monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
+    case, setup = (
+        Case("tiny", TINY, batch_size=2, side=4, num_symbols=6),
+        Setup("cpu", 2, ("float32",), threads),
+    )
     found = measure(case, kind, setup, [*setup.ours, *setup.plain])
     assert len(found.seconds) == len(setup.ours) + len(setup.plain) == 3
     assert all(number > 0 for part in (found.seconds, found.shares, found.rates) for number in part.values())

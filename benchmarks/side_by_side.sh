@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# benchmarks/side_by_side.sh: seconds of the runs of params.yaml two at a time with one thread each (make repro), one after
+# the other with all threads, and one after the other with one thread, whose scores must equal those of the first.
+#
+# Every way has a fresh clone of the last commit, and a cache of its own. Data are made before the clock starts.
+set -euo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+repository=$(git rev-parse --show-toplevel)
+export MLFLOW_TRACKING_URI="sqlite:///$folder/mlflow.db"
+
+# way JOBS THREADS: trains and scores all runs in clone `way`.
+take() {
+  git clone --quiet "$repository" "$folder/$1"
+  cd "$folder/$1"
+  export PYTHONPATH=$PWD/src:$PWD
+  [[ $3 == all ]] && unset OMP_NUM_THREADS || export OMP_NUM_THREADS=$3
+  dvc repro --quiet --glob 'build_arrays@*'
+  local start=$SECONDS
+  stages/side_by_side "$2" >"$folder/$1.log" 2>&1 || { tail "$folder/$1.log"; exit 1; }
+  seconds=$((SECONDS - start))
+  echo "| $2 | $3 | $seconds |"
+}
+
+echo "| runs at a time | threads per run | seconds |"
+echo "|---|---|---|"
+take two 2 1
+together=$seconds
+take all 1 all
+one_by_one=$seconds
+take one 1 1
+echo
+echo "Two at a time: $(bc <<<"scale=2; $one_by_one / $together") times as fast."
+profile=$(sed -n 's/^profile: *\([^ ]*\).*/\1/p' params.yaml)
+python - "$folder"/{two,one}/reports/"$profile"/metrics <<'PYTHON'
+import json, sys
+from pathlib import Path
+
+SCORES = ("sets", "early_stopping", "attempts", "equivariance", "learning_curve")
+two, one = ({p.name: json.loads(p.read_text()) for p in Path(folder).glob("*.json")} for folder in sys.argv[1:])
+differ = [name for name in sorted(two | one) if any(two[name].get(key) != one[name].get(key) for key in SCORES)]
+print(f"Scores of {len(two)} runs with one thread: {'different: ' + ', '.join(differ) if differ else 'all the same'}.")
+PYTHON
