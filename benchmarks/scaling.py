@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from benchmarks.steps import SE_RRM, Case, flops_of, in_own_process, set_up
 
 SIZES = [*((side, 11) for side in (4, 6, 9, 12, 16, 20)), *((9, num) for num in (4, 8, 16, 32))]
-# One cycle of two updates, so that the axes show; about as many FLOPs a step for every size.
+# One cycle of two updates, so that the axes show; about as many FLOPs per step for every size.
 SETTINGS = SE_RRM.model_copy(update={"h_cycles": 1, "l_cycles": 2, "registers": 0})
 CASES = [Case("", SETTINGS, max(1, round(3750 / (side**2 * num))), side, num) for side, num in SIZES]
 
@@ -30,7 +30,7 @@ def fit(sizes: np.ndarray, times: np.ndarray) -> str:
 def main(device: str = "auto", turns: int = 2) -> None:
     """Print a Markdown table of the medians, and the fit."""
     setup = set_up(device, turns)
-    print("| I | K | batch | ms a puzzle-step | GFLOP a puzzle | share | memory (MB a puzzle) |")
+    print("| I | K | batch | ms per puzzle-step | GFLOP per puzzle | share | memory (MB per puzzle) |")
     print("|" + "---|" * 7)
     times = []
     for case in CASES:

@@ -47,7 +47,7 @@ TEXTS = {
     "symbol_head_dim": "features of a head over symbols",
     "positions": "positional encoding ([values](models.md#settings-of-a-variant))",
     "registers": "extra positions that are cut before the output",
-    "symbols": "symbol embeddings: shared (equivariant), or one a symbol",
+    "symbols": "symbol embeddings: shared (equivariant), or one per symbol",
     "planes": "symbols in the state: all, or `usual`: all but the first two tokens",
     "model.task_types": "task-type embedding: none, the paper's D×K, or the published code's D + K",
     "attention_dropout": "dropout of attention weights in training",

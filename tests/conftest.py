@@ -27,7 +27,7 @@ from serrm.training.run import train
 from serrm.training.settings import Execution, RunSettings
 
 torch.set_num_threads(1)
-# PyTorch looks for it once a process, at the first product on a GPU.
+# PyTorch looks for it once per process, at the first product on a GPU.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # A busy machine is no failure.
 hypothesis.settings.register_profile("patient", deadline=None)

@@ -119,7 +119,7 @@ def test_training_steps_stay_on_the_device(of: str, name: str, copies: HostCopie
     for _ in range(3):
         next(steps)
     waits = run.train.halting.kind == "q_learning" or run.train.halting.probability_solved > 0
-    assert copies.num == (3 if waits else 0)  # the halting logits, or which puzzles are solved, once a step
+    assert copies.num == (3 if waits else 0)  # the halting logits, or which puzzles are solved, once per step
     assert trainer.slots.position > trainer.settings.batch_size  # slots were refilled
     assert all(part.device == META for part in (*trainer.ema, *trainer.slots.state))
 

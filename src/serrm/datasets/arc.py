@@ -143,7 +143,7 @@ def schema() -> Any:
 
 
 def write_pairs(path: Path, pairs: arc.NamedPairs, trained: Collection[arc.PairName]) -> None:
-    """Write one row a pair, in the order given."""
+    """Write one row per pair, in the order given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""The `augment` stage: puzzle sets as Parquet, of tasks on square grids one typed file a set, one row a puzzle.
+"""The `augment` stage: puzzle sets as Parquet, of tasks on square grids one typed file per set, one row per puzzle.
 
 A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training puzzle.
 (Augmentations are drawn when a batch is gathered.) Files are streamed; memory holds one row group and the drawn subset.
@@ -94,8 +94,8 @@ def draw(
 def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, record: GridTask) -> set[int]:
     """Check numbered puzzles of one side and write them, a row group at a time; returns their numbers.
 
-    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one a cell), the task's own,
-    and source. ValueError if there are no puzzles, one of another side, or a wrong answer.
+    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one per cell), the task's
+    own, and source. ValueError if there are no puzzles, one of another side, or a wrong answer.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -178,7 +178,7 @@ def _write_tsv(path: Path, puzzles: Iterable[raw.Puzzle]) -> None:
 
 
 def _write_json(directory: Path, puzzles: Iterable[raw.Puzzle]) -> list[str]:
-    """Write one file a puzzle, numbered, without the solution, as the 25×25 puzzles are published."""
+    """Write one file per puzzle, numbered, without the solution, as the 25×25 puzzles are published."""
     names = []
     for number, puzzle in enumerate(puzzles):
         names.append(f"{FOLDER_25X25}/generated_{number:04d}_puzzle.json")
