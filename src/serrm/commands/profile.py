@@ -155,6 +155,46 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
         typer.echo(f"{page}: table of profile {params.profile} replaced")
 
 
+def overview() -> None:
+    """Write reports/README.md and its picture anew: the claims and the paper's tables over all committed profiles.
+
+    Example: serrm overview
+    """
+    from serrm.files import between_markers, write_whole
+    from serrm.reporting import overview as page
+
+    root = find_root(Path.cwd())
+    file = root / "reports" / "README.md"
+    for name, text in committed_overview(root).items():
+        if name == file.name:
+            text = between_markers(file.read_text(encoding="utf-8"), page.BEGIN, page.END, text)
+        write_whole(file.with_name(name), text)
+        typer.echo(os.path.relpath(file.with_name(name)))
+
+
+def committed_overview(root: Path) -> dict[str, str]:
+    """The files of the overview by name, from all profiles whose metric files git knows; of README.md its part."""
+    from serrm.config import read_params
+    from serrm.models.registry import flops, num_parameters
+    from serrm.reporting import hard_sudoku
+    from serrm.reporting.overview import PICTURE, overview
+    from serrm.reporting.results import read_report
+
+    known = git(root, "ls-files", "reports/*/metrics/*.json").splitlines()
+    papers = read_params(profile_file(root, PAPER, ""))
+    reports = {}
+    for name in sorted({Path(path).parts[1] for path in known}):
+        params, folder = read_params(profile_file(root, name, "")), root / "reports" / name / "metrics"
+        reports[name] = read_report(params, papers, folder, flops, num_parameters)
+    found = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
+    page = overview([*reports.values()], hard_sudoku.caption(found))
+    return {
+        "README.md": page,
+        "hard_sudoku.csv": hard_sudoku.to_csv(found),
+        PICTURE: hard_sudoku.picture(found),
+    }
+
+
 def regress(
     profile: str = typer.Option("ci", help="Name of a file in profiles/."),
     is_update: bool = typer.Option(

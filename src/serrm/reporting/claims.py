@@ -354,11 +354,13 @@ LACKING: Final = {
 
 
 def judge(report: Report) -> dict[str, list[Part]]:
-    """The parts of every claim with their verdicts; a claim without any has one that says what is lacking."""
-    found = {
-        key: [part for check in CHECKS.get(key, ()) for part in check(report)] for key in load_paper().claims
-    }
-    return {key: parts or [Part("", UNTESTED, LACKING.get(key, "Not run."))] for key, parts in found.items()}
+    """The parts of every claim with their verdicts; of an untested claim one part, which says what it lacks."""
+    judged = {}
+    for key in load_paper().claims:
+        parts = [part for check in CHECKS.get(key, ()) for part in check(report)]
+        lacking = " ".join(dict.fromkeys(part.ours for part in parts)) or LACKING.get(key, "")
+        judged[key] = [Part("", UNTESTED, lacking)] if overall(parts) == UNTESTED else parts
+    return judged
 
 
 def claims_table(report: Report) -> Table:

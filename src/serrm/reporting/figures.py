@@ -84,7 +84,7 @@ def depth(report: Report) -> Figure | None:
     axes.set_xlabel("Supervision steps at inference")
     _percent(axes, "fsr")
     remark = f"Solid, with 95% intervals: profile {report.profile} (puzzles: notes.md). Dashed: the paper."
-    return _framed(figure, printed.title, remark)
+    return framed(figure, printed.title, remark)
 
 
 def learning_curves(report: Report) -> Figure | None:
@@ -112,7 +112,7 @@ def learning_curves(report: Report) -> Figure | None:
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
         _percent(axes, metric)
-    return _framed(figure, "Learning curves", f"With 95% intervals; profile {report.profile}.")
+    return framed(figure, "Learning curves", f"With 95% intervals; profile {report.profile}.")
 
 
 def compute(report: Report) -> Figure | None:
@@ -129,7 +129,7 @@ def compute(report: Report) -> Figure | None:
         axes.set(title=method.capitalize(), xlabel="FLOPs a puzzle, all attempts together", xscale="log")
         axes.set_xlim(min(flops) / 1.5, max(flops) * 1.5)
         _percent(axes, "fsr")
-    return _framed(figure, "Test-time compute", f"9×9 Sudoku, with 95% intervals; profile {report.profile}.")
+    return framed(figure, "Test-time compute", f"9×9 Sudoku, with 95% intervals; profile {report.profile}.")
 
 
 def _panels(num: int) -> tuple[Figure, list[Axes]]:
@@ -156,7 +156,7 @@ def _percent(axes: Axes, metric: str) -> None:
     axes.set(ylabel=f"{METRIC_NAMES[metric]} (%)", ylim=(-2, 102))
 
 
-def _framed(figure: Figure, title: str, remark: str) -> Figure:
+def framed(figure: Figure, title: str, remark: str) -> Figure:
     """A title above, the legend beside, and a remark below, flush left."""
     entries: dict[str, Any] = {}  # one a name, though several panels may share it
     for axes in figure.axes:

@@ -386,7 +386,7 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
         cost = report.cost(next(iter(first.values())).kind, "se_rrm")
         sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}
         flops = {model_name(model): power(total_flops(run, report)) for model, run in first.items()}
-        if cost:
+        if cost and any(PAPERS_SE_RRM in line for _, line, _, of in lines if of == task):
             sizes[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)
         kept += [{"Test puzzles": f"{task_name(task)}: parameters"} | sizes] * (place == 0)
         kept.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)

@@ -1,0 +1,176 @@
+"""Hard Sudoku solved against training FLOPs: our runs of profile `published`, the paper's models, and published peers.
+
+Ours are looked up in the metric files and in docs/experiments/hard_sudoku/guesses.json, the paper's in paper.yaml with
+the FLOPs of profile `paper`, and the peers in docs/experiments/hard_sudoku/peers.csv, which names their sources.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
+
+from serrm.models.families import FAMILIES
+from serrm.reporting import figures
+from serrm.reporting.paper import load_paper, model_name, style
+from serrm.reporting.results import Report, over_seeds, score
+from serrm.reporting.tables import total_flops
+
+PROFILE: Final = "published"
+FOLDER: Final = Path("docs/experiments/hard_sudoku")
+OURS, PAPERS, PEERS = "ours", "the paper", "others"
+MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
+GREY: Final = "#767676"
+OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
+
+
+class Point(NamedTuple):
+    """A system with its training FLOPs and percent of puzzles solved, as in the CSV beside the picture."""
+
+    by: str
+    system: str
+    family: str
+    flops: float
+    is_estimated: bool
+    solved: float
+    low: float | None
+    high: float | None
+    num_puzzles: int | None
+    has_search: bool
+    puzzles: str
+    source: str
+
+
+def points(report: Report, root: Path) -> list[Point]:
+    """All points: ours of profile `published`, the paper's, the peers'."""
+    return [*_ours(report, root), *_papers(report), *_peers(root)]
+
+
+def _ours(report: Report, root: Path) -> Iterator[Point]:
+    for (task, model), runs in report.results.items():
+        found = {"one attempt": score(runs, "fsr", "9x9")}
+        if searches := [search for run in runs for search in run.guesses[-1:]]:
+            ends = [(100 * each.fsr, 100 * each.fsr_lo, 100 * each.fsr_hi) for each in searches]
+            attempts = f"at most {searches[0].num:,} attempts"
+            found[attempts] = over_seeds(ends, searches[0].num_puzzles or 0)
+        family, flops = runs[0].model_info.family, float(total_flops(runs[0], report))
+        source = f"reports/{PROFILE}/metrics/{task}-{model}-s*.json"
+        for words, each in found.items():
+            if each:
+                name = f"{model_name(model)}, {words}" + f", {len(each.seeds)} seeds" * (len(each.seeds) > 1)
+                has_search = words != "one attempt"
+                yield Point(OURS, name, family, flops, False, *each[:4], has_search, SUBSTITUTE, source)
+    path = FOLDER / "guesses.json"
+    search = json.loads((root / path).read_text(encoding="utf-8"))
+    last, num = search["within"][-1], search["puzzles"]["first"]
+    solved, low, high = (round(100 * last[name], 2) for name in ("fsr", "fsr_lo", "fsr_hi"))
+    name, flops = f"{search['checkpoint']}, at most {last['steps']:,} steps", float(search["flops_training"])
+    yield Point(OURS, name, "se_rrm", flops, False, solved, low, high, num, True, SUBSTITUTE, str(path))
+
+
+def _papers(report: Report) -> Iterator[Point]:
+    table, key = load_paper().score_tables["1"], "9x9/fsr"
+    for row in table.rows:
+        entry, cost = row.entries.get(key), report.cost("sudoku", row.variant)
+        if cost and entry and entry.numbers:
+            low, high = (*map(float, entry.numbers[1:]), None, None)[:2]
+            source = "table 1" + ", quoted there from the TRM paper" * entry.quoted
+            name, family, flops = (
+                f"{row.name}, the paper",
+                row.variant.removesuffix("_mlp"),
+                float(cost.flops),
+            )
+            of_all = float(entry.numbers[0]), low, high, table.columns[key].num
+            yield Point(PAPERS, name, family, flops, False, *of_all, False, OWN_TEST_FILE, source)
+
+
+def _peers(root: Path) -> Iterator[Point]:
+    text = (root / FOLDER / "peers.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(io.StringIO(text)):
+        flops, solved, num = (
+            float(row[name] or "nan") for name in ("training FLOPs", "solved, percent", "n")
+        )
+        numbers = solved, None, None, None if math.isnan(num) else int(num)
+        flags = row["estimated"] == "yes", row["search"] == "yes"
+        yield Point(
+            PEERS,
+            row["system"],
+            row["family"],
+            flops,
+            flags[0],
+            *numbers,
+            flags[1],
+            OWN_TEST_FILE,
+            row["source"],
+        )
+
+
+def to_csv(found: Sequence[Point]) -> str:
+    """The points as a CSV file."""
+    frame = pd.DataFrame(found).astype({"num_puzzles": "Int64"})
+    frame["flops"] = [f"{each:.3e}".replace("e+", "e") for each in frame["flops"]]
+    return frame.to_csv(index=False, lineterminator="\n")
+
+
+def caption(found: Sequence[Point]) -> str:
+    """Whose puzzles they are, and what is counted and what estimated."""
+    ours = [point for point in found if point.by == OURS]
+    one = {point.num_puzzles for point in ours if not point.has_search}
+    guessed = {point.num_puzzles for point in ours if point.has_search}
+    theirs = {point.num_puzzles for point in found if point.by == PAPERS}
+    return (
+        f"All were trained on 1,000 puzzles of Sudoku-Extreme. Ours are scored on {_counts(one)} puzzles of "
+        f"{SUBSTITUTE}, with guesses on {_counts(guessed)}; the paper's on all {_counts(theirs)} of {OWN_TEST_FILE}, "
+        "the others on all or some of these. FLOPs of ours and of the paper's count all matrix products, the paper's "
+        "by its settings; ≈: estimated. Bars: 95% intervals, of several seeds their range. Sources: "
+        "docs/experiments/hard_sudoku/peers.csv."
+    )
+
+
+def _counts(numbers: set[int | None]) -> str:
+    return " or ".join(f"{number:,}" for number in sorted(number for number in numbers if number))
+
+
+def picture(found: Sequence[Point]) -> str:
+    """The points as an SVG document: colours by family, markers by whose they are, hollow with search."""
+    with matplotlib.rc_context(figures.LOOK):
+        figure = Figure(figsize=(9.2, 5.4), layout="constrained")
+        axes, labels = figure.subplots(), list[str]()
+        for point in found:
+            colour = _colour(point.family)
+            look: dict[str, Any] = {
+                "markerfacecolor": "white" if point.has_search else colour,
+                "color": colour,
+            }
+            if point.low is not None and point.high is not None:
+                axes.vlines(point.flops, point.low, point.high, color=colour, linewidth=1, alpha=0.6)
+            axes.plot([point.flops], [point.solved], MARKERS[point.by], markersize=7, **look)
+            words = point.system.partition(",")[0] + " ≈" * point.is_estimated
+            if point.by != OURS and words not in labels:
+                labels.append(words)
+                place = (point.flops, point.solved), (9, -11 if point.has_search else -3)
+                axes.annotate(words, *place, textcoords="offset points", fontsize=8.5)
+        for family in (*FAMILIES, ""):
+            axes.plot([], [], "o", color=_colour(family), label=model_name(family) or "another model")
+        for by, marker in MARKERS.items():
+            axes.plot([], [], marker, color=figures.MUTED, label=by)
+        axes.plot([], [], "o", color=figures.MUTED, markerfacecolor="white", label="with search")
+        axes.set(
+            xscale="log",
+            xlim=(3e14, 3e19),
+            xlabel="Training FLOPs",
+            ylabel="Hard 9×9 Sudoku solved (%)",
+            ylim=(-3, 104),
+        )
+        words = caption(found)
+        return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", words))
+
+
+def _colour(family: str) -> str:
+    return style(family)[0] if family else GREY

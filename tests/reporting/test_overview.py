@@ -1,0 +1,124 @@
+"""The page over all profiles: as the committed metric files give it, its sources, and what its tables set in bold."""
+
+import csv
+import io
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from serrm.commands.profile import committed_overview
+from serrm.config import read_params
+from serrm.files import between_markers
+from serrm.models.registry import flops
+from serrm.reporting.claims import judge, overall
+from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS
+from serrm.reporting.overview import BEGIN, END, claims, scores
+from serrm.reporting.paper import load_paper
+from tests.reporting.conftest import COST, report_of, set_rate
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def made_again():
+    changed = ["git", "-C", str(ROOT), "status", "--porcelain", "reports/*/metrics"]
+    if subprocess.run(changed, capture_output=True, check=False).stdout:
+        pytest.skip("the pipeline was run since")
+    return committed_overview(ROOT)
+
+
+def words_of(picture):
+    return [each.text for each in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_the_committed_page_is_that_of_the_committed_metric_files(made_again):
+    folder = ROOT / "reports"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert between_markers(page, BEGIN, END, made_again["README.md"]) == page, "`serrm overview` writes it"
+    assert (folder / "hard_sudoku.csv").read_text(encoding="utf-8") == made_again["hard_sudoku.csv"]
+    picture = (folder / "hard_sudoku.svg").read_text(encoding="utf-8")
+    assert words_of(picture) == words_of(made_again["hard_sudoku.svg"])
+
+
+def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(made_again):
+    points = list(csv.DictReader(io.StringIO(made_again["hard_sudoku.csv"])))
+    for point in points:
+        if point["by"] == OURS:
+            assert list(ROOT.glob(point["source"]))
+            assert 4e14 < float(point["flops"]) < 5e15
+        assert point["by"] != PEERS or (point["is_estimated"] == "True" and "https://" in point["source"])
+    (ours,) = (point for point in points if point["system"].startswith("sudoku_extreme"))
+    assert (float(ours["solved"]), ours["num_puzzles"]) == (100.0, "1000")
+    (papers,) = (point for point in points if point["system"] == "SE-RRM, the paper")
+    assert (papers["solved"], float(papers["flops"])) == ("93.73", pytest.approx(1.15e18, rel=0.01))
+
+
+def test_the_estimates_of_the_peers_are_what_their_settings_give():
+    """TRM with Muon: 8,000 steps of batch 384, 6 × 9 cycles; LDT: width 128, 4 layers, 16 loops, batch 512."""
+    with (ROOT / FOLDER / "peers.csv").open(encoding="utf-8") as file:
+        found = {
+            row["system"].partition(",")[2]: float(row["training FLOPs"]) for row in csv.DictReader(file)
+        }
+    run = read_params(ROOT / "profiles/paper.yaml").train_settings("sudoku-trm_mlp-s0")
+    model = run.model.model_copy(update={"h_cycles": 6, "l_cycles": 9})
+    assert found[" four seeds"] == pytest.approx(
+        8000 * 384 * flops(model, 81, 11, run.train.halting), rel=0.005
+    )
+    width, positions = 128, 82
+    layer = positions * (2 * 12 * width**2 + 4 * positions * width)
+    for steps in (2000, 4000):
+        assert found[f" {steps:,} steps"] == pytest.approx(steps * 512 * 3 * 16 * 4 * layer, rel=0.005)
+
+
+def test_the_costs_of_the_paper_are_those_of_the_forecast():
+    with (ROOT / "docs/experiments/forecast_flops.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["profile"] == "paper"]
+    assert len(rows) == 40
+    for row in rows:
+        task, variant = re.fullmatch(r"(\w+?)-(\w+)-s0", row["run"]).groups()
+        assert float(row["training FLOPs"]) == pytest.approx(COST(task, variant).flops, rel=0.01), row["run"]
+
+
+@pytest.fixture
+def two_profiles(made, tmp_path):
+    """The made profile, and another with half its FLOPs, in which TRM solves other mazes."""
+    first = report_of(made, tmp_path / "made")
+    for (task, *_), file in made.items():
+        file["training"] |= {"flops": file["training"]["flops"] // 2}
+        if task == "maze":
+            file["sets"] = {"30x30": next(iter(file["sets"].values()))}
+    set_rate(made["maze", "trm", 0], "fsr", 0.7, "30x30")
+    return [first, replace(report_of(made, tmp_path / "other"), profile="other")]
+
+
+def test_the_score_with_the_most_flops_on_the_papers_grid_is_bold(two_profiles):
+    lines = [
+        line.split(" | ") for line in scores("3", load_paper().score_tables["3"], two_profiles).splitlines()
+    ]
+    lines = {
+        (line[0].strip("| "), line[1].strip()): [each.strip(" |") for each in line[2:]]
+        for line in lines[4:-3]
+    }
+    assert lines["TRM", "ARC-AGI-1 pass@2"][1:] == ["**45.09 (40.28–49.99)**", "45.09 (40.28–49.99)"]
+    assert lines["TRM", "Maze FSR"][2].startswith("**70.00"), "fewer FLOPs, but the paper's 30×30"
+    theirs, ours, half = lines["SE-RRM", "ARC-AGI-1: training FLOPs"]
+    cost = COST("arc_agi_1", "se_rrm").flops
+    share = float(re.search(r"1/([\d,]+)", ours)[1].replace(",", ""))
+    assert theirs == "5.0e20" and share == pytest.approx(cost / 7.1e12, rel=0.02)
+    assert float(re.search(r"1/([\d,]+)", half)[1].replace(",", "")) == pytest.approx(2 * share, rel=0.01)
+
+
+def test_every_claim_has_its_verdict_in_every_profile(two_profiles):
+    text = claims(two_profiles)
+    lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(load_paper().claims) == 22
+    for line, (key, claim) in zip(lines, load_paper().claims.items(), strict=True):
+        says, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        assert says == claim.says
+        for cell, report in zip(cells, two_profiles, strict=True):
+            verdict = overall(judge(report)[key])
+            assert cell.startswith(verdict) or (cell, verdict) == ("—", "not tested")
