@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from pydantic import PositiveInt
@@ -24,8 +25,8 @@ from serrm.published.exchange import published_parts
 from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.regression import _values
 from serrm.reporting.report import write_report
-from serrm.reporting.results import Evaluation, read_report, score
-from serrm.reporting.tables import headline
+from serrm.reporting.results import Evaluation, Report, read_report, score
+from serrm.reporting.tables import FURTHER, headline
 from serrm.scoring import Tally
 from serrm.settings import parse
 from serrm.sources.download import fetch
@@ -105,7 +106,18 @@ def plain() -> dict[str, Any]:
     }
 
 
-def test_they_run_from_params_to_the_tables(own: None, tmp_path: Path) -> None:
+def lengths(report: Report) -> pd.DataFrame:
+    """The number of steps of each training."""
+    runs = [run for seeds in report.results.values() for run in seeds]
+    return pd.DataFrame(
+        {"Model": [run.model for run in runs], "Length": [str(run.training.steps) for run in runs]}
+    )
+
+
+def test_they_run_from_params_to_the_tables(
+    own: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FURTHER, "lengths", ("How long it took", lengths))
     name, params = "sudoku-looped-s0", parse(Params, plain(), "params.yaml")
     raw, sets, arrays, run = (tmp_path / part for part in ("raw", "sets", "arrays", "run"))
     source = params.download_settings("sudoku")
@@ -129,6 +141,7 @@ def test_they_run_from_params_to_the_tables(own: None, tmp_path: Path) -> None:
     write_report(report, tmp_path, tmp_path / "examples", {})
     assert "looped" in (tmp_path / "tables" / "variants.md").read_text()
     assert "looped" in headline(report)[0].columns
+    assert "How long it took" in (tmp_path / "report.html").read_text(), "though no template names it"
     printed = score(report.results["sudoku", "looped"], "broken")
     assert printed is not None and str(printed).startswith(f"{found['broken']:.2f} ("), (
         "a mean is no percentage"

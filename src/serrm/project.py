@@ -75,6 +75,7 @@ class Layout:
         self.raw = data / "raw"  # raw files, one folder per task
         self.augmented = data / "augmented"  # puzzle sets as Parquet, one folder per task
         self.arrays = data / "arrays"  # token arrays, one folder per task
+        self.code = data / "code"  # hashes of each task's own code, on which its runs depend
         self.runs = data / "runs"  # checkpoints, one folder per run
         self.predictions = data / "predictions"  # answers for pictures, one folder per run
         self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC

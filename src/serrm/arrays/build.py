@@ -1,5 +1,6 @@
 """The `build_arrays` stage: puzzle sets become arrays on disk, in the forms that `stream` and `arc` open."""
 
+import inspect
 import io
 import json
 from pathlib import Path
@@ -11,12 +12,15 @@ from serrm.arrays.arc import INDEX, build_index
 from serrm.arrays.stream import METADATA, TRAIN
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
-from serrm.files import data_hash, existing, new_directory, write_json
+from serrm.files import data_hash, existing, hash_file, new_directory, write_json, write_whole
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
 
+# Modules of a task that change no training, or no scores, except through the arrays.
+DATA_ONLY = ("data.py", "text.py", "search.py")
+OF_OTHER_STAGES = {"training": (*DATA_ONLY, "rules.py"), "scoring": DATA_ONLY}
 Row = dict[str, Any]  # of the Parquet file
 
 
@@ -27,6 +31,19 @@ def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> No
     else:
         num_variants = settings.num_augmentations + 1
         build_arc_arrays(puzzles, target, task=task, num_variants=num_variants, seed=settings.seed)
+
+
+def write_code_hashes(task: str, target: Path) -> None:
+    """Write `target`.training and `target`.scoring, the hashes of a task's own modules that the two stages use.
+
+    Runs depend on these files, not on the code of all tasks, so an edit of one task repeats no run of another.
+    """
+    made = Path(inspect.getfile(TASKS[task].make))
+    modules = sorted(made.parent.glob("*.py")) if (made.parent / "record.py").is_file() else [made]
+    for stage, others in OF_OTHER_STAGES.items():
+        kept = [path for path in modules if len(modules) == 1 or path.name not in others]
+        lines = "".join(f"{hash_file(path)} {path.name}\n" for path in kept)
+        write_whole(target.with_name(f"{target.name}.{stage}"), lines)
 
 
 def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:

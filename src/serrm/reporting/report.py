@@ -116,6 +116,7 @@ def render_page(
         headline=frame,
         headline_notes=notes,
         tables=named,
+        placed=[],  # names of tables in the order of the page; the others follow in a section of their own
         tally=tally(judge(report)),
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
         examples=[*shown_examples(report.results, examples)],
