@@ -141,6 +141,7 @@ def test_they_run_from_params_to_the_tables(
     write_report(report, tmp_path, tmp_path / "examples", {})
     assert "looped" in (tmp_path / "tables" / "variants.md").read_text()
     assert "looped" in headline(report)[0].columns
+    assert f"{found['broken']:.2f} (" in (tmp_path / "tables" / "metrics.md").read_text()
     assert "How long it took" in (tmp_path / "report.html").read_text(), "though no template names it"
     printed = score(report.results["sudoku", "looped"], "broken")
     assert printed is not None and str(printed).startswith(f"{found['broken']:.2f} ("), (

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.metrics import METRICS
 from serrm.models.families import FAMILIES
 from serrm.progress import duration
 from serrm.puzzles.tasks import alphabet
@@ -240,6 +241,19 @@ def task_types(report: Report) -> pd.DataFrame:
     return _extension(report, ARC, {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
 
+def metrics(report: Report) -> pd.DataFrame:
+    """Metrics that are neither in the paper nor rules of a task, on the set trained on: rates in percent, means as they
+    are."""
+    own = {name: each for name, each in METRICS.items() if each.values and name not in ("fsr", "gpa")}
+    lines = []
+    for (task, model), runs in report.results.items():
+        scores = {each.short: score(runs, name) for name, each in own.items()}
+        if any(scores.values()):
+            words = {name: str(each or DASH) for name, each in scores.items()}
+            lines.append({"Task": task_name(task), "Model": model_name(model), **words})
+    return pd.DataFrame(lines)
+
+
 def _extension(
     report: Report, tasks: Sequence[str], columns: dict[str, tuple[str | None, str]]
 ) -> pd.DataFrame:
@@ -316,6 +330,7 @@ FURTHER: Final[dict[str, tuple[str, Callable[[Report], pd.DataFrame]]]] = {
     "mazes": ("Mazes: exact match, valid paths, shortest paths", mazes),
     "pass_at_k": ("ARC-AGI: pass@k", pass_at_k),
     "task_types": ("ARC-AGI: scores without the task type", task_types),
+    "metrics": ("Further metrics", metrics),
     "compute": ("Test-time compute", compute),
     "runs": ("Training runs", trainings),
 }
