@@ -122,6 +122,7 @@ def test_ahead_by_less_than_claimed_is_ahead_in_part(parts, made):
         ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.9, FAILS),
         ("smaller_grids", 1, "hrm", "sudoku", "fsr", "4x4", 0.0, HOLDS),
         ("smaller_grids", 1, "trm", "sudoku", "fsr", "4x4", 0.1, FAILS),
+        ("smaller_grids", 1, "trm", "sudoku", "fsr", "4x4", 0.002, LEVEL),
         ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.3, HOLDS),
         ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.36, LEVEL),
         ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.4, FAILS),
@@ -206,3 +207,19 @@ def test_a_run_that_continues_another_says_nothing_about_samples(report, made):
     assert "Sudoku" in tasks_of(whole)
     continued = replace(whole, init={("sudoku", "se_rrm"): "sudoku-se_rrm_before-s0"})
     assert tasks_of(continued) == tasks_of(whole) - {"Sudoku"}
+
+
+def test_models_that_solve_next_to_nothing_are_not_comparable(parts, made):
+    """One puzzle of 500 each: the interval is narrower than the margin, but says nothing."""
+    for model in ("trm", "se_rrm"):
+        set_rate(made["arc_agi_1", model, 0], "pass_at_2", 0.002, "evaluation")
+    assert parts(made)["arc_trm"][0].verdict == LEVEL
+
+
+def test_one_solved_puzzle_of_a_thousand_is_nearly_none(parts, made):
+    for model in ("trm_rope2d_random_halting_published", "trm_matched_published"):
+        made["sudoku", model, 0] = deepcopy(made["sudoku", "trm", 0]) | {"model": model}
+        set_rate(made["sudoku", model, 0], "fsr", 0.001, num=1000)
+    assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, HOLDS]
+    set_rate(made["sudoku", "trm_matched_published", 0], "fsr", 0.05, num=1000)
+    assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, FAILS]
