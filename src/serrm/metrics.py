@@ -123,4 +123,7 @@ def metrics_of(task: str) -> Mapping[str, Metric]:
         for name, each in METRICS.items()
         if each.values is not None and task in (each.tasks or (task,))
     }
-    return general | {name: Metric(name, name, partial(obey, each)) for name, each in record.rules.items()}
+    return general | {
+        name: Metric(each.name, each.name, partial(obey, each.holds))
+        for name, each in record.criteria.items()
+    }

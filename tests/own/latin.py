@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from serrm.files import Origin
 from serrm.puzzles.look import digits
 from serrm.puzzles.raw import Counts, Puzzle, RawSet, read_rows
-from serrm.puzzles.task import Alphabet, GridTask
+from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.randomness import Purpose, keyed_rng
 from serrm.settings import Settings
 
@@ -108,6 +108,7 @@ def apply_orders(tokens: Grids, orders: Grids, side: int) -> Grids:
 
 
 LATIN = GridTask(
+    name="Latin square",
     alphabet=lambda side: Alphabet(side + 2),
     source=LatinSource,
     subset=LatinSubset,
@@ -127,4 +128,6 @@ LATIN = GridTask(
     most_augmentations=None,
     draw=draw_order,
     apply=apply_orders,
+    criteria={"full_rows": Criterion(have_full_rows, "Full rows", "every digit in every row")},
+    permuted="A permutation of the digits",
 )

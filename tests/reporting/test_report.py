@@ -322,12 +322,12 @@ def test_depth_has_our_curves_and_the_papers_and_speaks_of_nothing_else(report, 
 
 
 def test_permuted_puzzles_are_shown_in_one_precision(report, made):
-    picture = permuted(report(made), "sudoku", "title", "")
+    picture = permuted(report(made), "sudoku")
     assert "40 of 40" in picture and "3 of 40" in picture
     made["sudoku", "trm", 0]["equivariance"]["precision"] = "bfloat16"
-    picture = permuted(report(made), "sudoku", "title", "")
+    picture = permuted(report(made), "sudoku")
     assert "3 of 40" not in picture and "not shown: TRM" in picture
-    assert permuted(report(made), "maze", "title", "") == ""
+    assert permuted(report(made), "maze") == ""
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from serrm.randomness import Purpose, keyed_rng
 
 METADATA = "metadata.json"
 TRAIN = "train"
-HELD_OUT = "held_out"  # puzzles to choose settings on, of the size trained on
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,9 @@ def evaluation_sets(arrays: Path) -> list[str]:
 
 
 def trained_size(arrays: Path, side: int) -> str | None:
-    """The evaluation set of the size trained on: the held-out puzzles, or the test set of that size; None without."""
-    names = evaluation_sets(arrays)
-    return next((name for name in (HELD_OUT, f"{side}x{side}") if name in names), None)
+    """The first evaluation set of the size trained on; None without."""
+    sets = read_metadata(arrays)["sets"]
+    return next((name for name in evaluation_sets(arrays) if sets[name]["side"] == side), None)
 
 
 # Streams.

@@ -133,7 +133,7 @@ def evaluate(
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> tuple[str, predict.Questions] | None:
     """The name of a set whose symbols may be permuted, and its puzzles, or ARC's test inputs; None if there is none."""
     task = TASKS[loaded.settings.kind]
-    if not task.is_symmetric:
+    if not task.permuted:
         return None
     if not isinstance(task, GridTask):
         inputs = open_arc_evaluation(arrays, num_variants=1)
@@ -212,7 +212,7 @@ def score_sets(predictor: predict.Predictor, arrays: Path, run: ScoringSettings,
         sets[name] = score_set(predictor, puzzles, settings.steps, gallery)
         if name == trained and settings.test_time_compute is not None and TASKS[run.kind].verify is not None:
             points = compute_points(predictor, puzzles, settings.test_time_compute)
-    return {"sets": sets, **points}
+    return {"sets": sets, "trained_set": trained or "", **points}
 
 
 def score_set(
@@ -243,6 +243,7 @@ def score_set(
     first = next(iter(own.values())).counts
     return {
         "status": "scored",
+        "side": puzzles.side,
         "num_puzzles": first["fsr", "num"],
         "num_blank": first["gpa", "num"],
         "steps": {str(step): tally.scores() for step, tally in own.items()},

@@ -60,4 +60,5 @@ def digits(symbols: str, box: Callable[[int], Box | None] = lambda side: None) -
         ground = WRONG_TINT if is_wrong else GIVEN_TINT if is_given else PAPER
         return Cell(ground, INK if is_given else FILLED, symbol, symbol or ".")
 
-    return Look(cell=cell, box=box, is_light=True)
+    legend = "given digits are bold, others blue; orange: wrong"
+    return Look(cell=cell, box=box, is_light=True, legend=legend)

@@ -7,7 +7,7 @@ symbol-equivariant embeddings for special and usual symbols.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -21,6 +21,14 @@ Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
 Cells = UInt8[np.ndarray, "..."]
 Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]  # (questions, answers) → which answers obey it
+
+
+class Criterion(NamedTuple):
+    """A rule that is counted of predictions besides those that are the answer: its name, and its meaning in words."""
+
+    holds: Rule
+    name: str
+    meaning: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
 class Task:
     """The record of a task. Grids are tokens unless noted otherwise."""
 
+    name: str  # in reports
     alphabet: Callable[[int], Alphabet]  # of grids of a side
     # Where puzzles come from. `source` are the kinds of the download stage's setting of that name, `make` is
     # (source, directory, seed) → the origins of the files made here, `mirrored` is source → names of files to copy,
@@ -68,7 +77,12 @@ class Task:
     blank: int | None = None  # the token of the cells that a question leaves open
     # Which questions break no rule. Where there is one, tokens above the blank may be guessed in its place.
     allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
-    is_symmetric: bool = False  # its usual symbols may be exchanged for one another
+    # The title of a picture of permuted symbols; empty if usual symbols may not be exchanged. And a note.
+    permuted: str = ""
+    permuted_note: str = ""
+    # Reports: the metrics of learning curves, that of the headline first; and what a model is trained on.
+    metrics: tuple[str, ...] = ("fsr",)
+    examples: str = "puzzles"
     # Pictures: `judge` is (side, prediction, question, answer) → a remark, such as "7 of 51 blanks wrong".
     look: Look
     judge: Callable[[int, Grid, Grid, Grid | None], str]
@@ -100,8 +114,8 @@ class GridTask(Task):
     solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
     exact_method: str = ""
     checkpoint: Callable[[int], str] | None = None  # the packaged one for grids of a side
-    # What is counted of predictions besides those that are the answer, by the name of the score.
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    criteria: Mapping[str, Criterion] = field(default_factory=dict)  # by the name of the score
+    names_blanks: bool = True  # reports say how many blank squares a puzzle has
 
     def tokens(self, cells: Cells) -> Cells:
         """Cells of a set as tokens."""
@@ -120,4 +134,6 @@ class GridTask(Task):
 class ArcTask(Task):
     """An ARC-AGI: puzzles are pairs of coloured grids, and variants of a question vote on its answer."""
 
+    metrics: tuple[str, ...] = ("pass_at_2",)
+    examples: str = "pairs"
     version: Literal[1, 2]

@@ -16,12 +16,13 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.comparison import Difference, difference
 from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Report, Score, all_runs, over_seeds, runs_on, score
-from serrm.reporting.tables import ARC, Table
+from serrm.reporting.tables import Table
 
 HOLDS, PARTLY, LEVEL = "holds", "holds in part", "undecided"
 FAILS, UNTESTED = "does not hold", "not tested"
 VERDICTS: Final = (HOLDS, PARTLY, LEVEL, FAILS, UNTESTED)
 SE_RRM, TRM, HRM = "se_rrm", "trm", "hrm"
+ARC: Final = ("arc_agi_1", "arc_agi_2")
 ALL: Final = (SE_RRM, TRM, HRM)
 TRMS: Final = (TRM, "trm_random_halting", "trm_rope2d_published")
 FAILING_TRMS: Final = ("trm_rope2d_random_halting_published", "trm_matched_published")

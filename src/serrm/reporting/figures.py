@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import panels
+from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, style, task_name
 from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, runs_on, score
 from serrm.reporting.tables import compute_points, main_models
@@ -36,14 +37,6 @@ LOOK: Final[dict[Any, Any]] = {
     "text.color": INK,
 }
 LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
-PERMUTED: Final = {
-    "equivariance": ("sudoku", "A permutation of the digits", "Orange: f(πx) ≠ πf(x)."),
-    "recoloured": (
-        "arc_agi_1",
-        "A recoloured ARC-AGI task",
-        "Cross: f(πx) ≠ πf(x). Each model uses the puzzle's own task type, SE-RRM with its colours permuted too.",
-    ),
-}
 
 
 def build_figures(report: Report) -> dict[str, str]:
@@ -55,9 +48,9 @@ def build_figures(report: Report) -> dict[str, str]:
             "compute": compute(report),
         }
         figures = {name: svg_text(figure) for name, figure in drawn.items() if figure}
-    for name, words in PERMUTED.items():
-        if picture := permuted(report, *words):
-            figures[name] = picture
+    for task in dict.fromkeys(run.kind for run in all_runs(report.results)):
+        if TASKS[task].permuted and (picture := permuted(report, task)):
+            figures[f"permuted_{task}"] = picture
     return figures
 
 
@@ -119,17 +112,21 @@ def compute(report: Report) -> Figure | None:
     """Solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
     if not (points := compute_points(report)):
         return None
-    methods = list(dict.fromkeys(method for _, method in points))
-    figure, axes_of = _panels(len(methods))
-    for (model, method), group in points.items():
+    shown = list(dict.fromkeys((task, method) for task, _, method in points))
+    figure, axes_of = _panels(len(shown))
+    for (task, model, method), group in points.items():
         values = [(100 * each.fsr_lo, 100 * each.fsr, 100 * each.fsr_hi) for _, each in group]
-        _draw(axes_of[methods.index(method)], [flops for flops, _ in group], values, model, label=model)
+        name = model_name(model)
+        _draw(axes_of[shown.index((task, method))], [flops for flops, _ in group], values, name, label=name)
     flops = [each for group in points.values() for each, _ in group]
-    for axes, method in zip(axes_of, methods, strict=True):
-        axes.set(title=method.capitalize(), xlabel="FLOPs a puzzle, all attempts together", xscale="log")
+    for axes, (task, method) in zip(axes_of, shown, strict=True):
+        axes.set(
+            title=f"{task_name(task)}: {method}", xlabel="FLOPs a puzzle, all attempts together", xscale="log"
+        )
         axes.set_xlim(min(flops) / 1.5, max(flops) * 1.5)
         _percent(axes, "fsr")
-    return framed(figure, "Test-time compute", f"9×9 Sudoku, with 95% intervals; profile {report.profile}.")
+    remark = f"Test puzzles of the size trained on, with 95% intervals; profile {report.profile}."
+    return framed(figure, "Test-time compute", remark)
 
 
 def _panels(num: int) -> tuple[Figure, list[Axes]]:
@@ -183,7 +180,7 @@ def svg_text(figure: Figure) -> str:
     return text
 
 
-def permuted(report: Report, task: str, title: str, marked: str) -> str:
+def permuted(report: Report, task: str) -> str:
     """A row of grids for each model: x, f(x), πx, and f(πx), marked where it is not πf(x); empty without an example.
 
     Only predictions in float32 are shown, in which evaluations compare them.
@@ -194,11 +191,12 @@ def permuted(report: Report, task: str, title: str, marked: str) -> str:
     left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
     if not rows:
         return ""
+    marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
         f"x: the first test puzzle of profile {report.profile}; π: a permutation of its symbols; f: the model after 16 "
-        f"steps. {marked}{left_out}"
+        f"steps. {marked} f(πx) ≠ πf(x).{TASKS[task].permuted_note}{left_out}"
     )
-    lines = textwrap.wrap(about, 135)
+    lines, title = textwrap.wrap(about, 135), TASKS[task].permuted
     look = {"font_size": 11.5, "fill": MUTED}
     parts = [panels.text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
     parts += [panels.text(LEFT, 46 + 16 * place, line, **look) for place, line in enumerate(lines)]

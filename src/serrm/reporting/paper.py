@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS
 
 DASH: Final = "—"  # no number: not run here, or not in the paper
-TASKS: Final = {"sudoku": "Sudoku", "maze": "Maze", "arc_agi_1": "ARC-AGI-1", "arc_agi_2": "ARC-AGI-2"}
 # Colours of Okabe and Ito, told apart by all common kinds of colour vision, and markers for print in grey: those of the
 # families in their order, which begin again where there are more, and those of every other run.
 STYLES: Final = (
@@ -25,13 +26,16 @@ STYLES: Final = (
     ("#000000", "X"),
 )
 OTHER: Final = ("#cc79a7", "D")
-METRICS: Final = {"sudoku": ("fsr", "gpa"), "arc_agi_1": ("pass_at_2",), "arc_agi_2": ("pass_at_2",)}
 METRIC_NAMES: Final = {
     "fsr": "Fully solved rate",
     "gpa": "Grid-point accuracy",
     "pass_at_2": "pass@2",
-    "valid": "Valid paths",
-    "valid_shortest": "Shortest paths",
+    **{
+        key: each.name
+        for task in TASKS.values()
+        if isinstance(task, GridTask)
+        for key, each in task.criteria.items()
+    },
 }
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
 
@@ -128,13 +132,13 @@ def load_paper() -> Paper:
 
 
 def task_name(task: str) -> str:
-    """The paper's name of a task; any other keeps its own."""
-    return TASKS.get(task, task)
+    """The name of a task; a data set of another name keeps its own."""
+    return TASKS[task].name if task in TASKS else task
 
 
 def metrics_of(task: str) -> tuple[str, ...]:
     """The metrics of a task's learning curves (figure A3), that of tables 1 and 3 first."""
-    return METRICS.get(task, ("fsr",))
+    return TASKS[task].metrics
 
 
 def model_name(variant: str) -> str:

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
 from serrm.files import write_json, write_whole
 from serrm.progress import duration
+from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
 from serrm.reporting.claims import claims_table, judge, tally
 from serrm.reporting.figures import build_figures
@@ -30,6 +31,8 @@ def write_report(report: Report, folder: Path, examples: Path, provenance: Mappi
     with the file, where examples are malformed.
     """
     made, figures = all_tables(report), build_figures(report)
+    for name in ("tables", "figures", "curves"):  # outputs of the stage, even with nothing in them
+        (folder / name).mkdir(parents=True, exist_ok=True)
     for name, text in table_files(report, made).items():
         write_whole(folder / "tables" / name, text)
     for name, figure in figures.items():
@@ -120,6 +123,7 @@ def render_page(
         tally=tally(judge(report)),
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
         examples=[*shown_examples(report.results, examples)],
+        legends=dict.fromkeys(f"{TASKS[run.kind].name}: {TASKS[run.kind].look.legend}." for run in runs),
         notes=tables.notes(report.results),
         recipes=tables.recipes(report),
         provenance=provenance,
@@ -142,7 +146,7 @@ def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
             path = folder / run.name / EXAMPLES
             examples = load_examples(path).examples if path.is_file() else []
             names = [each.set for each in examples]
-            main = "9x9" if "9x9" in names else "".join(names[:1])
+            main = run.trained_set if run.trained_set in names else "".join(names[:1])
             shown = [(each, changing_panels(each.puzzle(run.kind))) for each in examples if each.set == main]
             solved = max(
                 (pair for pair in shown if pair[0].is_right), key=lambda pair: len(pair[1]), default=None

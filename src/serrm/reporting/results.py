@@ -64,7 +64,8 @@ class ScoredSet(_Part):
 
     status: Literal["scored"]
     num_puzzles: int
-    num_blank: int | None = None  # squares, of all puzzles together; of Sudoku
+    side: int | None = None  # not in older files
+    num_blank: int | None = None  # squares, of all puzzles together, unless votes were counted
     steps: dict[int, dict[str, float]]
 
 
@@ -128,6 +129,7 @@ class Evaluation(_Part):
     training: Training
     data: TrainingData
     sets: dict[str, Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]]
+    named_set: str = Field(default="9x9", alias="trained_set")  # older files do not name it
     learning_curve: tuple[dict[str, float], ...]
     early_stopping: tuple[Search, ...] = ()  # up to the first verified answer
     attempts: tuple[Search, ...] = ()  # several attempts
@@ -151,8 +153,13 @@ class Evaluation(_Part):
 
     @property
     def trained_set(self) -> str:
-        """The scored set of the size that was trained on: 9×9 of Sudoku, else the first; empty if none was scored."""
-        return "9x9" if "9x9" in self.scored else next(iter(self.scored), "")
+        """The scored set of the size that was trained on; the first where none is named; empty if none was scored."""
+        return self.named_set if self.named_set in self.scored else next(iter(self.scored), "")
+
+    @property
+    def side(self) -> int:
+        """The side of the grids trained on, of a task on square grids. In older files sets are named after it."""
+        return self.scored[self.trained_set].side or int(self.trained_set.partition("x")[0])
 
     def curve(self, metric: str) -> list[tuple[float, "Score"]]:
         """The learning curve: scores, unrounded, with their numbers of samples processed."""

@@ -14,7 +14,8 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.metrics import METRICS
 from serrm.models.families import FAMILIES
 from serrm.progress import duration
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.task import ArcTask, Criterion, GridTask
+from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.reporting import paper
 from serrm.reporting.paper import DASH, load_paper, metrics_of, model_name, set_name, task_name
 from serrm.reporting.results import (
@@ -30,7 +31,6 @@ from serrm.reporting.results import (
 )
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
-ARC: Final = ("arc_agi_1", "arc_agi_2")
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
@@ -123,7 +123,8 @@ def build_tables(report: Report) -> list[Table]:
             tables.append(Table(f"table{number}", title, caption, frame, notes))
         basic |= set() if number.startswith("A") else run
     for name, (title, make) in FURTHER.items():
-        tables.append(Table(name, title, " ".join((make.__doc__ or "").split()), make(report)))
+        notes = meanings(report.results) if make is criteria else []
+        tables.append(Table(name, title, " ".join((make.__doc__ or "").split()), make(report), notes))
     return [table for table in tables if len(table.frame)]
 
 
@@ -166,9 +167,12 @@ def puzzles(entries: Sequence[Entry]) -> str:
 
 
 def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
-    """The mean number of blanks of a Sudoku, such as ", 43 blanks"; nothing for another task."""
+    """The mean number of blanks, such as ", 43 blanks"; nothing for a task whose blanks are not named."""
     means = dict.fromkeys(f"{part.num_blank / part.num_puzzles:.0f}" for part in parts if part.num_blank)
-    return f", {' or '.join(means)} blanks" if kind == "sudoku" and means else ""
+    task = TASKS[kind]
+    return (
+        f", {' or '.join(means)} blanks" if isinstance(task, GridTask) and task.names_blanks and means else ""
+    )
 
 
 def _counts(numbers: Iterable[int]) -> str:
@@ -221,24 +225,45 @@ def variants(report: Report) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
 
 
-def mazes(report: Report) -> pd.DataFrame:
-    """FSR: exact match, which also requires the same choice among shortest paths. Valid: a simple path from start to
-    goal. Shortest: a valid path of least length. GPA: the share of free squares that are right."""
-    columns = {"FSR": "fsr", "Valid": "valid", "Shortest": "valid_shortest", "GPA": "gpa"}
-    return _extension(report, ("maze",), {name: (None, metric) for name, metric in columns.items()})
+def criteria(report: Report) -> pd.DataFrame:
+    """FSR: exact match. GPA: the share of blank squares that are right. Beside them, the share of answers that obey a
+    rule of the task, whether they are the label or not."""
+    lines = []
+    for (task, model), runs in report.results.items():
+        own = criteria_of(runs[0].kind)
+        names = {"fsr": "FSR"} | {key: each.name for key, each in own.items()} | {"gpa": "GPA"}
+        lines += _scores(report, task, model, {name: (None, key) for key, name in names.items() if own})
+    return pd.DataFrame(lines).fillna(DASH)
+
+
+def criteria_of(kind: str) -> Mapping[str, Criterion]:
+    """What is counted of a task's answers besides exact matches, by the name of the score."""
+    task = TASKS[kind]
+    return task.criteria if isinstance(task, GridTask) else {}
+
+
+def meanings(results: Results) -> list[str]:
+    """The meaning of every rule, a line a task."""
+    return [
+        f"{TASKS[kind].name}: {'; '.join(f'{each.name}: {each.meaning}' for each in own.values())}."
+        for kind in dict.fromkeys(run.kind for run in all_runs(results))
+        if (own := criteria_of(kind))
+    ]
 
 
 def pass_at_k(report: Report) -> pd.DataFrame:
     """The share of test inputs whose answer is among the k with the most votes of the augmentations, averaged over
     puzzles. The paper prints only pass@2."""
-    return _extension(report, ARC, {f"pass@{k}": (None, f"pass_at_{k}") for k in (1, 2, 5, 10, 100, 1000)})
+    columns = {f"pass@{k}": (None, f"pass_at_{k}") for k in (1, 2, 5, 10, 100, 1000)}
+    return pd.DataFrame(line for key in report.results for line in _scores(report, *key, columns))
 
 
 def task_types(report: Report) -> pd.DataFrame:
     """pass@2 with each puzzle's own task-type embedding, with zeros instead, and with that of a random puzzle. Training
     includes the demonstrations of the evaluation puzzles, never their test pairs."""
     sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
-    return _extension(report, ARC, {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
+    columns = {name: (of_set, "pass_at_2") for name, of_set in sets.items()}
+    return pd.DataFrame(line for key in report.results for line in _scores(report, *key, columns))
 
 
 def metrics(report: Report) -> pd.DataFrame:
@@ -254,18 +279,17 @@ def metrics(report: Report) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _extension(
-    report: Report, tasks: Sequence[str], columns: dict[str, tuple[str | None, str]]
-) -> pd.DataFrame:
-    """A line a task and model: under each heading a metric on the set trained on, or on another."""
-    lines = []
-    for (task, model), runs in report.results.items():
-        scores = {name: score(runs, metric, of_set) for name, (of_set, metric) in columns.items()}
-        if runs[0].kind in tasks and any(scores.values()):
-            where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
-            texts = {name: str(each or DASH) for name, each in scores.items()}
-            lines.append({"Task": where, "Model": model_name(model), **texts})
-    return pd.DataFrame(lines)
+def _scores(
+    report: Report, task: str, model: str, columns: Mapping[str, tuple[str | None, str]]
+) -> list[dict[str, str]]:
+    """The line of a run: under each heading a metric on the set trained on, or on another; none without a score."""
+    runs = report.results[task, model]
+    scores = {name: score(runs, metric, of_set) for name, (of_set, metric) in columns.items()}
+    if not any(scores.values()):
+        return []
+    where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
+    texts = {name: str(each or DASH) for name, each in scores.items()}
+    return [{"Task": where, "Model": model_name(model), **texts}]
 
 
 def trainings(report: Report) -> pd.DataFrame:
@@ -297,16 +321,22 @@ def power(flops: int | None) -> str:
     return f"{flops:.1e}".replace("e+", "e") if flops else DASH
 
 
-def compute_points(report: Report) -> dict[tuple[str, str], list[tuple[float, Search]]]:
-    """FLOPs a puzzle and what they solve, by model and method, of the main models on Sudoku."""
+class Point(NamedTuple):
+    """FLOPs a puzzle, and the search that took them."""
+
+    flops: float
+    search: Search
+
+
+def compute_points(report: Report) -> dict[tuple[str, str, str], list[Point]]:
+    """FLOPs a puzzle and what they solve, by task, model and method, of the main models."""
     points = {}
-    for model in main_models(report.results):
-        for run in runs_on(report.results, "sudoku", model)[:1]:
-            for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
-                if searches:
-                    side = int(run.trained_set.split("x")[0])
-                    flops = report.flops[run.task, model](side**2, alphabet("sudoku", side).num_symbols)
-                    points[model_name(model), method] = [(flops * each.mean_steps, each) for each in searches]
+    for (task, model), (run, *_) in report.results.items():
+        for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
+            if searches and model in main_models(report.results):
+                num_symbols = alphabet(run.kind, run.side).num_symbols
+                flops = report.flops[task, model](run.side**2, num_symbols)
+                points[task, model, method] = [Point(flops * each.mean_steps, each) for each in searches]
     return points
 
 
@@ -314,20 +344,21 @@ def compute(report: Report) -> pd.DataFrame:
     """Solved puzzles of the trained size. First verified answer: one attempt, which stops there. Guesses: further
     attempts of 4 steps each follow. Mean steps and FLOPs are those of all attempts at a puzzle."""
     lines = []
-    for (model, method), points in compute_points(report).items():
+    for (task, model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, each = points[place]
             num = f"{each.num_puzzles:,}" if each.num_puzzles else DASH
             counts = num, f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
             solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
-            lines.append((model, method, *counts, f"{flops / 1e9:.3g}", solved))
+            names = f"{model_name(model)}, {task_name(task)}", method
+            lines.append((*names, *counts, f"{flops / 1e9:.3g}", solved))
     counted = ["n", "Attempts", "Steps of the first", "Mean steps", "GFLOPs a puzzle"]
     return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
 
 FURTHER: Final[dict[str, tuple[str, Callable[[Report], pd.DataFrame]]]] = {
     "variants": ("Our own variants", variants),
-    "mazes": ("Mazes: exact match, valid paths, shortest paths", mazes),
+    "criteria": ("Answers that obey the rules", criteria),
     "pass_at_k": ("ARC-AGI: pass@k", pass_at_k),
     "task_types": ("ARC-AGI: scores without the task type", task_types),
     "metrics": ("Further metrics", metrics),
@@ -341,7 +372,7 @@ def notes(results: Results) -> list[str]:
     runs = all_runs(results)
     data = [
         f"{task_name(run.task)}: {run.data.source}; {run.data.train_puzzles:,} training "
-        f"{'pairs' if run.kind in ARC else 'puzzles'}."
+        f"{TASKS[run.kind].examples}."
         for run in runs
     ]
     refused = [
@@ -356,7 +387,8 @@ def recipes(report: Report) -> list[str]:
     """Every run with its differences from the paper's model of its family, and its own notes."""
     lines = []
     for (task, model), runs in report.results.items():
-        words = [*report.differences.get((task, model), ()), *(note for run in runs for note in run.notes)]
+        words = [*report.differences.get((task, model), ["the paper has no such run"])]
+        words = [*words, *(note for run in runs for note in run.notes)]
         lines.append(
             f"{model_name(model)} on {task_name(task)}: {'; '.join(dict.fromkeys(words)) or 'none'}."
         )
@@ -384,9 +416,9 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
                 lines.append((*_headline_line(task, kind, of_set, scores, blanks(kind, parts), sets), task))
     least = LEAST if any(num >= LEAST for num, *_ in lines) else 0
     kept = [line for num, line, *_ in lines if num >= least]
-    by_two = (
-        " (ARC-AGI: by one of two answers)" if any("ARC" in line["Test puzzles"] for line in kept) else ""
-    )
+    kinds = {run.task: run.kind for run in all_runs(results)}
+    has_votes = any(isinstance(TASKS[kinds[task]], ArcTask) for num, *_, task in lines if num >= least)
+    by_two = " (ARC-AGI: by one of two answers)" * has_votes
     of_seeds = SEEDS if any(len(runs) > 1 for (_, model), runs in results.items() if model in models) else ""
     notes = [
         f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "

@@ -45,6 +45,7 @@ def judge(
 
 def _record(version: data.Version) -> ArcTask:
     return ArcTask(
+        name=f"ARC-AGI-{version}",
         alphabet=lambda side: Alphabet(NUM_SYMBOLS),  # 1 end of grid, 2…11 the colours 0…9
         source=data.ArcSource,
         subset=data.ArcSubsetSettings,
@@ -53,8 +54,9 @@ def _record(version: data.Version) -> ArcTask:
         mirrored=data.mirrored,
         in_words=data.in_words,
         count=partial(data.count_puzzles, version),
-        is_symmetric=True,
-        look=Look(cell=cell, has_crosses=True, visible=visible),
+        permuted="A recoloured ARC-AGI task",
+        permuted_note=" Each model uses the puzzle's own task type, SE-RRM with its colours permuted too.",
+        look=Look(cell=cell, has_crosses=True, visible=visible, legend="a cross: wrong"),
         judge=judge,
         version=version,
     )

@@ -11,7 +11,7 @@ from serrm.puzzles.maze import data, rules
 from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, is_shortest_path, is_valid_path, shortest_path
 from serrm.puzzles.maze.text import CHARACTERS, checked, format_maze, parse_maze
 from serrm.puzzles.settings import SubsetSettings
-from serrm.puzzles.task import Alphabet, GridTask
+from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS, apply_transforms, draw_transform
 
 GROUNDS = {WALL: "#3A3A3A", START: "#009E73", GOAL: "#CC79A7", PATH: FILLED}
@@ -69,6 +69,7 @@ def judge(
 
 
 MAZE = GridTask(
+    name="Maze",
     alphabet=lambda side: Alphabet(6),  # 1 wall, 2 space, 3 start, 4 goal, 5 path
     source=data.MazeSource,
     subset=SubsetSettings,
@@ -80,7 +81,7 @@ MAZE = GridTask(
     at_most={"num_per_maze": 1},
     verify=rules.are_valid_paths,
     blank=rules.SPACE,
-    look=Look(cell=cell, has_lines=False),
+    look=Look(cell=cell, has_lines=False, legend="orange: wrong"),
     judge=judge,
     raw_sets=data.raw_sets,
     are_answers=rules.are_shortest_paths,
@@ -99,5 +100,13 @@ MAZE = GridTask(
     exact_method="breadth-first search",
     checkpoint=lambda side: "maze",
     # No maze of Maze-Hard has a unique shortest path: exact match also tests the tie-breaking of the labels.
-    rules={"valid": rules.are_valid_paths, "valid_shortest": rules.are_shortest_paths},
+    criteria={
+        "valid": Criterion(rules.are_valid_paths, "Valid paths", "simple paths from start to goal"),
+        "valid_shortest": Criterion(
+            rules.are_shortest_paths,
+            "Shortest paths",
+            "valid paths of least length, of which exact match requires the one that the label chose",
+        ),
+    },
+    names_blanks=False,
 )

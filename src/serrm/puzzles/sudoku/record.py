@@ -49,6 +49,7 @@ def judge(
 
 
 SUDOKU = GridTask(
+    name="Sudoku",
     alphabet=lambda side: Alphabet(side + 2),  # 1 blank, 2…n+1 the digits 1…n
     source=data.SudokuSource,
     subset=data.SudokuSubsetSettings,
@@ -62,7 +63,8 @@ SUDOKU = GridTask(
     verify=rules.solves,
     blank=BLANK,
     allows=rules.allows,
-    is_symmetric=True,
+    permuted="A permutation of the digits",
+    metrics=("fsr", "gpa"),
     look=digits(SYMBOLS, box_for_side),
     judge=judge,
     raw_sets=data.raw_sets,
