@@ -8,9 +8,9 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 repository=$(git rev-parse --show-toplevel)
-export MLFLOW_TRACKING_URI="sqlite:///$folder/mlflow.db"
+unset MLFLOW_TRACKING_URI # each clone has a store of its own
 
-# way JOBS THREADS: trains and scores all runs in clone `way`.
+# take WAY JOBS THREADS: train and score all runs in the clone WAY.
 take() {
   git clone --quiet "$repository" "$folder/$1"
   cd "$folder/$1"
