@@ -169,10 +169,10 @@ def test_differences_are_in_plain_words():
         "fidelity": {"dropout_at_evaluation": False},
     }
     assert sorted(differences(ours, paper, 1000)) == [
-        "dropout at evaluation on (paper: off)",
-        "halting probability 0.2 (paper: 0.05)",
-        "optimiser steps 1,326 (paper: 36,764)",
-        "positions rope2d_boxes (paper: rope2d)",
-        "registers none (paper: 4)",
-        "width 32 (paper: 256)",
+        "dropout at evaluation on instead of off",
+        "halting probability 0.2 instead of 0.05",
+        "optimiser steps 1,326 instead of 36,764",
+        "positions rope2d_boxes instead of rope2d",
+        "registers none instead of 4",
+        "width 32 instead of 256",
     ]

@@ -143,7 +143,7 @@ def test_a_run_with_changes_appears_everywhere(built: Project) -> None:
     for name in ("variants.md", "variants.csv", "variants.tex", "runs.md"):
         assert "other" in (reports / "tables" / name).read_text(), name
     assert re.search(r">\s*other\s*<", (reports / "report.html").read_text())
-    assert "positions rope (paper: rope2d)" in "".join(
+    assert "positions rope instead of rope2d" in "".join(
         path.read_text() for path in (reports / "tables").glob("*.md")
     )
     assert "other" in built.run(sys.executable, "-m", "serrm.cli", "headline").stdout

@@ -187,7 +187,7 @@ Token = Annotated[int, Field(strict=True, ge=0, le=255)]
 
 
 class Example(BaseModel):
-    """A puzzle in examples.json: side² tokens a grid, the predictions by numbers of supervision steps."""
+    """A puzzle in examples.json: side² tokens per grid, the predictions by numbers of supervision steps."""
 
     set: str
     side: int

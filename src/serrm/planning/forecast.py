@@ -107,7 +107,7 @@ def ready_runs(stages: Stages) -> list[str]:
 
 
 def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float | None) -> tuple[float, str]:
-    """FLOPs a second, given or measured by a few training steps of the longest stage, and where it comes from."""
+    """FLOPs per second, given or measured by a few training steps of the longest stage, and where it comes from."""
     if tflops is not None:
         return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
     from serrm.arrays.stream import random_stream
@@ -133,7 +133,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
 
 
 def summary(profile: str, stages: Stages, rate: float, source: str) -> str:
-    """The forecast in one line, at a rate in FLOPs a second; `source` names where the rate comes from."""
+    """The forecast in one line, at a rate in FLOPs per second; `source` names where the rate comes from."""
     num, each = sum(name.startswith("train@") for name in stages), [stage.flops for stage in stages.values()]
     seconds = sum(each) / rate + sum(COMPUTING_SECONDS if flops else DATA_SECONDS for flops in each)
     needs = f"{num} training run{'' if num == 1 else 's'}, at most {with_prefix(sum(each))}FLOP in all"

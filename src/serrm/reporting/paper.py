@@ -170,7 +170,7 @@ UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "s
 
 
 def differences(ours: Settings, paper: Settings, num_examples: int) -> list[str]:
-    """Differences of a run's settings from the paper's, such as "halting probability 0.2 (paper: 0.05)".
+    """Differences of a run's settings from those of profile `paper`, such as "halting probability 0.2 instead of 0.05".
 
     `num_examples` are those of an epoch of the paper.
     """
@@ -182,7 +182,7 @@ def differences(ours: Settings, paper: Settings, num_examples: int) -> list[str]
     else:
         here["", "epochs"], there["", "epochs"] = _words(train["epochs"]), _words(theirs["epochs"])
     both = [(key[1], here.get(key, "none"), there.get(key, "none")) for key in here | there]
-    return [f"{name} {value} (paper: {other})" for name, value, other in both if value != other]
+    return [f"{name} {value} instead of {other}" for name, value, other in both if value != other]
 
 
 def _flat(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:

@@ -52,7 +52,7 @@ def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
     files = {f"{table.name}.{suffix}": write(table) for table in made for suffix, write in writers.items()}
     for name, title, lines in (
         ("notes", "How to read the tables", tables.notes(report.results)),
-        ("recipes", "Differences from the model of the same family in profile paper", tables.recipes(report)),
+        ("recipes", "Differences from the run of the same model in profile `paper`", tables.recipes(report)),
     ):
         files[f"{name}.md"] = "\n".join([f"### {title}\n", *(f"- {line}" for line in lines), ""])
     return files

@@ -77,7 +77,7 @@ class RefusedSet(_Part):
 
 
 class Search(_Part):
-    """FSR at a mean number of supervision steps a puzzle, over its up to `num` attempts."""
+    """FSR at a mean number of supervision steps per puzzle, over its up to `num` attempts."""
 
     kind: str = ""
     num: int = 1

@@ -129,7 +129,7 @@ def build_tables(report: Report) -> list[Table]:
 
 
 def side_by_side(number: str, printed: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Our numbers beside the paper's: a line a model, in table 1 a model and size, in table 2 a number of steps."""
+    """Our numbers beside the paper's: a line per model, in table 1 also per size, in table 2 per number of steps."""
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for entry in entries:
         label, heading = {"Model": entry.row.name}, entry.column.name
@@ -243,7 +243,7 @@ def criteria_of(kind: str) -> Mapping[str, Criterion]:
 
 
 def meanings(results: Results) -> list[str]:
-    """The meaning of every rule, a line a task."""
+    """The meaning of every rule, a line per task."""
     return [
         f"{TASKS[kind].name}: {'; '.join(f'{each.name}: {each.meaning}' for each in own.values())}."
         for kind in dict.fromkeys(run.kind for run in all_runs(results))
@@ -293,8 +293,8 @@ def _scores(
 
 
 def trainings(report: Report) -> pd.DataFrame:
-    """Parameters: of the model + of the task-type embeddings. FLOPs: of all matrix products, two for a multiply-add.
-    Puzzle-step: one supervision step of one puzzle, forward and backward."""
+    """Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two per
+    multiply-add. A puzzle-step is one supervision step of one puzzle, forward and backward."""
     lines = []
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
@@ -310,7 +310,7 @@ def trainings(report: Report) -> pd.DataFrame:
                 "Samples": f"{training.samples:,}",
                 "FLOPs": power(training.flops),
                 "Time": f"{duration(training.seconds)} on {training.device or 'an unknown device'}",
-                "Puzzle-steps a second": f"{speed:,.0f}" if speed else DASH,
+                "Puzzle-steps per second": f"{speed:,.0f}" if speed else DASH,
             }
         )
     return pd.DataFrame(lines)
@@ -322,14 +322,14 @@ def power(flops: int | None) -> str:
 
 
 class Point(NamedTuple):
-    """FLOPs a puzzle, and the search that took them."""
+    """FLOPs per puzzle, and the search that took them."""
 
     flops: float
     search: Search
 
 
 def compute_points(report: Report) -> dict[tuple[str, str, str], list[Point]]:
-    """FLOPs a puzzle and what they solve, by task, model and method, of the main models."""
+    """FLOPs per puzzle and what they solve, by task, model and method, of the main models."""
     points = {}
     for (task, model), (run, *_) in report.results.items():
         for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
@@ -341,8 +341,8 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[Point]]:
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """Solved puzzles of the trained size. First verified answer: one attempt, which stops there. Guesses: further
-    attempts of 4 steps each follow. Mean steps and FLOPs are those of all attempts at a puzzle."""
+    """Puzzles of the trained size that are solved. "First verified answer" is one attempt, which stops there; with
+    "guesses" further attempts of 4 steps each follow. Mean steps and FLOPs are those of all attempts at a puzzle."""
     lines = []
     for (task, model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
@@ -352,7 +352,7 @@ def compute(report: Report) -> pd.DataFrame:
             solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
             names = f"{model_name(model)}, {task_name(task)}", method
             lines.append((*names, *counts, f"{flops / 1e9:.3g}", solved))
-    counted = ["n", "Attempts", "Steps of the first", "Mean steps", "GFLOPs a puzzle"]
+    counted = ["n", "Attempts", "Steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
 
