@@ -44,7 +44,7 @@ from tests.reporting.conftest import COST, MADE, RUNS, paper_files, report_of, s
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
-IN_README = ["laptop", "published"]
+IN_README = ["claims", "published"]
 
 
 def shown(folder):
@@ -216,7 +216,7 @@ def committed(profile):
     return read_report(params, papers, ROOT / "reports" / profile / "metrics", flops, num_parameters)
 
 
-@pytest.mark.parametrize("profile", [*IN_README, "arc_10x10", "maze_hard"])
+@pytest.mark.parametrize("profile", [*IN_README, "laptop", "arc_10x10", "maze_hard"])
 def test_the_committed_tables_are_those_of_the_committed_metric_files(profile):
     report, folder = committed(profile), ROOT / "reports" / profile / "tables"
     files = table_files(report, all_tables(report))

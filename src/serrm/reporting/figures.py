@@ -121,7 +121,9 @@ def compute(report: Report) -> Figure | None:
     flops = [each for group in points.values() for each, _ in group]
     for axes, (task, method) in zip(axes_of, shown, strict=True):
         axes.set(
-            title=f"{task_name(task)}: {method}", xlabel="FLOPs per puzzle, all attempts together", xscale="log"
+            title=f"{task_name(task)}: {method}",
+            xlabel="FLOPs per puzzle, all attempts together",
+            xscale="log",
         )
         axes.set_xlim(min(flops) / 1.5, max(flops) * 1.5)
         _percent(axes, "fsr")
