@@ -9,11 +9,13 @@ turns, so that a drift hits all.
 
 import gc
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from statistics import median
+from tempfile import gettempdir
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -238,6 +240,9 @@ COLUMNS = (
 def main(device: str = "auto", turns: int = 5, only: str = "", batch: int = 0, threads: int = 0) -> None:
     """Print a Markdown table of the medians; `batch` puzzles at once in every case where it is given."""
     setup = set_up(device, turns, threads)
+    # PyTorch's cache of compiled code takes code for AVX2 for that of AVX-512, which then writes past its buffers.
+    kept = Path(gettempdir()) / f"serrm-inductor-{torch.backends.cpu.get_cpu_capability()}"
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(kept))
     forms = list(dict.fromkeys([*setup.ours, *setup.plain]))
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     rates: dict[str, list[float]] = {precision: [] for precision in setup.precisions}
