@@ -43,7 +43,7 @@ Tokens = np.ndarray[Any, Any]
 @pytest.fixture(scope="module", params=MODELS)
 def model(request: pytest.FixtureRequest, make_run: Callable[..., RunSettings]) -> RecurrentModel:
     """A random model of each family, with three task types."""
-    train = {} if request.param == "se_rrm" else {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}}
+    train = {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}}
     settings = make_run(model=MODELS[request.param], train=train).model
     generator = torch.Generator().manual_seed(2)
     model = build_model(settings, SYMBOLS, generator, num_task_types=3).eval()
