@@ -85,9 +85,10 @@ TRM: dict[str, Any] = {
     "attention_dropout": 0.1,
     "mixer": "attention",
 }
+TASK_TYPES: dict[str, Any] = {"task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
 Q_LEARNING: dict[str, Any] = {
     "halting": {"kind": "q_learning", "exploration": 0.5, "bootstrap": False},
-    "task_types": {"learning_rate": 0.01, "weight_decay": 0.1},
+    **TASK_TYPES,
 }
 ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
@@ -123,6 +124,8 @@ def make_run() -> Callable[..., RunSettings]:
         model = {} if "family" in changes.get("model", {}) else MODEL
         sections: dict[str, Any] = {"model": model, "train": TRAIN, "arrays": ARRAYS, "fidelity": {}}
         values = {name: {**section, **changes.pop(name, {})} for name, section in sections.items()}
+        if values["model"].get("task_types", "none") != "none":
+            values["train"] = {**TASK_TYPES, **values["train"]}
         return RunSettings.model_validate(
             {"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes}
         )

@@ -22,7 +22,7 @@ TINY: dict[str, Any] = {"width": 32, "h_cycles": 2, "l_cycles": 3, "heads": 2, "
 SMALL_SE_RRM = SE_RRM.model_copy(
     update={
         "width": 64, "layers": 1, "h_cycles": 2, "l_cycles": 4, "heads": 2, "head_dim": 32, "symbol_head_dim": 32,
-        "registers": 0,
+        "registers": 0, "attention_dropout": 0.0,
     }
 )  # fmt: skip
 SMALL = SMALL_SE_RRM.model_copy(update={"swiglu_multiple": 16})
