@@ -14,7 +14,7 @@ from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
 
 SIZES: dict[str, dict[str, Any]] = {
-    "se_rrm": {"symbol_head_dim": 16},
+    "se_rrm": {"symbol_head_dim": 16, "attention_dropout": 0.0},
     "trm": {},
     "hrm": {},
 }  # that kernels take
