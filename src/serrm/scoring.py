@@ -58,7 +58,8 @@ class Tally:
                 "squares": (values * values).sum().item(),
             }
             self.counts.update({(name, key): value for key, value in sums.items()})
-        self.counts.update(("answer", token) for token in targets[inputs == self.blank].tolist())
+        answers = Counter(targets[inputs == self.blank].tolist())
+        self.counts.update({("answer", token): num for token, num in answers.items()})
 
     def scores(self) -> dict[str, float]:
         """The mean of every metric's values with its 95% interval, rates as fractions.

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.metrics import METRICS
+from serrm.metrics import KS, METRICS
 from serrm.models.families import FAMILIES
 from serrm.progress import duration
 from serrm.puzzles.task import ArcTask, Criterion, GridTask
@@ -254,7 +254,7 @@ def meanings(results: Results) -> list[str]:
 def pass_at_k(report: Report) -> pd.DataFrame:
     """The share of test inputs whose answer is among the k with the most votes of the augmentations, averaged over
     puzzles. The paper prints only pass@2."""
-    columns = {f"pass@{k}": (None, f"pass_at_{k}") for k in (1, 2, 5, 10, 100, 1000)}
+    columns = {f"pass@{k}": (None, f"pass_at_{k}") for k in KS}
     return pd.DataFrame(line for key in report.results for line in _scores(report, *key, columns))
 
 
@@ -330,10 +330,10 @@ class Point(NamedTuple):
 
 def compute_points(report: Report) -> dict[tuple[str, str, str], list[Point]]:
     """FLOPs per puzzle and what they solve, by task, model and method, of the main models."""
-    points = {}
+    points, shown = {}, main_models(report.results)
     for (task, model), (run, *_) in report.results.items():
         for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
-            if searches and model in main_models(report.results):
+            if searches and model in shown:
                 num_symbols = alphabet(run.kind, run.side).num_symbols
                 flops = report.flops[task, model](run.side**2, num_symbols)
                 points[task, model, method] = [Point(flops * each.mean_steps, each) for each in searches]
@@ -396,7 +396,7 @@ def recipes(report: Report) -> list[str]:
 
 
 def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
-    """The main scores, a line a test set: every family, the best other run, and the paper's SE-RRM; and notes.
+    """The main scores, a line per test set: every family, the best other run, and the paper's SE-RRM; and notes.
 
     A variant with more seeds is shown in place of its family's own run. Sets of fewer than 40 puzzles are left out and
     named in a note, unless all are so small. Parameters are those on the first task; training FLOPs, for every task
