@@ -63,5 +63,11 @@ element.addEventListener("keydown", (event) => {
   mark();
 });
 
-new MutationObserver(mark).observe(element, { childList: true, subtree: true });
-mark();
+// Gradio takes the marks away when it draws anew, in place where it can.
+const observer = new MutationObserver(refresh);
+function refresh() {
+  observer.disconnect();
+  mark();
+  observer.observe(element, { attributes: true, childList: true, subtree: true });
+}
+refresh();

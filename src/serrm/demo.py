@@ -199,11 +199,11 @@ def play(text: str, budget: int | float) -> Iterator[tuple[Any, str, Sequence[Fr
     try:
         question = question_of(text)
         for frame in settle(question, int(budget)):
+            time.sleep(PAUSE if 0 < len(frames) < FIRST_STEPS else 0)
             frames.append(frame)
             num = len(frames)
             slider = gr.Slider(1, max(num, 2), num, visible=num > 1)
             yield board(question, frame), frame.caption, frames, slider
-            time.sleep(PAUSE if num <= FIRST_STEPS else 0)
     except ValueError as error:
         yield gr.skip(), sentence(error), frames, gr.Slider(visible=False)
 
