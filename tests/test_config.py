@@ -4,6 +4,7 @@ import copy
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
+from serrm.puzzles.task import Alphabet
+from serrm.puzzles.tasks import TASKS
 from serrm.settings import parse
 
 ROOT = Path(__file__).parents[1]
@@ -160,6 +163,27 @@ def test_an_unknown_key_is_named_wherever_it_stands() -> None:
             {"train.halting": LEARNED},
             "runs.maze-se_rrm-s0.changes.train.halting.kind: se_rrm cannot learn when to halt",
         ),
+        (("tasks", "maze", "download"), {"source": {"kind": "packaged"}}, "tasks.maze.download.source: "),
+        (
+            ("tasks", "maze", "arrays"),
+            {"num_augmentations": 8},
+            "tasks.maze.arrays.num_augmentations: a puzzle has",
+        ),
+        (
+            ("runs", "maze-trm-s0", "changes"),
+            {"arrays.num_augmentations": 8},
+            "runs.maze-trm-s0.changes.arrays.num_augmentations: a puzzle has at most 7",
+        ),
+        (
+            ("recipes", "arc_agi_1", "trm", "arrays"),
+            {"num_augmentations": 999_999},
+            "recipes.arc_agi_1.trm.arrays.num_augmentations: tasks.arc_agi_1.arrays builds only ",
+        ),
+        (
+            ("runs", "maze-trm-s0", "changes"),
+            {"model.heads": 3},
+            "runs.maze-trm-s0.changes.model.heads: width ",
+        ),
         (
             ("recipes", "maze", "trm", "task_types"),
             None,
@@ -174,6 +198,31 @@ def test_a_wrong_value_is_named_where_it_stands(keys: tuple[str, ...], value: ob
     if value is not ABSENT:
         place[keys[-1]] = value
     assert refusal(params).startswith((f"params.yaml: {named}", f"params.yaml.{named}"))
+
+
+@pytest.mark.parametrize(
+    ("special", "model", "named"),
+    [
+        ((0, 1, 2), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
+        ((0, 1, 2), {"symbols": "tied", "planes": "all"}, "recipes.maze.se_rrm.model.symbols"),
+        ((0,), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
+        ((0,), {"symbols": "tied", "planes": "all"}, ""),
+    ],
+)
+def test_planes_and_tied_symbols_that_do_not_fit_an_alphabet_are_refused(
+    special: tuple[int, ...], model: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(TASKS["maze"], alphabet=lambda side: Alphabet(6, special))
+    monkeypatch.setitem(TASKS, "maze", other)
+    params = plain()
+    params["runs"] = {name: run for name, run in params["runs"].items() if run["task"] == "maze"}
+    for recipe in params["recipes"]["maze"].values():
+        recipe.setdefault("model", {})
+    params["recipes"]["maze"]["se_rrm"]["model"] |= model
+    if named:
+        assert f"{named}: does not fit maze, whose special tokens are " in refusal(params)
+    else:
+        parse(Params, params, "params.yaml")
 
 
 def test_the_run_wins_over_the_recipe_and_the_recipe_over_the_model() -> None:

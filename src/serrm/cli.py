@@ -15,7 +15,7 @@ from serrm import command_line
 from serrm.commands.ask import ask
 from serrm.commands.profile import forecast, headline, overview, regress, rehearse, track, use
 from serrm.commands.puzzles import evaluate, show, solve
-from serrm.project import find_root, open_project
+from serrm.project import find_root
 
 app = typer.Typer(
     help="Recurrent reasoning models: solve puzzles, score checkpoints, inspect and compare runs.\n\n"
@@ -70,6 +70,7 @@ def import_checkpoint(
 
     Example: serrm import-checkpoint trm.pt --run sudoku-trm-s0 --out data/imported/trm
     """
+    from serrm.config import open_project
     from serrm.published.exchange import import_checkpoint
 
     params = open_project(profile).params

@@ -6,7 +6,7 @@ run. DVC tracks the values of params.yaml themselves, so a stage re-runs when a 
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, model_validator
@@ -14,23 +14,16 @@ from pydantic import Field, JsonValue, NonNegativeInt, model_validator
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
-from serrm.project import EXECUTION
+from serrm.project import EXECUTION, PARAMS, find_root, profile_file
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.settings import ArraySettings
-from serrm.puzzles.task import Task
+from serrm.puzzles.task import ArcTask, Task
 from serrm.puzzles.tasks import TASKS
-from serrm.settings import Settings, T, parse
+from serrm.settings import Merged, Settings, T, parse
 from serrm.sources.download import download_kind
 from serrm.training.settings import Execution, Fidelity, RunSettings
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
-SECTIONS = (
-    "model",
-    "train",
-    "arrays",
-    "evaluate",
-    "fidelity",
-)  # of a run's changes, such as train.learning_rate
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are named after it
 Values = dict[str, Any]  # checked when they are composed
@@ -74,16 +67,16 @@ class Params(Settings):
         _known("recipes", self.recipes, self.tasks, "an entry of tasks")
         for task, recipes in self.recipes.items():
             _known(f"recipes.{task}", recipes, self.models, "an entry of models")
+        for task in self.tasks:
+            self.download_settings(task), self.augment_settings(task), self.array_settings(task)
+            for model in self.recipes.get(task, {}):  # before a run's changes; also those that no run uses
+                self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
         for name, run in self.runs.items():
             _known(f"runs.{name}.task", [run.task], self.tasks, "an entry of tasks")
             _known(
                 f"runs.{name}.model", [run.model], self.recipes.get(run.task, {}), f"in recipes.{run.task}"
             )
             self.evaluate_settings(name)
-        for task in self.tasks:
-            self.download_settings(task), self.augment_settings(task), self.array_settings(task)
-            for model in self.recipes.get(task, {}):  # also those that no run uses
-                self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
         return self
 
     def kind(self, task: str) -> str:
@@ -121,7 +114,9 @@ class Params(Settings):
 
     def array_settings(self, task: str) -> ArraySettings:
         """The augmentation of a task's training set."""
-        return self._data(lambda _: ArraySettings, task, "arrays")
+        settings = self._data(lambda _: ArraySettings, task, "arrays")
+        _check_augmentations(settings, self._record(task), f"tasks.{task}.arrays.num_augmentations")
+        return settings
 
     def _data(self, kind: Callable[[str], type[T]], task: str, name: str) -> T:
         _known("TASK", [task], self.tasks, "an entry of tasks")
@@ -143,77 +138,85 @@ class Params(Settings):
     def evaluate_settings(self, name: str) -> ScoringSettings:
         """The settings of a run's evaluation, composed."""
         _known("RUN", [name], self.runs, "an entry of runs")
-        run, task = self.runs[name], self.tasks[self.runs[name].task]
+        run = self.runs[name]
+        sections = self._sections(run, name)
         values = {
             "task": run.task,
             "kind": self.kind(run.task),
             "variant": self.variant(name),
             "seed": run.seed,
-            "evaluate": {**task.evaluate, **_of_section("evaluate", run.changes)},
+            "evaluate": sections["evaluate"].values,
             "fidelity": self._compose(run, name)[1],
             "source": self._record(run.task).in_words(*self._puzzles(run.task)),
         }
+        return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 
-        def where(keys: list[str]) -> str:
-            is_changed = ".".join(keys[:2]) in run.changes
-            return ".".join(["runs", name, "changes", *keys] if is_changed else ["tasks", run.task, *keys])
-
-        return parse(ScoringSettings, values, where)
-
-    def _compose(self, run: RunSection, name: str) -> tuple[RunSettings, ScoringFidelity]:
+    def _sections(self, run: RunSection, name: str) -> dict[str, Merged]:
+        """The values of every section for a run, with the keys where they stand."""
         task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
-        values: dict[str, Values] = {
-            "model": {**model, **recipe.get("model", {})},
-            "train": {**model.get("train", {}), **recipe},
-            "arrays": {**task.arrays, **recipe.get("arrays", {}), "seed": task.seed},
-            "fidelity": self.fidelity.model_dump(),
-            "evaluate": {},  # see evaluate_settings
+        at_task, at_model, at_recipe = (
+            f"tasks.{run.task}",
+            f"models.{run.model}",
+            f"recipes.{run.task}.{run.model}",
+        )
+        of_model = {key: value for key, value in model.items() if key != "train"}
+        of_recipe = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
+        sections = {
+            "model": Merged(at_model, (at_model, of_model), (f"{at_recipe}.model", recipe.get("model", {}))),
+            "train": Merged(at_recipe, (f"{at_model}.train", model.get("train", {})), (at_recipe, of_recipe)),
+            "arrays": Merged(
+                f"{at_task}.arrays",
+                (f"{at_task}.arrays", task.arrays),
+                (f"{at_recipe}.arrays", recipe.get("arrays", {})),
+                (at_task, {"seed": task.seed}),
+            ),
+            "fidelity": Merged("fidelity", ("fidelity", self.fidelity.model_dump())),
+            "evaluate": Merged(f"{at_task}.evaluate", (f"{at_task}.evaluate", task.evaluate)),
         }
-        values["model"].pop("train", None)
-        for section in ("model", "arrays"):
-            values["train"].pop(section, None)
         for key, value in run.changes.items():
             section, _, field = key.partition(".")
-            _known(f"runs.{name}.changes.{key}", [section], SECTIONS, "a section")
-            values[section][field] = value
-        del values["evaluate"]
-        if run.init != RANDOM:
-            values["train"]["init_from"] = f"data/{run.init}"
+            place = f"runs.{name}.changes.{key}"
+            _known(place, [section], sections, "a section")
+            sections[section].change(place, field, value)
+        return sections
+
+    def _compose(self, run: RunSection, name: str) -> tuple[RunSettings, ScoringFidelity]:
+        sections, kind = self._sections(run, name), self.kind(run.task)
 
         def where(keys: list[str]) -> str:
-            section, names = keys[0], keys[1:]
-            of_recipe = recipe if section == "train" else recipe.get(section, {})
-            if names and f"{section}.{names[0]}" in run.changes:
-                return ".".join(["runs", name, "changes", section, *names])
-            if names and (
-                names[0] in of_recipe or (section == "train" and names[0] not in model.get("train", {}))
-            ):
-                return ".".join(
-                    ["recipes", run.task, run.model, *([] if section == "train" else [section]), *names]
-                )
-            return ".".join(["models", run.model, *(["train"] if section == "train" else []), *names])
+            return sections[keys[0]].where(keys[1:])
 
-        fidelity = parse(ScoringFidelity, values["fidelity"], f"runs.{name}.changes.fidelity")
-        values["fidelity"] = fidelity.model_dump(include=set(Fidelity.model_fields))
+        fidelity = parse(ScoringFidelity, sections["fidelity"].values, sections["fidelity"].where)
+        values = {section: sections[section].values for section in ("model", "train", "arrays")}
+        if run.init != RANDOM:
+            values["train"]["init_from"] = f"data/{run.init}"
         family = FAMILIES.get(str(values["model"].get("family")))
         is_shifted = fidelity.shifted_rope2d and family is not None and family.has_prefix
         if is_shifted and values["model"].get("positions") == "rope2d":
             values["model"]["positions"] = SHIFTED
         variant = name if name not in self.runs else self.variant(name)
-        settings = {
-            "task": run.task,
-            "kind": self.kind(run.task),
-            "variant": variant,
-            "seed": run.seed,
-            **values,
-        }
-        return parse(RunSettings, settings, where), fidelity
+        about = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
+        trained = fidelity.model_dump(include=set(Fidelity.model_fields))
+        settings = parse(RunSettings, {**about, **values, "fidelity": trained}, where)
+        record, at_arrays = TASKS[kind], where(["arrays", "num_augmentations"])
+        _check_augmentations(settings.arrays, record, at_arrays)
+        if isinstance(record, ArcTask) and settings.arrays.num_augmentations > (
+            built := self.array_settings(run.task).num_augmentations
+        ):
+            num = settings.arrays.num_augmentations
+            raise ValueError(f"{at_arrays}: tasks.{run.task}.arrays builds only {built} (got {num})")
+        special = record.alphabet(self.counts(run.task).side).special
+        if key := settings.model.misfit(special):
+            tokens, value = " and ".join(map(str, special)), values["model"][key]
+            misfit = f"does not fit {kind}, whose special tokens are {tokens} (got {value!r})"
+            raise ValueError(f"{where(['model', key])}: {misfit}")
+        return settings, fidelity
 
 
-def _of_section(section: str, changes: Values) -> Values:
-    """The changes in a section, by the key there."""
-    dotted = f"{section}."
-    return {key.removeprefix(dotted): value for key, value in changes.items() if key.startswith(dotted)}
+def _check_augmentations(settings: ArraySettings, task: Task, where: str) -> None:
+    if task.most_augmentations is not None and settings.num_augmentations > task.most_augmentations:
+        most = f"a puzzle has at most {task.most_augmentations:,}"
+        raise ValueError(f"{where}: {most} (got {settings.num_augmentations})")
 
 
 def _known(where: str, names: Iterable[str], known: Iterable[str], what: str) -> None:
@@ -244,3 +247,21 @@ def read_yaml(path: Path) -> Any:
 def write_yaml(path: Path, values: Values) -> None:
     """Write plain data in its order."""
     path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+
+
+class Project(NamedTuple):
+    """Folder of a project and parameters of one of its profiles."""
+
+    root: Path
+    params: Params
+
+
+def open_project(profile: str | None = None) -> Project:
+    """Open the project around the current folder, with params.yaml or the file of another profile.
+
+    ValueError outside of a project; a usage error for a name that is no profile.
+    """
+    root = find_root(Path.cwd())
+    if profile is None or (read_yaml(root / PARAMS) or {}).get("profile") == profile:
+        return Project(root, read_params(root / PARAMS))
+    return Project(root, read_params(profile_file(root, profile, "--profile")))

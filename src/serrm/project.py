@@ -2,24 +2,13 @@
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import typer
-
-if TYPE_CHECKING:
-    from serrm.config import Params
 
 PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "execution.yaml"
 REHEARSALS = "data/rehearsal"  # each in a folder of its own there, which git and DVC ignore
 PAPER = "paper"  # the profile with the paper's models, with which every run is compared
 WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
-
-
-class Project(NamedTuple):
-    """Folder of a project and parameters of one of its profiles."""
-
-    root: Path
-    params: "Params"
 
 
 def find_root(start: Path) -> Path:
@@ -28,19 +17,6 @@ def find_root(start: Path) -> Path:
         if (folder / PARAMS).is_file():
             return folder
     raise ValueError(f"no {PARAMS} in {start} or above it: run this inside the project")
-
-
-def open_project(profile: str | None = None) -> Project:
-    """Open the project around the current folder, with params.yaml or the file of another profile.
-
-    ValueError outside of a project; a usage error for a name that is no profile.
-    """
-    from serrm.config import read_params, read_yaml
-
-    root = find_root(Path.cwd())
-    if profile is None or (read_yaml(root / PARAMS) or {}).get("profile") == profile:
-        return Project(root, read_params(root / PARAMS))
-    return Project(root, read_params(profile_file(root, profile, "--profile")))
 
 
 def profile_file(root: Path, name: str, option: str) -> Path:

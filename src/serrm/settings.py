@@ -42,6 +42,35 @@ def refused(keys: tuple[str, ...], message: str, value: object) -> ValidationErr
     )
 
 
+class Merged:
+    """A section's values from several levels, of which a later one wins, with the key of each value in the file.
+
+    A level is the key under which its values stand, and the values. A value that is missing everywhere is named as one
+    of `home`. What is wrong with the whole is put down to the last level, if that is a run's changes.
+    """
+
+    def __init__(self, home: str, *levels: tuple[str, Mapping[str, Any]]) -> None:
+        self.home, self.whole = home, home
+        self.values, self.places = dict[str, Any](), dict[str, str]()
+        for place, level in levels:
+            self.set(place, level)
+
+    def set(self, place: str, level: Mapping[str, Any]) -> None:
+        """Add a level that wins over the others."""
+        self.values |= level
+        self.places |= {key: f"{place}.{key}" for key in level}
+
+    def change(self, place: str, key: str, value: Any) -> None:
+        """Set a value by a change that stands at `place`, which is blamed for what does not fit together."""
+        self.values[key], self.places[key], self.whole = value, place, place
+
+    def where(self, keys: list[str]) -> str:
+        """The whole key of a value of the section, or of a part of one."""
+        if not keys:
+            return self.whole
+        return ".".join([self.places.get(keys[0], f"{self.home}.{keys[0]}"), *keys[1:]])
+
+
 def parse(kind: type[T], data: object, where: str | Callable[[list[str]], str]) -> T:
     """Validate `data`; a ValueError of one line names the first offending key, such as models.se_rrm.width.
 

@@ -15,7 +15,6 @@ from serrm.project import (
     Layout,
     find_root,
     git,
-    open_project,
     profile_file,
 )
 
@@ -79,7 +78,7 @@ def forecast(
 
     Example: serrm forecast --profile paper
     """
-    from serrm.config import read_execution
+    from serrm.config import open_project, read_execution
     from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
 
     root, params = open_project(profile)
@@ -105,7 +104,7 @@ def rehearse(
 
     Example: serrm rehearse --profile paper --only 'maze-*'
     """
-    from serrm.config import read_execution
+    from serrm.config import open_project, read_execution
     from serrm.planning import rehearse as planning
     from serrm.planning.forecast import rate_of, stages_of, summary
 
@@ -137,6 +136,7 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
 
     Example: serrm headline --profile laptop
     """
+    from serrm.config import open_project
     from serrm.files import between_markers, write_whole
     from serrm.models.registry import flops, num_parameters
     from serrm.reporting import tables
@@ -205,6 +205,7 @@ def regress(
 
     Example: serrm regress --profile ci
     """
+    from serrm.config import open_project
     from serrm.files import write_json
     from serrm.reporting import regression
 
@@ -271,6 +272,7 @@ def register(
 
     Example: serrm track register sudoku-se_rrm-s0 --name sudoku
     """
+    from serrm.config import open_project
     from serrm.tracking.registry import register as register_run
 
     root, params = open_project(profile)

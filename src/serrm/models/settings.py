@@ -95,6 +95,10 @@ class FamilySettings(BlockSettings):
         """True if weights learned for one size of grid take larger ones."""
         return False
 
+    def misfit(self, special: tuple[int, ...]) -> str:
+        """The setting that does not fit an alphabet with these special tokens; empty if all do."""
+        return ""
+
     @property
     def has_dropout(self) -> bool:
         """True if training draws dropout masks."""
@@ -140,6 +144,12 @@ class SeRrmSettings(FamilySettings):
     def has_task_types(self) -> bool:
         """True unless the settings say that there are none."""
         return self.task_types != "none"
+
+    def misfit(self, special: tuple[int, ...]) -> str:
+        """Planes of usual symbols leave out the first two tokens; tied symbols tell only these two from the others."""
+        if self.planes == "usual" and special != tuple(range(NUM_SPECIAL)):
+            return "planes"
+        return "symbols" if self.symbols == "tied" and max(special) >= NUM_SPECIAL else ""
 
     @property
     def takes_larger_grids(self) -> bool:

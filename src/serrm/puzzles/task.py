@@ -63,6 +63,7 @@ class Task:
     # and `in_words` describes (source, subset) for the notes beneath tables.
     source: Any
     subset: type[Settings]  # settings of the augment stage
+    most_augmentations: int | None = None  # of a puzzle; None: any number
     make: Callable[[Any, Path, int], dict[str, Origin]]
     published: Iterable[Published] = ()  # what the source `hub` downloads
     mirrored: Callable[[Any], list[str]] = lambda source: []
@@ -105,7 +106,6 @@ class GridTask(Task):
     columns: Mapping[str, Column] = field(default_factory=dict)  # of a set
     # (training questions, test questions, side) → entries of audit.json.
     audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
-    most_augmentations: int | None  # of a puzzle; None: any number
     # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.
     draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
     apply: Callable[[Grids, UInt8[np.ndarray, "N P"], int], Grids]  # (tokens, a row each, side)

@@ -1,15 +1,17 @@
 """The records of both ARC-AGIs."""
 
 from functools import partial
+from math import factorial
 from typing import Final
 
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.arc import data
-from serrm.puzzles.arc.grids import FIRST_COLOUR, NUM_SYMBOLS, decode
+from serrm.puzzles.arc.grids import FIRST_COLOUR, NUM_COLOURS, NUM_SYMBOLS, decode
 from serrm.puzzles.look import Cell, Look
 from serrm.puzzles.task import Alphabet, ArcTask
+from serrm.puzzles.transforms import NUM_TRANSFORMS
 
 COLOURS: Final = (
     *("#000000", "#0074D9", "#FF4136", "#2ECC40", "#FFDC00", "#AAAAAA", "#F012BE", "#FF851B", "#7FDBFF", "#870C25"),
@@ -53,6 +55,7 @@ def _record(version: data.Version) -> ArcTask:
         published=data.PUBLISHED,
         mirrored=data.mirrored,
         in_words=data.in_words,
+        most_augmentations=NUM_TRANSFORMS * factorial(NUM_COLOURS - 1) - 1,  # colour 0 stays
         count=partial(data.count_puzzles, version),
         permuted="A recoloured ARC-AGI task",
         permuted_note=" Each model uses the puzzle's own task type, SE-RRM with its colours permuted too.",
