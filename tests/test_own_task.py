@@ -1,19 +1,29 @@
 """A task of one's own, Latin squares, from its raw file to a row of a table: one record, no file of the package."""
 
 import json
+import re
+import shutil
+import subprocess
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 
 from serrm.arrays import open_stream
 from serrm.arrays.build import build
 from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
+from serrm.drawing.panels import picture_svg, read_examples, read_scene
+from serrm.drawing.terminal import print_panels
 from serrm.inference.evaluate import evaluate
 from serrm.models.registry import flops, num_parameters
+from serrm.planning.forecast import stages_of
+from serrm.planning.rehearse import miniature
+from serrm.puzzles.files import questions_of, read_file
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.report import write_report
 from serrm.reporting.results import read_report
@@ -22,8 +32,10 @@ from serrm.sources.download import fetch
 from serrm.training.run import train
 from serrm.training.settings import Execution
 from tests.own.latin import LATIN, SIDE, are_latin
+from tests.stages.test_pipeline import Project
 
-CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
+ROOT = Path(__file__).parents[1]
+CI = ROOT / "profiles" / "ci.yaml"
 
 
 @pytest.fixture
@@ -45,6 +57,7 @@ def params_of(task: str) -> dict[str, Any]:
             **params["tasks"]["maze"]["evaluate"],
             "steps": [1, 2],
             "curve_puzzles": 2,
+            "test_time_compute": {"num_puzzles": 2, "max_steps": [1, 2]},
             "examples": 1,
         },
     }
@@ -89,3 +102,121 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert "TRM" in row and f"{100 * solved:.2f} (" in row
     page = (tmp_path / "report.html").read_text()
     assert "9 Latin squares; 6 training puzzles" in page and "after 2 steps" in page
+    tables = {path.stem: path.read_text() for path in (tmp_path / "tables").glob("*.md")}
+    # The test set is not called after its size: its curve, its compute and its rule are there all the same.
+    assert scores["learning_curve"] and "TRM, Latin square" in tables["compute"]
+    assert "Full rows" in tables["criteria"] and "every digit in every row" in tables["criteria"]
+    assert "TRM on Latin square: the paper has no such run." in tables["recipes"]
+    assert not {"compute", "criteria"} & {path.stem for path in (tmp_path / "tables").glob("table*")}
+    for _, body in re.findall(r"<h2>(.*?)</h2>(.*?)(?=<h2>|</main>)", page, flags=re.DOTALL):
+        assert re.sub(r"<[^>]*>|\s", "", body), "a heading without content"
+    for scene in read_examples(tmp_path / "examples" / cell.name / "examples.json"):
+        assert "<svg" in picture_svg(scene.rows(has_answer=True), scene.title)
+
+
+def test_tabulate_leaves_its_outputs_where_nothing_was_solved(latin: str, tmp_path: Path) -> None:
+    zero = {
+        "fsr": 0.0,
+        "fsr_lo": 0.0,
+        "fsr_hi": 0.5,
+        "gpa": 0.0,
+        "gpa_lo": 0.0,
+        "gpa_hi": 0.1,
+        "gpa_guess": 0.2,
+    }
+    name = f"{latin}-trm-s0"
+    metrics = {
+        "profile": "mine",
+        "task": latin,
+        "model": "trm",
+        "seed": 0,
+        "learning_curve": [],
+        "model_info": {"family": "trm", "parameters": 1, "parameters_with_task_types": 1},
+        "training": {"steps": 3, "samples": 3, "seconds": 1.0},
+        "data": {"source": "9 Latin squares", "train_puzzles": 6},
+        "sets": {"unseen": {"status": "scored", "num_puzzles": 3, "num_blank": 48, "steps": {"2": zero}}},
+    }
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / f"{name}.json").write_text(json.dumps(metrics))
+    params, papers = parse(Params, params_of(latin), "params.yaml"), read_params(CI.with_name("paper.yaml"))
+    report = read_report(params, papers, tmp_path / "metrics", flops, num_parameters)
+    write_report(report, tmp_path, tmp_path / "examples", {})
+    for output in ("tables", "figures", "curves", "report.html", "scores.json"):
+        assert (tmp_path / output).exists(), output
+
+
+def test_the_numbers_of_a_task_are_known_before_the_download(latin: str) -> None:
+    params = parse(Params, params_of(latin), "params.yaml")
+    assert params.counts(latin) == (SIDE, 6, {SIDE: 3})
+    assert {stage.flops > 0 for name, stage in stages_of(params).items() if latin + "-" in name} == {True}
+    assert miniature(params, device="cpu").augment_settings(latin).model_dump()["num_train"] == 2
+    wrong = params_of(latin)
+    wrong["tasks"][latin]["download"]["source"] = {"kind": "hub"}
+    with pytest.raises(ValueError, match=rf"tasks\.{latin}\.download\.source\."):
+        parse(Params, wrong, "params.yaml")
+
+
+QUESTION = "1..4..2..5..3..1..4..2..5"
+
+
+def test_a_puzzle_of_the_task_is_read_and_drawn_without_boxes(latin: str, tmp_path: Path) -> None:
+    (tmp_path / "squares.txt").write_text(f"{QUESTION}\n{'.' * 16}\n")
+    assert [question.task for question in read_file(tmp_path / "squares.txt")] == [latin, "sudoku"]
+    (question,) = questions_of(
+        [
+            [int(cell) if cell != "." else 0 for cell in QUESTION[row : row + SIDE]]
+            for row in range(0, SIDE**2, SIDE)
+        ]
+    )
+    assert question.task == latin
+    scene = read_scene(tmp_path / "squares.txt")
+    screen = Console(file=StringIO(), width=60)
+    print_panels(screen, scene.rows(), scene.title)
+    shown = screen.file.getvalue()  # type: ignore[attr-defined]
+    assert "1 . . 4 ." in shown and "│" not in shown
+
+
+@pytest.mark.slow
+def test_the_task_goes_through_dvc_and_the_commands(tmp_path: Path) -> None:
+    """In a copy of the project: a module, its import and a line of TASKS, and params.yaml."""
+    project = Project(tmp_path / "project")
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    for name in (name for name in listed if (ROOT / name).is_file()):
+        (project.root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, project.root / name)
+    puzzles = project.root / "src" / "serrm" / "puzzles"
+    shutil.copy(ROOT / "tests" / "own" / "latin.py", puzzles / "latin.py")
+    tasks = (puzzles / "tasks.py").read_text()
+    tasks = tasks.replace(
+        "from serrm.puzzles.maze", "from serrm.puzzles.latin import LATIN\nfrom serrm.puzzles.maze", 1
+    )
+    (puzzles / "tasks.py").write_text(
+        tasks.replace('    "maze": MAZE,', '    "maze": MAZE,\n    "latin": LATIN,', 1)
+    )
+    project.write(params_of("latin") | {"profile": "mine"})
+    project.run("git", "init", "--quiet")
+    shutil.rmtree(project.root / "reports")
+    (project.root / "dvc.lock").unlink(missing_ok=True)
+
+    def passes(*command: str, code: int = 0) -> str:
+        result = project.run(*command)
+        assert result.returncode == code, (command, result.stdout, result.stderr)
+        assert "Traceback" not in result.stderr
+        return result.stdout
+
+    run = "latin-trm-s0"
+    assert "1 training run" in passes("serrm", "forecast", "--tflops", "1")
+    assert "0 failed" in passes("serrm", "rehearse", "--tflops", "1")
+    assert project.repro() >= {"download@latin", f"train@{run}", f"evaluate@{run}", "tabulate"}
+    assert "Latin square" in (project.root / "reports" / "mine" / "report.html").read_text()
+    assert list((project.root / "mlruns").rglob("5x5.svg")), "pictures in MLflow"
+    predictions = f"data/mine/predictions/{run}"
+    assert "unseen" in passes("serrm", "show", predictions)
+    # Trained for three steps: an answer, but none that the rule verifies.
+    answer = passes(
+        "serrm", "solve", "--checkpoint", f"data/mine/runs/{run}", "--budget", "4", QUESTION, code=1
+    )
+    assert "unverified" in answer

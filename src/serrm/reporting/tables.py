@@ -284,10 +284,13 @@ def _scores(
 ) -> list[dict[str, str]]:
     """The line of a run: under each heading a metric on the set trained on, or on another; none without a score."""
     runs = report.results[task, model]
-    scores = {name: score(runs, metric, of_set) for name, (of_set, metric) in columns.items()}
+    part = runs[0].scored.get(runs[0].trained_set)
+    steps = HEADLINE_STEPS if part is None or HEADLINE_STEPS in part.steps else max(part.steps)
+    scores = {name: score(runs, metric, of_set, steps) for name, (of_set, metric) in columns.items()}
     if not any(scores.values()):
         return []
     where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
+    where += f", after {steps} steps" * (steps != HEADLINE_STEPS)
     texts = {name: str(each or DASH) for name, each in scores.items()}
     return [{"Task": where, "Model": model_name(model), **texts}]
 
