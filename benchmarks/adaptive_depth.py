@@ -22,7 +22,6 @@ from serrm.inference.search import Limits, Search, search
 from serrm.metrics import wilson
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import solves
 from serrm.puzzles.tasks import TASKS
@@ -94,7 +93,7 @@ def main() -> None:
         ),
     ]
     rng = np.random.default_rng(options.seed)
-    puzzles = generate_puzzles(box_for_side(SIDE), options.num, rng, CLUES)
+    puzzles = generate_puzzles(SIDE, options.num, rng, CLUES)
     questions = np.stack([puzzle.question for puzzle in puzzles]) + np.uint8(1)
     measure(rows, questions)
     print_table(rows, options.num)

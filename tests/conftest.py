@@ -18,7 +18,6 @@ from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint
@@ -148,7 +147,7 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         folder = tmp_path_factory.mktemp("sets")
         for name, n, num in [("train", side, num_train), *((f"{n}x{n}", n, 5) for n in tests)]:
             rng = np.random.default_rng([seed, n, num])
-            puzzles = generate_puzzles(box_for_side(n), num, rng, CLUES[n])
+            puzzles = generate_puzzles(n, num, rng, CLUES[n])
             write_set(folder / set_file(name), enumerate(puzzles), n, name, grid_task("sudoku"))
         build_arrays(folder, folder / "arrays", seed=seed)
         return folder / "arrays"

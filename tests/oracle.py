@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
-from serrm.puzzles.boxes import box_for_side
-from serrm.puzzles.sudoku.rules import is_solution
-from serrm.puzzles.sudoku.search import solve
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
+from serrm.puzzles.tasks import grid_task
+from tests.references import is_solution
 
 STEP = 100.0  # added to the state every step: initial states, within ±3, do not change the count
 
@@ -49,13 +48,13 @@ def solution(question: bytes, side: int) -> Any:
     """Tokens of a solution, or None; also None for an empty grid, which is hard and asks for nothing."""
     if question not in SOLUTIONS:
         values = (np.frombuffer(question, dtype=np.int64) - 1).astype(np.uint8)
-        found = solve(values, box_for_side(side)) if values.any() else None
+        found = grid_task("sudoku").solution(values) if values.any() else None
         SOLUTIONS[question] = None if found is None else found.astype(np.int64) + 1
     return SOLUTIONS[question]
 
 
 def is_right(question: str, answer: str) -> bool:
     """Whether an answer is a solution of a Sudoku that keeps what was given."""
-    values, found = parse_grid(question), parse_grid(answer)
+    values, found = SUDOKU_TEXT.read(question), SUDOKU_TEXT.read(answer)
     keeps = all(given in (0, said) for given, said in zip(values, found, strict=True))
-    return keeps and is_solution(found, box_for_side(round(len(values) ** 0.5)))
+    return keeps and is_solution(found)

@@ -9,15 +9,20 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcPairs
 from serrm.files import Origin, file_names, write_manifest
-from serrm.puzzles.boxes import Box
 from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import search as sudoku_search
+from serrm.puzzles.sudoku.rules import are_solutions
 
 
-def count_solutions(grid: UInt8[np.ndarray, " I"], box: Box, limit: int = 2) -> int:
+def count_solutions(grid: UInt8[np.ndarray, " I"], limit: int = 2) -> int:
     """Solutions of a Sudoku according to CP-SAT, or `limit` if there are at least as many."""
-    return sum(1 for _ in islice(sudoku_search.iterate_solutions(grid, box), limit))
+    return sum(1 for _ in islice(sudoku_search.solutions(grid, {}), limit))
+
+
+def is_solution(grid: UInt8[np.ndarray, " I"]) -> bool:
+    """Whether every unit of a Sudoku holds every digit once."""
+    return bool(are_solutions(grid[None])[0])
 
 
 def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[Puzzle]:

@@ -12,10 +12,9 @@ import pytest
 from serrm.cli import main
 from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
 from serrm.metrics import metrics_of
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.sudoku.text import write_csv
 from serrm.scoring import Tally
 from tests.chat_server import ChatServer, serving
 
@@ -28,8 +27,8 @@ def answer_of(puzzle: Puzzle) -> np.ndarray:
 @pytest.fixture(scope="module")
 def puzzles() -> list[Puzzle]:
     rng = np.random.default_rng(7)
-    fours = generate_puzzles(box_for_side(4), 8, rng, (6, 9))
-    return [*fours, *generate_puzzles(box_for_side(9), 2, rng, (40, 50))]
+    fours = generate_puzzles(4, 8, rng, (6, 9))
+    return [*fours, *generate_puzzles(9, 2, rng, (40, 50))]
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def server(puzzles: list[Puzzle], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.chdir(tmp_path)
-    write_csv("puzzles.csv", puzzles)
+    SUDOKU_TEXT.write_table("puzzles.csv", puzzles)
     known = {prompt_for(puzzle.question): format_rows(answer_of(puzzle)) for puzzle in puzzles}
     with serving(lambda prompt: f"Here it is.\n```\n{known[prompt]}\n```") as chat:
         yield chat
@@ -143,13 +142,13 @@ def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
     unsolvable = np.zeros(81, np.uint8)
     unsolvable[:2] = 5
     nines = [Puzzle(unsolvable, None), *(replace(puzzle, answer=None) for puzzle in puzzles[8:])]
-    write_csv(tmp_path / "a.csv", nines)
+    SUDOKU_TEXT.write_table(tmp_path / "a.csv", nines)
     found = draw_puzzles([tmp_path / "a.csv"], None)["9x9"]
     assert [answer_of(puzzle).tolist() for puzzle in found] == [
         answer_of(puzzle).tolist() for puzzle in puzzles[8:]
     ]
     assert "9x9: puzzles without a solution, left out: 1" in caplog.text
-    write_csv(tmp_path / "a.csv", nines[:1])
+    SUDOKU_TEXT.write_table(tmp_path / "a.csv", nines[:1])
     with pytest.raises(ValueError, match="no Sudoku with a solution"):
         draw_puzzles([tmp_path / "a.csv"], None)
 

@@ -27,7 +27,6 @@ from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles.files import Question, questions_of
 from serrm.puzzles.look import PAPER, Cell
 from serrm.puzzles.maze.data import iterate_mazes
-from serrm.puzzles.maze.text import format_maze
 from serrm.puzzles.tasks import alphabet, grid_task
 from serrm.solving.model import Model, packaged_for
 from serrm.solving.solve import FIRST_STEPS
@@ -134,7 +133,7 @@ def keys_of(question: Question) -> Keys:
         return DRAWN[question.task]
     task, num_symbols = grid_task(question.task), alphabet(question.task, question.side).num_symbols
     tokens = np.arange(num_symbols, dtype=np.uint8)[task.blank :, None]
-    blank, *symbols = map(task.format, task.cells(tokens))
+    blank, *symbols = map(task.text.format, task.cells(tokens))
     labels = {each: each for each in symbols} | {blank: "clear"}
     return Keys(labels, blank, "Click a square, then type a digit or press one below it.")
 
@@ -159,7 +158,7 @@ def board(question: Question, frame: Frame | None = None) -> str:
 
     data = {
         "side": str(side),
-        "text": task.format(question.cells.reshape(-1)),
+        "text": task.text.format(question.cells.reshape(-1)),
         "blank": keys.blank,
         "brush": keys.brush,
         "unique": keys.unique,
@@ -215,7 +214,9 @@ def rewind(text: str, frames: Sequence[Frame], number: int) -> tuple[str, str]:
 
 def new_maze(seed: int) -> tuple[str, int]:
     """A random maze as lines of text, and the next seed."""
-    text = format_maze(next(iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question)
+    text = grid_task("maze").text.format(
+        next(iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question
+    )
     return "\n".join(text[start : start + SIDE] for start in range(0, SIDE**2, SIDE)), seed + 1
 
 

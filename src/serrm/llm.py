@@ -10,7 +10,7 @@ import logging
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import read_puzzles
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
-from serrm.puzzles.sudoku.search import answered
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
 from serrm.scoring import Tally, rates
@@ -133,18 +132,22 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
     A puzzle without an answer is solved exactly; those without a solution are left out. ValueError for a malformed
     file, a wrong answer, or no puzzle.
     """
-    by_side: dict[int, list[Puzzle]] = {}
+    sudoku, by_side = grid_task("sudoku"), dict[int, list[Puzzle]]()
     for puzzle in (puzzle for file in files for puzzle in read_puzzles(file, "sudoku")):
         by_side.setdefault(puzzle.side, []).append(puzzle)
     sets = {}
     for side, puzzles in sorted(by_side.items()):
         name, order = f"{side}x{side}", keyed_rng(0, Purpose.SUBSET, side).permutation(len(puzzles))
-        drawn = [(number, answered(puzzles[number])) for number in sorted(order[:num].tolist())]
-        solved = [(number, puzzle) for number, puzzle in drawn if puzzle is not None]
+        drawn, solved = sorted(order[:num].tolist()), list[tuple[int, Puzzle]]()
+        for number in drawn:
+            answer = puzzles[number].answer
+            answer = sudoku.solution(puzzles[number].question) if answer is None else answer
+            if answer is not None:
+                solved.append((number, replace(puzzles[number], answer=answer)))
         if len(solved) < len(drawn):
             logger.warning("%s: puzzles without a solution, left out: %d", name, len(drawn) - len(solved))
         if solved:
-            check_answers(solved, side, name, grid_task("sudoku"))
+            check_answers(solved, side, name, sudoku)
             sets[name] = [puzzle for _, puzzle in solved]
     if not sets:
         raise ValueError("no Sudoku with a solution in the files")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from serrm.cli import main
-from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.sudoku.text import format_grid
 
 FOLDER = files("serrm") / "checkpoints" / "sudoku"
 
@@ -26,10 +25,11 @@ def test_the_provenance_is_of_these_weights() -> None:
 
 
 def test_it_solves_fresh_puzzles(capsys: pytest.CaptureFixture[str]) -> None:
-    puzzles = list(generate_puzzles(box_for_side(9), 4, np.random.default_rng(77), (40, 45)))
+    puzzles = list(generate_puzzles(9, 4, np.random.default_rng(77), (40, 45)))
     assert (
-        main(["solve", "--budget", "32", "--exact", *(format_grid(each.question) for each in puzzles)]) == 0
+        main(["solve", "--budget", "32", "--exact", *(SUDOKU_TEXT.format(each.question) for each in puzzles)])
+        == 0
     )
     out = capsys.readouterr().out
     for puzzle in puzzles:
-        assert puzzle.answer is not None and format_grid(puzzle.answer) in out
+        assert puzzle.answer is not None and SUDOKU_TEXT.format(puzzle.answer) in out

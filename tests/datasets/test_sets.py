@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
 from serrm.files import data_hash, hash_file
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
-from serrm.puzzles.maze import text as maze_text
-from serrm.puzzles.maze.text import parse_maze
+from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import data as sudoku_data
-from serrm.puzzles.sudoku import text as sudoku_text
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.rules import are_answers
 from serrm.puzzles.tasks import TASKS
 from serrm.puzzles.transforms import cell_order
@@ -67,7 +65,7 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fill_mazes(raw: Path, train: list[Puzzle] = TRAIN, test: list[Puzzle] = TEST) -> Path:
     for name, mazes in {"train.csv": train, "test.csv": test}.items():
-        maze_text.write_csv(raw / "maze-generated" / name, mazes)
+        MAZE_TEXT.write_table(raw / "maze-generated" / name, mazes)
     return seal(raw)
 
 
@@ -88,12 +86,12 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
     monkeypatch.setattr(sets_module, "ROW_GROUP", 7)
     sets = write(shared_raw, tmp_path / "sets", num_test_sizes=ALL_SIZES)
     raw = {
-        "train": list(sudoku_text.read_csv(shared_raw / "sudoku-9x9/train.csv")),
-        "9x9": list(sudoku_text.read_csv(shared_raw / "sudoku-9x9/test.csv")),
-        "4x4": list(sudoku_text.read_csv(shared_raw / sudoku_data.FILE_4X4)),
-        "16x16": list(sudoku_text.read_csv(shared_raw / sudoku_data.FILE_16X16)),
+        "train": list(SUDOKU_TEXT.read_table(shared_raw / "sudoku-9x9/train.csv")),
+        "9x9": list(SUDOKU_TEXT.read_table(shared_raw / "sudoku-9x9/test.csv")),
+        "4x4": list(SUDOKU_TEXT.read_table(shared_raw / sudoku_data.FILE_4X4)),
+        "16x16": list(SUDOKU_TEXT.read_table(shared_raw / sudoku_data.FILE_16X16)),
         "25x25": [
-            sudoku_text.read_json(path)
+            sudoku_data.read_json(path)
             for path in sudoku_data.files_25x25(shared_raw)
             if "clash" not in path.name
         ],
@@ -103,9 +101,9 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
         questions, answers = read_puzzle_set(sets / set_file(name))
         assert len(questions) == len(np.unique(answers, axis=0)) == nums[name]
         np.testing.assert_array_equal(questions, [puzzle.question for puzzle in puzzles])
-        box, num_clues = box_for_side(puzzles[0].side), np.count_nonzero(questions, axis=1)
+        num_clues = np.count_nonzero(questions, axis=1)
         assert are_answers(questions, answers).all()
-        assert all(count_solutions(question, box) == 1 for question in questions[:30])
+        assert all(count_solutions(question) == 1 for question in questions[:30])
         assert CLUES[name][0] <= num_clues.min() <= num_clues.max() <= CLUES[name][1]
     table = pq.read_table(sets / set_file("9x9"))
     types = {field.name: str(field.type) for field in table.schema}
@@ -152,7 +150,7 @@ def transform(puzzle: Puzzle, number: int) -> Puzzle:
 def test_mazes_and_the_counts_of_their_audit(tmp_path: Path) -> None:
     test = [*TEST, transform(TRAIN[2], 3), transform(TRAIN[2], 6), transform(TRAIN[9], 4)]
     # Without walls there are many shortest paths.
-    open_maze = parse_maze("S" + " " * (SIDE**2 - 2) + "G")
+    open_maze = MAZE_TEXT.read("S" + " " * (SIDE**2 - 2) + "G")
     label = maze_rules.shortest_path(open_maze)
     assert label is not None
     train = [*TRAIN, Puzzle(open_maze, label)]
@@ -249,9 +247,9 @@ def with_sudokus(
     def spoil(raw: Path) -> None:
         paths = [raw / f"sudoku-9x9/{name}.csv" for name in ("train", "test")]
         for path, puzzles in zip(
-            paths, change(*(list(sudoku_text.read_csv(path)) for path in paths)), strict=True
+            paths, change(*(list(SUDOKU_TEXT.read_table(path)) for path in paths)), strict=True
         ):
-            sudoku_text.write_csv(path, puzzles)
+            SUDOKU_TEXT.write_table(path, puzzles)
 
     return spoil
 
@@ -264,10 +262,10 @@ def swap_digits(puzzle: Puzzle) -> Puzzle:
     return replace(puzzle, question=question, answer=answer)
 
 
-OPEN = parse_maze("S #  " + "   G " + "     " + "     " + "     ")
-LONG = Puzzle(OPEN, parse_maze("S #  " + "o  G " + "o  o " + "oooo " + "     "))
-SHORT = Puzzle(OPEN, parse_maze("S #  " + "oooG " + "     " + "     " + "     "))
-SMALL = sudoku_data.generate_puzzles(box_for_side(4), 1, np.random.default_rng(0), (7, 7))
+OPEN = MAZE_TEXT.read("S #  " + "   G " + "     " + "     " + "     ")
+LONG = Puzzle(OPEN, MAZE_TEXT.read("S #  " + "o  G " + "o  o " + "oooo " + "     "))
+SHORT = Puzzle(OPEN, MAZE_TEXT.read("S #  " + "oooG " + "     " + "     " + "     "))
+SMALL = sudoku_data.generate_puzzles(4, 1, np.random.default_rng(0), (7, 7))
 
 
 @pytest.mark.parametrize(

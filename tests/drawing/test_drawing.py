@@ -21,17 +21,17 @@ from serrm.drawing.panels import Puzzle, Scene, picture_svg, settling_panels, wr
 from serrm.drawing.terminal import print_panels
 from serrm.puzzles.arc.grids import decode, encode
 from serrm.puzzles.arc.record import COLOURS
-from serrm.puzzles.maze.text import parse_maze
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.tasks import alphabet
 
 GOLDEN = Path(__file__).parent / "golden"
 SIDES = {"sudoku": 9, "maze": 6, "arc_agi_1": 5}
-EMPTY_MAZE = parse_maze("S" + " " * 34 + "G")
+EMPTY_MAZE = MAZE_TEXT.read("S" + " " * 34 + "G")
 
 
 def sudoku(text: str) -> Any:
-    return parse_grid(text) + np.uint8(1)
+    return SUDOKU_TEXT.read(text) + np.uint8(1)
 
 
 def canvas(*rows: str) -> Any:
@@ -39,11 +39,11 @@ def canvas(*rows: str) -> Any:
 
 
 SUDOKU = Puzzle("sudoku", 4, sudoku("1.3.341.2..3.321"), sudoku("1234341221434321"))
-MAZE = Puzzle("maze", 4, parse_maze("S #   # #  #   G"), parse_maze("So#  o# #oo#  oG"))
+MAZE = Puzzle("maze", 4, MAZE_TEXT.read("S #   # #  #   G"), MAZE_TEXT.read("So#  o# #oo#  oG"))
 ARC = Puzzle("arc_agi_1", 5, canvas("01", "23"), canvas("012", "345"))
 TRACES = {
     "sudoku": (SUDOKU, {1: sudoku("1434341221434322"), 16: sudoku("1234341221434321")}),
-    "maze": (MAZE, {1: parse_maze("S #  o# #oo#  oG"), 16: parse_maze(" o# oo# #  #  oG")}),
+    "maze": (MAZE, {1: MAZE_TEXT.read("S #  o# #oo#  oG"), 16: MAZE_TEXT.read(" o# oo# #  #  oG")}),
     "arc": (ARC, {1: canvas("01"), 2: canvas("012", "945")}),
 }
 PUZZLES = {name: replace(puzzle, predictions=trace) for name, (puzzle, trace) in TRACES.items()}
@@ -145,9 +145,9 @@ def test_remarks_tell_solutions_and_other_paths_from_none() -> None:
     assert SUDOKU.answer is not None
     assert unanswered.prediction_panel(SUDOKU.answer).remark == "a solution"
     assert unanswered.prediction_panel(SUDOKU.question).remark == "no solution"
-    answer = parse_maze("Sooooo" + "     o" * 4 + "     G")
-    other = parse_maze("S     " + "o     " * 4 + "oooooG")
-    longer = parse_maze("S ooo " + "ooo o " + "    o " * 2 + "    oo" + "     G")
+    answer = MAZE_TEXT.read("Sooooo" + "     o" * 4 + "     G")
+    other = MAZE_TEXT.read("S     " + "o     " * 4 + "oooooG")
+    longer = MAZE_TEXT.read("S ooo " + "ooo o " + "    o " * 2 + "    oo" + "     G")
     puzzle = Puzzle("maze", 6, EMPTY_MAZE, answer)
     assert [puzzle.prediction_panel(each).remark for each in (answer, other, longer, EMPTY_MAZE)] == [
         "exactly the answer",

@@ -9,7 +9,7 @@ import pytest
 
 from serrm.drawing.panels import EXAMPLES, Puzzle, read_scene
 from serrm.puzzles.arc.grids import decode
-from serrm.puzzles.sudoku.text import parse_grid
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 
 HEADER = "source,question,answer,rating\n"
 SUDOKUS = [("1.3.341.2..3.321", "1234341221434321"), ("12343412.1434321", "1234341221434321")]
@@ -51,10 +51,10 @@ def test_sudokus_of_every_format(write: Any, name: str, content: Any) -> None:
     for source in (path, path.parent) if name == "a.json" else (path,):
         (puzzle,) = read_scene(source, number).puzzles
         assert (puzzle.task, puzzle.side) == ("sudoku", 4)
-        assert np.array_equal(puzzle.question, parse_grid(SUDOKUS[1][0]) + 1)
+        assert np.array_equal(puzzle.question, SUDOKU_TEXT.read(SUDOKUS[1][0]) + 1)
         assert (puzzle.answer is not None) == (name in ("a.csv", "a.tsv"))
         (puzzle,) = read_scene(source, number, has_answer=True).puzzles
-        assert np.array_equal(puzzle.answer, parse_grid(SUDOKUS[1][1]) + 1)
+        assert np.array_equal(puzzle.answer, SUDOKU_TEXT.read(SUDOKUS[1][1]) + 1)
 
 
 def test_a_maze_is_told_from_a_sudoku_by_its_cells(write: Any) -> None:

@@ -17,7 +17,6 @@ from serrm.inference.search import LEAST, UNSOLVED, Limits, Search, fillings, se
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import allows, solves
 from serrm.puzzles.task import Task
@@ -55,7 +54,7 @@ def model(request: pytest.FixtureRequest, make_run: Callable[..., RunSettings]) 
 @pytest.fixture(scope="module")
 def questions() -> Tokens:
     """Puzzles of 4×4 cells with eight clues, which hold all digits."""
-    puzzles = generate_puzzles(box_for_side(4), NUM, np.random.default_rng(1), (8, 8))
+    puzzles = generate_puzzles(4, NUM, np.random.default_rng(1), (8, 8))
     return np.stack([puzzle.question for puzzle in puzzles]) + np.uint8(1)
 
 

@@ -16,7 +16,6 @@ from serrm.inference.settings import ComputeSettings
 from serrm.metrics import wilson
 from serrm.models.registry import build_model
 from serrm.processes import Processes
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
@@ -57,7 +56,7 @@ def oracle(make_run: Callable[..., RunSettings]) -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def puzzles() -> PuzzleArrays:
-    found = list(generate_puzzles(box_for_side(4), NUM, np.random.default_rng(0), (8, 8)))
+    found = list(generate_puzzles(4, NUM, np.random.default_rng(0), (8, 8)))
     answers = np.stack([puzzle.answer for puzzle in found if puzzle.answer is not None]) + np.uint8(1)
     answers[0] = answers[1]  # a label that is not what the rule approves of
     return PuzzleArrays("4x4", 4, np.stack([puzzle.question for puzzle in found]) + np.uint8(1), answers)

@@ -10,7 +10,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from serrm.files import Origin
 from serrm.puzzles.look import digits
-from serrm.puzzles.raw import Counts, Puzzle, RawSet, read_rows
+from serrm.puzzles.raw import Counts, GridText, Puzzle, RawSet
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.randomness import Purpose, keyed_rng
 from serrm.settings import Settings
@@ -83,13 +83,6 @@ def recognises(value: Any) -> bool:
     return len(value) == SIDE
 
 
-def parse(value: Any) -> Grid:
-    """The cells of a text or of rows."""
-    if not isinstance(value, str):
-        return read_rows(value, SIDE)
-    return np.array([CHARACTERS.index(character) for character in value], dtype=np.uint8)
-
-
 def judge(side: int, prediction: Grid, question: Grid, answer: Grid | None) -> str:
     """Judge a prediction."""
     return "a Latin square" if solves(question[None], prediction[None]).all() else "none"
@@ -122,8 +115,7 @@ LATIN = GridTask(
     raw_sets=latin_sets,
     are_answers=are_latin,
     recognises=recognises,
-    parse=parse,
-    format=lambda cells: "".join(CHARACTERS[value] for value in cells),
+    text=GridText(characters=CHARACTERS, largest=lambda side: SIDE),
     offset=1,
     most_augmentations=None,
     draw=draw_order,

@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
-from serrm.puzzles.maze import text as maze_text
+from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.raw import Puzzle
 from tests.references import generate_mazes
 
@@ -20,24 +20,24 @@ Way = tuple[int, ...]
 
 
 @given(
-    st.integers(1, 7).flatmap(lambda side: st.text(maze_text.CHARACTERS, min_size=side**2, max_size=side**2))
+    st.integers(1, 7).flatmap(lambda side: st.text(MAZE_TEXT.characters, min_size=side**2, max_size=side**2))
 )
 def test_text_becomes_tokens_and_text_again(text: str) -> None:
-    tokens = maze_text.parse_maze(text)
-    assert maze_text.format_maze(tokens) == text
-    assert [maze_text.CHARACTERS[token - 1] for token in tokens] == list(text)
+    tokens = MAZE_TEXT.read(text)
+    assert MAZE_TEXT.format(tokens) == text
+    assert [MAZE_TEXT.characters[token - 1] for token in tokens] == list(text)
 
 
 @pytest.mark.parametrize("text", ["# S.", "##\n#", "€ ##", "#####", "", "SS G", "S oG", "S   "])
 def test_malformed_mazes_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        maze_text.checked(Puzzle(maze_text.parse_maze(text), None))
+        MAZE_TEXT.checked(Puzzle(MAZE_TEXT.read(text), None))
 
 
 @pytest.mark.parametrize("text", ["SooG#", "S##G", "SSoG"])
 def test_answers_of_other_mazes_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        maze_text.checked(Puzzle(maze_text.parse_maze("S# G"), maze_text.parse_maze(text)))
+        MAZE_TEXT.checked(Puzzle(MAZE_TEXT.read("S# G"), MAZE_TEXT.read(text)))
 
 
 # Paths.
@@ -199,7 +199,7 @@ def test_a_maze_without_such_windows_is_an_error_that_names_them(monkeypatch: py
 def test_windows_are_refused_from_other_mazes_than_the_published(tmp_path: Path) -> None:
     folder = tmp_path / maze_data.FOLDER_HARD
     folder.mkdir()
-    maze_text.write_csv(folder / "train.csv", generate_mazes(11, 2, np.random.default_rng(0), min_path=2))
+    MAZE_TEXT.write_table(folder / "train.csv", generate_mazes(11, 2, np.random.default_rng(0), min_path=2))
     source = maze_data.MirrorMaze(kind="mirror", root=tmp_path, windows=windows())
     with pytest.raises(ValueError, match="1000 mazes of 30x30, not from 2 with sides of 11 to 11"):
         maze_data.make(source, tmp_path, seed=0)

@@ -13,15 +13,14 @@ import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.puzzles.arc.data import VERSIONS, PackagedArc, read_raw
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import read_puzzles
 from serrm.puzzles.maze.data import PUBLISHED, MirrorMaze, Windows
+from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.maze.rules import are_shortest_paths, num_steps, shortest_path
-from serrm.puzzles.maze.text import read_csv, write_csv
 from serrm.puzzles.settings import Mirror, SubsetSettings
 from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings
 from serrm.puzzles.sudoku.rules import are_solutions
-from serrm.puzzles.sudoku.search import solve
+from serrm.puzzles.tasks import grid_task
 from serrm.sources.download import fetch
 from tests.references import count_solutions
 
@@ -39,12 +38,14 @@ def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(
     nums = {"train": 1_000, "9x9": 10_000 - 512, "4x4": 288, "16x16": 2, "25x25": 42}
     for name, num in nums.items():
         questions, answers = read_puzzle_set(tmp_path / "sets" / set_file(name))
-        box = box_for_side(round(questions.shape[1] ** 0.5))
         assert len(questions) == num
-        assert are_solutions(answers, box).all()
+        assert are_solutions(answers).all()
         assert np.all((questions == 0) | (questions == answers))
-        assert all(count_solutions(question, box) == 1 for question in questions[:50])
-        assert all(np.array_equal(solve(questions[i], box), answers[i]) for i in range(min(num, 50)))
+        assert all(count_solutions(question) == 1 for question in questions[:50])
+        assert all(
+            np.array_equal(grid_task("sudoku").solution(questions[i]), answers[i])
+            for i in range(min(num, 50))
+        )
     solved = Counter(pq.read_table(tmp_path / "sets" / set_file("25x25"))["source"].to_pylist())
     assert solved == {"Extremely Easy": 16, "Easy": 5, "Medium": 10, "Difficult": 6, "Evil": 5}
     assert len(read_puzzles(ROOT / "sudoku-25x25", "sudoku")) == 100
@@ -52,7 +53,7 @@ def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(
 
 @pytest.mark.parametrize("name", ["train.csv", "test.csv"])
 def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path: Path, name: str) -> None:
-    mazes = list(read_csv(MAZES / name))
+    mazes = list(MAZE_TEXT.read_table(MAZES / name))
     questions, answers = (
         np.stack([getattr(maze, part) for maze in mazes]) for part in ("question", "answer")
     )
@@ -63,7 +64,7 @@ def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path:
     assert all(np.array_equal(shortest_path(maze.question), maze.answer) for maze in mazes)
     hashes = {Path(file.name).name: file.sha256 for file in PUBLISHED}
     # The published files name no source, and rate by the cells of the path instead of its steps.
-    write_csv(
+    MAZE_TEXT.write_table(
         tmp_path / name, (replace(maze, source="", rating=num_steps(maze.answer) + 1) for maze in mazes)
     )
     assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == hashes[name]

@@ -15,12 +15,11 @@ from torch import Tensor
 
 import serrm
 from serrm.inference.predict import LoadedModel, load_model
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import questions_of
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.sudoku.rules import is_solution
-from serrm.puzzles.sudoku.text import format_grid
 from serrm.solving.solve import Status
+from tests.references import is_solution
 
 CPU = torch.device("cpu")
 MAZE = "S  #" + " # #" + "    " + "## G"
@@ -33,7 +32,7 @@ def model() -> serrm.Model:
 
 @pytest.fixture(scope="module")
 def questions() -> np.ndarray:
-    puzzles = generate_puzzles(box_for_side(9), 3, np.random.default_rng(77), (40, 45))
+    puzzles = generate_puzzles(9, 3, np.random.default_rng(77), (40, 45))
     return np.stack([each.question.reshape(9, 9) for each in puzzles])
 
 
@@ -42,11 +41,11 @@ def logits(model: serrm.Model, questions: np.ndarray) -> Tensor:
 
 
 def test_puzzles_come_as_text_arrays_tensors_or_lists(model: serrm.Model, questions: np.ndarray) -> None:
-    texts = [format_grid(question.reshape(-1)) for question in questions]
+    texts = [SUDOKU_TEXT.format(question.reshape(-1)) for question in questions]
     answers = model.solve(texts, budget=32)
     assert [answer.status for answer in answers] == [Status.VERIFIED] * 3
     for answer, question in zip(answers, questions, strict=True):
-        assert is_solution(answer.grid.reshape(-1), box_for_side(9))
+        assert is_solution(answer.grid.reshape(-1))
         assert ((answer.grid == question) | (question == 0)).all()
     for same in (questions, torch.from_numpy(questions), list(questions), questions.tolist(), iter(texts)):
         assert [answer.answer for answer in model.solve(same, budget=32)] == [each.answer for each in answers]

@@ -14,10 +14,9 @@ from serrm.arrays.stream import PuzzleArrays
 from serrm.cli import main
 from serrm.inference.evaluate import score_set
 from serrm.inference.predict import Predictor, load_model
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.sudoku.text import format_grid, write_csv
 from serrm.solving.score_file import score_file
 
 CPU = torch.device("cpu")
@@ -36,7 +35,7 @@ def checkpoint(write_untrained: Maker) -> Path:
 def puzzles() -> list[Puzzle]:
     """Puzzles of three sizes, in random order."""
     rng = np.random.default_rng(0)
-    found = [p for side in NUM for p in generate_puzzles(box_for_side(side), NUM[side], rng, CLUES[side])]
+    found = [p for side in NUM for p in generate_puzzles(side, NUM[side], rng, CLUES[side])]
     return [found[index] for index in rng.permutation(len(found))]
 
 
@@ -45,7 +44,7 @@ def score(checkpoint: Path, tmp_path: Path) -> Scorer:
     """Score puzzles as a CSV file."""
 
     def run(puzzles: list[Puzzle], checkpoint: Path = checkpoint, **options: Any) -> dict[str, Any]:
-        write_csv(tmp_path / "puzzles.csv", puzzles)
+        SUDOKU_TEXT.write_table(tmp_path / "puzzles.csv", puzzles)
         return score_file(checkpoint, tmp_path / "puzzles.csv", **{"steps": 2, "device": CPU, **options})
 
     return run
@@ -73,7 +72,7 @@ def test_missing_answers_are_computed(
     score: Scorer, checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path
 ) -> None:
     lines = tmp_path / "lines.txt"
-    lines.write_text("".join(f"{format_grid(puzzle.question)}\n" for puzzle in puzzles))
+    lines.write_text("".join(f"{SUDOKU_TEXT.format(puzzle.question)}\n" for puzzle in puzzles))
     with_answers, without = score(puzzles)["sets"], score_file(checkpoint, lines, steps=2, device=CPU)
     for name, entry in without["sets"].items():
         assert entry["num_answers_computed"] == entry["num_puzzles"]

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from serrm.inference.predict import LoadedModel
 from serrm.puzzles.arc.grids import decode
-from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.files import Question, questions_of, read_text
+from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.maze.rules import is_shortest_path
-from serrm.puzzles.maze.text import parse_maze
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.sudoku.search import solve as solve_exactly
-from serrm.puzzles.sudoku.text import format_grid, parse_grid
+from serrm.puzzles.tasks import grid_task
 from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions
@@ -43,8 +42,8 @@ def oracle(untrained: Loader) -> LoadedModel:
 def puzzles() -> list[str]:
     """Sudoku of three sizes, mixed."""
     rng = np.random.default_rng(0)
-    grids = [p.question for side in CLUES for p in generate_puzzles(box_for_side(side), 8, rng, CLUES[side])]
-    return [format_grid(grids[index]) for index in rng.permutation(len(grids))]
+    grids = [p.question for side in CLUES for p in generate_puzzles(side, 8, rng, CLUES[side])]
+    return [SUDOKU_TEXT.format(grids[index]) for index in rng.permutation(len(grids))]
 
 
 def run(loaded: LoadedModel, lines: list[str], **options: Any) -> list[Answer]:
@@ -66,7 +65,7 @@ def test_answers_come_in_order_whatever_the_sizes(
     for answer in answers:
         assert (answer.status, answer.by, answer.attempts) == (Status.VERIFIED, "network", 1)
         assert is_right(answer.question, answer.answer)
-        tokens = parse_grid(answer.question).astype(int) + 1
+        tokens = SUDOKU_TEXT.read(answer.question).astype(int) + 1
         assert answer.steps == 1 + int(tokens.sum()) % 5
         assert answer.seconds > 0 and answer.trace is None
 
@@ -109,17 +108,17 @@ def test_exact_answers_are_never_wrong(untrained: Loader, seed: int, num_changed
     if knows:
         make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 4)
     side = (4, 6, 9)[seed % 3]
-    (puzzle,) = generate_puzzles(box_for_side(side), 1, rng, CLUES[side])
+    (puzzle,) = generate_puzzles(side, 1, rng, CLUES[side])
     values = puzzle.question.copy()
     for place in rng.choice(side**2, num_changed, replace=False):
         values[place] = rng.integers(0, side + 1)
-    box, question = box_for_side(side), format_grid(values)
+    question = SUDOKU_TEXT.format(values)
     (answer,) = run(loaded, [question], is_exact=True, budget=2)
-    assert (answer.status == Status.VERIFIED) == (solve_exactly(values, box) is not None)
+    assert (answer.status == Status.VERIFIED) == (grid_task("sudoku").solution(values) is not None)
     if answer.status == Status.VERIFIED:
         assert is_right(question, answer.answer)
         if answer.by == "cp-sat":
-            assert ("one of several" in answer.remark) == (count_solutions(values, box) > 1)
+            assert ("one of several" in answer.remark) == (count_solutions(values) > 1)
     else:
         assert answer.status == Status.CONTRADICTORY
 
@@ -168,7 +167,7 @@ def test_mazes(untrained: Loader) -> None:
     assert plain[0].status == Status.UNVERIFIED
     assert len(plain[0].answer) == 16
     assert exact[0].status == Status.VERIFIED
-    assert is_shortest_path(parse_maze(MAZE), parse_maze(exact[0].answer))
+    assert is_shortest_path(MAZE_TEXT.read(MAZE), MAZE_TEXT.read(exact[0].answer))
 
 
 def arc(names: list[str]) -> list[Question]:
@@ -217,5 +216,5 @@ def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str
         trace = answer.trace
         assert trace is not None
         assert len(trace.predictions) == answer.steps
-        assert format_grid(trace.question - np.uint8(1)) == answer.question
-        assert format_grid(trace.predictions[-1] - np.uint8(1)) == answer.answer
+        assert SUDOKU_TEXT.format(trace.question - np.uint8(1)) == answer.question
+        assert SUDOKU_TEXT.format(trace.predictions[-1] - np.uint8(1)) == answer.answer

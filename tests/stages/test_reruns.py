@@ -170,7 +170,7 @@ CODE: dict[str, set[str]] = {
     "puzzles/maze/record.py": DATA | of("train evaluate", MAZE),
     "puzzles/sudoku/symmetries.py": DATA | of("train evaluate", *BOTH),
     "puzzles/sudoku/data.py": DATA,
-    "puzzles/maze/text.py": DATA,
+    "puzzles/raw.py": DATA,
     "puzzles/look.py": DATA,
     "puzzles/tasks.py": DATA,
     "puzzles/futoshiki.py": DATA,  # a new file

@@ -136,7 +136,9 @@ def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) 
     are_right = record.are_answers(questions, answers)
     if not are_right.all():
         number, puzzle = rows[int(np.argmin(are_right))]
-        raise ValueError(f"{name}: the answer of puzzle {number} is wrong: {record.format(puzzle.question)}")
+        raise ValueError(
+            f"{name}: the answer of puzzle {number} is wrong: {record.text.format(puzzle.question)}"
+        )
 
 
 def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
@@ -155,5 +157,5 @@ def _refuse_leaks(train: Grids, test: UInt8[np.ndarray, "M I"], name: str, recor
     for question in train:
         if (row := rows.get(question.tobytes())) is not None:
             raise ValueError(
-                f"row {row} of {set_file(name)} is also in the training set: {record.format(question)}"
+                f"row {row} of {set_file(name)} is also in the training set: {record.text.format(question)}"
             )

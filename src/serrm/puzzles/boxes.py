@@ -1,33 +1,14 @@
 """Box shapes of square grids: of Sudoku, and of the positions within boxes that models may be given."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """A box of `rows` × `cols` cells; the grid has side rows·cols, `cols` bands and `rows` stacks."""
 
     rows: int
     cols: int
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for shapes whose values would not fit uint8 bit sets of 62 digits."""
-        if self.rows < 1 or self.cols < 1 or not 2 <= self.side <= 62:
-            raise ValueError(f"no Sudoku has boxes of {self.rows}x{self.cols} cells")
-
-    @property
-    def side(self) -> int:
-        """n, the number of digits and the length of a row."""
-        return self.rows * self.cols
-
-    @property
-    def num_cells(self) -> int:
-        """I, the number of cells: n²."""
-        return self.side**2
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.cols}"
 
 
 def box_for_side(n: int) -> Box:

@@ -170,10 +170,10 @@ def _decoded(text: str, place: str) -> Any:
 def _question(place: str, asked: Any, answer: Any = None) -> Question:
     """A puzzle on a square grid, of text or of rows, with its answer."""
     task = _task_of(asked)
-    record = grid_task(task)
+    text = grid_task(task).text
     try:
-        cells, answered = record.parse(asked), None if answer is None else record.parse(answer)
-        puzzle = record.check(Puzzle(cells, answered))
+        cells, answered = text.parse(asked), None if answer is None else text.parse(answer)
+        puzzle = text.checked(Puzzle(cells, answered))
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
     shape = puzzle.side, puzzle.side

@@ -14,7 +14,7 @@ from jaxtyping import Bool, UInt8
 
 from serrm.files import Origin
 from serrm.puzzles.look import Look
-from serrm.puzzles.raw import Column, Counts, Published, Puzzle, RawSet
+from serrm.puzzles.raw import Column, Counts, GridText, Published, RawSet
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
@@ -96,12 +96,9 @@ class GridTask(Task):
     # (raw directory, settings of the subset) → the training set, then the test sets.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
     are_answers: Rule  # as cells of a set
-    # Puzzles of users, as text or as rows of numbers. A puzzle is of the last task of TASKS that recognises it. `parse`
-    # gives the cells of a set; it and `check` raise ValueError for what is no puzzle.
+    # Puzzles of users, as text or as rows of numbers. A puzzle is of the last task of TASKS that recognises it.
     recognises: Callable[[Any], bool]
-    parse: Callable[[Any], Grid]
-    check: Callable[[Puzzle], Puzzle] = lambda puzzle: puzzle
-    format: Callable[[Grid], str]  # of the cells of a set
+    text: GridText  # of the cells of a set
     offset: int  # added to a cell of a set to make it a token
     columns: Mapping[str, Column] = field(default_factory=dict)  # of a set
     # (training questions, test questions, side) → entries of audit.json.

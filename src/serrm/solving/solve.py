@@ -87,7 +87,7 @@ class Answer:
         if self.task == ARC:
             cells = np.array(json.loads(self.answer), dtype=np.uint8)
             return cells.reshape(cells.shape if cells.ndim == 2 else (0, 0))
-        cells = grid_task(self.task).parse(self.answer)
+        cells = grid_task(self.task).text.parse(self.answer)
         return cells.reshape(math.isqrt(len(cells)), -1)
 
 
@@ -313,10 +313,12 @@ class Grids:
                 answer, answer="", status=Status.CONTRADICTORY, remark="the puzzle has no solution"
             )
         remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
-        return replace(answer, answer=self.record.format(solutions[0]), status=Status.VERIFIED, remark=remark)
+        return replace(
+            answer, answer=self.record.text.format(solutions[0]), status=Status.VERIFIED, remark=remark
+        )
 
     def _text(self, tokens: Tokens) -> str:
-        return self.record.format(self.record.cells(tokens))
+        return self.record.text.format(self.record.cells(tokens))
 
 
 class Votes:

@@ -3,8 +3,9 @@
 Generated mazes have any side and a path of a least length. Walls leave a tree of passages, so that the path between
 two cells is the only one. Rooms stand on the even rows and columns, one cell of wall or passage between neighbours; of
 an even side the last row and column are walls. A maze is kept if two of its cells are far enough apart, and one such
-pair becomes start and goal. Windows of published mazes are smaller mazes, to train on before 30×30. Paper: section
-"Maze".
+pair becomes start and goal. Windows of published mazes are smaller mazes, to train on before 30×30. The published
+ratings of Maze-Hard count the cells of the shortest path with start and goal (110 and more), those written here its
+steps. Paper: section "Maze".
 """
 
 from collections.abc import Iterator
@@ -21,9 +22,11 @@ from serrm.progress import watch
 from serrm.puzzles import raw
 from serrm.puzzles.maze.rules import (
     GOAL,
+    PATH,
     SPACE,
     START,
     WALL,
+    check_questions,
     has_unique_shortest_path,
     num_steps,
     pack,
@@ -31,11 +34,18 @@ from serrm.puzzles.maze.rules import (
     unpack,
     waves,
 )
-from serrm.puzzles.maze.text import format_maze, read_csv, write_csv
 from serrm.puzzles.settings import Hub, Mirror, SubsetSettings
 from serrm.puzzles.transforms import NUM_TRANSFORMS, cell_order
 from serrm.settings import Settings
 
+TEXT = raw.GridText(
+    characters="# SGo",
+    first=WALL,
+    largest=lambda side: PATH,
+    blank=SPACE,
+    filling=SPACE,
+    check_question=lambda question: check_questions(question[None]),
+)
 FOLDER_HARD: Final = "maze-30x30-hard-1k"
 FOLDER_GENERATED: Final = "maze-generated"
 FOLDER_WINDOWS: Final = "maze-windows"
@@ -121,8 +131,8 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
     mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
     made = watch(mazes, f"making {source.side}x{source.side} mazes", num)
     names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv"]
-    write_csv(directory / names[0], islice(made, source.num_train))
-    write_csv(directory / names[1], made)
+    TEXT.write_table(directory / names[0], islice(made, source.num_train))
+    TEXT.write_table(directory / names[1], made)
     return dict.fromkeys(names, Origin("generated"))
 
 
@@ -131,10 +141,10 @@ def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]
     has_windows = (directory / FOLDER_WINDOWS).is_dir()
     folder = only_folder(directory, (FOLDER_WINDOWS,) if has_windows else (FOLDER_HARD, FOLDER_GENERATED))
     train, test = (folder / name for name in ("train.csv", "test.csv"))
-    side = next((maze.side for maze in read_csv(train)), 1)  # a set without mazes is refused
+    side = next((maze.side for maze in TEXT.read_table(train)), 1)  # a set without mazes is refused
     return {
-        "train": raw.RawSet(side, settings.num_train, 0, enumerate(read_csv(train))),
-        f"{side}x{side}": raw.RawSet(side, settings.num_test, 1, enumerate(read_csv(test))),
+        "train": raw.RawSet(side, settings.num_train, 0, enumerate(TEXT.read_table(train))),
+        f"{side}x{side}": raw.RawSet(side, settings.num_test, 1, enumerate(TEXT.read_table(test))),
     }
 
 
@@ -183,15 +193,17 @@ def _make_windows(windows: Windows, directory: Path, seed: int) -> dict[str, Ori
     """Write the windows of the published training mazes in the directory, those of the last ones as test mazes."""
     # With seed 0 these are the numbers of the seed `side`.
     rng = np.random.default_rng([windows.side, seed])
-    mazes = list(read_csv(directory / FOLDER_HARD / "train.csv"))
+    mazes = list(TEXT.read_table(directory / FOLDER_HARD / "train.csv"))
     if (sides := [maze.side for maze in mazes]) != NUM_HARD * [SIDE_HARD]:
         of = f"{len(mazes)} with sides of {min(sides, default=0)} to {max(sides, default=0)}"
         raise ValueError(f"windows are drawn from {NUM_HARD} mazes of {SIDE_HARD}x{SIDE_HARD}, not from {of}")
     shown = watch(mazes, f"drawing {windows.side}x{windows.side} windows", NUM_HARD)
     drawn = (draw_windows(maze, windows, rng) for maze in shown)
     names = [f"{FOLDER_WINDOWS}/train.csv", f"{FOLDER_WINDOWS}/test.csv"]
-    write_csv(directory / names[0], chain.from_iterable(islice(drawn, NUM_HARD - windows.num_held_out)))
-    write_csv(directory / names[1], (of_maze[0] for of_maze in drawn))
+    TEXT.write_table(
+        directory / names[0], chain.from_iterable(islice(drawn, NUM_HARD - windows.num_held_out))
+    )
+    TEXT.write_table(directory / names[1], (of_maze[0] for of_maze in drawn))
     return dict.fromkeys(names, Origin(f"windows of {FOLDER_HARD}/train.csv"))
 
 
@@ -203,7 +215,7 @@ def draw_windows(maze: raw.Puzzle, windows: Windows, rng: np.random.Generator) -
     found = list(islice(filter(None, drawn), windows.num_per_maze + 1))
     if len(found) <= windows.num_per_maze:
         kind = f"windows of {windows.side}x{windows.side}, path {windows.min_steps} steps"
-        raise ValueError(f"only {len(found)} {kind} in {MAX_ATTEMPTS} attempts: {format_maze(maze.question)}")
+        raise ValueError(f"only {len(found)} {kind} in {MAX_ATTEMPTS} attempts: {TEXT.format(maze.question)}")
     return found[:-1]
 
 

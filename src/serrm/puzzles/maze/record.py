@@ -9,7 +9,6 @@ from jaxtyping import UInt8
 from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, Cell, Look
 from serrm.puzzles.maze import data, rules
 from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, is_shortest_path, is_valid_path, shortest_path
-from serrm.puzzles.maze.text import CHARACTERS, checked, format_maze, parse_maze
 from serrm.puzzles.settings import SubsetSettings
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS, apply_transforms, draw_transform
@@ -22,22 +21,17 @@ def recognises(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     if value.startswith("#"):
-        return set(value) <= {*CHARACTERS, "\n"}
-    return "#" in value or {"S", "G"} <= set(value) <= {*CHARACTERS}
-
-
-def parse(value: Any) -> UInt8[np.ndarray, " I"]:
-    """The tokens of a text, in which lines may be broken."""
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not the text of a maze")
-    return parse_maze(value.replace("\n", ""))
+        return set(value) <= {*data.TEXT.characters, "\n"}
+    return "#" in value or {"S", "G"} <= set(value) <= {*data.TEXT.characters}
 
 
 def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
     """The look of a square."""
     ground = GROUNDS.get(token, PAPER) if not is_wrong else WRONG if token == PATH else WRONG_TINT
     symbol = {START: "S", GOAL: "G"}.get(token, "")
-    return Cell(ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{CHARACTERS}"[token])
+    return Cell(
+        ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{data.TEXT.characters}"[token]
+    )
 
 
 def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
@@ -86,9 +80,7 @@ MAZE = GridTask(
     raw_sets=data.raw_sets,
     are_answers=rules.are_shortest_paths,
     recognises=recognises,
-    parse=parse,
-    check=checked,
-    format=format_maze,
+    text=data.TEXT,
     offset=0,
     columns=data.COLUMNS,
     audit=data.audit,

@@ -2,12 +2,14 @@
 
 A generated puzzle is a random solution from which clues are taken in random order for as long as the solution stays
 the only one, all decided by a seed. The 16×16 puzzles, of which none were published, are generated whatever the source.
-Paper: section "Sudoku", data; appendix, data sets.
+Files are tables, and of 25×25 JSON. Paper: section "Sudoku", data; appendix, data sets.
 """
 
 import json
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice
 from operator import attrgetter
@@ -18,14 +20,13 @@ import numpy as np
 from jaxtyping import UInt8
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
-from serrm.files import Origin, only_folder
+from serrm.files import Origin, existing, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw
-from serrm.puzzles.boxes import Box
+from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
 from serrm.puzzles.sudoku.symmetries import apply_parameters, draw_symmetries
-from serrm.puzzles.sudoku.text import format_grid, read_csv, read_json, write_csv
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,19 @@ NUM_9X9 = {FOLDER_EXTREME: (3_831_994, 422_786), FOLDER_EXTREME_1K: (1_000, 9_48
 # One puzzle for each of the 288 4×4 grids, with as many clues as each of the published 288 has.
 NUM_4X4, CLUES_4X4 = 288, (7, 7)
 
+SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Characters of the values 0…35; 0 is a blank."""
+
+
+def largest_digit(side: int) -> int:
+    """The largest digit of a grid. ValueError for one without boxes, or with more digits than there are characters."""
+    box_for_side(side)
+    if side >= len(SYMBOLS):
+        raise ValueError(f"a Sudoku has at most {len(SYMBOLS) - 1} rows here, not {side}")
+    return side
+
+
+TEXT = raw.GridText(characters=SYMBOLS, others={"0": 0}, largest=largest_digit)
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before giving up."""
@@ -52,10 +66,10 @@ MAX_POSITIONS = 100
 """Positions to search for a second solution before a clue is kept."""
 
 
-def check_clues(box: Box, clues: tuple[int, int]) -> tuple[int, int]:
+def check_clues(side: int, clues: tuple[int, int]) -> tuple[int, int]:
     """Return the range. ValueError if it is empty or outside the grid."""
-    if not 1 <= clues[0] <= clues[1] <= box.num_cells:
-        raise ValueError(f"clues {clues[0]} to {clues[1]} are not a range within 1 to {box.num_cells}")
+    if not 1 <= clues[0] <= clues[1] <= side**2:
+        raise ValueError(f"clues {clues[0]} to {clues[1]} are not a range within 1 to {side**2}")
     return clues
 
 
@@ -64,7 +78,7 @@ class Made16x16(Settings):
 
     num_16x16: NonNegativeInt  # the paper has 216; 0 leaves the size out
     # Least and most clues.
-    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(4, 4)))]
+    clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 16))]
 
 
 class GeneratedSudoku(Made16x16):
@@ -75,10 +89,10 @@ class GeneratedSudoku(Made16x16):
     num_train: PositiveInt
     num_test: PositiveInt
     # Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25.
-    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(3, 3)))]
+    clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 9))]
     # 25×25 puzzles, 0 leaves the size out, and their least and most clues; the published have 372 to 623.
     num_25x25: NonNegativeInt
-    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, Box(5, 5)))]
+    clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 25))]
 
 
 class MirrorSudoku(Made16x16, Mirror):
@@ -147,23 +161,23 @@ def files_25x25(directory: Path) -> list[Path]:
 def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
     """Write the generated puzzles of a source, all of them or those of 16×16."""
 
-    def generated(box: Box, num: int, clues: tuple[int, int]) -> Iterator[raw.Puzzle]:
+    def generated(side: int, num: int, clues: tuple[int, int]) -> Iterator[raw.Puzzle]:
         """Different puzzles from the size's own random stream, with a progress bar."""
-        puzzles = iterate_puzzles(box, np.random.default_rng([seed, box.side]), clues)
-        return watch(islice(puzzles, num), f"making {box.side}x{box.side} puzzles", num)
+        puzzles = iterate_puzzles(side, np.random.default_rng([seed, side]), clues)
+        return watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
 
     names = []
     if isinstance(source, GeneratedSudoku):
         # One stream of different puzzles for both files, so that no test puzzle is a training puzzle.
-        puzzles = generated(Box(3, 3), source.num_train + source.num_test, source.clues)
+        puzzles = generated(9, source.num_train + source.num_test, source.clues)
         names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv", FILE_4X4]
-        write_csv(directory / names[0], islice(puzzles, source.num_train))
-        write_csv(directory / names[1], puzzles)
-        _write_tsv(directory / FILE_4X4, generated(Box(2, 2), NUM_4X4, CLUES_4X4))
-        names += _write_json(directory, generated(Box(5, 5), source.num_25x25, source.clues_25x25))
+        TEXT.write_table(directory / names[0], islice(puzzles, source.num_train))
+        TEXT.write_table(directory / names[1], puzzles)
+        _write_tsv(directory / FILE_4X4, generated(4, NUM_4X4, CLUES_4X4))
+        names += _write_json(directory, generated(25, source.num_25x25, source.clues_25x25))
     if source.num_16x16:
         names.append(FILE_16X16)
-        write_csv(directory / FILE_16X16, generated(Box(4, 4), source.num_16x16, source.clues_16x16))
+        TEXT.write_table(directory / FILE_16X16, generated(16, source.num_16x16, source.clues_16x16))
     return dict.fromkeys(names, Origin("generated"))
 
 
@@ -171,8 +185,8 @@ def _write_tsv(path: Path, puzzles: Iterable[raw.Puzzle]) -> None:
     lines = ["Puzzle\tSolution"]
     for puzzle in puzzles:
         assert puzzle.answer is not None
-        question = format_grid(puzzle.question).replace(".", "0")
-        lines.append(f"{question}\t{format_grid(puzzle.answer)}")
+        question = TEXT.format(puzzle.question).replace(".", "0")
+        lines.append(f"{question}\t{TEXT.format(puzzle.answer)}")
     path.parent.mkdir()
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
 
@@ -202,16 +216,16 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
     """
     folder = only_folder(directory, FOLDERS_9X9)
     has_first = folder.name == FOLDER_EXTREME_1K
-    train, test = (enumerate(read_csv(folder / name)) for name in ("train.csv", "test.csv"))
+    train, test = (enumerate(TEXT.read_table(folder / name)) for name in ("train.csv", "test.csv"))
     sets = {"train": raw.RawSet(9, settings.num_train, 0, train)}
     if settings.scored == "held_out":
-        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(read_csv(folder / "train.csv"))
+        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(TEXT.read_table(folder / "train.csv"))
         num = settings.num_test or NUM_HELD_OUT
         return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not has_first)}
     sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
     others = {
-        "4x4": enumerate(read_csv(directory / FILE_4X4)),
-        "16x16": enumerate(read_csv(directory / FILE_16X16)),
+        "4x4": enumerate(TEXT.read_table(directory / FILE_4X4)),
+        "16x16": enumerate(TEXT.read_table(directory / FILE_16X16)),
         "25x25": read_solvable(files_25x25(directory)),
     }
     for size, num_drawn in settings.num_test_sizes.items():
@@ -227,12 +241,22 @@ def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
     """
     num_dropped = 0
     for number, path in enumerate(files):
-        puzzle = search.answered(read_json(path))
-        if puzzle is None:
+        puzzle = read_json(path)
+        answer = next(search.solutions(puzzle.question, {}), None)
+        if answer is None:
             num_dropped += 1
         else:
-            yield number, puzzle
+            yield number, replace(puzzle, answer=answer)
     logger.info("%d of %d puzzles without a solution dropped", num_dropped, len(files))
+
+
+def read_json(path: Path) -> raw.Puzzle:
+    """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty"."""
+    try:
+        record = json.loads(existing(path).read_text(encoding="utf-8"))
+        return raw.Puzzle(TEXT.parse(record["grid"]), None, record.get("difficulty", ""))
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{path}:1: {error}") from None
 
 
 COLUMNS = {
@@ -293,7 +317,7 @@ def in_words(source: Made16x16, subset: SudokuSubsetSettings) -> str:
 
 
 def iterate_puzzles(
-    box: Box, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+    side: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
 ) -> Iterator[raw.Puzzle]:
     """Generate puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
 
@@ -302,72 +326,67 @@ def iterate_puzzles(
     attempts without a new puzzle.
     """
     puzzles = (
-        _generate_from(solution, box, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
-        for solution in _draw_solutions(box, rng)
+        _generate_from(solution, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
+        for solution in _draw_solutions(side, rng)
     )
-    part = attrgetter("question" if box == Box(2, 2) else "answer")
+    part = attrgetter("question" if side == 4 else "answer")
     kind = f"puzzles with {clues[0]} to {clues[1]} clues"
     return raw.distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
 
 
 def generate_puzzles(
-    box: Box, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
+    side: int, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
 ) -> list[raw.Puzzle]:
     """The first `num` puzzles of `iterate_puzzles`."""
-    return list(islice(iterate_puzzles(box, rng, clues), num))
+    return list(islice(iterate_puzzles(side, rng, clues), num))
 
 
-def _draw_solutions(box: Box, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
+def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
     """Full grids without end."""
     while True:
-        if box == Box(2, 2):
+        if side == 4:
             yield from rng.permutation(all_solutions_4x4())
         else:
-            yield random_solution(box, rng)
+            yield random_solution(side, rng)
 
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     """Every full 4×4 grid, in a fixed order."""
-    board = search.board_of(Box(2, 2))
+    board = search.board_of(4)
     return np.stack([search.grid_of(found, board) for found in search.search(board.empty, board)])
 
 
-def random_solution(box: Box, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
+def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
     """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
-    board = search.board_of(box)
+    board = search.board_of(side)
     while True:
-        positions = search.search(board.empty, board, rng, max_positions=2 * box.num_cells)
+        positions = search.search(board.empty, board, rng, max_positions=2 * side**2)
         try:
             solution = search.grid_of(next(positions), board)
         except search.SearchBudgetError:
             continue
-        symmetry = draw_symmetries(box, 1, rng)
-        return np.asarray(apply_parameters(solution[None], symmetry, box.side)[0])
+        symmetry = draw_symmetries(side, 1, rng)
+        return np.asarray(apply_parameters(solution[None], symmetry, side)[0])
 
 
 def _generate_from(
-    solution: UInt8[np.ndarray, " I"],
-    box: Box,
-    rng: np.random.Generator,
-    num_clues: int,
-    max_clues: int,
+    solution: UInt8[np.ndarray, " I"], rng: np.random.Generator, num_clues: int, max_clues: int
 ) -> raw.Puzzle:
     """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
     for _ in range(MAX_ATTEMPTS):
-        question = remove_clues(solution, box, rng, num_clues)
+        question = remove_clues(solution, rng, num_clues)
         if np.count_nonzero(question) <= max_clues:
             return raw.Puzzle(question, solution, "generated")
-    raise ValueError(
-        f"no {box.side}x{box.side} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts"
-    )
+    size = "{0}x{0}".format(math.isqrt(len(solution)))
+    raise ValueError(f"no {size} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts")
 
 
 def remove_clues(
-    solution: UInt8[np.ndarray, " I"], box: Box, rng: np.random.Generator, num_clues: int
+    solution: UInt8[np.ndarray, " I"], rng: np.random.Generator, num_clues: int
 ) -> UInt8[np.ndarray, " I"]:
     """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
-    board, question = search.board_of(box), solution.copy()
-    order = rng.permutation(box.num_cells).tolist()
+    board, question = search.board_of(math.isqrt(len(solution))), solution.copy()
+    order = rng.permutation(len(solution)).tolist()
     bits = [board.bit(cell, int(solution[cell])) for cell in order]
     # The positions with the clues that come later, by how many they are, and that with those that have to stay.
     later = list(accumulate(reversed(bits), partial(search.place, board=board), initial=board.empty))

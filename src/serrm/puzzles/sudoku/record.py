@@ -1,32 +1,13 @@
 """The record of Sudoku."""
 
-import math
-from typing import Any
-
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.look import digits
-from serrm.puzzles.raw import read_rows
 from serrm.puzzles.sudoku import data, rules, search, symmetries
-from serrm.puzzles.sudoku.rules import BLANK, is_solution
-from serrm.puzzles.sudoku.text import SYMBOLS, checked, format_grid, parse_grid
+from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.task import Alphabet, GridTask
-
-MOST_ROWS = len(SYMBOLS) - 1  # of a Sudoku with a character for every digit
-
-
-def parse(value: Any) -> UInt8[np.ndarray, " I"]:
-    """The cells of a text, with white space anywhere, or of n lists of n whole numbers 0…n."""
-    if isinstance(value, str):
-        cells = parse_grid("".join(value.split()))
-    else:
-        rows = value if isinstance(value, list | tuple) else []
-        cells = read_rows(rows, box_for_side(len(rows)).side)
-    if (side := math.isqrt(len(cells))) > MOST_ROWS:
-        raise ValueError(f"a Sudoku has at most {MOST_ROWS} rows here, not {side}")
-    return cells
 
 
 def judge(
@@ -38,9 +19,7 @@ def judge(
     """Judge a prediction in a few words; all are tokens."""
     is_blank = question == BLANK
     if answer is None:
-        values = np.maximum(prediction, BLANK) - np.uint8(BLANK)
-        keeps = np.array_equal(prediction[~is_blank], question[~is_blank])
-        return "a solution" if keeps and is_solution(values, box_for_side(side)) else "no solution"
+        return "a solution" if rules.solves(question[None], prediction[None]).all() else "no solution"
     is_wrong = prediction != answer
     if not is_wrong.any():
         return "solved"
@@ -65,14 +44,12 @@ SUDOKU = GridTask(
     allows=rules.allows,
     permuted="A permutation of the digits",
     metrics=("fsr", "gpa"),
-    look=digits(SYMBOLS, box_for_side),
+    look=digits(data.SYMBOLS, box_for_side),
     judge=judge,
     raw_sets=data.raw_sets,
     are_answers=rules.are_answers,
     recognises=lambda value: True,  # what is no puzzle of another task
-    parse=parse,
-    check=checked,
-    format=format_grid,
+    text=data.TEXT,
     offset=BLANK,
     columns=data.COLUMNS,
     most_augmentations=None,

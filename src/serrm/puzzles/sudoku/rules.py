@@ -11,35 +11,33 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from serrm.puzzles.boxes import Box, box_for_side
+from serrm.puzzles.boxes import box_for_side
 
 BLANK: Final = 1  # the token of a blank cell; token 0 is padding, v + 1 the digit v
 
 
 @lru_cache
-def unit_indices(box: Box) -> Int[np.ndarray, "U n"]:
+def unit_indices(side: int) -> Int[np.ndarray, "U n"]:
     """Cells of the U = 3n units: rows, then columns, then boxes, each ascending. Read-only."""
-    n = box.side
-    cells = np.arange(box.num_cells).reshape(n, n)
+    box, cells = box_for_side(side), np.arange(side**2).reshape(side, side)
     # axes: band, row in band, stack, column in stack
     boxes = cells.reshape(box.cols, box.rows, box.rows, box.cols).transpose(0, 2, 1, 3)
-    units = np.concatenate([cells, cells.T, boxes.reshape(n, n)])
+    units = np.concatenate([cells, cells.T, boxes.reshape(side, side)])
     units.flags.writeable = False
     return units
 
 
-def are_consistent(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray, " N"]:
+def are_consistent(grids: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
     """True for grids with no digit twice in a unit. Values above n are no digits and make a grid inconsistent."""
-    if grids.shape[1] != box.num_cells:
-        raise ValueError(f"a grid with boxes of {box} has {box.num_cells} cells, not {grids.shape[1]}")
-    values = np.sort(grids[:, unit_indices(box)], axis=-1)
+    side = math.isqrt(grids.shape[1])
+    values = np.sort(grids[:, unit_indices(side)], axis=-1)
     is_repeated = (values[..., 1:] == values[..., :-1]) & (values[..., 1:] > 0)
-    return np.asarray(~is_repeated.any(axis=(1, 2)) & np.all(grids <= box.side, axis=-1))
+    return np.asarray(~is_repeated.any(axis=(1, 2)) & np.all(grids <= side, axis=-1))
 
 
-def are_solutions(grids: UInt8[np.ndarray, "N I"], box: Box) -> Bool[np.ndarray, " N"]:
+def are_solutions(grids: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
     """True where every unit holds every digit once."""
-    return np.asarray(are_consistent(grids, box) & np.all(grids > 0, axis=-1))
+    return np.asarray(are_consistent(grids) & np.all(grids > 0, axis=-1))
 
 
 def are_answers(
@@ -47,7 +45,7 @@ def are_answers(
 ) -> Bool[np.ndarray, " N"]:
     """True for answers that are solutions and keep the digits of their questions."""
     keeps_digits = np.all((questions == 0) | (questions == answers), axis=1)
-    return np.asarray(keeps_digits & are_solutions(answers, box_for_side(math.isqrt(questions.shape[1]))))
+    return np.asarray(keeps_digits & are_solutions(answers))
 
 
 def solves(
@@ -59,15 +57,4 @@ def solves(
 
 def allows(questions: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
     """True where the digits of questions, as tokens, break no rule."""
-    box = box_for_side(math.isqrt(questions.shape[1]))
-    return are_consistent(questions - np.uint8(BLANK), box)
-
-
-def is_consistent(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
-    """True for no digit twice in a unit; blanks are allowed."""
-    return bool(are_consistent(grid[None], box)[0])
-
-
-def is_solution(grid: UInt8[np.ndarray, " I"], box: Box) -> bool:
-    """True where every unit holds every digit once."""
-    return bool(are_solutions(grid[None], box)[0])
+    return are_consistent(questions - np.uint8(BLANK))

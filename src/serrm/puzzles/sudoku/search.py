@@ -11,7 +11,6 @@ and a fixed seed make it deterministic.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial, reduce
 from itertools import product
 from operator import or_
@@ -19,9 +18,7 @@ from operator import or_
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles import raw
-from serrm.puzzles.boxes import Box, box_for_side
-from serrm.puzzles.sudoku.rules import is_consistent, unit_indices
+from serrm.puzzles.sudoku.rules import are_consistent, unit_indices
 
 Position = tuple[int, int]
 """A position of the search, as bits of a `Board`: the candidates that are left, and those of them that are placed."""
@@ -32,15 +29,15 @@ class SearchBudgetError(Exception):
 
 
 class Board(dict[int, Position]):
-    """The fields of a box shape. `board[bit]` is the position with only that candidate placed, made when first used.
+    """The fields of grids of a side. `board[bit]` is the position with only that candidate placed, made on first use.
 
     The fields of the I cells come first, with a bit per digit, then those of each unit's n digits, with a bit per cell
     of the unit. Every field has n bits and a guard bit above them.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, n: int) -> None:
         super().__init__()
-        n, num_cells, width = box.side, box.num_cells, box.side + 1
+        num_cells, width = n**2, n + 1
         self.side, self.num_cells, self.width = n, num_cells, width
         self.lowest = sum(1 << field * width for field in range(4 * num_cells))  # candidates of all fields
         self.guards = self.lowest << n
@@ -49,7 +46,7 @@ class Board(dict[int, Position]):
         self.cell_fields = (1 << num_cells * width) - 1
         self.unit_of_fields = self.lowest & (1 << n * width) - 1  # the lowest candidates of n fields in a row
         # For each cell its units, and where the bit of its first digit is there; the next digit is a field higher.
-        self.units: list[list[int]] = unit_indices(box).tolist()
+        self.units: list[list[int]] = unit_indices(n).tolist()
         self.spots: list[dict[int, int]] = [{} for _ in range(num_cells)]
         for unit, cells in enumerate(self.units):
             for index, cell in enumerate(cells):
@@ -86,9 +83,9 @@ class Board(dict[int, Position]):
 
 
 @lru_cache
-def board_of(box: Box) -> Board:
-    """The board of a box shape."""
-    return Board(box)
+def board_of(side: int) -> Board:
+    """The board of grids of a side."""
+    return Board(side)
 
 
 def _bits(number: int) -> Iterator[int]:
@@ -189,28 +186,28 @@ def _branches(left: int, board: Board) -> list[int]:
 # CP-SAT.
 
 
-def iterate_solutions(
-    grid: UInt8[np.ndarray, " I"], box: Box, hints: Mapping[int, int] | None = None
+def solutions(
+    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
 ) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """Find the solutions of a grid one after the other, each with the former ones forbidden.
+    """Find the solutions of a Sudoku one after the other, each with the former ones forbidden.
 
-    The search tries `hints`, digits by cell, first; wrong ones cost time, no solution. ValueError where the grid does
-    not fit the box.
+    The search tries `hints`, digits by cell, first; wrong ones cost time, no solution.
     """
     # OR-tools takes half a second to import, and most of the project never calls it.
     from ortools.sat.python import cp_model
 
-    if not is_consistent(grid, box):
+    if not are_consistent(question[None]).all():
         return
-    model, cells, digits = cp_model.CpModel(), range(box.num_cells), range(1, box.side + 1)
+    side = math.isqrt(len(question))
+    model, cells, digits = cp_model.CpModel(), range(side**2), range(1, side + 1)
     stands = {key: model.new_bool_var("") for key in product(cells, digits)}  # by cell and digit
     for cell in cells:
         model.add_exactly_one(stands[cell, digit] for digit in digits)
-    for unit, digit in product(unit_indices(box).tolist(), digits):
+    for unit, digit in product(unit_indices(side).tolist(), digits):
         model.add_exactly_one(stands[cell, digit] for cell in unit)
-    for cell in np.flatnonzero(grid).tolist():
-        model.add(stands[cell, int(grid[cell])] == 1)
-    for hint in stands.keys() & (hints or {}).items():
+    for cell in np.flatnonzero(question).tolist():
+        model.add(stands[cell, int(question[cell])] == 1)
+    for hint in stands.keys() & hints.items():
         model.add_hint(stands[hint], True)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
@@ -224,32 +221,11 @@ def iterate_solutions(
     assert status == cp_model.INFEASIBLE, solver.status_name(status)
 
 
-def solutions(
-    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
-) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """The solutions of a Sudoku; `hints` are digits by cell that are tried first."""
-    return iterate_solutions(question, box_for_side(math.isqrt(len(question))), hints)
-
-
 def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
     """Why a Sudoku has no solution, as far as propagation alone shows it."""
-    box = box_for_side(math.isqrt(len(question)))
-    if not is_consistent(question, box):
+    if not are_consistent(question[None]).all():
         return "a digit is given twice in a row, column or box"
-    board = board_of(box)
+    board = board_of(math.isqrt(len(question)))
     if propagate(place_clues(question.tolist(), board), board) is None:
         return "the clues contradict one another"
     return None
-
-
-def solve(grid: UInt8[np.ndarray, " I"], box: Box) -> UInt8[np.ndarray, " I"] | None:
-    """A solution of the grid, or None where there is none. ValueError where the grid does not fit the box."""
-    return next(iterate_solutions(grid, box), None)
-
-
-def answered(puzzle: raw.Puzzle) -> raw.Puzzle | None:
-    """The puzzle with an answer, solved if it has none; None where it has no solution."""
-    if puzzle.answer is not None:
-        return puzzle
-    answer = solve(puzzle.question, box_for_side(puzzle.side))
-    return None if answer is None else replace(puzzle, answer=answer)

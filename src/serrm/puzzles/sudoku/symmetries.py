@@ -9,17 +9,17 @@ set.
 import numpy as np
 from jaxtyping import Float64, Int, UInt8
 
-from serrm.puzzles.boxes import Box, box_for_side
+from serrm.puzzles.boxes import box_for_side
 from serrm.randomness import Purpose, keyed_rng
 
 
-def draw_symmetries(box: Box, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
+def draw_symmetries(side: int, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
     """Parameters of `num` independent uniform symmetries.
 
     Every permutation is the sort order of uniform numbers: one a digit, row, column, band, stack, and one for the flag.
     """
-    n = box.side
-    cuts = np.cumsum([n, n, n, box.cols, box.rows])
+    box = box_for_side(side)
+    cuts = np.cumsum([side, side, side, box.cols, box.rows])
     digits, rows, cols, bands, stacks, flag = np.split(rng.random((num, cuts[-1] + 1)), cuts, axis=1)
     transposed = (flag < 0.5) & (box.rows == box.cols)
     parts = [_line_order(rows, bands), _line_order(cols, stacks), transposed, np.argsort(digits, axis=1) + 1]
@@ -42,7 +42,7 @@ def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8
         lines = np.arange(side, dtype=np.uint8)
         return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
     rng = keyed_rng(seed, Purpose.AUGMENTATION, puzzle, augmentation)
-    return np.asarray(draw_symmetries(box_for_side(side), 1, rng)[0])
+    return np.asarray(draw_symmetries(side, 1, rng)[0])
 
 
 def apply_symmetries(
