@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from itertools import permutations, product
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +84,6 @@ def test_the_packaged_arc_agi_1_is_complete_and_audited(packaged: Path, tmp_path
     assert {trained for trained, test in homes if trained != test} == {"40853293", "caa06a1f"}
     untrained = {row["puzzle"] for row in rows} - {row["puzzle"] for row in rows if row["is_trained"]}
     assert audit["puzzles_without_trained_pairs"] == sorted(untrained) and len(untrained) == 4
-    names = {(each["arc_agi_1"], each["arc_agi_2"]): each["num_equal_names"] for each in audit["overlaps"]}
-    parts = ("training", "evaluation")
-    assert names == dict(zip(product(parts, parts), (391, 0, 376, 6), strict=True))
     # A model trained for ARC-AGI-2 has seen nearly all that ARC-AGI-1 scores; not the other way round.
     assert audit["num_arc_agi_1_tests_trained_for_arc_agi_2"] == 395
     assert audit["num_arc_agi_2_tests_trained_for_arc_agi_1"] == 0

@@ -17,7 +17,6 @@ pair that is equivalent to a demonstration. Paper: section "ARC-AGI", data; the 
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +54,9 @@ def write_arc_sets(
         used = hold_out(fitting, settings, close_to_evaluation(forms.values()))
     pairs = draw_puzzles(used, settings)
     held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
-    all_forms = forms[version] | canonical_forms(held_out)
-    trained, findings = audit_pairs(pairs, all_forms, drops=settings.audit == "drop")
+    trained, findings = audit_pairs(
+        pairs, forms[version] | canonical_forms(held_out), drops=settings.audit == "drop"
+    )
     report = {
         "version": version,
         "canvas": settings.canvas,
@@ -232,40 +232,15 @@ def _describe(match: Match, pairs: arc.NamedPairs, parts: Sequence[str]) -> Entr
 
 
 def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
-    """Pairs that the two ARC-AGIs have in common, by collection, but for ConceptARC, which is in both.
+    """Count the pairs of one ARC-AGI that are scored and, as they are or as equivalents, trained on for the other.
 
-    A shared pair is one of the first collection with an equivalent in the second; `num_puzzles_first` and
-    `num_puzzles_second` count the puzzles of either that have one. The last two entries are the pairs of one ARC-AGI
-    that are scored and, as they are or as equivalents, trained on for the other: a model trained for the one must not
-    be scored on them.
+    A model trained for the one must not be scored on them.
     """
-    overlaps = []
-    for (one, forms), (other, others) in product(_by_collection(arc_agi_1), _by_collection(arc_agi_2)):
-        shared = {*forms.values()} & {*others.values()}
-        pairs, equivalents = (
-            [name for name, form in each.items() if form in shared] for each in (forms, others)
-        )
-        overlaps.append(
-            {
-                "arc_agi_1": one,
-                "arc_agi_2": other,
-                "num_equal_names": len(puzzles_of(forms) & puzzles_of(others)),
-                "num_shared_pairs": len(pairs),
-                "num_puzzles_first": len(puzzles_of(pairs)),
-                "num_puzzles_second": len(puzzles_of(equivalents)),
-            }
-        )
     (tests_1, trained_1), (tests_2, trained_2) = split_scored(arc_agi_1), split_scored(arc_agi_2)
     return {
-        "overlaps": overlaps,
         "num_arc_agi_1_tests_trained_for_arc_agi_2": len(dict(find_matches(tests_1, trained_2))),
         "num_arc_agi_2_tests_trained_for_arc_agi_1": len(dict(find_matches(tests_2, trained_1))),
     }
-
-
-def _by_collection(forms: Forms) -> list[tuple[str, Forms]]:
-    names = dict.fromkeys(name.collection for name in forms if name.collection != "concept")
-    return [(each, {name: form for name, form in forms.items() if name.collection == each}) for each in names]
 
 
 def split_scored(forms: Forms) -> tuple[Forms, Forms]:
