@@ -9,6 +9,7 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcPairs
 from serrm.files import Origin, file_names, write_manifest
+from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import search as sudoku_search
@@ -23,6 +24,16 @@ def count_solutions(grid: UInt8[np.ndarray, " I"], limit: int = 2) -> int:
 def is_solution(grid: UInt8[np.ndarray, " I"]) -> bool:
     """Whether every unit of a Sudoku holds every digit once."""
     return bool(are_solutions(grid[None])[0])
+
+
+def is_valid_path(maze: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
+    """Whether an answer marks a path in a maze."""
+    return bool(maze_rules.are_valid_paths(maze[None], answer[None])[0])
+
+
+def is_shortest_path(maze: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
+    """Whether it is one of least length."""
+    return bool(maze_rules.are_shortest_paths(maze[None], answer[None])[0])
 
 
 def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int) -> list[Puzzle]:

@@ -154,11 +154,8 @@ class Params(Settings):
     def _sections(self, run: RunSection, name: str) -> dict[str, Merged]:
         """The values of every section for a run, with the keys where they stand."""
         task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
-        at_task, at_model, at_recipe = (
-            f"tasks.{run.task}",
-            f"models.{run.model}",
-            f"recipes.{run.task}.{run.model}",
-        )
+        at_task, at_model = f"tasks.{run.task}", f"models.{run.model}"
+        at_recipe = f"recipes.{run.task}.{run.model}"
         of_model = {key: value for key, value in model.items() if key != "train"}
         of_recipe = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
         sections = {

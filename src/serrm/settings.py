@@ -51,14 +51,8 @@ class Merged:
 
     def __init__(self, home: str, *levels: tuple[str, Mapping[str, Any]]) -> None:
         self.home, self.whole = home, home
-        self.values, self.places = dict[str, Any](), dict[str, str]()
-        for place, level in levels:
-            self.set(place, level)
-
-    def set(self, place: str, level: Mapping[str, Any]) -> None:
-        """Add a level that wins over the others."""
-        self.values |= level
-        self.places |= {key: f"{place}.{key}" for key in level}
+        self.values = {key: value for _, level in levels for key, value in level.items()}
+        self.places = {key: f"{place}.{key}" for place, level in levels for key in level}
 
     def change(self, place: str, key: str, value: Any) -> None:
         """Set a value by a change that stands at `place`, which is blamed for what does not fit together."""

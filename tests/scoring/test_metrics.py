@@ -10,9 +10,9 @@ from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
 from serrm.metrics import metrics_of, wilson
-from serrm.puzzles.maze.rules import SPACE, is_shortest_path, is_valid_path
+from serrm.puzzles.maze.rules import SPACE
 from serrm.scoring import Tally
-from tests.references import generate_mazes
+from tests.references import generate_mazes, is_shortest_path, is_valid_path
 
 TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell
 MAZES = generate_mazes(6, 12, np.random.default_rng(0), 6)

@@ -14,13 +14,12 @@ from serrm.inference.predict import LoadedModel
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.files import Question, questions_of, read_text
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
-from serrm.puzzles.maze.rules import is_shortest_path
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
 from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
 from tests.oracle import is_right, make_oracle
-from tests.references import count_solutions
+from tests.references import count_solutions, is_shortest_path
 
 CLUES = {4: (6, 9), 6: (14, 20), 9: (40, 50)}
 CONTRADICTION = "11.............."  # a clash, seen at once

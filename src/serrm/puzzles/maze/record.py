@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, Cell, Look
 from serrm.puzzles.maze import data, rules
-from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, is_shortest_path, is_valid_path, shortest_path
+from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, shortest_path
 from serrm.puzzles.settings import SubsetSettings
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS, apply_transforms, draw_transform
@@ -57,9 +57,10 @@ def judge(
     """Judge a prediction; a shortest path may be another than the answer's."""
     if answer is not None and np.array_equal(prediction, answer):
         return "exactly the answer"
-    if is_shortest_path(question, prediction):
+    pair = question[None], prediction[None]
+    if rules.are_shortest_paths(*pair).all():
         return "a shortest path" if answer is None else "another shortest path"
-    return "a path, not a shortest one" if is_valid_path(question, prediction) else "no path"
+    return "a path, not a shortest one" if rules.are_valid_paths(*pair).all() else "no path"
 
 
 MAZE = GridTask(

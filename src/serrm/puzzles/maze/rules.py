@@ -73,15 +73,6 @@ def waves(start: int, free: int, side: int) -> Iterator[int]:
         rest ^= wave
 
 
-def shortest_length(maze: UInt8[np.ndarray, " I"]) -> int | None:
-    """Steps from the start to the goal, one fewer than the cells of the path with both; None without a path.
-
-    Path cells of an answer are free like spaces. ValueError unless there is one start and one goal.
-    """
-    levels = _waves_from_goal(maze)
-    return None if levels is None else len(levels) - 1
-
-
 def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] | None:
     """The question with a shortest path marked, chosen as in Maze-Hard's labels; None without a path."""
     levels = _waves_from_goal(question)
@@ -137,18 +128,9 @@ def are_shortest_paths(
     """True for answers that are valid paths, and no path is shorter."""
     is_shortest = are_valid_paths(questions, answers)
     for index in np.flatnonzero(is_shortest):
-        is_shortest[index] = num_steps(answers[index]) == shortest_length(questions[index])
+        levels = _waves_from_goal(questions[index])
+        is_shortest[index] = levels is not None and num_steps(answers[index]) == len(levels) - 1
     return is_shortest
-
-
-def is_valid_path(question: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
-    """True for a valid path, as in `are_valid_paths`."""
-    return bool(are_valid_paths(question[None], answer[None])[0])
-
-
-def is_shortest_path(question: UInt8[np.ndarray, " I"], answer: UInt8[np.ndarray, " I"]) -> bool:
-    """True for a valid path, and no path is shorter."""
-    return bool(are_shortest_paths(question[None], answer[None])[0])
 
 
 def num_steps(answer: UInt8[np.ndarray, " I"]) -> int:
