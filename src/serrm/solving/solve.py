@@ -263,8 +263,8 @@ def _answer(
     answer = Answer(
         question.place, question.task, question.text, text, status, "network", remark=remark, trace=trace
     )
-    if isinstance(subject, Grids) and not found.is_verified:
-        answer = subject.unsolved(question, found, answer, is_exact=options.is_exact)
+    if isinstance(subject, Grids) and options.is_exact and not found.is_verified:
+        answer = subject.solved_exactly(question, found, answer)
     seconds = sum(part.seconds for part in parts) + time.perf_counter() - start
     steps, attempts = (sum(getattr(part, name) for part in parts) for name in ("steps", "attempts"))
     return replace(answer, steps=steps, attempts=attempts, seconds=seconds)
@@ -292,17 +292,17 @@ class Grids:
         """The search that counts, its answer as text, and a remark. Padding is shown as a cell without an answer."""
         answer, blank = parts[0].answer, self.record.blank
         assert answer is not None and blank is not None
-        return parts[0], self._text(np.where(answer == 0, np.uint8(blank), answer)), ""
+        cells = self.record.cells(np.where(answer == 0, np.uint8(blank), answer))
+        return parts[0], self.record.text.format(cells), ""
 
-    def unsolved(self, question: Question, found: Search, answer: Answer, *, is_exact: bool) -> Answer:
-        """The answer to a puzzle that the network did not solve: the exact solver's, or the network's as it is."""
-        if is_exact and self.record.solutions is not None:
-            return self._solved_exactly(question, found, answer)
-        return answer
+    def solved_exactly(self, question: Question, found: Search, answer: Answer) -> Answer:
+        """The exact solver's answer, or the network's where the task has no exact solver.
 
-    def _solved_exactly(self, question: Question, found: Search, answer: Answer) -> Answer:
-        """The exact solver's answer; it gets the cells of which the network is sure as hints."""
-        assert found.answer is not None and found.certainty is not None and self.record.solutions is not None
+        The cells of which the network is sure are the solver's hints.
+        """
+        if self.record.solutions is None:
+            return answer
+        assert found.answer is not None and found.certainty is not None
         is_hint = (found.question == self.record.blank) & (found.certainty >= CONFIDENT)
         values = self.record.cells(found.answer)
         hints = {cell: int(values[cell]) for cell in np.flatnonzero(is_hint).tolist()}
@@ -316,9 +316,6 @@ class Grids:
         return replace(
             answer, answer=self.record.text.format(solutions[0]), status=Status.VERIFIED, remark=remark
         )
-
-    def _text(self, tokens: Tokens) -> str:
-        return self.record.text.format(self.record.cells(tokens))
 
 
 class Votes:
@@ -376,11 +373,8 @@ def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEva
     """The test inputs of ARC tasks in all augmentations that a model was trained on; unknown answers are empty."""
     run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
     index = np.zeros((len(names), run.arrays.num_augmentations + 1, 11), dtype=np.uint8)
-    places, numbers, seen = (
-        [names.index(question.name) for question in questions],
-        list[int](),
-        Counter[int](),
-    )
+    places = [names.index(question.name) for question in questions]
+    numbers, seen = list[int](), Counter[int]()
     for place in places:
         index[place] = draw_variants(names[place], index.shape[1], run.arrays.seed)
         numbers.append(seen[place])
