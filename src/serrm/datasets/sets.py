@@ -94,24 +94,19 @@ def draw(
 def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, record: GridTask) -> set[int]:
     """Check numbered puzzles of one side and write them, a row group at a time; returns their numbers.
 
-    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one per cell), the task's
-    own, and source. ValueError if there are no puzzles, one of another side, or a wrong answer.
+    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one per cell), and source.
+    ValueError if there are no puzzles, one of another side, or a wrong answer.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    first = {"id": pa.int32(), "side": pa.uint8()} | dict.fromkeys(PARTS, pa.binary(side * side))
-    fields = [pa.field(key, kind, nullable=False) for key, kind in first.items()]
-    own = [
-        pa.field(key, pa.type_for_alias(column.kind), column.is_nullable)
-        for key, column in record.columns.items()
-    ]
-    schema = pa.schema([*fields, *own, pa.field("source", pa.string(), nullable=False)])
+    kinds = {"id": pa.int32(), "side": pa.uint8()} | dict.fromkeys(PARTS, pa.binary(side * side))
+    kinds |= {"source": pa.string()}
+    schema = pa.schema([pa.field(key, kind, nullable=False) for key, kind in kinds.items()])
 
     def row(number: int, puzzle: Any) -> dict[str, Any]:
         grids = {part: getattr(puzzle, part).tobytes() for part in PARTS}
-        facts = {key: column.value(puzzle) for key, column in record.columns.items()}
-        return {"id": number, "side": side, "source": puzzle.source, **grids, **facts}
+        return {"id": number, "side": side, "source": puzzle.source, **grids}
 
     numbers: set[int] = set()
     iterator = iter(puzzles)

@@ -98,14 +98,6 @@ class Counts(NamedTuple):
     tests: Mapping[int, int]
 
 
-class Column(NamedTuple):
-    """A column of a Parquet set besides number, side, grids and source."""
-
-    kind: str  # pyarrow's name of the type
-    is_nullable: bool
-    value: Callable[[Any], int | None]  # of a puzzle
-
-
 # Text and tables.
 
 CSV_COLUMNS = ["source", "question", "answer", "rating"]

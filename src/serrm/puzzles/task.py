@@ -14,7 +14,7 @@ from jaxtyping import Bool, UInt8
 
 from serrm.files import Origin
 from serrm.puzzles.look import Look
-from serrm.puzzles.raw import Column, Counts, GridText, Published, RawSet
+from serrm.puzzles.raw import Counts, GridText, Published, RawSet
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
@@ -100,7 +100,6 @@ class GridTask(Task):
     recognises: Callable[[Any], bool]
     text: GridText  # of the cells of a set
     offset: int  # added to a cell of a set to make it a token
-    columns: Mapping[str, Column] = field(default_factory=dict)  # of a set
     # (training questions, test questions, side) → entries of audit.json.
     audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
     # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.

@@ -148,10 +148,6 @@ def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]
     }
 
 
-# Publishers count cells or steps; the rating of a set is the steps.
-COLUMNS = {"rating": raw.Column("int32", False, lambda maze: num_steps(maze.answer))}
-
-
 def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
     """Number of mazes, of those with one shortest path, and of test mazes that are transforms of training mazes."""
     known = {maze.tobytes() for maze in train}

@@ -83,7 +83,6 @@ MAZE = GridTask(
     recognises=recognises,
     text=data.TEXT,
     offset=0,
-    columns=data.COLUMNS,
     audit=data.audit,
     most_augmentations=NUM_TRANSFORMS - 1,
     draw=draw_transform,

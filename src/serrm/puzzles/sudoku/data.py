@@ -259,12 +259,6 @@ def read_json(path: Path) -> raw.Puzzle:
         raise ValueError(f"{path}:1: {error}") from None
 
 
-COLUMNS = {
-    "num_clues": raw.Column("int16", False, lambda puzzle: int((puzzle.question > 0).sum())),
-    "rating": raw.Column("int32", True, lambda puzzle: puzzle.rating),
-}
-
-
 def count_puzzles(source: Made16x16, subset: SudokuSubsetSettings) -> raw.Counts:
     """The numbers of puzzles, before any is there."""
     num_25x25 = NUM_SOLVABLE_25X25
