@@ -1,8 +1,8 @@
 """Raw puzzles: published files, text and tables, the sets that a task draws.
 
-A raw directory has the publishers' file names and formats whatever the source, so that nothing after the `download`
-stage depends on where the puzzles came from. A malformed row of a table is a ValueError of one line that names file,
-line and value. Paper: appendix, data sets.
+A raw directory has the publishers' file names whatever the source, so that hardly anything after the `download` stage
+depends on where the puzzles came from. What is generated is a table with answers. A malformed row of a table is a
+ValueError of one line that names file, line and value. Paper: appendix, data sets.
 """
 
 import csv

@@ -8,7 +8,7 @@ Files are tables, and of 25×25 JSON. Paper: section "Sudoku", data; appendix, d
 import json
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice
@@ -40,6 +40,7 @@ FOLDERS_9X9 = (FOLDER_EXTREME, FOLDER_EXTREME_1K, FOLDER_GENERATED)
 FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
 FILE_16X16 = "sudoku-16x16/puzzles.csv"
 FOLDER_25X25 = "sudoku-25x25"
+FILE_25X25 = f"{FOLDER_25X25}/puzzles.csv"  # where they are generated
 NUM_HELD_OUT = 512  # of the test puzzles beside the 1,000, for choosing settings; the others are the score
 NUM_PUBLISHED_25X25, NUM_SOLVABLE_25X25 = 100, 42
 NUM_9X9 = {FOLDER_EXTREME: (3_831_994, 422_786), FOLDER_EXTREME_1K: (1_000, 9_488)}  # to train on, to score
@@ -159,53 +160,26 @@ def files_25x25(directory: Path) -> list[Path]:
 
 
 def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
-    """Write the generated puzzles of a source, all of them or those of 16×16."""
-
-    def generated(side: int, num: int, clues: tuple[int, int]) -> Iterator[raw.Puzzle]:
-        """Different puzzles from the size's own random stream, with a progress bar."""
-        puzzles = iterate_puzzles(side, np.random.default_rng([seed, side]), clues)
-        return watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
-
+    """Write the generated puzzles of a source, all of them or those of 16×16, as tables with their answers."""
     names = []
+
+    def write(side: int, clues: tuple[int, int], nums: Mapping[str, int]) -> None:
+        """Write different puzzles from the size's own random stream to files, so many to each; none of no puzzles."""
+        puzzles, num = iterate_puzzles(side, np.random.default_rng([seed, side]), clues), sum(nums.values())
+        shown = watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
+        for name, num_of_file in nums.items():
+            if num_of_file:
+                TEXT.write_table(directory / name, islice(shown, num_of_file))
+                names.append(name)
+
     if isinstance(source, GeneratedSudoku):
-        # One stream of different puzzles for both files, so that no test puzzle is a training puzzle.
-        puzzles = generated(9, source.num_train + source.num_test, source.clues)
-        names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv", FILE_4X4]
-        TEXT.write_table(directory / names[0], islice(puzzles, source.num_train))
-        TEXT.write_table(directory / names[1], puzzles)
-        _write_tsv(directory / FILE_4X4, generated(4, NUM_4X4, CLUES_4X4))
-        names += _write_json(directory, generated(25, source.num_25x25, source.clues_25x25))
-    if source.num_16x16:
-        names.append(FILE_16X16)
-        TEXT.write_table(directory / FILE_16X16, generated(16, source.num_16x16, source.clues_16x16))
+        # No test puzzle is a training puzzle, as all of one size differ.
+        train, test = (f"{FOLDER_GENERATED}/{name}.csv" for name in ("train", "test"))
+        write(9, source.clues, {train: source.num_train, test: source.num_test})
+        write(4, CLUES_4X4, {FILE_4X4: NUM_4X4})
+        write(25, source.clues_25x25, {FILE_25X25: source.num_25x25})
+    write(16, source.clues_16x16, {FILE_16X16: source.num_16x16})
     return dict.fromkeys(names, Origin("generated"))
-
-
-def _write_tsv(path: Path, puzzles: Iterable[raw.Puzzle]) -> None:
-    lines = ["Puzzle\tSolution"]
-    for puzzle in puzzles:
-        assert puzzle.answer is not None
-        question = TEXT.format(puzzle.question).replace(".", "0")
-        lines.append(f"{question}\t{TEXT.format(puzzle.answer)}")
-    path.parent.mkdir()
-    path.write_text("\n".join(lines) + "\n", encoding="ascii")
-
-
-def _write_json(directory: Path, puzzles: Iterable[raw.Puzzle]) -> list[str]:
-    """Write one file per puzzle, numbered, without the solution, as the 25×25 puzzles are published."""
-    names = []
-    for number, puzzle in enumerate(puzzles):
-        names.append(f"{FOLDER_25X25}/generated_{number:04d}_puzzle.json")
-        record = {
-            "size": puzzle.side,
-            "difficulty": "generated",
-            "givens": int((puzzle.question > 0).sum()),
-            "type": "puzzle",
-            "grid": puzzle.question.reshape(puzzle.side, puzzle.side).tolist(),
-        }
-        (directory / FOLDER_25X25).mkdir(exist_ok=True)
-        (directory / names[-1]).write_text(json.dumps(record) + "\n", encoding="ascii")
-    return names
 
 
 def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.RawSet]:
@@ -228,6 +202,8 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
         "16x16": enumerate(TEXT.read_table(directory / FILE_16X16)),
         "25x25": read_solvable(files_25x25(directory)),
     }
+    if (directory / FILE_25X25).is_file():
+        others["25x25"] = enumerate(TEXT.read_table(directory / FILE_25X25))
     for size, num_drawn in settings.num_test_sizes.items():
         side = int(size.partition("x")[0])
         sets[size] = raw.RawSet(side, num_drawn, side, others[size])
