@@ -110,94 +110,63 @@ def test_an_unknown_key_is_named_wherever_it_stands() -> None:
             assert "colour" in refusal(changed), keys
 
 
+CHANGES = "runs.maze-trm-s0.changes"
+NO_LEARNING = "kind: se_rrm cannot learn when to halt"
+
+
 @pytest.mark.parametrize(
-    ("keys", "value", "named"),
+    (
+        "keys",
+        "value",
+        "named",
+    ),  # what the message names first: the keys themselves, with more after a dot or colon
     [
-        (("models", "trm", "width"), -1, "models.trm.width"),
-        (("models", "trm", "train", "betas"), 3, "models.trm.train.betas"),
-        (("recipes", "maze", "trm", "learning_rate"), "fast", "recipes.maze.trm.learning_rate"),
-        (("recipes", "maze", "trm", "model", "positions"), "up", "recipes.maze.trm.model.positions"),
-        (("runs", "maze-trm-s0", "changes"), {"train.steps": 0}, "runs.maze-trm-s0.changes.train.steps"),
+        ("models.trm.width", -1, ""),
+        ("models.trm.train.betas", 3, ""),
+        ("recipes.maze.trm.learning_rate", "fast", ""),
+        ("recipes.maze.trm.model.positions", "up", ""),
+        (CHANGES, {"train.steps": 0}, ".train.steps"),
+        (CHANGES, {"evaluate.batch_size": 0}, ".evaluate.batch_size"),
+        (CHANGES, {"colour": 0}, ".colour"),
+        (CHANGES, {"model.heads": 3}, ".model.heads: width "),
+        (CHANGES, {"arrays.num_augmentations": 8}, ".arrays.num_augmentations: a puzzle has at most 7"),
+        ("runs.maze-se_rrm-s0.changes", {"train.halting": LEARNED}, f".train.halting.{NO_LEARNING}"),
+        ("runs.maze-trm-s0.seed", 1, "runs.maze-trm-s0"),
+        ("runs.maze-trm-s0.model", "gru", ""),
+        ("tasks.maze.augment.num_train", "all", ""),
+        ("tasks.maze.evaluate.steps", [], ""),
+        ("tasks.chess", {}, ""),
+        ("tasks.maze.evaluate.effort", {}, ": is now called test_time_compute"),
+        ("tasks.maze.seed", ABSENT, ""),
+        ("runs.maze-trm-s0.init", ABSENT, ""),
+        ("models.trm.width", ABSENT, ""),
+        ("recipes.maze.trm.batch_size", ABSENT, ""),
+        ("recipes.maze.trm", ABSENT, "runs.maze-trm-s0.model"),
+        ("fidelity.identity_twice", "maybe", ""),
+        ("models.trm.family", "gru", ": is none of hrm, trm, se_rrm (got 'gru')"),
+        ("models.trm.family", ABSENT, ""),
+        ("recipes.maze.trm.optimizer", "sgd", ""),
+        ("recipes.maze.trm.schedule", "step", ": is none of constant, cosine"),
+        ("models.se_rrm.positions", "rope2d_shifted", ": is none of rope, rope2d"),
+        ("recipes.maze.se_rrm.halting", LEARNED, f".{NO_LEARNING}"),
+        ("tasks.maze.download", {"source": {"kind": "packaged"}}, ".source: "),
+        ("tasks.maze.arrays", {"num_augmentations": 8}, ".num_augmentations: a puzzle has"),
         (
-            ("runs", "maze-trm-s0", "changes"),
-            {"evaluate.batch_size": 0},
-            "runs.maze-trm-s0.changes.evaluate.batch_size",
-        ),
-        (("runs", "maze-trm-s0", "changes"), {"colour": 0}, "runs.maze-trm-s0.changes.colour"),
-        (("runs", "maze-trm-s0", "seed"), 1, "runs.maze-trm-s0"),
-        (("runs", "maze-trm-s0", "model"), "gru", "runs.maze-trm-s0.model"),
-        (("tasks", "maze", "augment", "num_train"), "all", "tasks.maze.augment.num_train"),
-        (("tasks", "maze", "evaluate", "steps"), [], "tasks.maze.evaluate.steps"),
-        (("tasks", "chess"), {}, "tasks.chess"),
-        (
-            ("tasks", "maze", "evaluate", "effort"),
-            {},
-            "tasks.maze.evaluate.effort: is now called test_time_compute",
-        ),
-        (("tasks", "maze", "seed"), ABSENT, "tasks.maze.seed"),
-        (("runs", "maze-trm-s0", "init"), ABSENT, "runs.maze-trm-s0.init"),
-        (("models", "trm", "width"), ABSENT, "models.trm.width"),
-        (("recipes", "maze", "trm", "batch_size"), ABSENT, "recipes.maze.trm.batch_size"),
-        (("recipes", "maze", "trm"), ABSENT, "runs.maze-trm-s0.model"),
-        (("fidelity", "identity_twice"), "maybe", "fidelity.identity_twice"),
-        (("models", "trm", "family"), "gru", "models.trm.family: is none of hrm, trm, se_rrm (got 'gru')"),
-        (("models", "trm", "family"), ABSENT, "models.trm.family"),
-        (("recipes", "maze", "trm", "optimizer"), "sgd", "recipes.maze.trm.optimizer"),
-        (
-            ("recipes", "maze", "trm", "schedule"),
-            "step",
-            "recipes.maze.trm.schedule: is none of constant, cosine",
-        ),
-        (
-            ("models", "se_rrm", "positions"),
-            "rope2d_shifted",
-            "models.se_rrm.positions: is none of rope, rope2d",
-        ),
-        (
-            ("recipes", "maze", "se_rrm", "halting"),
-            LEARNED,
-            "recipes.maze.se_rrm.halting.kind: se_rrm cannot learn when to halt",
-        ),
-        (
-            ("runs", "maze-se_rrm-s0", "changes"),
-            {"train.halting": LEARNED},
-            "runs.maze-se_rrm-s0.changes.train.halting.kind: se_rrm cannot learn when to halt",
-        ),
-        (("tasks", "maze", "download"), {"source": {"kind": "packaged"}}, "tasks.maze.download.source: "),
-        (
-            ("tasks", "maze", "arrays"),
-            {"num_augmentations": 8},
-            "tasks.maze.arrays.num_augmentations: a puzzle has",
-        ),
-        (
-            ("runs", "maze-trm-s0", "changes"),
-            {"arrays.num_augmentations": 8},
-            "runs.maze-trm-s0.changes.arrays.num_augmentations: a puzzle has at most 7",
-        ),
-        (
-            ("recipes", "arc_agi_1", "trm", "arrays"),
+            "recipes.arc_agi_1.trm.arrays",
             {"num_augmentations": 999_999},
-            "recipes.arc_agi_1.trm.arrays.num_augmentations: tasks.arc_agi_1.arrays builds only ",
+            ".num_augmentations: tasks.arc_agi_1.arrays",
         ),
-        (
-            ("runs", "maze-trm-s0", "changes"),
-            {"model.heads": 3},
-            "runs.maze-trm-s0.changes.model.heads: width ",
-        ),
-        (
-            ("recipes", "maze", "trm", "task_types"),
-            None,
-            "recipes.maze.trm.task_types: trm learns task types",
-        ),
+        ("recipes.maze.trm.task_types", None, ": trm learns task types"),
     ],
 )
-def test_a_wrong_value_is_named_where_it_stands(keys: tuple[str, ...], value: object, named: str) -> None:
-    params = plain()
-    place = at(params, keys[:-1])
-    place.pop(keys[-1], None)
+def test_a_wrong_value_is_named_where_it_stands(keys: str, value: object, named: str) -> None:
+    params, (*path, last) = plain(), keys.split(".")
+    place = at(params, tuple(path))
+    place.pop(last, None)
     if value is not ABSENT:
-        place[keys[-1]] = value
-    assert refusal(params).startswith((f"params.yaml: {named}", f"params.yaml.{named}"))
+        place[last] = value
+    full = named if named[:1].isalpha() else f"{keys}{named}"
+    assert refusal(params).startswith((f"params.yaml: {full}", f"params.yaml.{full}"))
 
 
 @pytest.mark.parametrize(

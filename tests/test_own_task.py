@@ -162,12 +162,8 @@ QUESTION = "1..4..2..5..3..1..4..2..5"
 def test_a_puzzle_of_the_task_is_read_and_drawn_without_boxes(latin: str, tmp_path: Path) -> None:
     (tmp_path / "squares.txt").write_text(f"{QUESTION}\n{'.' * 16}\n")
     assert [question.task for question in read_file(tmp_path / "squares.txt")] == [latin, "sudoku"]
-    (question,) = questions_of(
-        [
-            [int(cell) if cell != "." else 0 for cell in QUESTION[row : row + SIDE]]
-            for row in range(0, SIDE**2, SIDE)
-        ]
-    )
+    rows = [QUESTION[start : start + SIDE] for start in range(0, SIDE**2, SIDE)]
+    (question,) = questions_of([[int(cell.replace(".", "0")) for cell in row] for row in rows])
     assert question.task == latin
     scene = read_scene(tmp_path / "squares.txt")
     screen = Console(file=StringIO(), width=60)

@@ -19,15 +19,6 @@ Maze = UInt8[np.ndarray, " I"]
 Way = tuple[int, ...]
 
 
-@given(
-    st.integers(1, 7).flatmap(lambda side: st.text(MAZE_TEXT.characters, min_size=side**2, max_size=side**2))
-)
-def test_text_becomes_tokens_and_text_again(text: str) -> None:
-    tokens = MAZE_TEXT.read(text)
-    assert MAZE_TEXT.format(tokens) == text
-    assert [MAZE_TEXT.characters[token - 1] for token in tokens] == list(text)
-
-
 @pytest.mark.parametrize("text", ["# S.", "##\n#", "€ ##", "#####", "", "SS G", "S oG", "S   "])
 def test_malformed_mazes_are_refused(text: str) -> None:
     with pytest.raises(ValueError):

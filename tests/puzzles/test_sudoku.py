@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.sudoku import rules as sudoku_rules
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
@@ -69,11 +70,14 @@ def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell
 
 @given(side=st.sampled_from([4, 6, 9, 16, 25, 35]), seed=seeds)
 def test_a_grid_is_read_as_written(side: int, seed: int) -> None:
-    grid = np.random.default_rng(seed).integers(0, side + 1, side * side, dtype=np.uint8)
-    text = SUDOKU_TEXT.format(grid)
-    assert len(text) == side * side
-    assert np.array_equal(SUDOKU_TEXT.read(text), grid)
-    assert np.array_equal(SUDOKU_TEXT.read(text.replace(".", "0")), grid)
+    for text in (SUDOKU_TEXT, MAZE_TEXT):
+        cells = np.random.default_rng(seed).integers(
+            text.first, text.largest(side) + 1, side**2, dtype=np.uint8
+        )
+        written = text.format(cells)
+        assert [*written] == [text.characters[cell - text.first] for cell in cells]
+        for same in (written, written.replace(".", "0")):
+            assert np.array_equal(text.read(same), cells)
 
 
 def test_a_table_is_read_as_written(tmp_path: Path) -> None:
@@ -91,11 +95,7 @@ def test_the_other_published_formats(tmp_path: Path) -> None:
     assert (SUDOKU_TEXT.format(puzzle.question), puzzle.source) == ("1.3...12..4....1", "a")
     (tmp_path / "a.json").write_text(json.dumps({"difficulty": "Easy", "grid": [[0, 2, 0, 4]] * 4}))
     puzzle = read_json(tmp_path / "a.json")
-    assert (SUDOKU_TEXT.format(puzzle.question), puzzle.source, puzzle.answer) == (
-        ".2.4" * 4,
-        "Easy",
-        None,
-    )
+    assert (SUDOKU_TEXT.format(puzzle.question), puzzle.source, puzzle.answer) == (".2.4" * 4, "Easy", None)
 
 
 HEADER = "source,question,answer,rating\n"

@@ -46,15 +46,7 @@ def test_each_of_the_288_grids_of_4x4_gets_a_puzzle() -> None:
 
 @settings(max_examples=20)
 @given(
-    shape=st.sampled_from(
-        [
-            (4, 4, 9),
-            (6, 9, 20),
-            (9, 25, 50),
-            (16, 150, 200),
-        ]
-    ),
-    seed=st.integers(0, 2**32),
+    shape=st.sampled_from([(4, 4, 9), (6, 9, 20), (9, 25, 50), (16, 150, 200)]), seed=st.integers(0, 2**32)
 )
 def test_a_puzzle_has_one_solution_and_clues_in_range(shape: tuple[int, int, int], seed: int) -> None:
     side, *clues = shape

@@ -97,11 +97,11 @@ def test_a_size_that_the_model_cannot_take_is_said(
 ) -> None:
     untied = write_untrained(model={"symbols": "untied"})
     sets = score([*puzzles, replace(puzzles[0], answer=None)], checkpoint=untied)["sets"]
-    assert {name: entry["status"] for name, entry in sets.items()} == {
-        "4x4": "cannot_extrapolate",
-        "6x6": "cannot_extrapolate",
-        "9x9": "scored",
-    }
+    assert [entry["status"] for entry in sets.values()] == [
+        "cannot_extrapolate",
+        "cannot_extrapolate",
+        "scored",
+    ]
     with pytest.raises(ValueError, match="nothing to score: untied symbols are learned for 11 planes"):
         score([puzzle for puzzle in puzzles if puzzle.side == 4], checkpoint=untied)
 

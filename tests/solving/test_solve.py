@@ -149,7 +149,6 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: Loader) -> None:
-    maze = "S  #" + " # #" + "    " + "## G"
     lines = [MAZE, "." * 81, "." * 16]
     maze, whole, other = run(untrained(model={"symbols": "untied"}), lines, budget=1)
     assert maze.status == other.status == Status.UNSUPPORTED and whole.status == Status.UNVERIFIED

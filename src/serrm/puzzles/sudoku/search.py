@@ -136,10 +136,7 @@ def propagate(position: Position, board: Board) -> Position | None:
 
 
 def search(
-    position: Position,
-    board: Board,
-    rng: np.random.Generator | None = None,
-    max_positions: int | None = None,
+    position: Position, board: Board, rng: np.random.Generator | None = None, max_positions: int | None = None
 ) -> Iterator[Position]:
     """All solutions below a position, depth first, each as a position with one candidate left in every field.
 
