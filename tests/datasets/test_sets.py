@@ -228,6 +228,8 @@ def test_a_draw_is_an_ordered_subset_that_a_larger_draw_holds(
     assert drawn(small) == sorted(set(drawn(small)))
     assert set(drawn(small)) <= set(drawn(large))
     assert drawn(total) == drawn(None) == list(range(total))
+    with pytest.raises(ValueError, match=f"9x9: {total + 1} puzzles requested, only {total} available"):
+        drawn(total + 1)
 
 
 # Refusals.
@@ -301,8 +303,3 @@ def test_bad_raw_files_are_refused_with_one_line_and_nothing_is_left(
         write(raw, tmp_path / "sets", task, **sizes)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == [raw]
-
-
-def test_more_puzzles_than_there_are_are_refused(shared_raw: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="train: 21 puzzles requested, only 20 available"):
-        write(shared_raw, tmp_path / "sets", num_train=21)

