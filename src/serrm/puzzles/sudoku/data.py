@@ -259,27 +259,23 @@ def mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 def in_words(source: Made16x16, subset: SudokuSubsetSettings) -> str:
     """Describe the source of a run's puzzles for the notes beneath tables."""
-    is_mirror = isinstance(source, MirrorSudoku)
+    words = "Sudoku-Extreme and the published 4×4 and 25×25 puzzles"
     if isinstance(source, GeneratedSudoku):
         least, most = source.clues
         words = f"generated 9×9 puzzles with {least} to {most} clues and one solution"
-    else:
-        words = "Sudoku-Extreme and the published 4×4 and 25×25 puzzles" + (
-            " from a local mirror" if is_mirror else ""
-        )
+    elif isinstance(source, MirrorSudoku):
+        words += " from a local mirror"
     if subset.scored == "held_out":
         return f"{words}; scored on 9×9 validation puzzles"
     if isinstance(source, MirrorSudoku) and source.folder_9x9 != FOLDER_EXTREME:
         words += (
-            "; its 9×9 test puzzles are replaced by a substitute, other public puzzles with the training puzzles' "
-            "distribution of ratings"
+            "; its 9×9 test puzzles are replaced by a substitute, other public puzzles with the training "
         )
+        words += "puzzles' distribution of ratings"
     if source.num_16x16:
         least, most = (256 - clues for clues in reversed(source.clues_16x16))
-        words += (
-            f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
-            "(paper: a mean between 161 and 167)"
-        )
+        words += f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
+        words += "(paper: a mean between 161 and 167)"
     return words
 
 
