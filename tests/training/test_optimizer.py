@@ -12,8 +12,8 @@ from torch import Tensor
 
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
-from serrm.training.optimizer import AdamAtan2, muon, trained, update_rows
-from serrm.training.settings import TrainSettings
+from serrm.training.optimizer import AdamAtan2, trained, update_rows
+from serrm.training.settings import TrainSettings, muon
 from tests.conftest import TRAIN
 
 pytestmark = pytest.mark.numeric

@@ -18,8 +18,8 @@ from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes
-from serrm.training.optimizer import OPTIMIZERS, trained, update_rows
-from serrm.training.settings import Fidelity, TrainSettings
+from serrm.training.optimizer import trained, update_rows
+from serrm.training.settings import OPTIMIZERS, Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
@@ -66,8 +66,7 @@ class Trainer:
         self.num_symbols = stream.num_symbols
         self.parameters: list[Tensor] = trained(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
-        build = OPTIMIZERS[settings.optimizer]
-        self.optimizer = build(self.model, settings.betas, settings.weight_decay)
+        self.optimizer = OPTIMIZERS[settings.optimizer](self.model, settings.betas, settings.weight_decay)
         own, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
         self.slots: Slots = empty_slots(
             settings.batch_size, self.model, stream.side**2, self.num_symbols, dtype, own

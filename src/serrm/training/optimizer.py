@@ -1,27 +1,21 @@
 """Optimisers (the paper's Adam-atan2, Everett et al. 2024; ours, Muon, Jordan 2024), and that of task types."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, get_args
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel
-from serrm.training.settings import Optimizer
-
-Betas = tuple[float, float]
+from serrm.training.settings import Betas
 
 
 class AdamAtan2(torch.optim.Optimizer):
     """Adam with update −lr·atan2(m̂, √v̂), which has no epsilon and is scale-invariant; weight decay is decoupled."""
 
     def __init__(
-        self,
-        params: Iterable[Tensor],
-        lr: float,
-        betas: tuple[float, float] = (0.9, 0.95),
-        weight_decay: float = 0.0,
+        self, params: Iterable[Tensor], lr: float, betas: Betas = (0.9, 0.95), weight_decay: float = 0.0
     ) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
 
@@ -72,7 +66,7 @@ class MuonAtan2:
     """
 
     def __init__(
-        self, matrices: list[Tensor], others: list[Tensor], betas: Betas, weight_decay: float
+        self, matrices: Sequence[Tensor], others: Sequence[Tensor], betas: Betas, weight_decay: float
     ) -> None:
         self.parts = {
             "muon": torch.optim.Muon(
@@ -106,28 +100,9 @@ class MuonAtan2:
             part.load_state_dict(state_dict[name])
 
 
-def adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> AdamAtan2:
-    """The paper's optimiser, for all parameters."""
-    return AdamAtan2(trained(model), 0.0, betas, weight_decay)
-
-
-def muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
-    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
-    matrices: list[Tensor] = [p for p in model.networks.parameters() if p.ndim == 2]
-    known = {id(p) for p in matrices}
-    return MuonAtan2(matrices, [p for p in trained(model) if id(p) not in known], betas, weight_decay)
-
-
 def trained(model: RecurrentModel) -> list[Tensor]:
     """The parameters that an optimiser updates, in the order of the model."""
     return [p for p in model.parameters() if p.numel()]
-
-
-OPTIMIZERS: dict[Optimizer, Callable[[RecurrentModel, Betas, float], AdamAtan2 | MuonAtan2]] = {
-    "adam_atan2": adam_atan2,
-    "muon": muon,
-}
-assert set(OPTIMIZERS) == set(get_args(Optimizer))
 
 
 @torch.no_grad()

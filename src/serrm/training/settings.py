@@ -5,7 +5,7 @@ no result depends.
 import hashlib
 import math
 from collections.abc import Callable
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
@@ -14,12 +14,41 @@ from serrm.models.settings import HaltingSettings, QLearning
 from serrm.puzzles.settings import ArraySettings, HintSettings
 from serrm.settings import KeyOf, Kind, Settings, refused
 
+if TYPE_CHECKING:
+    from serrm.models.recurrence import RecurrentModel
+
+Betas = tuple[float, float]
+
 # Share of the peak rate after warm-up, by (progress in 0..1, final_rate).
 SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
     "constant": lambda progress, final: 1.0,
     "cosine": lambda progress, final: final + (1 - final) / 2 * (1 + math.cos(math.pi * progress)),
 }
-Optimizer = Literal["adam_atan2", "muon"]  # built in serrm.training.optimizer; the paper's, and ours
+
+
+def adam_atan2(model: "RecurrentModel", betas: Betas, weight_decay: float) -> Any:
+    """The paper's optimiser, for all parameters."""
+    from serrm.training.optimizer import AdamAtan2, trained
+
+    return AdamAtan2(trained(model), 0.0, betas, weight_decay)
+
+
+def muon(model: "RecurrentModel", betas: Betas, weight_decay: float) -> Any:
+    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout; ours."""
+    from serrm.training.optimizer import MuonAtan2, trained
+
+    matrices = [p for p in model.networks.parameters() if p.ndim == 2]
+    known = {id(p) for p in matrices}
+    return MuonAtan2(matrices, [p for p in trained(model) if id(p) not in known], betas, weight_decay)
+
+
+# Builders of optimisers. They alone import torch, so that reading params.yaml does not. A builder gives a
+# torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad`, `state_dict` and `load_state_dict`.
+# The training loop sets the rate.
+OPTIMIZERS: Final[dict[str, Callable[["RecurrentModel", Betas, float], Any]]] = {
+    "adam_atan2": adam_atan2,
+    "muon": muon,
+}
 
 
 class Fidelity(Settings):
@@ -46,14 +75,14 @@ class TrainSettings(Settings):
     steps: PositiveInt | None = None  # optimiser steps; give this or epochs
     max_supervision_steps: PositiveInt
     halting: HaltingSettings
-    optimizer: Optimizer = "adam_atan2"
+    optimizer: Annotated[str, KeyOf(OPTIMIZERS)] = "adam_atan2"
     learning_rate: PositiveFloat
     schedule: Annotated[str, KeyOf(SCHEDULES)]
     final_rate: float = Field(default=0.1, ge=0, le=1)  # share of the peak at which the cosine ends
     warmup_steps: NonNegativeInt
     weight_decay: float = Field(ge=0)
     task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
-    betas: tuple[float, float]
+    betas: Betas
     ema: float = Field(ge=0, lt=1)  # decay of the weights' EMA, which is evaluated; 0 means no EMA
     precision: Literal["float32", "bfloat16", "auto"]  # of states and products; auto takes the faster
     compile: bool  # torch.compile the networks on a GPU
