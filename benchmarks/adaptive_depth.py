@@ -81,7 +81,7 @@ def main() -> None:
     device = choose_device(options.device)
     model = load_model(options.checkpoint, device).model
     depth, patience = options.depth, options.patience
-    precision, _ = supported(options.precision, False, device)
+    precision = supported(options.precision, device)
     batches = options.batch_size, DTYPES[precision]
     stopping, giving_up = Limits(depth), Limits(depth, patience=patience)
     rows = [

@@ -15,8 +15,7 @@ from serrm.kernels.cpu.network import has_avx512, has_avx512_bf16
 from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)
-Arithmetic = tuple[str, bool]  # precision, and whether networks are compiled
-TRIAL_SECONDS = 1.0  # length of the trial that chooses an arithmetic, after the first step in each
+TRIAL_SECONDS = 1.0  # length of the trial that chooses a precision, after the first step in each
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
@@ -92,28 +91,23 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
 
 
-def supported(precision: str, compiles: bool, device: torch.device) -> Arithmetic:
-    """The given precision and compile as far as this machine supports them: torch.compile runs on GPUs alone.
-
-    A precision that the machine lacks becomes float32, with a warning.
-    """
+def supported(precision: str, device: torch.device) -> str:
+    """The given precision, or float32 with a warning if this machine lacks it."""
     if precision == "bfloat16" and not has_fast_bfloat16(device):
         log.warning("%s has no bfloat16 arithmetic: using float32", device)
-        precision = "float32"
-    return precision, compiles and device.type != "cpu"
+        return "float32"
+    return precision
 
 
-def fastest_arithmetic(
-    step_in: Callable[[Arithmetic], Callable[[], object]], compiles: bool, device: torch.device
-) -> Arithmetic:
-    """Choose the arithmetic in which a step takes the least time on this device: bfloat16 or float32.
+def fastest_precision(step_in: Callable[[str], Callable[[], object]], device: torch.device) -> str:
+    """Choose the precision in which a step takes the least time on this device: bfloat16 or float32.
 
-    `step_in` makes a step in an arithmetic. Not every CPU with bfloat16 instructions is faster for them, so on a CPU
+    `step_in` makes a step in a precision. Not every CPU with bfloat16 instructions is faster for them, so on a CPU
     both are timed several times in turn, and the best times count.
     """
     if device.type != "cpu" or not has_fast_bfloat16(device):
-        return ("bfloat16" if has_fast_bfloat16(device) else "float32"), compiles and device.type != "cpu"
-    steps = [step_in(("float32", False)), step_in(("bfloat16", False))]
+        return "bfloat16" if has_fast_bfloat16(device) else "float32"
+    steps = [step_in("float32"), step_in("bfloat16")]
     for step in steps:
         step()  # the first one packs weights
     best, start = [math.inf, math.inf], perf_counter()
@@ -121,7 +115,7 @@ def fastest_arithmetic(
         best = [min(least, seconds_of(step, device)) for least, step in zip(best, steps, strict=True)]
     chosen = "bfloat16" if best[1] <= best[0] else "float32"
     log.info("precision auto: %s (seconds per step: float32 %.3g, bfloat16 %.3g)", chosen, *best)
-    return chosen, False
+    return chosen
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:

@@ -97,7 +97,7 @@ def test_each_set_has_its_pairs_as_tokens_at_the_corner(tmp_path: Path, name: st
         for row in make_rows()
     ]
     folder = make_arrays(tmp_path, rows, canvas=7)
-    assert arrays_module.open_arc_evaluation(folder, 3).set_name == name
+    assert arrays_module.open_arc_evaluation(folder, 3).name == name
     for set_name in (TRAIN, name):
         arrays = open_arc_arrays(folder, set_name)
         chosen = [row for row in rows if row["is_trained"] == (set_name == TRAIN)]

@@ -112,16 +112,6 @@ def test_the_learning_curve_has_a_point_for_every_snapshot(checkpoint: Path, arr
     assert {key: curve[-1][key] for key in RATES} == headline
 
 
-def test_evaluation_repeats_itself_even_with_dropout(checkpoint: Path, arrays: Path) -> None:
-    shallow = settings(steps=(1, 2), curve_puzzles=0)
-    results = []
-    for has_dropout in (False, True):
-        cell = make_scoring(fidelity={"dropout_at_evaluation": has_dropout}, evaluate=shallow)
-        results += [evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for _ in range(2)]
-    assert results[0] == results[1] != results[2] == results[3]
-    assert results[0]["learning_curve"] == []
-
-
 PROGRAM = """
 import os, pickle, sys
 from pathlib import Path
@@ -185,11 +175,11 @@ def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
 def test_precision_auto_scores_in_the_fastest(
     checkpoint: Path, arrays: Path, monkeypatch: pytest.MonkeyPatch, fastest: str
 ) -> None:
-    def in_fastest(step_in: Callable[[Any], Callable[[], object]], *_: Any) -> tuple[str, bool]:
-        step_in((fastest, False))()
-        return fastest, False
+    def in_fastest(step_in: Callable[[str], Callable[[], object]], device: torch.device) -> str:
+        step_in(fastest)()
+        return fastest
 
-    monkeypatch.setattr("serrm.devices.fastest_arithmetic", in_fastest)
+    monkeypatch.setattr("serrm.devices.fastest_precision", in_fastest)
     monkeypatch.setattr("serrm.devices.has_fast_bfloat16", lambda device: True)
     cells = [make_scoring(evaluate=settings((1,), precision=precision)) for precision in ("auto", fastest)]
     scores, expected = (evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for cell in cells)

@@ -156,7 +156,7 @@ def test_recoloured_test_inputs_have_recoloured_answers(
     loaded = replace(loaded, model=model)
     asked = symmetric_questions(loaded, arrays)
     assert asked is not None
-    found = equivariance(Predictor(loaded, 2), *asked, num=9, seed=0)
+    found = equivariance(Predictor(loaded, 2), asked, num=9, seed=0)
     assert (found["num_pairs"], found["num_identical"]) == (3, 3)
     example = found["example"]
     inputs = open_arc_evaluation(arrays, NUM_VARIANTS)

@@ -104,7 +104,7 @@ def loaded(
 def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Path) -> None:
     asked = symmetric_questions(loaded, arrays)
     assert asked is not None
-    found = equivariance(Predictor(loaded, 2), *asked, num=4, seed=0)
+    found = equivariance(Predictor(loaded, 2), asked, num=4, seed=0)
     assert found["num_pairs"] == 4
     if loaded.settings.model.family == "se_rrm":
         assert found["num_identical"] == 4

@@ -1,7 +1,6 @@
 """The device is the one asked for, and what it cannot do is a warning."""
 
 import logging
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -32,28 +31,5 @@ def test_a_precision_that_the_machine_lacks_becomes_float32_with_a_warning(
 ) -> None:
     monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: False)
     with caplog.at_level(logging.WARNING):
-        assert supported("bfloat16", False, CPU) == ("float32", False)
+        assert supported("bfloat16", CPU) == "float32"
     assert len(caplog.records) == 1
-
-
-def test_networks_are_compiled_on_a_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: True)
-    assert supported("bfloat16", True, CPU) == ("bfloat16", False)
-    assert supported("bfloat16", True, torch.device("cuda")) == ("bfloat16", True)
-
-
-@pytest.mark.parametrize(("bfloat16", "expected"), [(1.1, "float32"), (0.9, "bfloat16")])
-def test_the_precision_is_chosen_in_which_a_step_is_faster(
-    monkeypatch: pytest.MonkeyPatch, bfloat16: float, expected: str
-) -> None:
-    monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: True)
-    now = [0.0]
-    monkeypatch.setattr(devices, "perf_counter", lambda: now[0])
-
-    def step_in(arithmetic: tuple[str, bool]) -> Callable[[], None]:
-        def step() -> None:
-            now[0] += {("float32", False): 1.0, ("bfloat16", False): bfloat16}[arithmetic]
-
-        return step
-
-    assert devices.fastest_arithmetic(step_in, True, CPU) == (expected, False)

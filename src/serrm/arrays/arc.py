@@ -269,7 +269,7 @@ class ArcEvaluation(ArcPairs):
     Question number n is test input n // num_votes in the variant of slot n % num_votes.
     """
 
-    set_name: str = "evaluation"  # or held_out
+    name: str = "evaluation"  # or held_out
 
     @property
     def num_votes(self) -> int:

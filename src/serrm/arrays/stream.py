@@ -46,6 +46,17 @@ class PuzzleArrays:
         """The first `num` puzzles."""
         return replace(self, questions=self.questions[:num], answers=self.answers[:num])
 
+    @property
+    def num_examples(self) -> int:
+        """The number of puzzles."""
+        return len(self.questions)
+
+    def gather(self, start: int, num: int) -> "Examples":
+        """The puzzles start … start+num-1, as they are."""
+        rows = slice(start, start + num)
+        questions, answers = np.asarray(self.questions[rows]), np.asarray(self.answers[rows])
+        return Examples(questions, answers, np.zeros(num, dtype=np.int64))
+
 
 def read_metadata(arrays: Path) -> dict[str, Any]:
     """Read the metadata of a folder of arrays. ValueError if it is not one."""

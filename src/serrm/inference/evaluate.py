@@ -8,7 +8,6 @@ makes of a puzzle without its row. Test-time compute and equivariance are measur
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -20,8 +19,8 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
-from serrm.arrays.stream import Examples, PuzzleArrays, evaluation_sets, open_arrays, trained_size
+from serrm.arrays.arc import ARRAYS, ArcEvaluation, open_arc_evaluation
+from serrm.arrays.stream import Examples, PuzzleArrays, Stream, evaluation_sets, open_arrays, trained_size
 from serrm.devices import prepare_device, supported
 from serrm.files import new_directory
 from serrm.inference import predict
@@ -31,7 +30,7 @@ from serrm.kernels.accelerate import accelerate
 from serrm.metrics import metrics_of
 from serrm.models.halting import HALT
 from serrm.models.layers import DTYPES
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import watch
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
@@ -108,14 +107,12 @@ def evaluate(
     with joined_by_torchrun(execution.device) as processes:
         device = prepare_device(execution.device, execution.threads, processes)
         loaded = predict.load_model(checkpoint, device, has_dropout=has_dropout)
-        if settings.precision == "auto":
-            fastest = predict.fastest_arithmetic(
-                loaded.model, loaded.config, settings.compile, is_native=execution.native
-            )
-            precision, compiles = processes.collect(fastest)[0]
-        else:
-            precision, compiles = supported(settings.precision, settings.compile, device)
+        compiles = settings.compile and device.type != "cpu"
         accelerate(loaded.model, is_native=execution.native, compiles=compiles)
+        if settings.precision == "auto":
+            precision = processes.collect(predict.fastest_precision(loaded.model, loaded.config))[0]
+        else:
+            precision = supported(settings.precision, device)
         torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
@@ -125,23 +122,19 @@ def evaluate(
         scores = {**_facts(loaded, run.source), **scores}
         asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
         if asked is not None:
-            scores["equivariance"] = equivariance(predictor, *asked, settings.equivariance_pairs, run.seed)
+            scores["equivariance"] = equivariance(predictor, asked, settings.equivariance_pairs, run.seed)
         scores["learning_curve"] = list(learning_curve(predictor, arrays, run))
     return scores, gallery
 
 
-def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> tuple[str, predict.Questions] | None:
-    """The name of a set whose symbols may be permuted, and its puzzles, or ARC's test inputs; None if there is none."""
+def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | ArcEvaluation | None:
+    """A set of puzzles whose symbols may be permuted, or ARC's test inputs; None if there is none."""
     task = TASKS[loaded.settings.kind]
     if not task.permuted:
         return None
-    if not isinstance(task, GridTask):
-        inputs = open_arc_evaluation(arrays, num_variants=1)
-        return inputs.set_name, predict.Questions(
-            inputs.side, inputs.num_symbols, inputs.num_examples, inputs.gather
-        )
-    puzzles = of_trained_size(loaded, arrays)
-    return None if puzzles is None else (puzzles.name, questions_of(puzzles))
+    if isinstance(task, GridTask):
+        return of_trained_size(loaded, arrays)
+    return open_arc_evaluation(arrays, num_variants=1)
 
 
 def learning_curve(
@@ -192,17 +185,6 @@ def of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays |
     return None if name is None else open_arrays(arrays, name)
 
 
-def questions_of(puzzles: PuzzleArrays) -> predict.Questions:
-    """All puzzles of a set, in order."""
-
-    def gather(start: int, num: int) -> Examples:
-        rows = slice(start, start + num)
-        questions, answers = np.asarray(puzzles.questions[rows]), np.asarray(puzzles.answers[rows])
-        return Examples(questions, answers, np.zeros(num, dtype=np.int64))
-
-    return predict.Questions(puzzles.side, puzzles.num_symbols, len(puzzles), gather)
-
-
 def score_sets(predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
     """The key `sets` of a metric file, and the keys of test-time compute if the settings ask for it."""
     settings, sets, points = run.evaluate, {}, {}
@@ -224,29 +206,25 @@ def score_set(
     """Scores of one set after each number of steps, or the reason why the model cannot take its size."""
     task = grid_task(puzzles.task)
     assert task.blank is not None
-    own = {step: Tally(task.blank, metrics_of(puzzles.task)) for step in steps}
-    reason = ""
-    try:
-        for found in predictor.batches(questions_of(puzzles), steps, f"evaluating {puzzles.name}"):
-            own[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
-            if gallery is not None:
-                gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
-    except CannotExtrapolate as error:
-        reason = str(error)
-    of_all = predictor.processes.collect(({step: tally.counts for step, tally in own.items()}, reason))
-    if reason := next((reason for _, reason in of_all if reason), ""):
+    if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return {"status": "cannot_extrapolate", "reason": reason}
-    for step, tally in own.items():
-        tally.counts = Counter()
-        for counts, _ in of_all:
-            tally.counts.update(counts[step])
-    first = next(iter(own.values())).counts
+    tallies = {step: Tally(task.blank, metrics_of(puzzles.task)) for step in steps}
+    for found in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
+        tallies[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
+        if gallery is not None:
+            gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
+    for tally in tallies.values():
+        first, *others = predictor.processes.collect(tally.counts)
+        tally.counts = first
+        for counts in others:
+            tally.counts.update(counts)
+    counts = tallies[steps[0]].counts
     return {
         "status": "scored",
         "side": puzzles.side,
-        "num_puzzles": first["fsr", "num"],
-        "num_blank": first["gpa", "num"],
-        "steps": {str(step): tally.scores() for step, tally in own.items()},
+        "num_puzzles": counts["fsr", "num"],
+        "num_blank": counts["gpa", "num"],
+        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
     }
 
 
@@ -261,7 +239,7 @@ def score_votes(predictor: predict.Predictor, arrays: Path, run: ScoringSettings
     """
     questions, sets = arc_questions(predictor, arrays), dict[str, Any]()
     for kind in run.evaluate.task_types:
-        name = questions.set_name if kind == "right" else f"{questions.set_name}, {kind} task type"
+        name = questions.name if kind == "right" else f"{questions.name}, {kind} task type"
         tallies = pooled(predictor.processes.collect(votes(predictor, questions, run, kind, gallery)))
         if kind == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
@@ -285,8 +263,7 @@ def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = 
     trained = predictor.loaded.settings
     num_variants, twice = trained.arrays.num_augmentations + 1, trained.fidelity.identity_twice
     questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)
-    by_input = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
-    first = {name: vars(questions.arrays)[name][:num] for name in by_input}
+    first = {name: vars(questions.arrays)[name][:num] for name in ARRAYS}
     return replace(questions, arrays=replace(questions.arrays, **first))
 
 
@@ -338,14 +315,13 @@ def vote(
     `seed` draws random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
-    asked = predict.Questions(questions.side, questions.num_symbols, questions.num_examples, questions.gather)
     vectors = partial(task_vectors, predictor.loaded.model, kind, seed)
 
     def name(number: int) -> str:
         ((puzzle, test),) = questions.inputs(number * num_votes, 1)
         return f"{puzzle}, test {test + 1}"
 
-    for found in predictor.batches(asked, steps, "voting", vectors):
+    for found in predictor.batches(questions, steps, "voting", vectors):
         inputs = questions.inputs(found.start, len(found.tokens))
         grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits)
         if ties_by_halting and found.halting is not None:
@@ -353,7 +329,7 @@ def vote(
         for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
             tallies[found.step].add(puzzle, test, grid, confidence)
         if kind == "right" and gallery is not None:
-            gallery.add(questions.set_name, questions.side, found, name, num_votes)
+            gallery.add(questions.name, questions.side, found, name, num_votes)
     return tallies
 
 
@@ -431,7 +407,7 @@ def _point(found: Sequence[tuple[int, int, bool]], most: int, num_right: int) ->
 
 
 def equivariance(
-    predictor: predict.Predictor, of: str, asked: predict.Questions, num: int, seed: int
+    predictor: predict.Predictor, asked: PuzzleArrays | ArcEvaluation, num: int, seed: int
 ) -> dict[str, Any]:
     """Number of predictions for puzzles with permuted symbols that equal the permuted predictions, and the first pair.
 
@@ -449,15 +425,15 @@ def equivariance(
         moved = torch.from_numpy(permutation).long().to(model.initial.device)
         return None if rows is None else model.embedding.permuted(rows, moved)
 
-    num = min(num, asked.num)
-    plain = _predicted(predictor, asked._replace(num=num))
-    after = _predicted(predictor, asked._replace(num=num, gather=permuted), vectors)
+    num = min(num, asked.num_examples)
+    plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather))
+    after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), vectors)
     question = asked.gather(0, 1).questions[0]
     return {
         "num_pairs": num,
         "num_identical": int((permutation[plain] == after).all(axis=1).sum()),
         "example": {
-            "set": of,
+            "set": asked.name,
             "side": asked.side,
             "permutation": permutation.tolist(),
             "question": question.tolist(),
@@ -469,7 +445,7 @@ def equivariance(
 
 
 def _predicted(
-    predictor: predict.Predictor, asked: predict.Questions, vectors: predict.TaskVectors | None = None
+    predictor: predict.Predictor, asked: Stream, vectors: predict.TaskVectors | None = None
 ) -> UInt8[np.ndarray, "N I"]:
     """Predictions by this process alone, in float32, because equivariance holds only up to rounding.
 

@@ -13,11 +13,13 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from serrm import devices
-from serrm.arrays.stream import Examples
+from serrm.arrays.arc import ArcEvaluation
+from serrm.arrays.stream import Examples, PuzzleArrays, Stream
 from serrm.kernels.accelerate import accelerate, runs_compiled
 from serrm.models.layers import DTYPES
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
 from serrm.models.registry import build_model
+from serrm.models.settings import NUM_SPECIAL
 from serrm.processes import ALONE, Processes
 from serrm.progress import watch
 from serrm.settings import parse
@@ -26,7 +28,7 @@ from serrm.training.settings import RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
 CPU_BYTES = 2**28  # most puzzles per batch of a search; a larger batch is no faster on a CPU
-TRIAL_PUZZLES = 8  # at once in the trial of `fastest_arithmetic`
+TRIAL_PUZZLES = 8  # at once in the trial of `fastest_precision`
 
 
 @dataclass(frozen=True)
@@ -74,30 +76,20 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     return LoadedModel(model.to(device).train(has_dropout), settings, config, snapshots)
 
 
-def fastest_arithmetic(
-    model: RecurrentModel, config: dict[str, Any], compiles: bool = False, *, is_native: bool = True
-) -> devices.Arithmetic:
-    """Find the precision and `compile` with which the model predicts fastest, by a trial of about a second.
+def fastest_precision(model: RecurrentModel, config: dict[str, Any]) -> str:
+    """Find the precision in which the model predicts fastest, by a trial of about a second.
 
-    `config` is that of its checkpoint. The model may be left accelerated in any way.
+    `config` is that of its checkpoint.
     """
     device, num_positions = model.initial.device, config["side"] ** 2
     tokens = torch.zeros(TRIAL_PUZZLES, num_positions, dtype=torch.long, device=device)
     task_vectors = model.task_vectors(tokens[:, 0])
 
-    def step_in(arithmetic: devices.Arithmetic) -> Callable[[], object]:
-        state = model.initial_state(
-            TRIAL_PUZZLES, num_positions, config["num_symbols"], DTYPES[arithmetic[0]]
-        )
+    def step_in(precision: str) -> Callable[[], object]:
+        state = model.initial_state(TRIAL_PUZZLES, num_positions, config["num_symbols"], DTYPES[precision])
+        return torch.no_grad()(lambda: model(state, tokens, task_vectors))
 
-        @torch.no_grad()
-        def step() -> None:
-            accelerate(model, is_native=is_native, compiles=arithmetic[1])
-            model(state, tokens, task_vectors)
-
-        return step
-
-    return devices.fastest_arithmetic(step_in, compiles, device)
+    return devices.fastest_precision(step_in, device)
 
 
 def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:
@@ -108,15 +100,7 @@ def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:
     return facts
 
 
-class Questions(NamedTuple):
-    """The number of questions on grids of one size, and a function that gathers a batch of them."""
-
-    side: int
-    num_symbols: int
-    num: int
-    gather: Callable[[int, int], Examples]  # (first, number) → questions, answers, task types
-
-
+Asked = Stream | PuzzleArrays | ArcEvaluation  # questions on grids of one size, numbered from 0
 # (number of the first question, batch) → rows of the task-type table
 TaskVectors = Callable[[int, Examples], Float[Tensor, "B W"] | None]
 
@@ -147,7 +131,7 @@ class Predictor:
 
     def batches(
         self,
-        asked: Questions,
+        asked: Asked,
         steps: Collection[int],
         what: str,
         task_vectors: TaskVectors | None = None,
@@ -159,9 +143,9 @@ class Predictor:
         """
         model, processes = self.loaded.model, self.processes
         size = self.rows(asked.side, asked.num_symbols)
-        starts = range(processes.rank * size, asked.num, processes.num * size)
+        starts = range(processes.rank * size, asked.num_examples, processes.num * size)
         for start in watch(starts, what, len(starts), unit="batch", is_quiet=not processes.is_first):
-            batch = asked.gather(start, min(size, asked.num - start))
+            batch = asked.gather(start, min(size, asked.num_examples - start))
             tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
             types = torch.from_numpy(batch.task_types).to(model.initial.device)
             vectors = task_vectors(start, batch) if task_vectors else model.task_vectors(types)
@@ -181,22 +165,34 @@ def predict(
 ) -> Iterator[tuple[int, StepOutput]]:
     """Yield (step, output) after each of the `steps`, ascending; by default with the first task type.
 
-    For compiled networks a batch of fewer than `rows` puzzles is filled up to `rows`, and its outputs are cut again.
+    Compiled networks always get `rows` puzzles (`supervision_step`).
     """
     if task_vectors is None:
         task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
-    num = len(tokens)
-    if rows is not None and num < rows and runs_compiled(model, dtype):
-        tokens = filled_up(tokens, rows)
-        task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
     state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
     for step in range(1, max(steps) + 1):
-        with torch.no_grad():
-            output: StepOutput = model(state, tokens, task_vectors)
+        output = supervision_step(model, state, tokens, task_vectors, rows or len(tokens))
         state = output.state
         if step in steps:
-            halting = None if output.halting is None else output.halting[:num]
-            yield step, StepOutput(tuple(part[:num] for part in state), output.logits[:num], halting)
+            yield step, output
+
+
+@torch.no_grad()
+def supervision_step(
+    model: RecurrentModel,
+    state: State,
+    tokens: Int[Tensor, "B I"],
+    task_vectors: Float[Tensor, "B W"] | None,
+    rows: int,
+) -> StepOutput:
+    """A step without gradient; for compiled networks a smaller batch is filled up to `rows`, and the output cut."""
+    num = len(tokens)
+    if num < rows and runs_compiled(model, state[0].dtype):
+        state, tokens = tuple(filled_up(part, rows) for part in state), filled_up(tokens, rows)
+        task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
+    output: StepOutput = model(state, tokens, task_vectors)
+    halting = None if output.halting is None else output.halting[:num]
+    return StepOutput(tuple(part[:num] for part in output.state), output.logits[:num], halting)
 
 
 def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
@@ -225,13 +221,9 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
     return None
 
 
-def rows_at_once(side: int, batch_size: int, num_symbols: int | None = None) -> int:
-    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku; attention grows with I²K.
-
-    `num_symbols` is K; by default it is Sudoku's.
-    """
-    usual = side if num_symbols is None else num_symbols - 2
-    return max(1, batch_size * 9**5 // (side**4 * usual))
+def rows_at_once(side: int, batch_size: int, num_symbols: int) -> int:
+    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku; attention grows with I²K."""
+    return max(1, batch_size * 9**5 // (side**4 * (num_symbols - NUM_SPECIAL)))
 
 
 def rows_in_memory(model: RecurrentModel, side: int, num_symbols: int, dtype: torch.dtype) -> int:

@@ -20,9 +20,8 @@ import torch
 from jaxtyping import Float, Float32, UInt8
 from torch import Tensor
 
-from serrm.inference.predict import filled_up, symbols_of
+from serrm.inference.predict import supervision_step, symbols_of
 from serrm.inference.settings import GUESS_STEPS
-from serrm.kernels.accelerate import runs_compiled
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.task import Task
 from serrm.training.loop import stablemax
@@ -143,7 +142,7 @@ def search(
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Search]:
     """Yield the puzzles, all of one size, as they are done; the next is read when a row of the batch is free."""
-    unread = iter(puzzles)
+    unread, device = iter(puzzles), model.initial.device
     going: list[Search] = []
     begun: list[Search] = []
     state: State = ()
@@ -160,7 +159,10 @@ def search(
         if not at_work:
             return
         start = time.perf_counter()
-        state, logits = _supervision_step(model, state, at_work, batch_size)
+        tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64))
+        task_types = torch.tensor([puzzle.task_type for puzzle in at_work], device=device)
+        vectors = model.task_vectors(task_types)
+        state, logits, _ = supervision_step(model, state, tokens.to(device), vectors, batch_size)
         predictions, is_verified = symbols_of(logits), [False] * len(at_work)
         if task.verify is not None:
             is_verified = task.verify(np.stack([each.question for each in at_work]), predictions).tolist()
@@ -181,21 +183,6 @@ def search(
                 begun.append(puzzle)
             else:
                 yield puzzle
-
-
-@torch.no_grad()
-def _supervision_step(
-    model: RecurrentModel, state: State, at_work: Sequence[Search], rows: int
-) -> tuple[State, Float[Tensor, "B I K"]]:
-    """The next state and the logits; for compiled networks a smaller batch is filled up to `rows`."""
-    num, device = len(at_work), model.initial.device
-    tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64)).to(device)
-    vectors = model.task_vectors(torch.tensor([puzzle.task_type for puzzle in at_work], device=device))
-    if num < rows and runs_compiled(model, state[0].dtype):
-        state, tokens = tuple(filled_up(part, rows) for part in state), filled_up(tokens, rows)
-        vectors = None if vectors is None else filled_up(vectors, rows)
-    output = model(state, tokens, vectors)
-    return tuple(part[:num] for part in output.state), output.logits[:num]
 
 
 def how_sure(

@@ -119,7 +119,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
     run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
     side, asked = params.counts(run_settings.task).side, run_settings.train.precision
-    precision, _ = supported("bfloat16" if asked == "auto" else asked, run_settings.train.compile, device)
+    precision = supported("bfloat16" if asked == "auto" else asked, device)
     here = {"precision": precision, "batch_size": min(run_settings.train.batch_size, MOST_AT_ONCE)}
     settings = run_settings.train.model_copy(update=here)
     stream = random_stream(side, alphabet(run_settings.kind, side).num_symbols)

@@ -39,7 +39,7 @@ def score_file(
     nothing can be scored.
     """
     loaded, depths = load_model(checkpoint, device), depths_up_to(steps)
-    dtype = DTYPES[supported(precision, False, device)[0]]
+    dtype = DTYPES[supported(precision, device)]
     predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], dtype)
     task, by_side = loaded.settings.kind, dict[int, list[Question]]()
     for question in read_file(puzzles):

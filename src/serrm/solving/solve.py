@@ -22,7 +22,7 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants, used_variants
 from serrm.devices import supported
-from serrm.inference.predict import LoadedModel, fastest_arithmetic, refusal, rows_at_once, rows_in_memory
+from serrm.inference.predict import LoadedModel, fastest_precision, refusal, rows_at_once, rows_in_memory
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.layers import DTYPES
@@ -231,13 +231,13 @@ def _solve_size(
         return
     subject = Votes(loaded, asked) if isinstance(record, ArcTask) else Grids(loaded, side, asked)
     precision = "float32" if options.precision == "auto" else options.precision
-    dtype = DTYPES[supported(precision, False, device)[0]]
+    dtype = DTYPES[supported(precision, device)]
     if options.batch_size is None:
         rows = rows_in_memory(loaded.model, side, num_symbols, dtype)
     else:
         rows = rows_at_once(side, options.batch_size, num_symbols)
     if options.precision == "auto" and len(asked) > rows:  # else the trial takes longer than it saves
-        dtype = DTYPES[fastest_arithmetic(loaded.model, loaded.config)[0]]
+        dtype = DTYPES[fastest_precision(loaded.model, loaded.config)]
     limits = options.limits(record, subject.num_searches)
     searches = (each for number in asked for each in subject.searches(number))
     parts: dict[int, list[Search]] = {number: [] for number in asked}

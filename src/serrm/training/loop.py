@@ -36,12 +36,6 @@ class Tally:
     num_solved: Tensor
     num_steps: int = 0
 
-    @classmethod
-    def zero(cls, device: torch.device) -> "Tally":
-        """Sums that begin at zero."""
-        loss, num_halted, num_solved = torch.zeros(3, device=device).unbind()
-        return cls(loss, num_halted, num_solved)
-
 
 @dataclass
 class Trainer:
@@ -71,7 +65,11 @@ class Trainer:
         self.slots: Slots = empty_slots(
             settings.batch_size, self.model, stream.side**2, self.num_symbols, dtype, own
         )
-        self.tally = Tally.zero(self.model.initial.device)
+        self.tally = self._empty_tally()
+
+    def _empty_tally(self) -> Tally:
+        loss, num_halted, num_solved = torch.zeros(3, device=self.model.initial.device).unbind()
+        return Tally(loss, num_halted, num_solved)
 
     @property
     def num_at_once(self) -> int:
@@ -88,7 +86,7 @@ class Trainer:
 
     def _record(self, rate: float) -> Record:
         """Means since the last record: the loss per puzzle, and the share of halted slots whose puzzle was solved."""
-        tally, self.tally = self.tally, Tally.zero(self.model.initial.device)
+        tally, self.tally = self.tally, self._empty_tally()
         return {
             "step": self.step,
             "samples": self.slots.position,

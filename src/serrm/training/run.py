@@ -107,14 +107,14 @@ class TrainingRun:
         self.seconds = 0.0  # of training, over all interruptions
         self.id = (
             uuid.uuid4().hex
-        )  # kept over interruptions; a repeated training of the same settings gets a new one
+        )  # kept over interruptions; another training of the same settings has another
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
         num, seed, twice = run.arrays.num_augmentations, run.arrays.seed, run.fidelity.identity_twice
         examples = open_stream(arrays, num, seed, has_identity_twice=twice, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
-        of_a_puzzle = flops(run.model, stream.side**2, stream.num_symbols, run.train.halting)
-        self.flops_of_step = run.train.batch_size * of_a_puzzle
+        per_puzzle = flops(run.model, stream.side**2, stream.num_symbols, run.train.halting)
+        self.flops_per_step = run.train.batch_size * per_puzzle
         model = build_run_model(run, stream).to(self.device)
         found = self._newest_checkpoint()
         before = None if found is None else ckpt.read_config(found)
@@ -122,41 +122,31 @@ class TrainingRun:
         if run.train.init_from is not None:
             begun = None if before is None else before["initial_sha256"]
             self.initial_sha256 = begun or load_initial(model, Path(run.train.init_from))
-        chosen: devices.Arithmetic = run.train.precision, run.train.compile
-        if run.train.precision == "auto" and before is not None:
-            chosen = before["training"]["precision"], before["training"]["compile"]
-        elif run.train.precision == "auto":
-            chosen = self._fastest(model, stream)
-        self.arithmetic = devices.supported(*chosen, self.device)
-        self.trainer = self._trainer(model, stream, self.arithmetic)
+        self.compiles = run.train.compile and self.device.type != "cpu"
+        accelerate(model, is_native=execution.native, compiles=self.compiles)
+        precision: str = run.train.precision
+        if precision == "auto":
+            precision = self._fastest(model, stream) if before is None else before["training"]["precision"]
+        self.precision = devices.supported(precision, self.device)
+        self.trainer = self._trainer(model, stream, self.precision)
         if found is not None:
             self._resume(found)
 
-    def _trainer(self, model: RecurrentModel, stream: Stream, arithmetic: devices.Arithmetic) -> Trainer:
-        run, execution = self.settings, self.execution
-        precision, compiles = arithmetic
-        accelerate(model, is_native=execution.native, compiles=compiles)
-        settings = run.train.model_copy(update={"precision": precision, "compile": compiles})
-        seed, micro_batch = run.seed, execution.micro_batch
-        return Trainer(model, stream, settings, seed, run.fidelity, self.processes, micro_batch)
+    def _trainer(self, model: RecurrentModel, stream: Stream, precision: str) -> Trainer:
+        run, micro_batch = self.settings, self.execution.micro_batch
+        settings = run.train.model_copy(update={"precision": precision})
+        return Trainer(model, stream, settings, run.seed, run.fidelity, self.processes, micro_batch)
 
-    def _fastest(self, model: RecurrentModel, stream: Stream) -> devices.Arithmetic:
-        """Choose the arithmetic for `precision: auto` by a trial of steps; all processes get the same choice."""
-        compiles, is_native = self.settings.train.compile, self.execution.native
-        num = trial_size(self._trainer(model, stream, ("float32", False)), seconds=0.1)
+    def _fastest(self, model: RecurrentModel, stream: Stream) -> str:
+        """Choose the precision for `auto` by a trial of steps; all processes get the same choice."""
+        num = trial_size(self._trainer(model, stream, "float32"), seconds=0.1)
 
-        def step_in(arithmetic: devices.Arithmetic) -> Callable[[], None]:
-            trainer = self._trainer(model, stream, arithmetic)
+        def step_in(precision: str) -> Callable[[], None]:
+            trainer = self._trainer(model, stream, precision)
+            return lambda: try_step(trainer, num)
 
-            def step() -> None:
-                accelerate(model, is_native=is_native, compiles=arithmetic[1])
-                try_step(trainer, num)
-
-            return step
-
-        chosen = devices.fastest_arithmetic(step_in, compiles, self.device)
-        first: devices.Arithmetic = self.processes.collect(chosen)[0]
-        return first
+        chosen: str = self.processes.collect(devices.fastest_precision(step_in, self.device))[0]
+        return chosen
 
     @property
     def checkpoint(self) -> Path:
@@ -185,7 +175,8 @@ class TrainingRun:
                     self._check_loss(record["loss"])
                     self.records.append(record)
                     on_record(record)
-                    bar.set_postfix_str(self._progress(), refresh=False)
+                    done = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
+                    bar.set_postfix_str(f"{done}, {self._speed():.3g} puzzles/s", refresh=False)
                 bar.update()
                 if is_first and trainer.step in steps_of_snapshots:
                     self._write_snapshot()
@@ -206,7 +197,6 @@ class TrainingRun:
         All processes have to call it together.
         """
         trainer = self.trainer
-        precision, compiles = self.arithmetic
         return {
             **self._identity(),
             "code_hash": ckpt.code_hash(),
@@ -224,10 +214,10 @@ class TrainingRun:
                 "train_puzzles": trainer.stream.num_examples,
                 "seconds": round(self.seconds, 1),
                 "puzzle_steps_per_second": round(self._speed(), 1),
-                "flops": trainer.step * self.flops_of_step,
+                "flops": trainer.step * self.flops_per_step,
                 "final_loss": self.records[-1]["loss"] if self.records else None,
-                "precision": precision,
-                "compile": compiles,
+                "precision": self.precision,
+                "compile": self.compiles,
                 **self._hardware(),
                 "peak_memory_bytes": sum(self.processes.collect(devices.peak_memory(self.device))),
             },
@@ -250,11 +240,6 @@ class TrainingRun:
     def _speed(self) -> float:
         """Puzzle-steps per second."""
         return self.trainer.step * self.settings.train.batch_size / max(self.seconds, 1e-9)
-
-    def _progress(self) -> str:
-        """The end of the progress line."""
-        last = self.records[-1]
-        return f"loss {last['loss']:.4g}, {last['train_fsr']:.1%} solved, {self._speed():.3g} puzzles/s"
 
     def _log_estimate(self) -> None:
         """Log the memory and time of the remaining steps, or refuse a run that does not fit."""
@@ -382,8 +367,8 @@ def memory_of(trainer: Trainer) -> int:
     learned = sum(weight.nbytes for weight in model.parameters())
     states = sum(part.nbytes for part in trainer.slots.state)
     table = 0 if model.task_types is None else model.task_types.nbytes
-    a_puzzle = kept_bytes(trainer, 2) - kept_bytes(trainer, 1)
-    return PROCESS_BYTES + 5 * learned + table + states + trainer.num_at_once * a_puzzle
+    per_puzzle = kept_bytes(trainer, 2) - kept_bytes(trainer, 1)
+    return PROCESS_BYTES + 5 * learned + table + states + trainer.num_at_once * per_puzzle
 
 
 def kept_bytes(trainer: Trainer, num: int) -> int:

@@ -128,12 +128,10 @@ def empty_slots(
     num_positions: int,
     num_symbols: int,
     dtype: torch.dtype,
-    own: slice | None = None,
+    own: slice,
 ) -> Slots:
-    """Make slots that all wait for an example; with several processes the `own` part of them."""
-    device = model.initial.device
-    own = own or slice(0, batch_size)
-    num = own.stop - own.start
+    """Make slots that all wait for an example, of which this process has its `own`."""
+    device, num = model.initial.device, own.stop - own.start
     tokens = torch.zeros(num, num_positions, dtype=torch.long, device=device)
     state = model.initial_state(num, num_positions, num_symbols, dtype)
     return Slots(

@@ -28,7 +28,7 @@ from serrm.models.recurrence import Network, Residual
 
 LANES = 16  # numbers that an instruction takes at once
 # Enough for a thread to do between two barriers, and the intermediate results still fit its cache.
-ROWS_A_THREAD = 480
+ROWS_PER_THREAD = 480
 
 State = Float[Tensor, "*positions D"]
 Weight = Float32[Tensor, "num_out num_in"]
@@ -101,7 +101,7 @@ class AttentionCall(ctypes.Structure):
     @property
     def chunk(self) -> int:
         """Number of outer parts that go through the phases of an attention together."""
-        return -(-ROWS_A_THREAD * int(self.threads) // (int(self.length) * int(self.inner)))
+        return -(-ROWS_PER_THREAD * int(self.threads) // (int(self.length) * int(self.inner)))
 
     def forward(
         self, x: State, packs: Packs, *, is_kept: bool
