@@ -84,11 +84,14 @@ TRM: dict[str, Any] = {
     "attention_dropout": 0.1,
     "mixer": "attention",
 }
+HRM: dict[str, Any] = {key: value for key, value in TRM.items() if key != "mixer"} | {"family": "hrm"}
 TASK_TYPES: dict[str, Any] = {"task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
 Q_LEARNING: dict[str, Any] = {
     "halting": {"kind": "q_learning", "exploration": 0.5, "bootstrap": False},
     **TASK_TYPES,
 }
+# What turns `make_run`'s small SE-RRM into a small TRM with Q-learning.
+TRM_CHANGES: dict[str, Any] = {"model": TRM, "train": Q_LEARNING}
 ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
 
@@ -130,12 +133,6 @@ def make_run() -> Callable[..., RunSettings]:
         )
 
     return make
-
-
-@pytest.fixture(scope="session")
-def trm_changes() -> dict[str, Any]:
-    """What turns `make_run`'s small SE-RRM into a small TRM with Q-learning."""
-    return {"model": TRM, "train": Q_LEARNING}
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from serrm.models.registry import build_model
 from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.scoring import CONFIDENCE_UNIT, ArcTally
 from serrm.training.settings import Execution, RunSettings
+from tests.conftest import TRM_CHANGES
 
 pytestmark = pytest.mark.numeric
 
@@ -59,7 +60,6 @@ def test_scores_depend_on_the_seed_only_with_dropout_at_evaluation(
 @pytest.fixture(scope="module")
 def voters(
     make_run: Callable[..., RunSettings],
-    trm_changes: dict[str, Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., tuple[LoadedModel, ArcEvaluation]]:
     """A TRM with two snapshots, both of random weights, and what it is asked."""
@@ -74,7 +74,7 @@ def voters(
     write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
     write_json(folder / AUDIT, {"canvas": 3})
     build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=8, seed=0)
-    cell = make_run(task="arc_agi_1", **{**trm_changes, "arrays": {"num_augmentations": 7}})
+    cell = make_run(task="arc_agi_1", **{**TRM_CHANGES, "arrays": {"num_augmentations": 7}})
     models = [
         build_model(cell.model, 12, torch.Generator().manual_seed(n), num_positions=9, num_task_types=16)
         for n in range(2)

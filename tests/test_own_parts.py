@@ -1,7 +1,6 @@
 """A family, a metric, a schedule, an optimiser of one's own, through a real small run to the tables: one entry each."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +30,7 @@ from serrm.scoring import Tally
 from serrm.settings import parse
 from serrm.sources.download import fetch
 from serrm.training.run import train
-from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas, Execution, TrainSettings
+from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas, Execution
 
 CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
 HERE = Execution(device="cpu", threads=1)
@@ -226,13 +225,3 @@ def test_regress_compares_every_metric_that_a_task_has(own: None, tmp_path: Path
     }
     assert values["9x9 broken after 16"] == ("mean", 3.25, False)
     assert str(score([run], "broken")) == "3.25", "no interval in the file"
-
-
-@pytest.mark.parametrize(("key", "known"), [("schedule", SCHEDULES), ("optimizer", OPTIMIZERS)])
-def test_the_allowed_values_are_the_keys_of_the_dict(
-    make_run: Callable[..., Any], key: str, known: dict[str, object]
-) -> None:
-    for name in known:
-        assert getattr(make_run(train={key: name}).train, key) == name
-    with pytest.raises(ValueError, match="sgdr"):
-        TrainSettings.model_validate(make_run().train.model_dump() | {key: "sgdr"})

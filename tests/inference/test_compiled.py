@@ -1,4 +1,4 @@
-"""Compiled evaluation: one variant a network and size of grid whatever is asked, and the answers of the plain form."""
+"""Compiled evaluation: one variant per network and size of grid, and the answers of the plain form."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +21,7 @@ from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
 from serrm.training.settings import Execution, RunSettings
 from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
+from tests.conftest import Q_LEARNING
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}
 SEQUENCE = {**TINY, "heads": 2, "positions": "rope", "prefix": 2}
@@ -81,7 +82,10 @@ def both_forms(
     return num_variants(), pairs
 
 
-def assert_forms_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("device", GPUS)
+@pytest.mark.parametrize(("family", "sizes"), CASES)
+def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
     num_graphs, pairs = apart(both_forms, family, sizes, device)
     assert num_graphs == len(sizes)
     for plain, compiled in pairs:
@@ -89,13 +93,6 @@ def assert_forms_agree(family: str, sizes: list[tuple[int, int]], device: str) -
         best, second = plain.topk(2, dim=-1).values.unbind(-1)
         is_clear = best - second > 1e-2
         assert torch.equal(compiled.argmax(-1)[is_clear], plain.argmax(-1)[is_clear])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("device", GPUS)
-@pytest.mark.parametrize(("family", "sizes"), CASES)
-def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, int]], device: str) -> None:
-    assert_forms_agree(family, sizes, device)
 
 
 def variants_of_evaluation(
@@ -129,25 +126,24 @@ def variants_of_batches(device: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_batches_and_searches_share_one_variant_a_size(device: str) -> None:
+def test_batches_and_searches_share_one_variant_per_size(device: str) -> None:
     assert apart(variants_of_batches, device) == dict.fromkeys(MODELS, 2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize(("family", "sides"), [("hrm", (4, 9)), ("trm", (4, 9)), ("se_rrm", SUDOKU_SIDES)])
-def test_an_evaluation_compiles_one_variant_a_size(
+def test_an_evaluation_compiles_one_variant_per_size(
     family: str,
     sides: tuple[int, ...],
     device: str,
     make_run: Callable[..., RunSettings],
-    trm_changes: dict[str, Any],
     make_arrays: Callable[..., Path],
     tmp_path: Path,
 ) -> None:
     # Five puzzles by twos leave one over, the studies' batches shrink, and larger grids come in smaller batches.
     arrays = make_arrays(side=4, tests=sides)
-    train_part = {} if family == "se_rrm" else trm_changes["train"]
+    train_part = {} if family == "se_rrm" else Q_LEARNING
     trained = make_run(model=MODELS[family], train=train_part)
     train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
     test_time_compute = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "guesses": [1, 2]}
@@ -181,11 +177,10 @@ def test_a_training_compiles_one_variant_without_gradient_and_one_with(
     family: str,
     device: str,
     make_run: Callable[..., RunSettings],
-    trm_changes: dict[str, Any],
     make_arrays: Callable[..., Path],
     tmp_path: Path,
 ) -> None:
-    train_part = {} if family == "se_rrm" else dict(trm_changes["train"])
+    train_part = {} if family == "se_rrm" else dict(Q_LEARNING)
     if family == "hrm":
         train_part["halting"] = {**train_part["halting"], "bootstrap": True}
     cell = make_run(model={**MODELS[family], "attention_dropout": 0.1}, train={**train_part, "compile": True})

@@ -22,7 +22,7 @@ from serrm.puzzles.sudoku.rules import allows, solves
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
-from tests.conftest import TRM
+from tests.conftest import HRM, TRM
 from tests.oracle import make_oracle
 
 pytestmark = pytest.mark.numeric
@@ -33,7 +33,7 @@ ANYTHING = replace(NO_RULE, blank=BLANK, allows=lambda questions: np.full(len(qu
 MODELS: dict[str, dict[str, Any]] = {
     "se_rrm": {"task_types": "factored", "layers": 1, "h_cycles": 1},
     "trm": {**TRM, "attention_dropout": 0.0},
-    "hrm": {**{name: value for name, value in TRM.items() if name != "mixer"}, "family": "hrm"},
+    "hrm": HRM,
 }
 SUDOKU = TASKS["sudoku"]
 Tokens = np.ndarray[Any, Any]
@@ -140,23 +140,6 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
         assert np.array_equal(each.history[-1], each.answer)
 
 
-def test_without_guesses_a_verified_answer_is_the_prediction_of_that_depth(
-    make_settings: Callable[..., Any], questions: Tokens
-) -> None:
-    """And holds what was given."""
-    model = make_oracle(
-        build_model(make_settings(), SYMBOLS), lambda question, _: 1 + int(question.sum()) % 5
-    )
-    for each in search(model, map(Search, range(NUM), questions), SYMBOLS, SUDOKU, Limits(9), 3):
-        tokens = torch.from_numpy(each.question.astype(np.int64))[None]
-        assert each.is_verified and each.attempts == 1 and each.answer is not None
-        assert each.steps == 1 + int(each.question.sum()) % 5
-        ((_, output),) = predict(model, tokens, SYMBOLS, (each.steps,))
-        assert np.array_equal(symbols_of(output.logits)[0], each.answer)
-        assert ((each.question == BLANK) | (each.question == each.answer)).all()
-        assert sorted(each.answer.tolist()) == sorted([2, 3, 4, 5] * 4)
-
-
 def test_guesses_solve_what_a_model_knows_with_more_clues(
     make_settings: Callable[..., Any], questions: Tokens
 ) -> None:
@@ -229,9 +212,3 @@ def test_the_cell_nearest_to_a_toss_up_between_two_is_filled() -> None:
     assert list(found.values()) == [[1, 1, 4, 2], [1, 1, 4, 3], [1, 1, 4, 4]]
     assert list(found) == pytest.approx([0.03, 0.5, 0.47])
     assert not list(fillings(np.array([2, 3, 4, 2], np.uint8), shares, ANYTHING))
-
-
-def test_a_filling_that_breaks_the_rule_is_never_guessed() -> None:
-    shares, question = np.full((16, SYMBOLS), 1 / SYMBOLS, np.float32), np.full(16, BLANK, np.uint8)
-    question[[1, 4]] = 2, 3
-    assert [filled[0] for _, filled in fillings(question, shares, SUDOKU)] == [4, 5]

@@ -15,10 +15,10 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
 from serrm.metrics import wilson
 from serrm.models.registry import build_model
-from serrm.processes import Processes
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
+from tests.conftest import TRM_CHANGES
 from tests.oracle import make_oracle
 
 CPU = torch.device("cpu")
@@ -30,21 +30,6 @@ def needed(question: np.ndarray[Any, Any]) -> int:
     """Steps to the solution, by the first clue; those that need nine are never solved as they are."""
     steps = 1 + 4 * int(np.argmax(question > 1))
     return steps if steps < 9 or (question == 1).sum() < 8 else 99
-
-
-class InTurn(Processes):
-    """One of two processes, the second of which runs when the first has told all."""
-
-    def __init__(self, rank: int, told: list[Any]) -> None:
-        super().__init__(rank, 2)
-        object.__setattr__(self, "told", told)
-
-    def collect(self, thing: Any) -> list[Any]:
-        told: list[Any] = self.__dict__["told"]
-        if self.rank:
-            return [told.pop(0), thing]
-        told.append(thing)
-        return [thing]
 
 
 @pytest.fixture
@@ -66,11 +51,7 @@ def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzl
     test_time_compute = ComputeSettings(
         num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES
     )
-    points, told = compute_points(Predictor(oracle, 1), puzzles, test_time_compute), list[Any]()
-    for rank in (0, 1):
-        part = Predictor(oracle, 1, processes=InTurn(rank, told))
-        shared = compute_points(part, puzzles, test_time_compute)
-    assert shared == points, "by two processes too"
+    points = compute_points(Predictor(oracle, 1), puzzles, test_time_compute)
     limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]
     solved = []
     for limit, point in zip(limits, points["early_stopping"] + points["attempts"], strict=True):
@@ -94,10 +75,8 @@ def arrays(make_arrays: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="module", params=["se_rrm", "trm"])
-def loaded(
-    request: pytest.FixtureRequest, trained: Callable[..., Path], trm_changes: dict[str, Any]
-) -> LoadedModel:
-    changes = trm_changes if request.param == "trm" else {"model": {"layers": 1, "h_cycles": 1}}
+def loaded(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> LoadedModel:
+    changes = TRM_CHANGES if request.param == "trm" else {"model": {"layers": 1, "h_cycles": 1}}
     return load_model(trained(**changes), CPU)
 
 

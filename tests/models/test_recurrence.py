@@ -18,15 +18,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "se_rrm": conftest.MODEL,
     "se_rrm with two states": {**conftest.MODEL, "states": "two", "registers": 3},
     "trm": conftest.TRM,
-    "hrm": {**conftest.TRM, "family": "hrm"},
+    "hrm": conftest.HRM,
 }
 
 
 def make(kind: str, **changes: Any) -> RecurrentModel:
     sizes = {"layers": 2, "h_cycles": 3, "l_cycles": 2, "attention_dropout": 0.0}
     values = {**KINDS[kind], **sizes, **changes}
-    if kind == "hrm":
-        del values["mixer"]
     settings: ModelSettings = TypeAdapter(ModelSettings).validate_python(values)
     return build_model(settings, 6, seeded(0), num_positions=16)
 

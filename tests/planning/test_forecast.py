@@ -20,6 +20,7 @@ from serrm.planning.forecast import (
 )
 from serrm.puzzles.raw import Counts
 from serrm.training.settings import Execution, RunSettings
+from tests.conftest import TRM_CHANGES
 from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
@@ -36,11 +37,10 @@ def profile(name: str, **sections: Any) -> Params:
 def test_an_evaluation_takes_what_is_forecast(
     family: str,
     make_run: Callable[..., RunSettings],
-    trm_changes: dict[str, Any],
     trained: Callable[..., Path],
     make_arrays: Callable[..., Path],
 ) -> None:
-    changes = trm_changes if family == "trm" else {"model": {"layers": 1}}
+    changes = TRM_CHANGES if family == "trm" else {"model": {"layers": 1}}
     cell, checkpoint, arrays = make_run(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
     plain = {"steps": [1, 3], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
 

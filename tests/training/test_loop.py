@@ -27,9 +27,10 @@ BOOTSTRAPPED = {**Q_LEARNING, "bootstrap": True}
 # More than the eight puzzles would be another task.
 AS_THEY_ARE = {"num_augmentations": 0}
 SE_RRM = {"h_cycles": 1, "planes": "usual"}
-TRM = {**conftest.TRM, "width": 32, "h_cycles": 1, "l_cycles": 2, "attention_dropout": 0.0}
+SIZES = {"width": 32, "h_cycles": 1, "l_cycles": 2, "attention_dropout": 0.0}
+TRM = {**conftest.TRM, **SIZES}
 TRM_MLP = {**TRM, "mixer": "mlp"}
-HRM = {key: value for key, value in TRM.items() if key != "mixer"} | {"family": "hrm"}
+HRM = {**conftest.HRM, **SIZES}
 
 
 def run(trainer: Trainer, num_steps: int | None = None) -> list[Record]:
@@ -41,8 +42,8 @@ def parameters(trainer: Trainer) -> dict[str, Tensor]:
     return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
 
 
-def test_the_same_seed_gives_the_same_curve(make_trainer: MakeTrainer, trm_changes: dict[str, Any]) -> None:
-    for changes in ({"model": {"attention_dropout": 0.3}}, trm_changes):
+def test_the_same_seed_gives_the_same_curve(make_trainer: MakeTrainer) -> None:
+    for changes in ({"model": {"attention_dropout": 0.3}}, conftest.TRM_CHANGES):
         first = run(make_trainer(**changes))
         torch.rand(7)  # whoever uses the global generator in between changes nothing
         assert run(make_trainer(**changes)) == first
@@ -161,7 +162,7 @@ def test_eight_puzzles_are_learned_by_heart(
         "weight_decay": 0.0,
         "ema": 0.8,
         "halting": halting,
-        "task_types": {"learning_rate": 0.01, "weight_decay": 0.1},
+        **conftest.TASK_TYPES,
     }
     trainer = make_trainer(seed=1, model=model, train=recipe, arrays=AS_THEY_ARE)
     list(trainer.steps())

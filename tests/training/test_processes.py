@@ -13,6 +13,7 @@ from serrm.processes import Processes
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.settings import Execution, RunSettings
+from tests import conftest
 from tests.torchrun import ROOT, environment, torchrun
 from tests.training import running
 from tests.training.running import MakeCell
@@ -23,12 +24,11 @@ SHALLOW = {"layers": 1, "h_cycles": 1}
 
 
 @pytest.fixture(params=["task types", "q_learning"])
-def cell(request: pytest.FixtureRequest, make_run: MakeCell, trm_changes: dict[str, Any]) -> RunSettings:
-    task_types = {"learning_rate": 0.01, "weight_decay": 0.1}
+def cell(request: pytest.FixtureRequest, make_run: MakeCell) -> RunSettings:
     if request.param == "task types":
-        return make_run(model={"task_types": "full", **SHALLOW}, train={"task_types": task_types, **FIFTY})
-    model = {**trm_changes["model"], "attention_dropout": 0.0}
-    return make_run(model=model, train={**trm_changes["train"], **FIFTY})
+        return make_run(model={"task_types": "full", **SHALLOW}, train=FIFTY)
+    model = {**conftest.TRM, "attention_dropout": 0.0}
+    return make_run(model=model, train={**conftest.Q_LEARNING, **FIFTY})
 
 
 def run(cell: RunSettings, arrays: Path, folder: Path, **execution: Any) -> list[Record]:

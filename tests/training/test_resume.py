@@ -17,12 +17,10 @@ from serrm.training.loop import Record
 from serrm.training.run import EXIT_RESUMABLE, Interrupted, TrainingRun, stop_requests
 from serrm.training.settings import Execution, RunSettings
 from tests import conftest
-from tests.compiling import DEVICES, apart
+from tests.compiling import GPUS, apart
 from tests.training.running import ONE_STEP, MakeCell, assert_same_checkpoint, interrupted, run, stop_at
 
 EACH = {"log_every": 1, "schedule": "cosine"}
-TASK_TYPES = {"learning_rate": 0.01, "weight_decay": 0.1}
-HRM = {key: value for key, value in conftest.TRM.items() if key != "mixer"} | {"family": "hrm"}
 # Everything that has a state: dropout, EMA, task types, schedule, hints, every kind of halting.
 FAMILIES: dict[str, dict[str, Any]] = {
     "se_rrm": {
@@ -31,7 +29,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     },
     "se_rrm, bfloat16 kernels": {
         "model": {"attention_dropout": 0.2, "head_dim": 16, "symbol_head_dim": 16, "task_types": "factored"},
-        "train": {**EACH, "precision": "bfloat16", "task_types": TASK_TYPES},
+        "train": {**EACH, "precision": "bfloat16", **conftest.TASK_TYPES},
     },
     "se_rrm, all faults": {
         "model": {"planes": "usual", "symbols": "untied"},
@@ -40,11 +38,11 @@ FAMILIES: dict[str, dict[str, Any]] = {
     },
     "trm, muon": {"model": conftest.TRM, "train": {**conftest.Q_LEARNING, **EACH, "optimizer": "muon"}},
     "hrm, solved slots halt": {
-        "model": HRM,
+        "model": conftest.HRM,
         "train": {
             **EACH,
+            **conftest.TASK_TYPES,
             "halting": {"kind": "random", "probability": 0.1, "probability_solved": 0.7},
-            "task_types": TASK_TYPES,
         },
     },
 }
@@ -187,7 +185,7 @@ def trained(cell: RunSettings, arrays: Path, folder: Path, device: str, num_stop
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize(
     ("precision", "compiles"), [("float32", True), ("bfloat16", True), ("bfloat16", False)]
 )
@@ -201,7 +199,7 @@ def test_resumed_by_other_processes_on_a_device_is_bit_identical(
 ) -> None:
     """Long and short axes of attention, dropout, and task types that several slots share."""
     model = {"attention_dropout": 0.2, "task_types": "factored", "layers": 1, "head_dim": 16}
-    train = {"steps": 4, "precision": precision, "compile": compiles, "task_types": TASK_TYPES}
+    train = {"steps": 4, "precision": precision, "compile": compiles, **conftest.TASK_TYPES}
     cell, arrays = make_run(model=model, train=train), make_arrays(side=9, tests=(9,))
     straight = apart(trained, cell, arrays, tmp_path / "straight", device, 0)
     stopped = apart(trained, cell, arrays, tmp_path / "stopped", device, 3)

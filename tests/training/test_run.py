@@ -155,6 +155,6 @@ def test_fine_tuning_begins_with_the_ema_weights(
 def test_weights_that_do_not_fit_are_refused_by_name(
     make_run: MakeCell, arrays: Path, first: Path, tmp_path: Path, model: dict[str, Any]
 ) -> None:
-    train = {"init_from": str(first), "task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
+    train = {"init_from": str(first), **conftest.TASK_TYPES}
     with pytest.raises(ValueError, match=r"^train\.init_from: "):
         run(make_run(model=model, train=train), arrays, tmp_path, ONE_STEP)
