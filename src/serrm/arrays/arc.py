@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64, UInt8
 
-from serrm.arrays.stream import TRAIN, Examples, Stream, across_epochs, read_metadata
+from serrm.arrays.stream import TRAIN, Examples, Stream, across_epochs, evaluation_sets, read_metadata
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.transforms import NUM_TRANSFORMS, inverse_transform, transformed
 from serrm.randomness import Purpose, keyed_rng
@@ -54,14 +54,6 @@ class ArcArrays:
 
     def __len__(self) -> int:
         return len(self.questions)
-
-
-def scored_set(arrays: Path) -> str:
-    """The set of a folder of ARC arrays that is scored: "evaluation" or "held_out". ValueError if there is none."""
-    for name in read_metadata(arrays)["sets"]:
-        if name in arc.SCORED:
-            return str(name)
-    raise ValueError(f"{arrays}: no ARC set to score here")
 
 
 def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
@@ -323,5 +315,6 @@ def open_arc_evaluation(
     arrays: Path, num_variants: int, *, has_identity_twice: bool = False
 ) -> ArcEvaluation:
     """The questions of a folder of ARC arrays to a model trained on the first variants of its index."""
-    variants, name = used_variants(num_variants, has_identity_twice), scored_set(arrays)
+    (name,) = evaluation_sets(arrays)
+    variants = used_variants(num_variants, has_identity_twice)
     return ArcEvaluation(open_arc_arrays(arrays, name), variants, name)
