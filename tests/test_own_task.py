@@ -79,10 +79,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     stream = open_stream(arrays, 3, seed=4)
     assert (stream.num_examples, stream.side, stream.num_symbols) == (6, SIDE, SIDE + 2)
     questions, answers, _ = stream.gather(0, 100)
-    assert (
-        are_latin(questions - np.uint8(1), answers - np.uint8(1)).all()
-        and ((questions == 1) | (questions == answers)).all()
-    )
+    assert are_latin(questions - np.uint8(1), answers - np.uint8(1)).all()
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     name = f"{latin}-trm-s0"
     cell, asked = params.train_settings(name), params.evaluate_settings(name)
@@ -96,9 +93,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     report = read_report(params, papers, tmp_path / "metrics", flops, num_parameters)
     write_report(report, tmp_path, tmp_path / "examples", {})
     solved = scores["sets"]["unseen"]["steps"]["2"]["fsr"]
-    row = next(
-        line for line in (tmp_path / "tables" / "variants.md").read_text().splitlines() if "| 2 " in line
-    )
+    (row,) = (line for line in (tmp_path / "tables/variants.md").read_text().splitlines() if "| 2 " in line)
     assert "TRM" in row and f"{100 * solved:.2f} (" in row
     page = (tmp_path / "report.html").read_text()
     assert "9 Latin squares; 6 training puzzles" in page and "after 2 steps" in page
@@ -115,15 +110,8 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
 
 
 def test_tabulate_leaves_its_outputs_where_nothing_was_solved(latin: str, tmp_path: Path) -> None:
-    zero = {
-        "fsr": 0.0,
-        "fsr_lo": 0.0,
-        "fsr_hi": 0.5,
-        "gpa": 0.0,
-        "gpa_lo": 0.0,
-        "gpa_hi": 0.1,
-        "gpa_guess": 0.2,
-    }
+    zero = dict.fromkeys(("fsr", "fsr_lo", "gpa", "gpa_lo"), 0.0)
+    zero |= {"fsr_hi": 0.5, "gpa_hi": 0.1, "gpa_guess": 0.2}
     name = f"{latin}-trm-s0"
     metrics = {
         "profile": "mine",

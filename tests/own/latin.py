@@ -117,7 +117,6 @@ LATIN = GridTask(
     recognises=recognises,
     text=GridText(characters=CHARACTERS, largest=lambda side: SIDE),
     offset=1,
-    most_augmentations=None,
     draw=draw_order,
     apply=apply_orders,
     criteria={"full_rows": Criterion(have_full_rows, "Full rows", "every digit in every row")},

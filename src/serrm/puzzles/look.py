@@ -12,6 +12,9 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.boxes import Box
 
+Tokens = UInt8[np.ndarray, " I"]
+Rows = UInt8[np.ndarray, "_ _"]
+
 INK, PAPER, GIVEN_TINT = "#1A1A1A", "#FFFFFF", "#EFEFEF"
 FILLED: Final = "#0072B2"  # digits and paths that were not given
 WRONG, WRONG_TINT = "#D55E00", "#F7BCAF"
@@ -26,11 +29,6 @@ class Cell(NamedTuple):
     plain: str
 
 
-def as_square(tokens: UInt8[np.ndarray, " I"], side: int) -> UInt8[np.ndarray, "_ _"]:
-    """All tokens as a square grid."""
-    return tokens.reshape(side, side)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """The look of a task's grids."""
@@ -41,9 +39,8 @@ class Look:
     has_lines: bool = True  # between all squares
     is_light: bool = False  # symbols that are not given are not bold
     has_crosses: bool = False  # on wrong squares, whose colour stays
-    visible: Callable[[UInt8[np.ndarray, " I"], int], UInt8[np.ndarray, "_ _"]] = (
-        as_square  # of (tokens, side)
-    )
+    # (tokens, side) → the rows that are shown.
+    visible: Callable[[Tokens, int], Rows] = lambda tokens, side: tokens.reshape(side, side)
     legend: str = ""  # for a page of pictures
 
 

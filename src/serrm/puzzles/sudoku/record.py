@@ -51,7 +51,6 @@ SUDOKU = GridTask(
     recognises=lambda value: True,  # what is no puzzle of another task
     text=data.TEXT,
     offset=BLANK,
-    most_augmentations=None,
     draw=symmetries.draw_symmetry,
     apply=symmetries.apply_symmetries,
     flaw=search.flaw,
