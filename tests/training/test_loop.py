@@ -57,7 +57,7 @@ def test_a_slot_is_refilled_and_its_neighbours_go_on(make_trainer: MakeTrainer) 
     position = slots.position
     slots.is_halted[:] = torch.tensor([False, True, False, True])
     before = [part.clone() for part in (slots.tokens, slots.targets, *slots.state, slots.num_steps)]
-    slots.refill(trainer.stream, model, 6)
+    slots.refill(trainer.stream, model)
     after = [slots.tokens, slots.targets, *slots.state, slots.num_steps]
     for old, new in zip(before, after, strict=True):
         assert torch.equal(new[[0, 2]], old[[0, 2]])

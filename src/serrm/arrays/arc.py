@@ -275,17 +275,18 @@ class ArcEvaluation(ArcPairs):
 
     def gather(self, start: int, num: int) -> Examples:
         """The questions start … start+num-1 with their answers, as tokens at the corner, in their variants."""
-        return self.gather_pairs(Drawn(*self._pairs_and_slots(start, num), np.zeros((num, 2))))
+        pairs, slots = np.divmod(np.arange(start, start + num), self.num_votes)
+        return self.gather_pairs(Drawn(pairs, slots, np.zeros((num, 2))))
 
     def inputs(self, start: int, num: int) -> list[tuple[str, int]]:
         """(name of the puzzle, number of the test input) of the questions start … start+num-1."""
-        pairs, _ = self._pairs_and_slots(start, num)
+        pairs = np.arange(start, start + num) // self.num_votes
         names = (self.arrays.puzzle_names[puzzle] for puzzle in self.arrays.puzzles[pairs])
         return list(zip(names, self.arrays.numbers[pairs].tolist(), strict=True))
 
     def undo(self, start: int, tokens: UInt8[np.ndarray, "B I"]) -> list[arc.Grid]:
         """The grids of predictions for the questions from `start` on, with their variants undone."""
-        changes = self.changes(*self._pairs_and_slots(start, len(tokens)))
+        changes = self.changes(*np.divmod(np.arange(start, start + len(tokens)), self.num_votes))
         return [
             transformed(
                 arc.recoloured(arc.decode(canvas, self.side), arc.inverse_colours(change[1:])),
@@ -303,12 +304,6 @@ class ArcEvaluation(ArcPairs):
             assert number == len(grids), "the test inputs of a puzzle are all there"
             grids.append(arc.decode(np.asarray(tokens), self.side))
         return answers
-
-    def _pairs_and_slots(
-        self, start: int, num: int
-    ) -> tuple[Int64[np.ndarray, " B"], Int64[np.ndarray, " B"]]:
-        pairs, slots = np.divmod(np.arange(start, start + num), self.num_votes)
-        return pairs, slots
 
 
 def open_arc_evaluation(

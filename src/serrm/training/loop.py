@@ -57,14 +57,11 @@ class Trainer:
         stream, settings = self.stream, self.settings
         self.num_steps = settings.num_steps(stream.num_examples)
         self.step = 0
-        self.num_symbols = stream.num_symbols
         self.parameters: list[Tensor] = trained(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.optimizer = OPTIMIZERS[settings.optimizer](self.model, settings.betas, settings.weight_decay)
         own, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
-        self.slots: Slots = empty_slots(
-            settings.batch_size, self.model, stream.side**2, self.num_symbols, dtype, own
-        )
+        self.slots: Slots = empty_slots(settings.batch_size, own, stream, self.model, dtype)
         self.tally = self._empty_tally()
 
     def _empty_tally(self) -> Tally:
@@ -97,7 +94,7 @@ class Trainer:
 
     def _take_step(self) -> float:
         slots = self.slots
-        slots.refill(self.stream, self.model, self.num_symbols)
+        slots.refill(self.stream, self.model)
         slots.num_steps += 1
         rate = self.settings.rate(self.step, self.num_steps)
         results = []

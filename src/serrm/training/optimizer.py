@@ -29,34 +29,26 @@ class AdamAtan2(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
+            lr, betas = group["lr"], group["betas"]
             parameters = [p for p in group["params"] if p.grad is not None]
-            for parameter in parameters:
-                if not self.state[parameter]:
-                    self.state[parameter] = {
-                        "step": torch.zeros(()),
-                        "mean": torch.zeros_like(parameter),
-                        "square": torch.zeros_like(parameter),
-                    }
-            if parameters:
-                self._update(parameters, group["lr"], group["betas"], group["weight_decay"])
-
-    def _update(
-        self, parameters: list[Tensor], lr: float, betas: tuple[float, float], weight_decay: float
-    ) -> None:
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        states = [self.state[p] for p in parameters]
-        means = [state["mean"] for state in states]
-        squares = [state["square"] for state in states]
-        torch._foreach_add_([state["step"] for state in states], 1)
-        num_steps = float(states[0]["step"])
-        torch._foreach_lerp_(means, gradients, 1 - betas[0])
-        torch._foreach_mul_(squares, betas[1])
-        torch._foreach_addcmul_(squares, gradients, gradients, 1 - betas[1])
-        roots = torch._foreach_sqrt(torch._foreach_div(squares, 1 - betas[1] ** num_steps))
-        corrected = torch._foreach_div(means, 1 - betas[0] ** num_steps)
-        torch._foreach_mul_(parameters, 1 - lr * weight_decay)
-        updates = [torch.atan2(mean, root) for mean, root in zip(corrected, roots, strict=True)]
-        torch._foreach_add_(parameters, updates, alpha=-lr)
+            if not parameters:
+                continue
+            for p in parameters:
+                if not self.state[p]:
+                    zeros = {"mean": torch.zeros_like(p), "square": torch.zeros_like(p)}
+                    self.state[p] = {"step": torch.zeros(()), **zeros}
+            gradients, states = [p.grad for p in parameters], [self.state[p] for p in parameters]
+            means, squares = ([state[name] for state in states] for name in ("mean", "square"))
+            torch._foreach_add_([state["step"] for state in states], 1)
+            num_steps = float(states[0]["step"])
+            torch._foreach_lerp_(means, gradients, 1 - betas[0])
+            torch._foreach_mul_(squares, betas[1])
+            torch._foreach_addcmul_(squares, gradients, gradients, 1 - betas[1])
+            roots = torch._foreach_sqrt(torch._foreach_div(squares, 1 - betas[1] ** num_steps))
+            corrected = torch._foreach_div(means, 1 - betas[0] ** num_steps)
+            torch._foreach_mul_(parameters, 1 - lr * group["weight_decay"])
+            updates = [torch.atan2(mean, root) for mean, root in zip(corrected, roots, strict=True)]
+            torch._foreach_add_(parameters, updates, alpha=-lr)
 
 
 class MuonAtan2:

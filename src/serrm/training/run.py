@@ -202,7 +202,7 @@ class TrainingRun:
             "code_hash": ckpt.code_hash(),
             "initial_sha256": self.initial_sha256,
             "packages": ckpt.package_versions(),
-            "num_symbols": trainer.num_symbols,
+            "num_symbols": trainer.stream.num_symbols,
             "side": trainer.stream.side,
             "puzzles": list(trainer.stream.puzzle_names),
             "parameters": num_parameters(trainer.model),
@@ -268,7 +268,7 @@ class TrainingRun:
 
     def _check_loss(self, loss: float) -> None:
         """Raise ValueError if the mean loss per puzzle is NaN or far above that of guessing."""
-        guessing = math.log(self.trainer.num_symbols)
+        guessing = math.log(self.trainer.stream.num_symbols)
         if not loss <= EXPLODED * guessing:
             raise self._diverged(f"loss {loss:.4g} (guessing has {guessing:.3g})")
 
@@ -422,7 +422,7 @@ def try_step(trainer: Trainer, num: int) -> None:
         to_device(torch.from_numpy(part), slots.tokens.device).long()
         for part in trainer.stream.gather(0, num)
     )
-    state = model.initial_state(num, tokens.shape[1], trainer.num_symbols, slots.state[0].dtype)
+    state = model.initial_state(num, tokens.shape[1], trainer.stream.num_symbols, slots.state[0].dtype)
     try:
         trainer.supervision_step(Piece(0, tokens, targets, task_types, state, torch.ones(num).long()))
     finally:

@@ -61,7 +61,7 @@ class Slots:
         """Range of this process's slots among all B."""
         return slice(self.first, self.first + len(self.tokens))
 
-    def refill(self, stream: Stream, model: RecurrentModel, num_symbols: int) -> None:
+    def refill(self, stream: Stream, model: RecurrentModel) -> None:
         """Give every halted slot the next example and the initial state."""
         halted = self.is_halted.nonzero().squeeze(1)
         if len(halted) == 0:
@@ -69,20 +69,18 @@ class Slots:
         is_own = (halted >= self.own.start) & (halted < self.own.stop)
         if is_own.any():
             before = int((halted < self.first).sum())
-            self._fill(halted[is_own] - self.first, self.position + before, stream, model, num_symbols)
+            self._fill(halted[is_own] - self.first, self.position + before, stream, model)
         self.num_steps[halted] = 0
         self.is_halted.zero_()
         self.position += len(halted)
 
-    def _fill(
-        self, places: Int[Tensor, " n"], start: int, stream: Stream, model: RecurrentModel, num_symbols: int
-    ) -> None:
+    def _fill(self, places: Int[Tensor, " n"], start: int, stream: Stream, model: RecurrentModel) -> None:
         device = self.tokens.device
         examples = stream.gather(start, len(places))
         places = to_device(places, device)
         for part, new in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
             part[places] = to_device(torch.from_numpy(new), device).to(part.dtype)
-        fresh = model.initial_state(1, self.tokens.shape[1], num_symbols, self.state[0].dtype)
+        fresh = model.initial_state(1, self.tokens.shape[1], stream.num_symbols, self.state[0].dtype)
         for part, first in zip(self.state, fresh, strict=True):
             part[places] = first
 
@@ -91,19 +89,14 @@ class Slots:
         num = len(self.tokens)
         for start in range(0, num, size or num):
             end = min(num, start + (size or num))
-            tokens, targets, task_types, *state = (
-                part if end - start == num else part[start:end]
-                for part in (self.tokens, self.targets, self.task_types, *self.state)
-            )
+            parts = (self.tokens, self.targets, self.task_types, *self.state)
+            tokens, targets, task_types, *state = (part[start:end] for part in parts)
             first = self.first + start
             num_steps = self.num_steps[first : self.first + end]
             yield Piece(first, tokens, targets, task_types, tuple(state), num_steps)
 
     def go_on(self, piece: Piece, state: State) -> None:
         """Give the slots of a piece their next state."""
-        if len(piece.tokens) == len(self.tokens):
-            self.state = state
-            return
         start = piece.first - self.first
         for part, new in zip(self.state, state, strict=True):
             part[start : start + len(new)] = new
@@ -123,17 +116,12 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def empty_slots(
-    batch_size: int,
-    model: RecurrentModel,
-    num_positions: int,
-    num_symbols: int,
-    dtype: torch.dtype,
-    own: slice,
+    batch_size: int, own: slice, stream: Stream, model: RecurrentModel, dtype: torch.dtype
 ) -> Slots:
     """Make slots that all wait for an example, of which this process has its `own`."""
     device, num = model.initial.device, own.stop - own.start
-    tokens = torch.zeros(num, num_positions, dtype=torch.long, device=device)
-    state = model.initial_state(num, num_positions, num_symbols, dtype)
+    tokens = torch.zeros(num, stream.side**2, dtype=torch.long, device=device)
+    state = model.initial_state(num, stream.side**2, stream.num_symbols, dtype)
     return Slots(
         tokens=tokens,
         targets=tokens.clone(),
