@@ -81,7 +81,7 @@ class Metric:
     values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None  # None: counted from votes
     unit: Unit = RATE
     tasks: tuple[str, ...] = ()  # the only ones that have it; none named: all on square grids
-    meaning: str = ""  # beneath tables
+    meaning: str = ""  # of a rule of the task, beneath tables
     per_cell: bool = False  # its trials are cells, not puzzles
     is_main: bool = True  # in lists of scores and compared by `serrm regress`, not only in a table of its own
 
@@ -124,6 +124,6 @@ def metrics_of(task: str) -> Mapping[str, Metric]:
         if each.values is not None and task in (each.tasks or (task,))
     }
     return general | {
-        name: Metric(each.name, each.name, partial(obey, each.holds))
+        name: Metric(each.name, each.name, partial(obey, each.holds), meaning=each.meaning)
         for name, each in record.criteria.items()
     }

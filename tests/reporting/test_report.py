@@ -149,7 +149,7 @@ def test_arrows_compare_the_same_puzzles_alone(report, made):
     assert tables["table3"].set_index("Model")["ARC-AGI-1, ours"]["SE-RRM"].endswith(" ↓")
     for file in made.values():
         file["data"]["source"] = "generated puzzles"
-    assert not re.search("[↑↓]", "".join(map(to_csv, build_tables(report(made)))))
+    assert not re.search("[↑↓]", "".join(to_csv(table.frame) for table in build_tables(report(made))))
 
 
 def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):

@@ -212,7 +212,6 @@ def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None
     log.info("%s: steps to the answer of %s", picture, place)
 
 
-METRICS = {"fsr": "FSR", "gpa": "GPA", "valid": "valid path", "pass_at_1": "pass@1", "pass_at_2": "pass@2"}
 REMARKS = {
     "num_answers_computed": "without an answer in the file, solved exactly",
     "num_without_solution": "left out because they have no solution",
@@ -248,6 +247,8 @@ def evaluate(
     from serrm.devices import choose_device, keep_memory
     from serrm.drawing.terminal import console, percent, table
     from serrm.files import write_json
+    from serrm.metrics import RATE, metrics_of
+    from serrm.puzzles.tasks import TASKS
     from serrm.solving.model import folder_of
     from serrm.solving.score_file import score_file
 
@@ -260,8 +261,9 @@ def evaluate(
         write_json(target, scores)
     sets: dict[str, dict[str, Any]] = scores["sets"]
     found = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
-    metrics = [name for name in METRICS if name in found]
-    lines, remarks = table("grid", "puzzles", "steps", *(METRICS[name] for name in metrics)), []
+    known = {name: each for task in TASKS for name, each in metrics_of(task).items() if name in found}
+    metrics = {name: each.short for name, each in known.items() if each.is_main and each.unit is RATE}
+    lines, remarks = table("grid", "puzzles", "steps", *metrics.values()), []
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))

@@ -16,8 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import panels
+from serrm.metrics import METRICS
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.paper import METRIC_NAMES, load_paper, metrics_of, model_name, style, task_name
+from serrm.reporting.paper import load_paper, model_name, style, task_name
 from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, runs_on, score
 from serrm.reporting.tables import compute_points, main_models
 
@@ -90,7 +91,7 @@ def learning_curves(report: Report) -> Figure | None:
     shown = [
         (task, metric)
         for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
-        for metric in metrics_of(kind)
+        for metric in TASKS[kind].metrics
         if any(point.get(metric) for run in runs if run.task == task for point in run.learning_curve)
     ]
     if not shown:
@@ -152,7 +153,7 @@ def _draw(
 
 
 def _percent(axes: Axes, metric: str) -> None:
-    axes.set(ylabel=f"{METRIC_NAMES[metric]} (%)", ylim=(-2, 102))
+    axes.set(ylabel=f"{METRICS[metric].name} (%)", ylim=(-2, 102))
 
 
 def framed(figure: Figure, title: str, remark: str) -> Figure:

@@ -17,10 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from serrm.models.families import FAMILIES
-from serrm.reporting import figures
+from serrm.reporting import figures, tables
 from serrm.reporting.paper import load_paper, model_name, style
 from serrm.reporting.results import Report, over_seeds, score
-from serrm.reporting.tables import total_flops
 
 PROFILE: Final = "published"
 FOLDER: Final = Path("docs/experiments/hard_sudoku")
@@ -59,7 +58,7 @@ def _ours(report: Report, root: Path) -> Iterator[Point]:
             ends = [(100 * each.fsr, 100 * each.fsr_lo, 100 * each.fsr_hi) for each in searches]
             attempts = f"at most {searches[0].num:,} attempts"
             found[attempts] = over_seeds(ends, searches[0].num_puzzles or 0)
-        family, flops = runs[0].model_info.family, float(total_flops(runs[0], report))
+        family, flops = runs[0].model_info.family, float(tables.total_flops(runs[0], report))
         source = f"reports/{PROFILE}/metrics/{task}-{model}-s*.json"
         for words, each in found.items():
             if each:
@@ -115,7 +114,7 @@ def to_csv(found: Sequence[Point]) -> str:
     """The points as a CSV file."""
     frame = pd.DataFrame(found).astype({"num_puzzles": "Int64"})
     frame["flops"] = [f"{each:.3e}".replace("e+", "e") for each in frame["flops"]]
-    return frame.to_csv(index=False, lineterminator="\n")
+    return tables.to_csv(frame)
 
 
 def caption(found: Sequence[Point]) -> str:

@@ -13,7 +13,16 @@ from serrm.models.families import FAMILIES
 from serrm.reporting.claims import FAILS, HOLDS, PARTLY, UNTESTED, Part, judge, overall
 from serrm.reporting.paper import DASH, ScoreTable, load_paper, task_name
 from serrm.reporting.results import Report
-from serrm.reporting.tables import Entry, as_printed, by_set, entries_of, power, puzzles, total_flops
+from serrm.reporting.tables import (
+    Entry,
+    as_printed,
+    by_set,
+    entries_of,
+    markdown,
+    power,
+    puzzles,
+    total_flops,
+)
 
 BEGIN: Final = "<!-- serrm overview: begin -->"
 END: Final = "<!-- serrm overview: end -->"
@@ -122,5 +131,4 @@ def _share(ours: int, theirs: int) -> str:
 
 
 def _markdown(lines: Sequence[Mapping[str, str]]) -> str:
-    frame = pd.DataFrame(lines).fillna(DASH)
-    return frame.to_markdown(index=False, tablefmt="github", disable_numparse=True)
+    return markdown(pd.DataFrame(lines).fillna(DASH))

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
-from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
 
 DASH: Final = "—"  # no number: not run here, or not in the paper
@@ -26,17 +25,6 @@ STYLES: Final = (
     ("#000000", "X"),
 )
 OTHER: Final = ("#cc79a7", "D")
-METRIC_NAMES: Final = {
-    "fsr": "Fully solved rate",
-    "gpa": "Grid-point accuracy",
-    "pass_at_2": "pass@2",
-    **{
-        key: each.name
-        for task in TASKS.values()
-        if isinstance(task, GridTask)
-        for key, each in task.criteria.items()
-    },
-}
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
 
 IntervalKind = Literal["wilson", "rounded_down", "continuity", "blank_cells"]
@@ -109,12 +97,26 @@ class ScoreTable(_Frozen):
     remarks: tuple[str, ...] = ()
 
 
+class Check(_Frozen):
+    """A comparison of ours that tests a part of a claim, in words: a rule of `serrm.reporting.claims` on scores."""
+
+    rule: str
+    words: str = ""
+    models: tuple[str, ...] = ("se_rrm", "trm", "hrm")
+    tasks: tuple[str, ...] = ("sudoku",)
+    metric: str = "fsr"
+    set: str | None = None
+    number: float = 0.0
+
+
 class PaperClaim(_Frozen):
-    """A claim of the paper in words, its numbers, and its section."""
+    """A claim of the paper in words, its numbers and its section, and our checks; `lacking` where there are no runs."""
 
     says: str
     paper: str
     section: str
+    checks: tuple[Check, ...] = ()
+    lacking: str = ""
 
 
 class Paper(_Frozen):
@@ -134,11 +136,6 @@ def load_paper() -> Paper:
 def task_name(task: str) -> str:
     """The name of a task; a data set of another name keeps its own."""
     return TASKS[task].name if task in TASKS else task
-
-
-def metrics_of(task: str) -> tuple[str, ...]:
-    """The metrics of a task's learning curves (figure A3), that of tables 1 and 3 first."""
-    return TASKS[task].metrics
 
 
 def model_name(variant: str) -> str:

@@ -15,12 +15,13 @@ from markupsafe import Markup, escape
 
 from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
 from serrm.files import write_json, write_whole
+from serrm.metrics import metrics_of
 from serrm.progress import duration
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
 from serrm.reporting.claims import claims_table, judge, tally
 from serrm.reporting.figures import build_figures
-from serrm.reporting.paper import METRIC_NAMES, metrics_of, model_name, set_name, task_name
+from serrm.reporting.paper import model_name, set_name, task_name
 from serrm.reporting.results import Evaluation, Report, Results, all_runs
 
 
@@ -48,8 +49,11 @@ def all_tables(report: Report) -> list[tables.Table]:
 
 def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
     """The files of the tables, and of the notes and recipes that all tables share, by name."""
-    writers = {"md": tables.to_markdown, "csv": tables.to_csv, "tex": tables.to_latex}
-    files = {f"{table.name}.{suffix}": write(table) for table in made for suffix, write in writers.items()}
+    files = {}
+    for table in made:
+        files[f"{table.name}.md"] = tables.to_markdown(table)
+        files[f"{table.name}.csv"] = tables.to_csv(table.frame)
+        files[f"{table.name}.tex"] = tables.to_latex(table)
     for name, title, lines in (
         ("notes", "How to read the tables", tables.notes(report.results)),
         ("recipes", "Differences from the run of the same model in profile `paper`", tables.recipes(report)),
@@ -80,16 +84,21 @@ def write_curves(results: Results, folder: Path) -> None:
                 {**panel, "steps": num, **_rates(run, each)} for num, each in part.steps.items()
             ]
             scores = part.steps[max(part.steps)]
-            rates = {metric: round(100 * scores[metric], 2) for metric in METRIC_NAMES if metric in scores}
+            main = {metric: each for metric, each in metrics_of(run.kind).items() if each.is_main}
+            rates = {
+                metric: round(each.unit.factor * scores[metric], 2)
+                for metric, each in main.items()
+                if metric in scores
+            }
             last.setdefault(run.name, {})[name] = rates
     for name, counts in (("depth", ["steps"]), ("learning", ["step", "samples", "loss"])):
         frame = pd.DataFrame(points[name], columns=["panel", "model", *counts, "solved", "gpa"])
-        write_whole(folder / "curves" / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
+        write_whole(folder / "curves" / f"{name}.csv", tables.to_csv(frame))
     write_json(folder / "scores.json", last)
 
 
 def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
-    metrics = {"solved": metrics_of(run.kind)[0], "gpa": "gpa"}
+    metrics = {"solved": run.main_metric, "gpa": "gpa"}
     return {name: round(100 * scores[each], 2) if each in scores else None for name, each in metrics.items()}
 
 

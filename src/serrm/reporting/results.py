@@ -17,7 +17,7 @@ from serrm.config import RANDOM, Params
 from serrm.files import read_parsed
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.metrics import metrics_of
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.reporting.paper import Settings, differences
 from serrm.settings import Kind
 
@@ -67,6 +67,11 @@ class ScoredSet(_Part):
     side: int | None = None  # not in older files
     num_blank: int | None = None  # squares, of all puzzles together, unless votes were counted
     steps: dict[int, dict[str, float]]
+
+    @property
+    def shown_steps(self) -> int:
+        """16 supervision steps, or the last number of steps where 16 were not scored."""
+        return HEADLINE_STEPS if HEADLINE_STEPS in self.steps else max(self.steps)
 
 
 class RefusedSet(_Part):
@@ -140,6 +145,11 @@ class Evaluation(_Part):
     def name(self) -> str:
         """task-model-seed, the name of the run's files."""
         return f"{self.task}-{self.model}-s{self.seed}"
+
+    @property
+    def main_metric(self) -> str:
+        """The metric of tables 1 and 3."""
+        return TASKS[self.kind].metrics[0]
 
     @property
     def scored(self) -> dict[str, ScoredSet]:

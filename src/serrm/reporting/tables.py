@@ -5,19 +5,19 @@ have. Signs and data are explained once, in notes.md, and differences from the p
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.metrics import KS, METRICS
+from serrm.metrics import KS, METRICS, metrics_of
 from serrm.models.families import FAMILIES
 from serrm.progress import duration
-from serrm.puzzles.task import ArcTask, Criterion, GridTask
+from serrm.puzzles.task import ArcTask, GridTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.reporting import paper
-from serrm.reporting.paper import DASH, load_paper, metrics_of, model_name, set_name, task_name
+from serrm.reporting.paper import DASH, load_paper, model_name, set_name, task_name
 from serrm.reporting.results import (
     Evaluation,
     Report,
@@ -60,6 +60,9 @@ class Table(NamedTuple):
     caption: str
     frame: pd.DataFrame
     notes: Sequence[str] = ()
+
+
+Columns = Mapping[str, tuple[str | None, str]]  # by heading: a set, or None for that trained on, and a metric
 
 
 class Entry(NamedTuple):
@@ -216,10 +219,8 @@ def variants(report: Report) -> pd.DataFrame:
     lines = []
     for (task, model), runs in report.results.items():
         for name, part in runs[0].scored.items() if (runs[0].kind, model) not in known else ():
-            steps = HEADLINE_STEPS if HEADLINE_STEPS in part.steps else max(part.steps)
-            solved, gpa = (
-                score(runs, metric, name, steps) for metric in (metrics_of(runs[0].kind)[0], "gpa")
-            )
+            steps = part.shown_steps
+            solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
             words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
             lines.append((*words, str(solved or DASH), str(gpa or DASH)))
     return pd.DataFrame(lines, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
@@ -228,71 +229,62 @@ def variants(report: Report) -> pd.DataFrame:
 def criteria(report: Report) -> pd.DataFrame:
     """FSR: exact match. GPA: the share of blank squares that are right. Beside them, the share of answers that obey a
     rule of the task, whether they are the label or not."""
-    lines = []
-    for (task, model), runs in report.results.items():
-        own = criteria_of(runs[0].kind)
-        names = {"fsr": "FSR"} | {key: each.name for key, each in own.items()} | {"gpa": "GPA"}
-        lines += _scores(report, task, model, {name: (None, key) for key, name in names.items() if own})
-    return pd.DataFrame(lines).fillna(DASH)
 
+    def columns(kind: str) -> Columns:
+        known = metrics_of(kind)
+        rules = {each.short: (None, name) for name, each in known.items() if each.meaning}
+        return {"FSR": (None, "fsr"), **rules, "GPA": (None, "gpa")} if rules else {}
 
-def criteria_of(kind: str) -> Mapping[str, Criterion]:
-    """What is counted of a task's answers besides exact matches, by the name of the score."""
-    task = TASKS[kind]
-    return task.criteria if isinstance(task, GridTask) else {}
+    return _scores(report, columns)
 
 
 def meanings(results: Results) -> list[str]:
     """The meaning of every rule, a line per task."""
+    kinds = dict.fromkeys(run.kind for run in all_runs(results))
+    rules = {kind: [each for each in metrics_of(kind).values() if each.meaning] for kind in kinds}
     return [
-        f"{TASKS[kind].name}: {'; '.join(f'{each.name}: {each.meaning}' for each in own.values())}."
-        for kind in dict.fromkeys(run.kind for run in all_runs(results))
-        if (own := criteria_of(kind))
+        f"{TASKS[kind].name}: {'; '.join(f'{each.name}: {each.meaning}' for each in own)}."
+        for kind, own in rules.items()
+        if own
     ]
 
 
 def pass_at_k(report: Report) -> pd.DataFrame:
     """The share of test inputs whose answer is among the k with the most votes of the augmentations, averaged over
     puzzles. The paper prints only pass@2."""
-    columns = {f"pass@{k}": (None, f"pass_at_{k}") for k in KS}
-    return pd.DataFrame(line for key in report.results for line in _scores(report, *key, columns))
+    return _scores(report, lambda kind: {f"pass@{k}": (None, f"pass_at_{k}") for k in KS})
 
 
 def task_types(report: Report) -> pd.DataFrame:
     """pass@2 with each puzzle's own task-type embedding, with zeros instead, and with that of a random puzzle. Training
     includes the demonstrations of the evaluation puzzles, never their test pairs."""
     sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
-    columns = {name: (of_set, "pass_at_2") for name, of_set in sets.items()}
-    return pd.DataFrame(line for key in report.results for line in _scores(report, *key, columns))
+    return _scores(report, lambda kind: {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
 
 def metrics(report: Report) -> pd.DataFrame:
     """Metrics that are neither in the paper nor rules of a task, on the set trained on: rates in percent, means as they
     are."""
     own = {name: each for name, each in METRICS.items() if each.values and name not in ("fsr", "gpa")}
+    return _scores(report, lambda kind: {each.short: (None, name) for name, each in own.items()})
+
+
+def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
+    """A line per task and model with a score; `columns` are those of the task's kind."""
     lines = []
     for (task, model), runs in report.results.items():
-        scores = {each.short: score(runs, name) for name, each in own.items()}
+        part = runs[0].scored.get(runs[0].trained_set)
+        steps = part.shown_steps if part else HEADLINE_STEPS
+        scores = {
+            name: score(runs, metric, of_set, steps)
+            for name, (of_set, metric) in columns(runs[0].kind).items()
+        }
         if any(scores.values()):
-            words = {name: str(each or DASH) for name, each in scores.items()}
-            lines.append({"Task": task_name(task), "Model": model_name(model), **words})
-    return pd.DataFrame(lines)
-
-
-def _scores(
-    report: Report, task: str, model: str, columns: Mapping[str, tuple[str | None, str]]
-) -> list[dict[str, str]]:
-    """The line of a run: under each heading a metric on the set trained on, or on another; none without a score."""
-    runs = report.results[task, model]
-    part = runs[0].scored.get(runs[0].trained_set)
-    steps = HEADLINE_STEPS if part is None or HEADLINE_STEPS in part.steps else max(part.steps)
-    scores = {name: score(runs, metric, of_set, steps) for name, (of_set, metric) in columns.items()}
-    if not any(scores.values()):
-        return []
-    where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
-    where += f", after {steps} steps" * (steps != HEADLINE_STEPS)
-    texts = {name: str(each or DASH) for name, each in scores.items()}
-    return [{"Task": where, "Model": model_name(model), **texts}]
+            where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
+            where += f", after {steps} steps" * (steps != HEADLINE_STEPS)
+            texts = {name: str(each or DASH) for name, each in scores.items()}
+            lines.append({"Task": where, "Model": model_name(model), **texts})
+    return pd.DataFrame(lines).fillna(DASH)
 
 
 def trainings(report: Report) -> pd.DataFrame:
@@ -324,22 +316,15 @@ def power(flops: int | None) -> str:
     return f"{flops:.1e}".replace("e+", "e") if flops else DASH
 
 
-class Point(NamedTuple):
-    """FLOPs per puzzle, and the search that took them."""
-
-    flops: float
-    search: Search
-
-
-def compute_points(report: Report) -> dict[tuple[str, str, str], list[Point]]:
-    """FLOPs per puzzle and what they solve, by task, model and method, of the main models."""
+def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, Search]]]:
+    """FLOPs per puzzle and the searches that took them, by task, model and method, of the main models."""
     points, shown = {}, main_models(report.results)
     for (task, model), (run, *_) in report.results.items():
         for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
             if searches and model in shown:
                 num_symbols = alphabet(run.kind, run.side).num_symbols
                 flops = report.flops[task, model](run.side**2, num_symbols)
-                points[task, model, method] = [Point(flops * each.mean_steps, each) for each in searches]
+                points[task, model, method] = [(flops * each.mean_steps, each) for each in searches]
     return points
 
 
@@ -398,6 +383,15 @@ def recipes(report: Report) -> list[str]:
     return lines
 
 
+class Line(NamedTuple):
+    """A test set in the headline: its task, its number of puzzles, its words by column, and the paper's puzzles."""
+
+    task: str
+    num: int
+    words: dict[str, str]
+    theirs: str
+
+
 def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
     """The main scores, a line per test set: every family, the best other run, and the paper's SE-RRM; and notes.
 
@@ -407,40 +401,68 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
     """
     results = report.results
     models = list(dict.fromkeys(_with_most_seeds(results, model) for model in main_models(results)))
-    lines = []
-    for task in dict.fromkeys(task for task, _ in results):
-        runs = {model_name(model): results[task, model] for model in models if (task, model) in results}
-        kind = next(seeds[0].kind for (of, _), seeds in results.items() if of == task)
-        sets = {name for run in all_runs(results) if run.kind == kind for name in run.scored}
-        for of_set in dict.fromkeys(name for seeds in runs.values() for name in seeds[0].scored):
-            scores = {name: score(seeds, metrics_of(kind)[0], of_set) for name, seeds in runs.items()}
-            if any(scores.values()) and "," not in of_set:  # not those with another task type
-                parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-                lines.append((*_headline_line(task, kind, of_set, scores, blanks(kind, parts), sets), task))
-    least = LEAST if any(num >= LEAST for num, *_ in lines) else 0
-    kept = [line for num, line, *_ in lines if num >= least]
-    kinds = {run.task: run.kind for run in all_runs(results)}
-    has_votes = any(isinstance(TASKS[kinds[task]], ArcTask) for num, *_, task in lines if num >= least)
-    by_two = " (ARC-AGI: by one of two answers)" * has_votes
+    tasks = dict.fromkeys(task for task, _ in results)
+    runs = {
+        task: {model: results[task, model] for model in models if (task, model) in results} for task in tasks
+    }
+    found = [line for task in tasks for line in _lines(results, task, runs[task])]
+    least = LEAST if any(line.num >= LEAST for line in found) else 0
+    lines = [line for line in found if line.num >= least]
+    shown = {task: {model: first for model, (first, *_) in runs[task].items()} for task, *_ in lines}
+    by_two = " (ARC-AGI: by one of two answers)" * any(
+        isinstance(TASKS[run.kind], ArcTask) for first in shown.values() for run in first.values()
+    )
     of_seeds = SEEDS if any(len(runs) > 1 for (_, model), runs in results.items() if model in models) else ""
     notes = [
         f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
         f"steps.{of_seeds}"
     ]
-    if theirs := dict.fromkeys(theirs for num, _, theirs, _ in lines if num >= least and theirs):
+    if theirs := dict.fromkeys(line.theirs for line in lines if line.theirs):
         notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
-    if small := [line["Test puzzles"] for num, line, *_ in lines if num < least]:
+    if small := [line.words["Test puzzles"] for line in found if line.num < least]:
         notes.append(f"Left out, with fewer than {least} puzzles: {'; '.join(small)}.")
-    for place, task in enumerate(dict.fromkeys(task for num, _, _, task in lines if num >= least)):
-        first = {model: results[task, model][0] for model in models if (task, model) in results}
-        cost = report.cost(next(iter(first.values())).kind, "se_rrm")
+    kept = [line.words for line in lines]
+    for place, (task, first) in enumerate(shown.items()):
         sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}
         flops = {model_name(model): power(total_flops(run, report)) for model, run in first.items()}
-        if cost and any(PAPERS_SE_RRM in line for _, line, _, of in lines if of == task):
+        cost = report.cost(next(iter(first.values())).kind, "se_rrm")
+        if cost and any(PAPERS_SE_RRM in line.words for line in lines if line.task == task):
             sizes[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)
         kept += [{"Test puzzles": f"{task_name(task)}: parameters"} | sizes] * (place == 0)
         kept.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)
     return pd.DataFrame(kept).fillna(DASH), notes
+
+
+def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]) -> Iterator[Line]:
+    """A line for every set of a task of which a model has a score, but not for those with another task type.
+
+    A set of another size than the paper's stands beside the paper's only if no run was scored on the latter.
+    """
+    kinds = {seeds[0].kind for seeds in runs.values()}
+    sets = {name for run in all_runs(results) if run.kind in kinds for name in run.scored}
+    for of_set in dict.fromkeys(
+        name for seeds in runs.values() for name in seeds[0].scored if "," not in name
+    ):
+        scores = {model: score(seeds, seeds[0].main_metric, of_set) for model, seeds in runs.items()}
+        if not any(scores.values()):
+            continue
+        num = max(each.num_puzzles for each in scores.values() if each)
+        (run, *_), *_ = runs.values()
+        parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
+        words = {"Test puzzles": f"{_set(task, of_set)}{blanks(run.kind, parts)}, n {num:,}"}
+        words |= {model_name(model): str(each or CANNOT_EXTRAPOLATE) for model, each in scores.items()}
+        theirs = ""
+        for table in (load_paper().score_tables[number] for number in ("1", "3")):
+            (row,) = (row for row in table.rows if row.variant == "se_rrm")
+            for key, column in table.columns.items():
+                is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
+                if (column.task, column.metric) == (run.kind, run.main_metric) and is_set:
+                    words[PAPERS_SE_RRM] = as_printed(row.entries[key])
+                    theirs = _set(run.kind, column.set) + (
+                        f", {column.blanks} blanks" if column.blanks else ""
+                    )
+                    theirs += f", n {column.num:,}"
+        yield Line(task, num, words, theirs)
 
 
 def _with_most_seeds(results: Results, model: str) -> str:
@@ -450,27 +472,6 @@ def _with_most_seeds(results: Results, model: str) -> str:
         name for (of, name), (run, *_) in results.items() if (of, run.model_info.family) == (task, model)
     ]
     return max(variants, key=lambda name: (len(results[task, name]), name == model), default=model)
-
-
-def _headline_line(
-    task: str, kind: str, of_set: str, scores: Mapping[str, Score | None], mean_blanks: str, sets: set[str]
-) -> tuple[int, dict[str, str], str]:
-    """The number of puzzles of a set, its line, and the paper's puzzles in words if it has any.
-
-    A set of another size than the paper's stands beside the paper's only if that is not among all `sets` scored.
-    """
-    num = max(each.num_puzzles for each in scores.values() if each)
-    words = {name: str(each or CANNOT_EXTRAPOLATE) for name, each in scores.items()}
-    line, theirs = {"Test puzzles": f"{_set(task, of_set)}{mean_blanks}, n {num:,}"} | words, ""
-    for table in (load_paper().score_tables[number] for number in ("1", "3")):
-        (row,) = (row for row in table.rows if row.variant == "se_rrm")
-        for key, column in table.columns.items():
-            is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
-            if (column.task, column.metric) == (kind, metrics_of(kind)[0]) and is_set:
-                line[PAPERS_SE_RRM] = as_printed(row.entries[key])
-                theirs = _set(kind, column.set) + (f", {column.blanks} blanks" if column.blanks else "")
-                theirs += f", n {column.num:,}"
-    return num, line, theirs
 
 
 def _set(task: str, of_set: str) -> str:
@@ -483,7 +484,7 @@ def main_models(results: Results) -> list[str]:
     scores = {
         model: each.value
         for (of, model), runs in results.items()
-        if of == task and model not in FAMILIES and (each := score(runs, metrics_of(runs[0].kind)[0]))
+        if of == task and model not in FAMILIES and (each := score(runs, runs[0].main_metric))
     }
     best = sorted(scores, key=lambda model: scores[model])[-1:]
     return [*(model for model in FAMILIES if any(model == run for _, run in results)), *best]
@@ -502,20 +503,24 @@ def total_flops(run: Evaluation, report: Report) -> int:
 def headline_text(report: Report, style: str) -> str:
     """The headline with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
     frame, notes = headline(report)
-    return "\n\n".join([frame.to_markdown(index=False, tablefmt=style, disable_numparse=True), *notes])
+    return "\n\n".join([markdown(frame, style), *notes])
+
+
+def markdown(frame: pd.DataFrame, style: str = "github") -> str:
+    """The words of a table in a style of `tabulate`."""
+    return str(frame.to_markdown(index=False, tablefmt=style, disable_numparse=True))
 
 
 def to_markdown(table: Table) -> str:
     """A table between its title and its notes."""
-    frame = table.frame.map(lambda text: text.replace("|", r"\|"))
-    words = frame.to_markdown(index=False, tablefmt="github", disable_numparse=True)
+    words = markdown(table.frame.map(lambda text: text.replace("|", r"\|")))
     beneath = "".join(f"- {note}\n" for note in table.notes) + "\n" * bool(table.notes)
     return f"### {table.title}\n\n{table.caption}\n\n{words}\n\n{beneath}{READ_MORE}\n"
 
 
-def to_csv(table: Table) -> str:
-    """The words of a table."""
-    return table.frame.to_csv(index=False, lineterminator="\n")
+def to_csv(frame: pd.DataFrame) -> str:
+    """A frame as a CSV file."""
+    return frame.to_csv(index=False, lineterminator="\n")
 
 
 def to_latex(table: Table) -> str:
