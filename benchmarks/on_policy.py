@@ -45,10 +45,9 @@ def augmented(puzzles: list[raw.Puzzle], num: int) -> Iterator[raw.Puzzle]:
         for number, puzzle in enumerate(puzzles):
             assert puzzle.answer is not None
             row = sudoku_symmetries.draw_symmetry(0, number, each, puzzle.side)[None]
-            grids = (puzzle.question[None], puzzle.answer[None])
-            yield raw.Puzzle(
-                *(sudoku_symmetries.apply_parameters(grid, row, puzzle.side)[0] for grid in grids)
-            )
+            tokens = (puzzle.question[None] + 1, puzzle.answer[None] + 1)
+            moved = (sudoku_symmetries.apply_symmetries(part, row, puzzle.side)[0] - 1 for part in tokens)
+            yield raw.Puzzle(*moved)
 
 
 def main(

@@ -135,10 +135,9 @@ def test_what_is_no_puzzle_is_refused_in_one_line_with_its_place(
 def test_solutions_stay_solutions(side: int) -> None:
     rng = np.random.default_rng(5)
     solutions = np.tile(random_solution(side, rng), (50, 1))
-    moved = sudoku_symmetries.apply_parameters(
-        solutions, sudoku_symmetries.draw_symmetries(side, 50, rng), side
-    )
-    assert sudoku_rules.are_solutions(moved).all()
+    parameters = sudoku_symmetries.draw_symmetries(side, 50, rng)
+    moved = sudoku_symmetries.apply_symmetries(solutions + np.uint8(1), parameters, side)
+    assert sudoku_rules.are_solutions(moved - np.uint8(1)).all()
     assert len(np.unique(moved, axis=0)) > 1
 
 

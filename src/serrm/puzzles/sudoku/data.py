@@ -26,7 +26,7 @@ from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
-from serrm.puzzles.sudoku.symmetries import apply_parameters, draw_symmetries
+from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -332,7 +332,7 @@ def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " 
         except search.SearchBudgetError:
             continue
         symmetry = draw_symmetries(side, 1, rng)
-        return np.asarray(apply_parameters(solution[None], symmetry, side)[0])
+        return np.asarray(apply_symmetries(solution[None] + 1, symmetry, side)[0] - 1)
 
 
 def _generate_from(

@@ -46,22 +46,16 @@ def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8
 
 
 def apply_symmetries(
-    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N P"], side: int
+    tokens: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], side: int
 ) -> UInt8[np.ndarray, "N I"]:
     """Tokens of Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
-    return apply_parameters(tokens - 1, rows, side) + 1
-
-
-def apply_parameters(
-    grids: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], side: int
-) -> UInt8[np.ndarray, "N I"]:
-    """Transform grid k by symmetry k, all at once."""
     rows, cols, is_transposed, digits = np.split(
         parameters.astype(np.intp), [side, 2 * side, 2 * side + 1], axis=1
     )
     rows, cols = rows[:, :, None], cols[:, None, :]
     # The input cell of every output cell.
     sources = np.where(is_transposed[:, :, None] != 0, cols * side + rows, rows * side + cols)
-    moved = np.take_along_axis(grids, sources.reshape(grids.shape), axis=1)
-    new_values = np.pad(digits, ((0, 0), (1, 0))).astype(np.uint8)  # a blank stays one
-    return np.take_along_axis(new_values, moved.astype(np.intp), axis=1)
+    moved = np.take_along_axis(tokens, sources.reshape(tokens.shape), axis=1)
+    kept = np.tile([0, 1], (len(digits), 1))  # padding and blanks stay
+    new_tokens = np.concatenate([kept, digits + 1], axis=1).astype(np.uint8)
+    return np.take_along_axis(new_tokens, moved.astype(np.intp), axis=1)
