@@ -43,11 +43,7 @@ LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
 def build_figures(report: Report) -> dict[str, str]:
     """Every figure that the results have data for, by name, as an SVG document."""
     with matplotlib.rc_context(LOOK):
-        drawn = {
-            "depth": depth(report),
-            "learning_curves": learning_curves(report),
-            "compute": compute(report),
-        }
+        drawn = {make.__name__: make(report) for make in (depth, learning_curves, compute)}
         figures = {name: svg_text(figure) for name, figure in drawn.items() if figure}
     for task in dict.fromkeys(run.kind for run in all_runs(report.results)):
         if TASKS[task].permuted and (picture := permuted(report, task)):
@@ -83,11 +79,8 @@ def depth(report: Report) -> Figure | None:
 
 def learning_curves(report: Report) -> Figure | None:
     """Scores against samples processed, a panel for each score of a task of which anything was solved."""
-    runs = [
-        run
-        for run in all_runs(report.results)
-        if run.learning_curve and run.model in main_models(report.results)
-    ]
+    main = main_models(report.results)
+    runs = [run for run in all_runs(report.results) if run.learning_curve and run.model in main]
     shown = [
         (task, metric)
         for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
@@ -121,11 +114,8 @@ def compute(report: Report) -> Figure | None:
         _draw(axes_of[shown.index((task, method))], [flops for flops, _ in group], values, name, label=name)
     flops = [each for group in points.values() for each, _ in group]
     for axes, (task, method) in zip(axes_of, shown, strict=True):
-        axes.set(
-            title=f"{task_name(task)}: {method}",
-            xlabel="FLOPs per puzzle, all attempts together",
-            xscale="log",
-        )
+        axes.set(title=f"{task_name(task)}: {method}", xscale="log")
+        axes.set_xlabel("FLOPs per puzzle, all attempts together")
         axes.set_xlim(min(flops) / 1.5, max(flops) * 1.5)
         _percent(axes, "fsr")
     remark = f"Test puzzles of the size trained on, with 95% intervals; profile {report.profile}."

@@ -4,13 +4,10 @@ Ours are looked up in the metric files and in docs/experiments/hard_sudoku/guess
 the FLOPs of profile `paper`, and the peers in docs/experiments/hard_sudoku/peers.csv, which names their sources.
 """
 
-import csv
-import io
 import json
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import matplotlib
 import pandas as pd
@@ -78,36 +75,21 @@ def _papers(report: Report) -> Iterator[Point]:
     for row in table.rows:
         entry, cost = row.entries.get(key), report.cost("sudoku", row.variant)
         if cost and entry and entry.numbers:
-            low, high = (*map(float, entry.numbers[1:]), None, None)[:2]
             source = "table 1" + ", quoted there from the TRM paper" * entry.quoted
-            name, family, flops = (
-                f"{row.name}, the paper",
-                row.variant.removesuffix("_mlp"),
-                float(cost.flops),
-            )
-            of_all = float(entry.numbers[0]), low, high, table.columns[key].num
-            yield Point(PAPERS, name, family, flops, False, *of_all, False, OWN_TEST_FILE, source)
+            name, family = f"{row.name}, the paper", row.variant.removesuffix("_mlp")
+            solved, low, high, *_ = (*map(float, entry.numbers), None, None)
+            numbers = float(cost.flops), False, solved, low, high, table.columns[key].num
+            yield Point(PAPERS, name, family, *numbers, False, OWN_TEST_FILE, source)
 
 
 def _peers(root: Path) -> Iterator[Point]:
-    text = (root / FOLDER / "peers.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(io.StringIO(text)):
-        flops, solved, num = (
-            float(row[name] or "nan") for name in ("training FLOPs", "solved, percent", "n")
-        )
-        numbers = solved, None, None, None if math.isnan(num) else int(num)
-        flags = row["estimated"] == "yes", row["search"] == "yes"
-        yield Point(
-            PEERS,
-            row["system"],
-            row["family"],
-            flops,
-            flags[0],
-            *numbers,
-            flags[1],
-            OWN_TEST_FILE,
-            row["source"],
-        )
+    for row in pd.read_csv(root / FOLDER / "peers.csv").to_dict("records"):
+        name, family = row["system"], "" if pd.isna(row["family"]) else row["family"]
+        flops, solved = row["training FLOPs"], row["solved, percent"]
+        num = None if pd.isna(row["n"]) else int(row["n"])
+        is_estimated, has_search = row["estimated"] == "yes", row["search"] == "yes"
+        numbers = flops, is_estimated, solved, None, None, num
+        yield Point(PEERS, name, family, *numbers, has_search, OWN_TEST_FILE, row["source"])
 
 
 def to_csv(found: Sequence[Point]) -> str:
@@ -119,21 +101,18 @@ def to_csv(found: Sequence[Point]) -> str:
 
 def caption(found: Sequence[Point]) -> str:
     """Whose puzzles they are, and what is counted and what estimated."""
-    ours = [point for point in found if point.by == OURS]
-    one = {point.num_puzzles for point in ours if not point.has_search}
-    guessed = {point.num_puzzles for point in ours if point.has_search}
-    theirs = {point.num_puzzles for point in found if point.by == PAPERS}
+
+    def num(by: str, has_search: bool = False) -> str:
+        sets = [point for point in found if (point.by, point.has_search) == (by, has_search)]
+        return tables.counts(point.num_puzzles for point in sets)
+
     return (
-        f"All were trained on 1,000 puzzles of Sudoku-Extreme. Ours are scored on {_counts(one)} puzzles of "
-        f"{SUBSTITUTE}, with guesses on {_counts(guessed)}; the paper's on all {_counts(theirs)} of {OWN_TEST_FILE}, "
+        f"All were trained on 1,000 puzzles of Sudoku-Extreme. Ours are scored on {num(OURS)} puzzles of "
+        f"{SUBSTITUTE}, with guesses on {num(OURS, True)}; the paper's on all {num(PAPERS)} of {OWN_TEST_FILE}, "
         "the others on all or some of these. FLOPs of ours and of the paper's count all matrix products, the paper's "
         "by its settings; ≈: estimated. Bars: 95% intervals, of several seeds their range. Sources: "
         "docs/experiments/hard_sudoku/peers.csv."
     )
-
-
-def _counts(numbers: set[int | None]) -> str:
-    return " or ".join(f"{number:,}" for number in sorted(number for number in numbers if number))
 
 
 def picture(found: Sequence[Point]) -> str:
@@ -143,13 +122,11 @@ def picture(found: Sequence[Point]) -> str:
         axes, labels = figure.subplots(), list[str]()
         for point in found:
             colour = _colour(point.family)
-            look: dict[str, Any] = {
-                "markerfacecolor": "white" if point.has_search else colour,
-                "color": colour,
-            }
+            face = "white" if point.has_search else colour
             if point.low is not None and point.high is not None:
                 axes.vlines(point.flops, point.low, point.high, color=colour, linewidth=1, alpha=0.6)
-            axes.plot([point.flops], [point.solved], MARKERS[point.by], markersize=7, **look)
+            marker = MARKERS[point.by]
+            axes.plot(point.flops, point.solved, marker, markersize=7, markerfacecolor=face, color=colour)
             words = point.system.partition(",")[0] + " ≈" * point.is_estimated
             if point.by != OURS and words not in labels:
                 labels.append(words)
@@ -160,15 +137,9 @@ def picture(found: Sequence[Point]) -> str:
         for by, marker in MARKERS.items():
             axes.plot([], [], marker, color=figures.MUTED, label=by)
         axes.plot([], [], "o", color=figures.MUTED, markerfacecolor="white", label="with search")
-        axes.set(
-            xscale="log",
-            xlim=(3e14, 3e19),
-            xlabel="Training FLOPs",
-            ylabel="Hard 9×9 Sudoku solved (%)",
-            ylim=(-3, 104),
-        )
-        words = caption(found)
-        return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", words))
+        axes.set(xscale="log", xlim=(3e14, 3e19), xlabel="Training FLOPs")
+        axes.set(ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
+        return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(found)))
 
 
 def _colour(family: str) -> str:

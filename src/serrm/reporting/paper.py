@@ -16,14 +16,8 @@ from serrm.puzzles.tasks import TASKS
 DASH: Final = "—"  # no number: not run here, or not in the paper
 # Colours of Okabe and Ito, told apart by all common kinds of colour vision, and markers for print in grey: those of the
 # families in their order, which begin again where there are more, and those of every other run.
-STYLES: Final = (
-    ("#009e73", "^"),
-    ("#0072b2", "s"),
-    ("#d55e00", "o"),
-    ("#e69f00", "v"),
-    ("#56b4e9", "P"),
-    ("#000000", "X"),
-)
+COLOURS: Final = ("#009e73", "#0072b2", "#d55e00", "#e69f00", "#56b4e9", "#000000")
+STYLES: Final = tuple(zip(COLOURS, "^sovPX", strict=True))
 OTHER: Final = ("#cc79a7", "D")
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
 

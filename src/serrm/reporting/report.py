@@ -22,7 +22,7 @@ from serrm.reporting import tables
 from serrm.reporting.claims import claims_table, judge, tally
 from serrm.reporting.figures import build_figures
 from serrm.reporting.paper import model_name, set_name, task_name
-from serrm.reporting.results import Evaluation, Report, Results, all_runs
+from serrm.reporting.results import Evaluation, Report, Results, all_runs, printed
 
 
 def write_report(report: Report, folder: Path, examples: Path, provenance: Mapping[str, str]) -> None:
@@ -68,31 +68,25 @@ def write_curves(results: Results, folder: Path) -> None:
     `solved` is the metric of tables 1 and 3. scores.json holds the rates after the last step, by run and set.
     """
     last: dict[str, dict[str, dict[str, float]]] = {}
-    points: dict[str, list[dict[str, object]]] = {"depth": [], "learning": []}
+    depth, learning = list[dict[str, Any]](), list[dict[str, Any]]()
     has_seeds = len({run.seed for run in all_runs(results)}) > 1
     for run in all_runs(results):
-        names = {
-            "panel": task_name(run.task),
-            "model": model_name(run.model) + f", seed {run.seed}" * has_seeds,
-        }
+        task, model = task_name(run.task), model_name(run.model) + f", seed {run.seed}" * has_seeds
+        main = [name for name, metric in metrics_of(run.kind).items() if metric.is_main]
         for point in run.learning_curve:
             at = {"step": int(point["step"]), "samples": int(point["samples"]), "loss": point["loss"]}
-            points["learning"].append({**names, **at, **_rates(run, point)})
+            learning.append({"panel": task, "model": model, **at, **_rates(run, point)})
         for name, part in run.scored.items():
-            panel = {**names, "panel": f"{task_name(run.task)} {set_name(name)}"}
-            points["depth"] += [
-                {**panel, "steps": num, **_rates(run, each)} for num, each in part.steps.items()
-            ]
+            names = {"panel": f"{task} {set_name(name)}", "model": model}
+            depth += [{**names, "steps": num, **_rates(run, each)} for num, each in part.steps.items()]
             scores = part.steps[max(part.steps)]
-            main = {metric: each for metric, each in metrics_of(run.kind).items() if each.is_main}
-            rates = {
-                metric: round(each.unit.factor * scores[metric], 2)
-                for metric, each in main.items()
-                if metric in scores
-            }
+            rates = {each: round(printed(run.kind, each, scores)[0], 2) for each in main if each in scores}
             last.setdefault(run.name, {})[name] = rates
-    for name, counts in (("depth", ["steps"]), ("learning", ["step", "samples", "loss"])):
-        frame = pd.DataFrame(points[name], columns=["panel", "model", *counts, "solved", "gpa"])
+    for name, points, counts in (
+        ("depth", depth, ["steps"]),
+        ("learning", learning, ["step", "samples", "loss"]),
+    ):
+        frame = pd.DataFrame(points, columns=["panel", "model", *counts, "solved", "gpa"])
         write_whole(folder / "curves" / f"{name}.csv", tables.to_csv(frame))
     write_json(folder / "scores.json", last)
 
@@ -165,12 +159,8 @@ def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
                 heading = f"{model_name(model)} on {task_name(run.task)}, {example.name.replace('x', '×')}"
                 pictures = [Markup(grid_svg(panel, f"{panel.caption}: {panel.remark}")) for panel in panels]
                 outcome = f"solved {panels[-1].caption}" if example.is_right else "not solved"
-                yield {
-                    "heading": heading,
-                    "is_right": example.is_right,
-                    "outcome": outcome,
-                    "panels": zip(panels, pictures, strict=True),
-                }
+                about = {"heading": heading, "is_right": example.is_right, "outcome": outcome}
+                yield about | {"panels": zip(panels, pictures, strict=True)}
 
 
 def changing_panels(puzzle: Puzzle) -> list[Panel]:

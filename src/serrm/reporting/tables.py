@@ -165,8 +165,8 @@ def puzzles(entries: Sequence[Entry]) -> str:
     words += f" (paper: {set_name(column.set)})" if sizes != {column.set} else ""
     ours = blanks(column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs])
     words += ours + (f" (paper: {column.blanks})" if ours and column.blanks else "")
-    num = _counts(entry.score.num_puzzles for entry in scored if entry.score)
-    return f"{words}, n {num} (paper: {_counts(entry.printed.num or column.num for entry in entries)})"
+    num = counts(entry.score.num_puzzles for entry in scored if entry.score)
+    return f"{words}, n {num} (paper: {counts(entry.printed.num or column.num for entry in entries)})"
 
 
 def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
@@ -178,8 +178,9 @@ def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
     )
 
 
-def _counts(numbers: Iterable[int]) -> str:
-    return " or ".join(f"{number:,}" for number in sorted(set(numbers))) or DASH
+def counts(numbers: Iterable[int | None]) -> str:
+    """Numbers of puzzles as far as they are known, such as "100 or 1,000"."""
+    return " or ".join(f"{number:,}" for number in sorted({each for each in numbers if each})) or DASH
 
 
 def easier(results: Results) -> list[str]:
@@ -280,7 +281,7 @@ def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
             for name, (of_set, metric) in columns(runs[0].kind).items()
         }
         if any(scores.values()):
-            where = f"{task_name(task)}, n {_counts(each.num_puzzles for each in scores.values() if each)}"
+            where = f"{task_name(task)}, n {counts(each.num_puzzles for each in scores.values() if each)}"
             where += f", after {steps} steps" * (steps != HEADLINE_STEPS)
             texts = {name: str(each or DASH) for name, each in scores.items()}
             lines.append({"Task": where, "Model": model_name(model), **texts})
@@ -336,10 +337,10 @@ def compute(report: Report) -> pd.DataFrame:
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, each = points[place]
             num = f"{each.num_puzzles:,}" if each.num_puzzles else DASH
-            counts = num, f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
+            searched = num, f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
             solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
             names = f"{model_name(model)}, {task_name(task)}", method
-            lines.append((*names, *counts, f"{flops / 1e9:.3g}", solved))
+            lines.append((*names, *searched, f"{flops / 1e9:.3g}", solved))
     counted = ["n", "Attempts", "Steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
