@@ -98,11 +98,11 @@ def measure(
 
 
 def write_table(result: dict[str, Any], path: Path) -> None:
-    """A row a number of steps, scores in percent with their 95% intervals."""
+    """One row per number of steps, scores in percent with their 95% intervals."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         num = result["puzzles"]["first"]
-        writer.writerow(["steps at most", "solved", f"of {num}, percent", "mean steps", "GFLOPs a puzzle"])
+        writer.writerow(["steps at most", "solved", f"of {num}, percent", "mean steps", "GFLOPs per puzzle"])
         for row in result["within"]:
             rate, low, high = (100 * row[name] for name in ("fsr", "fsr_lo", "fsr_hi"))
             score = f"{rate:.2f} ({low:.2f}-{high:.2f})"
