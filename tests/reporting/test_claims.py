@@ -168,12 +168,6 @@ def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, nu
             made[task, model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {"task": task, "model": model}
             set_rate(made[task, model, 0], "pass_at_2", rate if model == "se_rrm" else 0.002, "evaluation")
     assert verdicts(made, num)["augmentations"] == expected
-    for file in made.values():
-        if "evaluation" in file["sets"]:
-            set_rate(file, "pass_at_2", 0.0, "evaluation")
-    found = verdicts(made, num)
-    assert [found[key] for key in ("arc_hrm", "arc_trm")] == [LEVEL] * 2, "no model solves a puzzle"
-    assert found["augmentations"] == (LEVEL if num == 7 else UNTESTED)
 
 
 @pytest.mark.parametrize(

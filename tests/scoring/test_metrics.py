@@ -89,22 +89,6 @@ def test_intervals_agree_with_scipy_on_whole_successes(data: st.DataObject, num:
     assert wilson(successes, num, level) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("successes", "num", "low", "high"),
-    [
-        (0, 288, 0, 1.32),
-        (0, 216, 0, 1.75),
-        (0, 42, 0, 8.38),
-        (13, 60, 13.12, 33.62),
-        (274, 288, 92.01, 97.08),
-    ],
-)
-def test_intervals_agree_with_the_paper_where_it_is_plain_wilson(
-    successes: int, num: int, low: float, high: float
-) -> None:
-    assert tuple(round(100 * end, 2) for end in wilson(successes, num)) == (low, high)
-
-
 @given(st.integers(1, 10_000), st.floats(0, 1))
 def test_fractional_successes_lie_inside_and_mirror(num: int, rate: float) -> None:
     assert (wilson(0, num)[0], wilson(num, num)[1]) == (0.0, 1.0)

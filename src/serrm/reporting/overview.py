@@ -50,19 +50,14 @@ def claims(reports: Sequence[Report]) -> str:
         verdicts = {overall(each) for each in parts.values()}
         num_tested += verdicts != {UNTESTED}
         num_decided += bool(verdicts & {HOLDS, PARTLY, FAILS})
-        lines.append(
-            {"The paper says": claim.says} | {_linked(name): _verdict(each) for name, each in parts.items()}
-        )
+        linked = {f"[{name}]({name}/tables/claims.md)": _verdict(each) for name, each in parts.items()}
+        lines.append({"The paper says": claim.says} | linked)
     text = (
         f"Of {len(lines)} claims {num_tested} are tested by at least one profile, and {num_decided} are decided: they "
         "hold, hold in part or do not hold, on that profile's puzzles and at its sizes. In brackets: parts that hold, "
         "of those tested. A link leads to the parts with their numbers."
     )
-    return f"## The paper's claims\n\n{text}\n\n{_markdown(lines)}"
-
-
-def _linked(profile: str) -> str:
-    return f"[{profile}]({profile}/tables/claims.md)"
+    return f"## The paper's claims\n\n{text}\n\n{markdown(pd.DataFrame(lines))}"
 
 
 def _verdict(parts: Sequence[Part]) -> str:
@@ -75,13 +70,9 @@ def _verdict(parts: Sequence[Part]) -> str:
 def scores(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
     """One of the paper's tables: a line for every number, with ours by profile, and one for the training FLOPs."""
     every = {report.profile: (report, entries_of(printed, report.results)) for report in reports}
-    shown = {name: both for name, both in every.items() if any(entry.runs for entry in both[1])}
-    if number.startswith("A"):  # the profiles that ran an ablation
-        shown = {
-            name: both
-            for name, both in shown.items()
-            if any(entry.runs and entry.variant not in FAMILIES for entry in both[1])
-        } or shown
+    run = {name: {entry.variant for entry in entries if entry.runs} for name, (_, entries) in every.items()}
+    ablated = [name for name in every if run[name] - FAMILIES.keys()] if number.startswith("A") else []
+    shown = {name: every[name] for name in ablated or [name for name in every if run[name]]}
     lines = []
     for row in printed.rows:
         model = row.name + f" ({', '.join(row.attributes)})" * bool(row.attributes)
@@ -103,7 +94,10 @@ def scores(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
         f"- {name}: {'; '.join(puzzles(each) for each in by_set(entries) if any(entry.score for entry in each))}."
         for name, (_, entries) in shown.items()
     ]
-    return f"### Table {number}: {printed.title}\n\n{_markdown(lines)}\n\n" + "\n".join(notes)
+    return (
+        f"### Table {number}: {printed.title}\n\n{markdown(pd.DataFrame(lines).fillna(DASH))}\n\n"
+        + "\n".join(notes)
+    )
 
 
 def _line(first: Entry, ours: Mapping[str, Entry], flops: Mapping[str, int]) -> dict[str, str]:
@@ -114,10 +108,8 @@ def _line(first: Entry, ours: Mapping[str, Entry], flops: Mapping[str, int]) -> 
         best = max(found, key=lambda name: ranks[name])
         texts[best] = f"**{texts[best]}**"
     column = first.column
-    heading = (
-        f"{column.group} {column.name}" if column.group[:1].isdigit() else f"{column.name} {column.group}"
-    )
-    return {"Score": heading, "Paper": as_printed(first.printed)} | texts
+    words = [column.group, column.name] if column.group[:1].isdigit() else [column.name, column.group]
+    return {"Score": " ".join(words), "Paper": as_printed(first.printed)} | texts
 
 
 def _flops(report: Report, entries: Sequence[Entry]) -> int:
@@ -128,7 +120,3 @@ def _flops(report: Report, entries: Sequence[Entry]) -> int:
 def _share(ours: int, theirs: int) -> str:
     """FLOPs with their share of the paper's, such as "5.0e14 (1/2,310)"."""
     return f"{power(ours)} (1/{float(f'{theirs / ours:.3g}'):,.0f})"
-
-
-def _markdown(lines: Sequence[Mapping[str, str]]) -> str:
-    return markdown(pd.DataFrame(lines).fillna(DASH))

@@ -126,7 +126,7 @@ def build_tables(report: Report) -> list[Table]:
             tables.append(Table(f"table{number}", title, caption, frame, notes))
         basic |= set() if number.startswith("A") else run
     for name, (title, make) in FURTHER.items():
-        notes = meanings(report.results) if make is criteria else []
+        notes = [*meanings(report.results)] if make is criteria else []
         tables.append(Table(name, title, " ".join((make.__doc__ or "").split()), make(report), notes))
     return [table for table in tables if len(table.frame)]
 
@@ -211,12 +211,8 @@ def easier(results: Results) -> list[str]:
 
 def variants(report: Report) -> pd.DataFrame:
     """Runs that are in none of the paper's tables. Solved: fully solved rate; on ARC-AGI, pass@2."""
-    known = {
-        (column.task, row.variant_of(key))
-        for table in load_paper().score_tables.values()
-        for row in table.rows
-        for key, column in table.columns.items()
-    }
+    every = [each for table in load_paper().score_tables.values() for each in entries_of(table, {})]
+    known = {(entry.column.task, entry.variant) for entry in every}
     lines = []
     for (task, model), runs in report.results.items():
         for name, part in runs[0].scored.items() if (runs[0].kind, model) not in known else ():
@@ -239,15 +235,12 @@ def criteria(report: Report) -> pd.DataFrame:
     return _scores(report, columns)
 
 
-def meanings(results: Results) -> list[str]:
+def meanings(results: Results) -> Iterator[str]:
     """The meaning of every rule, a line per task."""
-    kinds = dict.fromkeys(run.kind for run in all_runs(results))
-    rules = {kind: [each for each in metrics_of(kind).values() if each.meaning] for kind in kinds}
-    return [
-        f"{TASKS[kind].name}: {'; '.join(f'{each.name}: {each.meaning}' for each in own)}."
-        for kind, own in rules.items()
-        if own
-    ]
+    for kind in dict.fromkeys(run.kind for run in all_runs(results)):
+        words = [f"{each.name}: {each.meaning}" for each in metrics_of(kind).values() if each.meaning]
+        if words:
+            yield f"{TASKS[kind].name}: {'; '.join(words)}."
 
 
 def pass_at_k(report: Report) -> pd.DataFrame:
