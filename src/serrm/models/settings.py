@@ -50,22 +50,24 @@ class QLearning(Settings):
 HaltingSettings = Annotated[RandomHalting | QLearning, Field(discriminator="kind")]
 
 
-class GatedSettings(Settings):
-    """The inner width of a SwiGLU."""
+class FamilySettings(Settings):
+    """Settings of a family's models, and what else differs between families; each has the field `family`, its name."""
+
+    has_q_head: ClassVar[bool] = False  # and can learn when to halt
+    has_prefix: ClassVar[bool] = (
+        False  # positions before the grid; the published RoPE2D rotates wrongly behind them
+    )
+    if TYPE_CHECKING:
+        family: str
 
     expansion: float = Field(gt=0)
     swiglu_multiple: PositiveInt = 256  # the inner width is rounded up to a multiple of this; published: 256
+    # Grid size I at which attention scores are not scaled (ours); with null they never are.
+    standard_length: int | None = Field(default=None, ge=2)
 
     def gates(self, width: int) -> int:
         """The inner width of a SwiGLU over `width` features: round(expansion·D·2/3), rounded up to the multiple."""
         return -(-round(self.expansion * width * 2 / 3) // self.swiglu_multiple) * self.swiglu_multiple
-
-
-class BlockSettings(GatedSettings):
-    """Settings of the blocks of all models."""
-
-    # Grid size I at which attention scores are not scaled (ours); with null they never are.
-    standard_length: int | None = Field(default=None, ge=2)
 
     def score_scale(self, num_positions: int) -> float:
         """The factor of attention scores over positions: log I / log(standard length).
@@ -73,17 +75,6 @@ class BlockSettings(GatedSettings):
         The weight that a softmax gives to one of I places falls as I grows, unless scores grow as log I.
         """
         return math.log(num_positions, self.standard_length) if self.standard_length else 1.0
-
-
-class FamilySettings(BlockSettings):
-    """Settings of a family's models, and what else differs between families; each has the field `family`, its name."""
-
-    has_q_head: ClassVar[bool] = False  # and can learn when to halt
-    has_prefix: ClassVar[bool] = (
-        False  # positions before the grid, with which the published RoPE2D rotates wrongly
-    )
-    if TYPE_CHECKING:
-        family: str
 
     @property
     def has_task_types(self) -> bool:
