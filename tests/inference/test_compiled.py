@@ -21,18 +21,14 @@ from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
 from serrm.training.settings import Execution, RunSettings
 from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
-from tests.conftest import Q_LEARNING
+from tests.conftest import HRM, MODEL, Q_LEARNING, TRM
 
-TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "expansion": 1.0, "attention_dropout": 0.0}
-SEQUENCE = {**TINY, "heads": 2, "positions": "rope", "prefix": 2}
+TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "attention_dropout": 0.0}
 MODELS: dict[str, dict[str, Any]] = {
-    "se_rrm": {
-        **TINY, "family": "se_rrm", "heads": 2, "head_dim": 8, "symbol_heads": 1, "symbol_head_dim": 8,
-        "positions": "rope2d", "registers": 2, "symbols": "tied", "planes": "all", "task_types": "none",
-    },
-    "trm": {**SEQUENCE, "family": "trm", "mixer": "attention"},
-    "hrm": {**SEQUENCE, "family": "hrm", "prefix": 1},  # else it would share TRM's variants
-}  # fmt: skip
+    "se_rrm": {**MODEL, **TINY, "symbol_heads": 1, "registers": 2},
+    "trm": {**TRM, **TINY},
+    "hrm": {**HRM, **TINY, "prefix": 1},  # else it would share TRM's variants
+}
 SUDOKU_SIDES = (4, 9, 16, 25)
 MAZE, ARC = (6, 6), (30, 12)  # side, symbols
 CASES = [

@@ -32,22 +32,23 @@ def write_script(path: Path, text: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-@pytest.mark.parametrize(("has_instructions", "capability"), [(False, "AVX512"), (True, "AVX2")])
+@pytest.mark.parametrize(
+    ("dtype", "lacks", "has_instructions", "capability"),
+    [
+        (torch.bfloat16, "no AVX512-BF16", False, "AVX512"),
+        (torch.bfloat16, "no AVX512-BF16", True, "AVX2"),
+        (torch.float32, "no AVX2", False, "DEFAULT"),
+    ],
+)
 def test_a_cpu_without_the_instructions_has_no_kernels(
-    monkeypatch: pytest.MonkeyPatch, has_instructions: bool, capability: str
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, lacks: str, has_instructions: bool, capability: str
 ) -> None:
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: has_instructions)
     monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: has_instructions)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
-    with pytest.raises(network.NoKernels, match="AVX512-BF16"):
-        network.library.__wrapped__(torch.bfloat16)
+    with pytest.raises(network.NoKernels, match=lacks):
+        network.library.__wrapped__(dtype)
     assert not has_fast_bfloat16(torch.device("cpu"))
-
-
-def test_a_cpu_without_avx2_has_no_kernels_for_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "DEFAULT")
-    with pytest.raises(network.NoKernels, match="no AVX2"):
-        network.library.__wrapped__(torch.float32)
 
 
 def test_a_machine_without_a_compiler_has_no_kernels(
