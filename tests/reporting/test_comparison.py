@@ -1,21 +1,16 @@
 """Differences of scores: against published intervals, and what more seeds and more puzzles change."""
 
 import pytest
+from scipy.stats import ttest_ind, ttest_rel
 
 from serrm.metrics import wilson
 from serrm.reporting.comparison import difference
-from serrm.reporting.results import Score
+from serrm.reporting.results import over_seeds
 
 
 def of_seeds(*numbers_solved, num=100):
-    seeds = []
-    for solved in numbers_solved:
-        low, high = wilson(solved, num)
-        seeds.append((100 * solved / num, 100 * low, 100 * high))
-    value = sum(seed[0] for seed in seeds) / len(seeds)
-    return Score(
-        value, min(seed[1] for seed in seeds), max(seed[2] for seed in seeds), num, None, tuple(seeds)
-    )
+    ends = [(solved / num, *wilson(solved, num)) for solved in numbers_solved]
+    return over_seeds([tuple(100 * each for each in seed) for seed in ends], num)
 
 
 @pytest.mark.parametrize(
@@ -35,24 +30,14 @@ def test_with_one_seed_it_is_newcombes_interval(first, second, expected):
     assert found == pytest.approx([100 * each for each in expected], abs=0.01)
 
 
-def test_over_seeds_alone_it_is_welchs_interval():
+@pytest.mark.parametrize(("first", "second"), [((60, 64, 71), (50, 51, 49)), ((60, 75, 81), (50, 66, 70))])
+def test_over_seeds_alone_it_is_welchs_or_the_paired_interval(first, second):
     """Many puzzles leave the interval over seeds, here of scipy."""
-    from scipy.stats import ttest_ind
-
     num = 10**9
-    first, second = (60, 64, 71), (50, 51, 49)
     scores = [of_seeds(*(each * num // 100 for each in solved), num=num) for solved in (first, second)]
-    expected = ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
-    assert difference(*scores)[1:] == pytest.approx(expected, abs=0.02)
-
-
-def test_over_seeds_of_the_same_runs_it_is_the_paired_interval():
-    from scipy.stats import ttest_rel
-
-    num = 10**9
-    first, second = (60, 75, 81), (50, 66, 70)
-    scores = [of_seeds(*(each * num // 100 for each in solved), num=num) for solved in (first, second)]
-    expected = ttest_rel(first, second).confidence_interval(0.95)
+    welchs, paired = ttest_ind(first, second, equal_var=False), ttest_rel(first, second)
+    assert difference(*scores)[1:] == pytest.approx(welchs.confidence_interval(0.95), abs=0.02)
+    expected = paired.confidence_interval(0.95)
     assert difference(*scores, is_paired=True)[1:] == pytest.approx(expected, abs=0.02)
 
 

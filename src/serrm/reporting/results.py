@@ -284,8 +284,9 @@ class Cost(NamedTuple):
 class Report:
     """The results of a profile's runs with their settings, and differences of these from the paper's.
 
-    `init` is as `initial_runs` gives it, `flops` those of a supervision step by a puzzle's positions and symbols, and
-    `cost` that of the paper's run of a task and variant, None if profile `paper` has no such run.
+    `init` names the run whose weights a run starts from, if any; `flops` are those of a supervision step by a puzzle's
+    positions and symbols, and `cost` is that of the paper's run of a task and variant, None if profile `paper` has no
+    such run.
     """
 
     profile: str
@@ -295,15 +296,6 @@ class Report:
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
     init: Mapping[Key, str] = field(default_factory=dict)
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
-
-
-def initial_runs(params: Params) -> dict[Key, str]:
-    """Name of the run whose weights a run starts from, if any."""
-    return {
-        (run.task, params.variant(name)): Path(run.init).name
-        for name, run in params.runs.items()
-        if run.init != RANDOM
-    }
 
 
 def paper_costs(
@@ -343,14 +335,16 @@ def read_report(
     for each in all_runs(results):
         if each.profile != params.profile:
             raise ValueError(f"{folder}: {each.name} is of profile {each.profile}, not {params.profile}")
-    settings, found, steps = {}, {}, {}
+    settings, found, steps, init = {}, {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
         key, paper = (run.task, run.variant), papers.settings_of(run.kind, run.model.family)
         settings[key] = ours = run.model_dump(mode="json")
         steps[key] = partial(flops, run.model)
+        if params.runs[name].init != RANDOM:
+            init[key] = Path(params.runs[name].init).name
         if paper is not None:
             num_examples = papers.counts(run.kind).num_train
             found[key] = differences(ours, paper.model_dump(mode="json"), num_examples)
     cost = paper_costs(papers, flops, num_parameters)
-    return Report(params.profile, results, settings, found, steps, initial_runs(params), cost)
+    return Report(params.profile, results, settings, found, steps, init, cost)

@@ -188,10 +188,10 @@ def easier(results: Results) -> list[str]:
     found = []
     for number in ("1", "3"):
         for entries in by_set(entries_of(load_paper().score_tables[number], results)):
-            column, scored = entries[0].column, [entry for entry in entries if entry.score]
-            if not scored:
+            column, scored = entries[0].column, next((entry for entry in entries if entry.score), None)
+            if scored is None:
                 continue
-            of_set, run = scored[0].of_set, scored[0].runs[0]
+            of_set, run = scored.of_set, scored.runs[0]
             words = blanks(column.task, [run.scored[of_set]])
             (ours, *_), (theirs, *_) = (
                 [*map(int, re.findall(r"\d+", text)), 0]
