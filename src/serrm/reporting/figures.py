@@ -19,7 +19,7 @@ from serrm.drawing import panels
 from serrm.metrics import METRICS
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import load_paper, model_name, style, task_name
-from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, all_runs, runs_on, score
+from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, Score, all_runs, runs_on, score
 from serrm.reporting.tables import compute_points, main_models
 
 INK, MUTED = "#333333", "#595959"
@@ -60,15 +60,14 @@ def depth(report: Report) -> Figure | None:
     figure, (axes,) = _panels(1)
     for model, runs in ran.items():
         steps = runs[0].scored["9x9"].steps
-        scores = {num: each for num in steps if (each := score(runs, "fsr", "9x9", num))}
-        values = [(each.low, each.value, each.high) for each in scores.values()]
-        _draw(axes, [*scores], values, model_name(model), label=f"{model_name(model)}, ours")
+        points = [(num, each) for num in steps if (each := score(runs, "fsr", "9x9", num))]
+        _draw(axes, points, model_name(model), label=f"{model_name(model)}, ours")
     printed = load_paper().score_tables["2"]
     look = {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.4}
     for row in printed.rows:
-        points = {column.steps: float(row.entries[key].numbers[0]) for key, column in printed.columns.items()}
-        values = [(value,) * 3 for value in points.values()]
-        _draw(axes, [*points], values, row.name, label=f"{row.name}, paper", **look)
+        values = {column.steps: float(row.entries[key].numbers[0]) for key, column in printed.columns.items()}
+        points = [(num, Score(value, value, value, 0)) for num, value in values.items()]
+        _draw(axes, points, row.name, label=f"{row.name}, paper", **look)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks := [column.steps for column in printed.columns.values()], labels=map(str, ticks))
     axes.set_xlabel("Supervision steps at inference")
@@ -92,9 +91,7 @@ def learning_curves(report: Report) -> Figure | None:
     figure, axes_of = _panels(len(shown))
     for axes, (task, metric) in zip(axes_of, shown, strict=True):
         for run in (run for run in runs if run.task == task):
-            name, points = model_name(run.model), run.curve(metric)
-            values = [(each.low, each.value, each.high) for _, each in points]
-            _draw(axes, [samples for samples, _ in points], values, name, label=name)
+            _draw(axes, run.curve(metric), model_name(run.model), label=model_name(run.model))
         axes.set(title=task_name(task), xlabel="Samples processed")
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
@@ -109,9 +106,8 @@ def compute(report: Report) -> Figure | None:
     shown = list(dict.fromkeys((task, method) for task, _, method in points))
     figure, axes_of = _panels(len(shown))
     for (task, model, method), group in points.items():
-        values = [(100 * each.fsr_lo, 100 * each.fsr, 100 * each.fsr_hi) for _, each in group]
-        name = model_name(model)
-        _draw(axes_of[shown.index((task, method))], [flops for flops, _ in group], values, name, label=name)
+        curve, name = [(flops, each.score) for flops, each in group], model_name(model)
+        _draw(axes_of[shown.index((task, method))], curve, name, label=name)
     flops = [each for group in points.values() for each, _ in group]
     for axes, (task, method) in zip(axes_of, shown, strict=True):
         axes.set(title=f"{task_name(task)}: {method}", xscale="log")
@@ -132,14 +128,13 @@ def _panels(num: int) -> tuple[Figure, list[Axes]]:
     return figure, axes[:num]
 
 
-def _draw(
-    axes: Axes, at: Sequence[float | int], values: Sequence[Sequence[float]], model: str, **look: Any
-) -> None:
-    """A line through (low, value, high) in a model's colour, with a band for the intervals."""
-    if values:
-        (colour, marker), (low, value, high) = style(model), zip(*values, strict=True)
+def _draw(axes: Axes, points: Sequence[tuple[float, Score]], model: str, **look: Any) -> None:
+    """A line through scores in a model's colour, with a band for the intervals."""
+    if points:
+        (colour, marker), (at, scores) = style(model), zip(*points, strict=True)
+        low, high = [each.low for each in scores], [each.high for each in scores]
         axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.plot(at, value, color=colour, marker=marker, **look)
+        axes.plot(at, [each.value for each in scores], color=colour, marker=marker, **look)
 
 
 def _percent(axes: Axes, metric: str) -> None:

@@ -52,7 +52,7 @@ def _ours(report: Report, root: Path) -> Iterator[Point]:
     for (task, model), runs in report.results.items():
         found = {"one attempt": score(runs, "fsr", "9x9")}
         if searches := [search for run in runs for search in run.guesses[-1:]]:
-            ends = [(100 * each.fsr, 100 * each.fsr_lo, 100 * each.fsr_hi) for each in searches]
+            ends = [each.score[:3] for each in searches]
             attempts = f"at most {searches[0].num:,} attempts"
             found[attempts] = over_seeds(ends, searches[0].num_puzzles or 0)
         family, flops = runs[0].model_info.family, float(tables.total_flops(runs[0], report))

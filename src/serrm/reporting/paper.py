@@ -149,11 +149,6 @@ def set_name(name: str) -> str:
     return name.replace("x", "×") if name[:1].isdigit() else name.replace("_", "-")
 
 
-def percent(rate: float, low: float, high: float) -> str:
-    """A fraction with its interval, such as "61.33 (55.23–67.09)"."""
-    return f"{100 * rate:.2f} ({100 * low:.2f}–{100 * high:.2f})"
-
-
 Settings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
 # Keys whose difference changes no result, and those that the number of optimiser steps stands for.

@@ -93,6 +93,11 @@ class Search(_Part):
     fsr_lo: float
     fsr_hi: float
 
+    @property
+    def score(self) -> "Score":
+        """FSR in percent, unrounded."""
+        return Score(100 * self.fsr, 100 * self.fsr_lo, 100 * self.fsr_hi, self.num_puzzles or 0)
+
 
 class PermutedPuzzle(_Part):
     """A puzzle and the same with its symbols permuted, with both predictions; side² tokens each.

@@ -331,9 +331,8 @@ def compute(report: Report) -> pd.DataFrame:
             flops, each = points[place]
             num = f"{each.num_puzzles:,}" if each.num_puzzles else DASH
             searched = num, f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
-            solved = paper.percent(each.fsr, each.fsr_lo, each.fsr_hi)
             names = f"{model_name(model)}, {task_name(task)}", method
-            lines.append((*names, *searched, f"{flops / 1e9:.3g}", solved))
+            lines.append((*names, *searched, f"{flops / 1e9:.3g}", str(each.score)))
     counted = ["n", "Attempts", "Steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
