@@ -128,7 +128,7 @@ def _panels(num: int) -> tuple[Figure, list[Axes]]:
     return figure, axes[:num]
 
 
-def _draw(axes: Axes, points: Sequence[tuple[float, Score]], model: str, **look: Any) -> None:
+def _draw(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, **look: Any) -> None:
     """A line through scores in a model's colour, with a band for the intervals."""
     if points:
         (colour, marker), (at, scores) = style(model), zip(*points, strict=True)
