@@ -121,7 +121,7 @@ def test_a_project_without_dvc_is_one_line(
     monkeypatch.chdir(tmp_path)
     assert main(["forecast"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert "dvc status: " in line and "--tflops" in line
+    assert "dvc status failed: " in line and "--tflops" in line
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)

@@ -75,7 +75,7 @@ def test_the_made_profile(parts, verdicts, report, made):
     (first, second) = parts(made)["arc_trm"]
     assert (first.verdict, second) == (
         FAILS,
-        ("ARC-AGI-2: comparable to TRM", UNTESTED, "Not run: ARC-AGI-2."),
+        ("ARC-AGI-2: comparable to TRM", UNTESTED, "ARC-AGI-2 was not run."),
     )
     table = claims_table(report(made))
     assert (table.frame["Verdict"] != "").sum() == 22

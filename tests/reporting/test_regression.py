@@ -132,7 +132,7 @@ def test_faults_are_one_line(project: Path, tmp_path: Path) -> None:
     file.write_text('{"tolerances": {"loss": {"absolute": -1}}, "runs": {}}')
     with pytest.raises(ValueError, match=r"expected.json: tolerances/loss/absolute: "):
         read_expectations(file)
-    with pytest.raises(ValueError, match="no metric files; has the profile been run"):
+    with pytest.raises(ValueError, match="no metric files; run the profile first"):
         measure(tmp_path / "nowhere", tmp_path)
     (tmp_path / "log.csv").write_text("step,loss\n1,many\n")
     with pytest.raises(ValueError, match=r"log.csv: line 2: not a training log"):

@@ -9,7 +9,9 @@ import typer
 SERVER = typer.Option(..., metavar="URL", help="Address of the server, such as http://localhost:8000/v1.")
 MODEL = typer.Option(..., metavar="NAME", help="Name of the model on the server.")
 PUZZLES = typer.Option(
-    ..., exists=True, help="CSV, TSV, JSON (or a folder of it), or plain lines. Can be repeated."
+    ...,
+    exists=True,
+    help="File with puzzles as CSV, TSV, JSON or plain lines, or a folder of JSON files. Can be repeated.",
 )
 NUM = typer.Option(None, min=1, help="Number of puzzles per size, drawn at random. Default: all.")
 EXTRA = typer.Option(

@@ -19,9 +19,15 @@ from serrm.project import (
 )
 
 PROFILE = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
-TFLOPS = typer.Option(None, min=1e-6, help="Rate of the machine in TFLOP/s. Default: measured here.")
+TFLOPS = typer.Option(
+    None, min=1e-6, help="Rate of the machine in TFLOP/s. Default: a measurement on this machine."
+)
 MIRROR = typer.Option(None, exists=True, file_okay=False, help="Take published puzzles from this folder.")
-ONLY = typer.Option(["*"], metavar="RUN", help="Only these runs: sudoku-se_rrm-s0, or 'maze-*'. Repeatable.")
+ONLY = typer.Option(
+    ["*"],
+    metavar="RUN",
+    help="Rehearse only these runs, such as sudoku-se_rrm-s0 or 'maze-*'. Can be repeated.",
+)
 KEEP = typer.Option(False, "--keep", help="Keep the folder of the rehearsal.")
 PAGE = typer.Option(
     None,
@@ -74,7 +80,7 @@ def forecast(
         help="Print only the names of the unfinished runs that can start now, the longest first.",
     ),
 ) -> None:
-    """Forecast FLOPs and time of a profile's runs; for the active profile, of unfinished runs only.
+    """Forecast the FLOPs and time of a profile's runs (for the active profile, only of its unfinished runs).
 
     Example: serrm forecast --profile paper
     """
@@ -281,11 +287,13 @@ def register(
 
 @track.command()
 def serve(
-    name: str = typer.Argument(..., metavar="NAME", help="A registered model; its newest version is served."),
+    name: str = typer.Argument(
+        ..., metavar="NAME", help="Name of a registered model, of which the newest version is served."
+    ),
     port: int = typer.Option(5001, min=1, max=65535),
     host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
-    """Serve a registered model over HTTP: puzzles in, answers out.
+    """Serve a registered model over HTTP; it takes puzzles and returns answers.
 
     Example: serrm track serve sudoku --port 5001
     """

@@ -50,7 +50,8 @@ BATCH_SIZE = typer.Option(
 )
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
 PRECISION = typer.Option(
-    Precision.auto, help="auto takes the faster in a trial, or float32 if all puzzles fit into one batch."
+    Precision.auto,
+    help="auto takes the faster of the two in a trial, or float32 if all puzzles fit into one batch.",
 )
 FORMAT = typer.Option(Notation.text, "--format", help="json writes one object per line.")
 TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers to this file.")
@@ -224,10 +225,10 @@ def evaluate(
     puzzles: Path = typer.Option(
         ...,
         exists=True,
-        help="Sudoku, mazes or ARC tasks: CSV, TSV, JSON (or a folder of it), or plain lines.",
+        help="File with Sudoku, mazes or ARC tasks as CSV, TSV, JSON or plain lines, or a folder of JSON files.",
     ),
     steps: int = typer.Option(
-        16, min=1, help="Number of supervision steps; scores are given after 1, 2, 4, … of them."
+        16, min=1, help="Number of supervision steps; the command scores after 1, 2, 4, … of them."
     ),
     batch_size: int | None = typer.Option(
         None,
@@ -294,7 +295,7 @@ def show(
         None, "--task", metavar="NAME", help="Name of the ARC puzzle in the file."
     ),
     has_answer: bool = typer.Option(
-        False, "--answer", help="Show the answer; solve a Sudoku whose answer is not given."
+        False, "--answer", help="Show the answer, and solve a Sudoku if the file has no answer."
     ),
     has_trace: bool = typer.Option(False, "--trace", help="Show a run's predictions after fewer steps, too."),
     target: Path | None = typer.Option(

@@ -83,7 +83,7 @@ def still_to_do(stages: Stages, root: Path) -> Stages:
     command = [sys.executable, "-m", "dvc", "status", "--json"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(f"dvc status: {done.stderr.strip()} (--tflops needs no DVC)")
+        raise ValueError(f"dvc status failed: {done.stderr.strip()} (with --tflops, no DVC is needed)")
     changed = json.loads(done.stdout)
 
     def is_left(name: str) -> bool:

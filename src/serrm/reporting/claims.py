@@ -33,15 +33,15 @@ COLUMNS: Final = [
     "Ours",
 ]
 NOTES: Final = (
-    "The interval of a difference is Newcombe's over puzzles. With several seeds (±) it includes Welch's t interval "
-    "over seeds, added in squares; a model with one seed is taken to vary as much as the other. With one seed of both "
-    "it does not cover other seeds.",
-    f"Comparable means that the interval of the difference lies within ±{MARGIN:g} points, not behind that it lies "
-    f"above -{MARGIN:g}; where all scores are lower, the highest takes the place of {MARGIN:g}. Nearly none: less than "
-    f"{NEARLY_NONE:g}%. The paper names no such bounds.",
-    "A claim holds in part if some of its parts hold; if none does, it does not hold if one part does not hold.",
+    "The interval of a difference is Newcombe's over puzzles. With several seeds (±) it adds Welch's t interval over "
+    "seeds in quadrature, and assumes that a model with one seed varies as much as the other model. If both models "
+    "have one seed, the interval does not cover other seeds.",
+    f"'Comparable' means that the interval of the difference lies within ±{MARGIN:g} points, and 'not behind' that it "
+    f"lies above -{MARGIN:g}. If all scores are below {MARGIN:g}, the highest score replaces {MARGIN:g}. 'Nearly none' "
+    f"means less than {NEARLY_NONE:g}%. The paper gives no such bounds.",
+    "A claim holds in part if some of its parts hold. It does not hold if no part holds and at least one fails.",
 )
-OTHER_SETTINGS: Final = "All models have other settings than in the paper."
+OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 
 
 class Part(NamedTuple):
@@ -148,7 +148,7 @@ def compared(report: Report, check: Check) -> Iterator[Part]:
 def not_run(report: Report, task: str, where: str, lacking: Sequence[str]) -> str:
     """What a comparison lacks: the task, or scores of models on it."""
     if all(run.kind != task for run in all_runs(report.results)):
-        return f"Not run: {task_name(task)}."
+        return f"{task_name(task)} was not run."
     return f"Not run or not scored on {where}: {', '.join(lacking)}."
 
 
@@ -304,8 +304,8 @@ def claims_table(report: Report) -> Table:
         for place, part in enumerate(parts):
             lines.append((*(of_claim if place == 0 else [""] * len(of_claim)), *part))
     caption = (
-        f"{len(judged)} claims on this profile's data and sizes: {tally(judged)}. A model is ahead only if the 95% "
-        "interval of the difference lies wholly above zero, or above the points named."
+        f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). A model is ahead "
+        "only if the 95% interval of the difference lies wholly above zero, or above the stated number of points."
     )
     notes = [*[OTHER_SETTINGS] * (report.profile != "paper"), *NOTES]
     return Table(

@@ -59,7 +59,7 @@ def measure(metrics: Path, logs: Path) -> pd.DataFrame:
     """
     runs = [read_evaluation(path) for path in sorted(metrics.glob("*.json"))]
     if not runs:
-        raise ValueError(f"{metrics}: no metric files; has the profile been run?")
+        raise ValueError(f"{metrics}: no metric files; run the profile first (dvc repro)")
     lines = [(run.name, *line) for run in runs for line in _values(run, logs / f"{run.name}.csv")]
     return pd.DataFrame(lines, columns=[*KEY, "measured", "is_guess"])
 

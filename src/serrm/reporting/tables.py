@@ -35,10 +35,10 @@ PAPERS_SE_RRM: Final = "SE-RRM, paper"
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
-SEEDS: Final = " Several seeds: mean ± standard deviation (range of their intervals)."
+SEEDS: Final = " Scores of several seeds are mean ± standard deviation (range of the seeds' intervals)."
 LEGEND: Final = (
-    "Scores are percent after 16 supervision steps unless a table gives another number, with 95% Wilson intervals over "
-    f"puzzles (GPA: over blank squares).{SEEDS}",
+    "Scores are percentages after 16 supervision steps unless a table gives another number, with 95% Wilson intervals "
+    f"over puzzles (for GPA, over blank squares).{SEEDS}",
     f"{DASH}: not run here, or not in the paper. {QUOTED}: quoted by the paper from the model's own paper, not run "
     "there (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
     "↑ ↓: our interval lies wholly above or below the paper's; shown only if both have the same puzzles.",
@@ -412,8 +412,6 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
     ]
     if theirs := dict.fromkeys(line.theirs for line in lines if line.theirs):
         notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
-    if small := [line.words["Test puzzles"] for line in found if line.num < least]:
-        notes.append(f"Left out, with fewer than {least} puzzles: {'; '.join(small)}.")
     kept = [line.words for line in lines]
     for place, (task, first) in enumerate(shown.items()):
         sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}

@@ -356,7 +356,9 @@ def estimate(trainer: Trainer, num_steps: int) -> str:
             raise ValueError(f"{needed}: {ADVICE}")
         seconds = seconds_of_step(trainer)
     except torch.cuda.OutOfMemoryError as error:
-        raise ValueError(f"does not fit into the {gigabytes(total)} of {device}: {ADVICE}") from error
+        raise ValueError(
+            f"does not fit into the {gigabytes(total)} of memory of {device}: {ADVICE}"
+        ) from error
     whole = duration(num_steps * seconds)
     return f"{gigabytes(memory)} and {seconds:.2g} s per step: {whole} for {num_steps:,} steps"
 

@@ -291,7 +291,9 @@ def has_kernels(dtype: torch.dtype) -> bool:
     try:
         library(dtype)
     except (NoKernels, OSError) as error:
-        log.warning("no native kernels for %s: %s; using PyTorch's", str(dtype).removeprefix("torch."), error)
+        log.warning(
+            "no native kernels for %s (%s); using PyTorch instead", str(dtype).removeprefix("torch."), error
+        )
         return False
     return True
 

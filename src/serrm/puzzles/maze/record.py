@@ -91,13 +91,13 @@ MAZE = GridTask(
     solutions=solutions,
     exact_method="breadth-first search",
     checkpoint=lambda side: "maze",
-    # No maze of Maze-Hard has a unique shortest path: exact match also tests the tie-breaking of the labels.
+    # No maze of Maze-Hard has a unique shortest path, so exact match also tests the tie-breaking of the labels.
     criteria={
         "valid": Criterion(rules.are_valid_paths, "Valid paths", "simple paths from start to goal"),
         "valid_shortest": Criterion(
             rules.are_shortest_paths,
             "Shortest paths",
-            "valid paths of least length, of which exact match requires the one that the label chose",
+            "shortest valid paths; exact match accepts only the one in the label",
         ),
     },
     names_blanks=False,
