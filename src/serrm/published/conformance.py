@@ -147,26 +147,23 @@ def settings_of(config: Mapping[str, Any]) -> ModelSettings:
 def _check_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Check]:
     """Supervision steps one after the other, the state carried along."""
     model.eval()
-    state, numbers, checks = _initial_state(model, vectors), vectors.numbers, []
+    state, checks = _initial_state(model, vectors), list[Check]()
     task_vectors = model.task_vectors(vectors.task_ids)
     for step in STEPS:
         output = model(state, vectors.tokens, task_vectors)
-        state = output.state
+        state, theirs = output.state, vectors.below(f"eval/step{step}/")
         if vectors.has_q_halting:
             name, halting = "halting logit", output.halting[:, 0]
         else:
             name, halting = "confidence", confidences(output.logits)
-        loss = stablemax_cross_entropy(output.logits, vectors.targets).sum()
-        expected = {
-            key: numbers[f"eval/step{step}/{key}"] for key in ("logits", "q_halt_logits", "lm_loss_sum")
-        }
-        for quantity, ours, theirs in (
-            ("logits", output.logits, expected["logits"]),
-            (name, halting, expected["q_halt_logits"]),
+        for quantity, ours, expected in (
+            ("logits", output.logits, theirs["logits"]),
+            (name, halting, theirs["q_halt_logits"]),
         ):
-            difference = float((ours - theirs).abs().max())
+            difference = float((ours - expected).abs().max())
             checks.append(Check(f"{quantity}, step {step}", difference, STEP_TOLERANCE[step]))
-        checks.append(_check_loss(f"loss, step {step}", loss, expected["lm_loss_sum"]))
+        loss = stablemax_cross_entropy(output.logits, vectors.targets).sum()
+        checks.append(_check_loss(f"loss, step {step}", loss, theirs["lm_loss_sum"]))
     return checks
 
 
