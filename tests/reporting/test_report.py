@@ -152,12 +152,12 @@ def test_arrows_compare_the_same_puzzles_alone(report, made):
     assert not re.search("[↑↓]", "".join(to_csv(table.frame) for table in build_tables(report(made))))
 
 
-def test_the_headline_is_small_and_without_sets_of_few_puzzles(report, made):
+def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
     whole = replace(report(made), init={("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
     frame, notes = headline(whole)
     text = headline_text(whole, "github")
     assert len(frame.columns) == 6 and "63.00 ± 4.24" in text and "93.73 (93.66–93.81)" in text
-    assert all(len(note) < 240 for note in notes) and "16×16" not in text
+    assert all(len(note) < 240 for note in notes) and "Sudoku 16×16" in notes[-1] and text.count("16×16") == 1
     lines = frame.set_index("Test puzzles")
     line = lines.loc["Sudoku: training FLOPs"]
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"

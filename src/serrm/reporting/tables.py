@@ -412,6 +412,8 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
     ]
     if theirs := dict.fromkeys(line.theirs for line in lines if line.theirs):
         notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
+    if small := [line.words["Test puzzles"] for line in found if line.num < least]:
+        notes.append(f"The table omits sets of fewer than {least} puzzles ({'; '.join(small)}).")
     kept = [line.words for line in lines]
     for place, (task, first) in enumerate(shown.items()):
         sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}
