@@ -22,7 +22,7 @@ from urllib.request import urlopen
 
 from benchmarks.fault_project import NAME, STAGES, Project
 from serrm.files import between_markers, write_whole
-from serrm.tracking import ENVIRONMENT, ui_command
+from serrm.tracking import ui_command
 
 # In the stage that writes them, no file may grow beyond half of these.
 LIMITED = {
@@ -68,9 +68,9 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        environment, quiet = {**os.environ, **ENVIRONMENT}, subprocess.DEVNULL
+        quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(
-            self.command, cwd=self.place, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
+            self.command, cwd=self.place, stdout=quiet, stderr=quiet, start_new_session=True
         )
         wait_for(self.answers)
 

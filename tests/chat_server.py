@@ -30,13 +30,16 @@ def serving(reply: Callable[[str], str | int]) -> Iterator[ChatServer]:
             chat.bodies.append(body)
             chat.keys.add(self.headers["Authorization"])
             reply = chat.reply(body["messages"][0]["content"])
-            message = {"role": "assistant", "content": reply}
-            choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-            is_error = isinstance(reply, int)
-            content = json.dumps(
-                {"error": {"message": "no"}} if is_error else {"id": "x", "choices": choices}
-            )
-            self.send_response(reply if isinstance(reply, int) else 200)
+            if isinstance(reply, int):
+                status, content = reply, json.dumps({"error": {"message": "no"}})
+            else:
+                choice = {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": reply},
+                    "finish_reason": "stop",
+                }
+                status, content = 200, json.dumps({"id": "x", "choices": [choice]})
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.published.exchange import published_weights
 from serrm.tracking import ui_command
+from tests.servers import free_port, wait_for
 
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
@@ -247,9 +247,7 @@ def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
         ui_command(f"sqlite:///{tmp_path / 'mlflow.db'}", "127.0.0.1", 5000)
     with pytest.raises(ValueError, match="https://example"):
         ui_command("https://example.org", "127.0.0.1", 5000)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(
             ValueError, match=rf"cannot serve on 127\.0\.0\.1:{port}: .* choose another --port"
@@ -263,32 +261,14 @@ def test_the_ui_answers_within_seconds(project: Path) -> None:
     from serrm.tracking.runs import create_database
 
     create_database(project / "mlflow.db")
-    port, start = free_port(), time.monotonic()
-    server = subprocess.Popen(
-        [sys.executable, "-m", "serrm.cli", "ui", "--port", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    port = free_port()
+    address = f"http://127.0.0.1:{port}/health"
+    command = [sys.executable, "-m", "serrm.cli", "ui", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        while not is_healthy(port):
-            assert server.poll() is None
-            assert time.monotonic() - start < 60
-            time.sleep(0.1)
+        wait_for(address, server)
     finally:
         server.terminate()
         server.wait(20)
-    assert not is_healthy(port)
-
-
-def is_healthy(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(address)

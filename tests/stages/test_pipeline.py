@@ -56,6 +56,11 @@ def stages(names: str, *keys: str) -> set[str]:
     return {f"{name}@{key}" for name in names.split() for key in keys}
 
 
+def ran(output: str) -> set[str]:
+    """The stages that DVC's output names."""
+    return set(re.findall(r"^Running stage '(.*)':$", output, flags=re.MULTILINE))
+
+
 @dataclass
 class Project:
     """A copy of the repository's tracked files with a git repository and a DVC cache of its own."""
@@ -70,20 +75,21 @@ class Project:
             "PYTHONPATH": str(self.root / "src"),
             "OMP_NUM_THREADS": "1",
             "DVC_NO_ANALYTICS": "1",
-            "GIT_AUTHOR_NAME": "a",
-            "GIT_AUTHOR_EMAIL": "a@example.org",
-            "GIT_COMMITTER_NAME": "a",
-            "GIT_COMMITTER_EMAIL": "a@example.org",
+            **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
         }
         return subprocess.run(
             command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
         )
 
+    def done(self, *command: str) -> str:
+        """The output of a command that succeeds there."""
+        result = self.run(*command)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
     def repro(self) -> set[str]:
         """The stages that `dvc repro` runs."""
-        result = self.run("dvc", "repro")
-        assert result.returncode == 0, result.stdout + result.stderr
-        return set(re.findall(r"^Running stage '(.*)':$", result.stdout, flags=re.MULTILINE))
+        return ran(self.done("dvc", "repro"))
 
     def write(self, params: dict[str, Any], **execution: Any) -> None:
         """Write params.yaml, and execution.yaml."""
@@ -113,7 +119,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
             shutil.copy2(ROOT / name, project.root / name)
     project.write(tiny())
     for command in (["git", "init", "-q"], ["git", "add", "."], ["git", "commit", "-qm", "copy"]):
-        assert project.run(*command).returncode == 0
+        project.done(*command)
     data = stages("download augment build_arrays", "sudoku")
     assert project.repro() == data | stages("train evaluate", RUN, OTHER) | {"tabulate"}
     return project
@@ -178,9 +184,7 @@ def test_a_failing_run_stops_none_of_those_beside_it(built: Project) -> None:
     assert (Layout("ci", built.root).metrics / f"{OTHER}.json").is_file()
     del params["runs"]["sudoku-lost-s0"]
     built.write(params)
-    finished = built.run("stages/side_by_side", "2")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "Running stage 'train@" not in finished.stdout and "Running stage 'tabulate'" in finished.stdout
+    assert ran(built.done("stages/side_by_side", "2")) == {"tabulate"}
     assert "up to date" in built.run("dvc", "status").stdout
     assert built.run("stages/side_by_side", "many").returncode == 2
 

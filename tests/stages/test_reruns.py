@@ -1,19 +1,15 @@
 """The table of docs/architecture.md, "What re-runs": the real dvc.yaml, with stages that write a file and no more."""
 
-import os
-import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.stages.test_pipeline import ROOT, Project, ran, stages
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 # In place of the stages: leaves the outputs that dvc.yaml names, filled with what the stage is given to use.
 STAND_IN = """
 import sys, yaml
@@ -73,11 +69,11 @@ def small(profile: str) -> dict[str, Any]:
     return params
 
 
-class Project:
+class StandIns(Project):
     """A repository with the real dvc.yaml, code and profiles, and the stand-in for the stages."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        super().__init__(root)
         for name in ("src", "profiles", ".dvc", "data/random", "dvc.yaml", ".dvcignore", ".gitignore"):
             source, target = ROOT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -94,25 +90,7 @@ class Project:
             (root / "profiles" / f"{name}.yaml").write_text(yaml.safe_dump(small(name), sort_keys=False))
         self.use("ci")
         for command in (("init", "-q"), ("add", "."), ("commit", "-qm", "begin")):
-            self.run("git", *command)
-
-    def run(self, *command: str) -> str:
-        """The output of a command that succeeds there."""
-        environment = os.environ | {
-            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(self.root),
-            **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-        }
-        environment.pop("DVC_ROOT", None)
-        done = subprocess.run(
-            command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def repro(self) -> set[str]:
-        """The stages that `dvc repro` runs."""
-        return ran(self.run("dvc", "repro"))
+            self.done("git", *command)
 
     def use(self, profile: str) -> None:
         shutil.copyfile(self.root / "profiles" / f"{profile}.yaml", self.root / "params.yaml")
@@ -127,55 +105,51 @@ class Project:
         path.write_text(yaml.safe_dump(params, sort_keys=False))
 
 
-def ran(output: str) -> set[str]:
-    return set(re.findall(r"^Running stage '(.*)':$", output, flags=re.MULTILINE))
-
-
-def of(stages: str, *names: str) -> set[str]:
-    return {f"{stage}@{name}" for stage in stages.split() for name in names}
-
-
 BOTH, SE_RRM, TRM, MAZE = RUNS[:2], RUNS[0], RUNS[1], RUNS[2]
 TABULATE = {"tabulate"}
-SUDOKU = of("augment build_arrays", "sudoku") | of("train evaluate", *BOTH) | TABULATE
-ALL = of("train evaluate", *RUNS) | TABULATE
+SUDOKU = stages("augment build_arrays", "sudoku") | stages("train evaluate", *BOTH) | TABULATE
+ALL = stages("train evaluate", *RUNS) | TABULATE
 EDITS: dict[str, tuple[str, Any, set[str]]] = {
-    "the width of a model": ("models/se_rrm/width", 48, of("train evaluate", SE_RRM, MAZE) | TABULATE),
-    "a recipe": ("recipes/sudoku/trm/steps", 7, of("train evaluate", TRM) | TABULATE),
-    "a run's changes": (f"runs/{MAZE}/changes", {"model.width": 48}, of("train evaluate", MAZE) | TABULATE),
-    "the seed of a run": (f"runs/{MAZE}/seed", 5, of("train evaluate", MAZE) | TABULATE),
+    "the width of a model": ("models/se_rrm/width", 48, stages("train evaluate", SE_RRM, MAZE) | TABULATE),
+    "a recipe": ("recipes/sudoku/trm/steps", 7, stages("train evaluate", TRM) | TABULATE),
+    "a run's changes": (
+        f"runs/{MAZE}/changes",
+        {"model.width": 48},
+        stages("train evaluate", MAZE) | TABULATE,
+    ),
+    "the seed of a run": (f"runs/{MAZE}/seed", 5, stages("train evaluate", MAZE) | TABULATE),
     "the clues of the puzzles": (
         "tasks/sudoku/download/source/clues",
         [41, 50],
-        of("download", "sudoku") | SUDOKU,
+        stages("download", "sudoku") | SUDOKU,
     ),
     "the number of test puzzles": ("tasks/sudoku/augment/num_test", 3, SUDOKU),
     "the number of augmentations": (
         "tasks/sudoku/arrays/num_augmentations",
         9,
-        of("build_arrays", "sudoku") | of("train evaluate", *BOTH) | TABULATE,
+        stages("build_arrays", "sudoku") | stages("train evaluate", *BOTH) | TABULATE,
     ),
-    "evaluation steps": ("tasks/sudoku/evaluate/steps", [1, 2], of("evaluate", *BOTH) | TABULATE),
-    "the seed of a task": ("tasks/sudoku/seed", 4, of("download", "sudoku") | SUDOKU),
+    "evaluation steps": ("tasks/sudoku/evaluate/steps", [1, 2], stages("evaluate", *BOTH) | TABULATE),
+    "the seed of a task": ("tasks/sudoku/seed", 4, stages("download", "sudoku") | SUDOKU),
     "a fault switched on": ("fidelity/identity_twice", True, ALL),
 }
-DATA = of("download augment build_arrays", "sudoku", "maze")
+DATA = stages("download augment build_arrays", "sudoku", "maze")
 CODE: dict[str, set[str]] = {
-    "sources/download.py": of("download", "sudoku", "maze"),
-    "arrays/build.py": of("build_arrays", "sudoku", "maze") | of("train evaluate", *RUNS),
-    "training/loop.py": of("train evaluate", *RUNS),
-    "models/layers.py": of("train evaluate", *RUNS),
-    "inference/predict.py": of("evaluate", *RUNS),
-    "puzzles/maze/rules.py": DATA | of("evaluate", MAZE),
-    "puzzles/maze/record.py": DATA | of("train evaluate", MAZE),
-    "puzzles/sudoku/symmetries.py": DATA | of("train evaluate", *BOTH),
+    "sources/download.py": stages("download", "sudoku", "maze"),
+    "arrays/build.py": stages("build_arrays", "sudoku", "maze") | stages("train evaluate", *RUNS),
+    "training/loop.py": stages("train evaluate", *RUNS),
+    "models/layers.py": stages("train evaluate", *RUNS),
+    "inference/predict.py": stages("evaluate", *RUNS),
+    "puzzles/maze/rules.py": DATA | stages("evaluate", MAZE),
+    "puzzles/maze/record.py": DATA | stages("train evaluate", MAZE),
+    "puzzles/sudoku/symmetries.py": DATA | stages("train evaluate", *BOTH),
     "puzzles/sudoku/data.py": DATA,
     "puzzles/raw.py": DATA,
     "puzzles/look.py": DATA,
     "puzzles/tasks.py": DATA,
     "puzzles/futoshiki.py": DATA,  # a new file
-    "scoring.py": of("evaluate", *RUNS),
-    "metrics.py": of("evaluate", *RUNS),
+    "scoring.py": stages("evaluate", *RUNS),
+    "metrics.py": stages("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
     "drawing/panels.py": TABULATE,
     "tracking/runs.py": set(),
@@ -184,33 +158,33 @@ CODE: dict[str, set[str]] = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(tmp_path_factory: pytest.TempPathFactory) -> StandIns:
     """After its first `dvc repro`, the first call after a switch of profile."""
-    made = Project(tmp_path_factory.mktemp("project"))
-    assert made.repro() == of("download augment build_arrays", "sudoku", "maze") | ALL
+    made = StandIns(tmp_path_factory.mktemp("project"))
+    assert made.repro() == stages("download augment build_arrays", "sudoku", "maze") | ALL
     return made
 
 
-def test_an_edit_runs_what_uses_the_value_and_no_more(project: Project) -> None:
+def test_an_edit_runs_what_uses_the_value_and_no_more(project: StandIns) -> None:
     for name, (keys, value, expected) in EDITS.items():
         project.edit(keys, value)
         assert project.repro() == expected, name
     assert project.repro() == set()
 
 
-def test_a_new_run_trains_alone_and_one_that_begins_with_another_follows_it(project: Project) -> None:
+def test_a_new_run_trains_alone_and_one_that_begins_with_another_follows_it(project: StandIns) -> None:
     project.edit("runs/maze-trm-s0", {"task": "maze", "model": "trm", "seed": 0, "init": "random"})
-    assert project.repro() == of("train evaluate", "maze-trm-s0") | TABULATE
+    assert project.repro() == stages("train evaluate", "maze-trm-s0") | TABULATE
     tuned = {"task": "maze", "model": "trm", "seed": 0, "init": "ci/runs/maze-trm-s0"}
     project.edit("runs/maze-tuned-s0", tuned)
-    assert project.repro() == of("train evaluate", "maze-tuned-s0") | TABULATE
+    assert project.repro() == stages("train evaluate", "maze-tuned-s0") | TABULATE
     project.edit("runs/maze-trm-s0/changes", {"train.steps": 9})
-    assert project.repro() == of("train evaluate", "maze-trm-s0", "maze-tuned-s0") | TABULATE
+    assert project.repro() == stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") | TABULATE
 
 
-def test_a_switch_of_profile_and_back_trains_nothing(project: Project) -> None:
+def test_a_switch_of_profile_and_back_trains_nothing(project: StandIns) -> None:
     project.use("laptop")
-    assert of("train", *RUNS) <= project.repro()
+    assert stages("train", *RUNS) <= project.repro()
     project.use("ci")
     assert project.repro() <= TABULATE
     assert (project.root / "data" / "laptop" / "runs" / MAZE).is_dir(), "the other profile's results stay"
@@ -220,7 +194,7 @@ def test_a_switch_of_profile_and_back_trains_nothing(project: Project) -> None:
     project.repro()
 
 
-def test_a_line_of_code_runs_the_stages_that_reach_it(project: Project) -> None:
+def test_a_line_of_code_runs_the_stages_that_reach_it(project: StandIns) -> None:
     for module, expected in CODE.items():
         path = project.root / "src" / "serrm" / module
         path.write_text((path.read_text() if path.exists() else "") + "# a line\n")
@@ -228,16 +202,15 @@ def test_a_line_of_code_runs_the_stages_that_reach_it(project: Project) -> None:
         assert expected or project.repro() == set(), module
 
 
-def test_experiments_and_comparisons_as_the_docs_have_them(project: Project) -> None:
-    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
-    project.run(*git, "add", ".")
-    project.run(*git, "commit", "-qm", "results")
-    output = project.run("dvc", "exp", "run", "-n", "longer", "-S", "recipes.sudoku.trm.steps=77")
-    assert ran(output) == of("train evaluate", TRM) | TABULATE
-    assert "recipes.sudoku.trm.steps" in project.run("dvc", "params", "diff")
-    assert TRM in project.run("dvc", "metrics", "diff", "--all")
-    assert "html" in project.run("dvc", "plots", "diff")
-    project.run("git", "checkout", "-q", ".")
-    project.run("dvc", "exp", "run", "--queue", "-n", "wider", "-S", "models.trm.width=96")
-    project.run("dvc", "exp", "run", "--run-all")
-    assert {"longer", "wider"} <= set(project.run("dvc", "exp", "list", "--name-only").split())
+def test_experiments_and_comparisons_as_the_docs_have_them(project: StandIns) -> None:
+    project.done("git", "add", ".")
+    project.done("git", "commit", "-qm", "results")
+    output = project.done("dvc", "exp", "run", "-n", "longer", "-S", "recipes.sudoku.trm.steps=77")
+    assert ran(output) == stages("train evaluate", TRM) | TABULATE
+    assert "recipes.sudoku.trm.steps" in project.done("dvc", "params", "diff")
+    assert TRM in project.done("dvc", "metrics", "diff", "--all")
+    assert "html" in project.done("dvc", "plots", "diff")
+    project.done("git", "checkout", "-q", ".")
+    project.done("dvc", "exp", "run", "--queue", "-n", "wider", "-S", "models.trm.width=96")
+    project.done("dvc", "exp", "run", "--run-all")
+    assert {"longer", "wider"} <= set(project.done("dvc", "exp", "list", "--name-only").split())

@@ -1,17 +1,20 @@
 """A real Slurm on this machine: the runs of a profile as an array, one of them preempted while it trains."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from serrm.project import Layout
-from tests.stages.test_pipeline import OTHER, RUN, Project, built, tiny
+from tests.servers import free_port
+from tests.stages.test_pipeline import ROOT, Project, built, tiny
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 __all__ = ["built"]
@@ -65,51 +68,48 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             os.environ["SLURM_CONF"] = before
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def said(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def wait_for(condition: object, seconds: float) -> None:
+def wait_for(condition: Callable[[], object], seconds: float) -> None:
     end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < end, said("squeue", "-o", "%i %T %r")
         time.sleep(0.2)
 
 
-def test_an_array_with_a_preempted_training(built: Project, slurm: None) -> None:
-    params = tiny()
-    for run in params["runs"].values():
-        run["changes"] = {**run.get("changes", {}), "train.steps": 600, "train.ema": 0.875}
+@pytest.mark.parametrize("size", ["two runs", "the whole profile ci"])
+def test_an_array_with_a_preempted_training(size: str, built: Project, slurm: None) -> None:
+    params = yaml.safe_load((ROOT / "profiles" / "ci.yaml").read_text())
+    if size == "two runs":
+        params = tiny()
+        for run in params["runs"].values():
+            run["changes"] = {**run.get("changes", {}), "train.steps": 600, "train.ema": 0.875}
     built.write(params, checkpoint_seconds=1)
-    assert built.run("dvc", "repro").returncode == 0
+    built.done("dvc", "repro")
     layout = Layout("ci", built.root)
-    expected = {name: scores(layout, name) for name in (RUN, OTHER)}
-    shutil.rmtree(layout.runs)
-    shutil.rmtree(layout.metrics)
-    shutil.rmtree(built.root / ".dvc" / "cache")
+    expected = {name: scores(layout, name) for name in params["runs"]}
+    for folder in (layout.runs, layout.metrics, layout.scratch, built.root / ".dvc" / "cache"):
+        shutil.rmtree(folder)
+    for log in (built.root / "data").glob("slurm-*.log"):
+        log.unlink()
     (built.root / "dvc.lock").unlink()
-    assert built.run("dvc", "repro", "--glob", "build_arrays@*").returncode == 0
-    (built.root / "runs.txt").write_text(built.run("serrm", "forecast", "--ready").stdout)
-    submitted = built.run("sbatch", "--parsable", "--array=1-2", "--mem=0", "stages/slurm.sh")
-    assert submitted.returncode == 0, submitted.stderr
-    scratch = layout.scratch
-    wait_for(lambda: len(list(scratch.glob("*/step_*"))) >= 2, 120)
-    urgent = ["sbatch", "--parsable", "--partition=urgent", "--cpus-per-task=2", "--wrap=sleep 1"]
-    assert built.run(*urgent).returncode == 0
-    wait_for(lambda: not said("squeue", "--noheader"), 240)
+    built.done("dvc", "repro", "--glob", "build_arrays@*")
+    is_preempted = False
+    while runs := built.done("serrm", "forecast", "--ready"):
+        (built.root / "runs.txt").write_text(runs)
+        built.done("sbatch", f"--array=1-{len(runs.splitlines())}", "--mem=0", "stages/slurm.sh")
+        if not is_preempted:
+            wait_for(lambda: list(layout.scratch.glob("*/step_*")), 120)
+            built.done("sbatch", "--partition=urgent", "--cpus-per-task=2", "--wrap=sleep 1")
+            is_preempted = True
+        wait_for(lambda: not said("squeue", "--noheader"), 900)
     logs = "\n".join(path.read_text() for path in (built.root / "data").glob("slurm-*.log"))
     assert "stopped at step" in logs and "resuming" in logs, logs
-    assert {name: scores(layout, name) for name in (RUN, OTHER)} == expected
+    assert {name: scores(layout, name) for name in params["runs"]} == expected
 
 
 def scores(layout: Layout, name: str) -> object:
     """What a metric file says of the test puzzles."""
-    import json
-
     return json.loads((layout.metrics / f"{name}.json").read_text())["sets"]

@@ -2,10 +2,7 @@
 
 import os
 import signal
-import socket
 import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +10,8 @@ import mlflow
 import pytest
 from mlflow.tracking import MlflowClient
 
-from serrm.tracking import ENVIRONMENT, ui_command
+from serrm.tracking import ui_command
+from tests.servers import free_port, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,6 @@ class Server:
         self.process = subprocess.Popen(
             [*command, "--artifacts-destination", str(self.folder / "artifacts")],
             cwd=self.folder,
-            env={**os.environ, **ENVIRONMENT},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -68,21 +65,3 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
     yield server
     server.kill()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(request: str | urllib.request.Request, process: "subprocess.Popen[bytes]") -> bytes:
-    """The answer of a server that is starting."""
-    for _ in range(600):  # by count: a paused machine is no failure
-        assert process.poll() is None
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return bytes(answer.read())
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError("the server does not answer")

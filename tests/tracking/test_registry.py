@@ -16,7 +16,7 @@ import torch
 import serrm
 from serrm.cli import main
 from serrm.solving.model import PACKAGED
-from tests.tracking.conftest import free_port, wait_for
+from tests.servers import free_port, wait_for
 
 pytestmark = [
     # MLflow's own models of its database, and its word on data it has not seen an example of.

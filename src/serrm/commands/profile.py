@@ -297,10 +297,12 @@ def serve(
 
     Example: serrm track serve sudoku --port 5001
     """
-    from serrm.tracking import become, model_command
+    from serrm.tracking import become, server_command
     from serrm.tracking.runs import open_store
 
     root = find_root(Path.cwd())
     with open_store(root) as client:
         client.get_registered_model(name)
-    become(root, model_command(f"models:/{name}/latest", host, port))
+    # From this environment, which has all that the model needs.
+    command = ["models", "serve", "--model-uri", f"models:/{name}/latest", "--env-manager", "local"]
+    become(root, server_command(command, host, port))

@@ -10,18 +10,21 @@ UI and models. MLflow's default of four workers and a job queue takes half a min
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-# Before anything imports mlflow.
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-# Requests to a server that is gone are repeated for half a minute; MLflow's default of seven takes four minutes.
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "4")
-
+# Before anything imports mlflow; a variable that is set wins.
+DEFAULTS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    # Requests to a server that is gone are repeated for half a minute; MLflow's default of seven takes four minutes.
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "4",
+}
+os.environ.update(DEFAULTS | os.environ)
 
 SQLITE = "sqlite:///"
-ENVIRONMENT = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
 def tracking_uri(root: Path) -> str:
@@ -39,20 +42,11 @@ def ui_command(store: str, host: str, port: int) -> list[str]:
         raise ValueError(f"the runs are on the server {store}: open that address")
     if store.startswith(SQLITE) and not Path(store.removeprefix(SQLITE)).is_file():
         raise ValueError(f"no runs yet: {store.removeprefix(SQLITE)} is missing, `make repro` writes it")
-    check_port(host, port)
-    options = ["--backend-store-uri", store, "--host", host, "--port", str(port), "--workers", "1"]
-    return [sys.executable, "-m", "mlflow", "server", *options]
+    return server_command(["server", "--backend-store-uri", store, "--workers", "1"], host, port)
 
 
-def model_command(model: str, host: str, port: int) -> list[str]:
-    """The command line that serves a registered model from this environment. ValueError if the port is taken."""
-    check_port(host, port)
-    options = ["--model-uri", model, "--env-manager", "local", "--host", host, "--port", str(port)]
-    return [sys.executable, "-m", "mlflow", "models", "serve", *options]
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise ValueError if the port is taken or the host is not this machine."""
+def server_command(command: Sequence[str], host: str, port: int) -> list[str]:
+    """The command line of one of MLflow's servers. ValueError if the port is taken or the host is not this machine."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -61,6 +55,7 @@ def check_port(host: str, port: int) -> None:
             raise ValueError(
                 f"cannot serve on {host}:{port}: {error.strerror}; choose another --port"
             ) from error
+    return [sys.executable, "-m", "mlflow", *command, "--host", host, "--port", str(port)]
 
 
 def become(root: Path, command: list[str]) -> NoReturn:
@@ -71,4 +66,4 @@ def become(root: Path, command: list[str]) -> NoReturn:
     os.chdir(root)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     store = {"PATH": path, "MLFLOW_TRACKING_URI": tracking_uri(root)}
-    os.execve(command[0], command, {**os.environ, **ENVIRONMENT, **store})
+    os.execve(command[0], command, {**os.environ, **store})
