@@ -1,7 +1,6 @@
 """`serrm demo`: a puzzle is drawn as it is typed, filled in by clicks and keys, and its answer plays step by step."""
 
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -16,17 +15,10 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from serrm import demo
+from tests.servers import free_port
 
-HARD, EASY = demo.EXAMPLES["Hard Sudoku"], demo.EXAMPLES["Easy Sudoku"]
-FLAGS = (
-    "headless",
-    "no-sandbox",
-    "disable-gpu",
-    "hide-scrollbars",
-    "no-first-run",
-    "disable-background-networking",
-    "disable-sync",
-)
+HARD, EASY = demo.sample("Hard Sudoku"), demo.sample("Easy Sudoku")
+FLAGS = ("headless", "no-sandbox", "disable-gpu", "hide-scrollbars", "disable-background-networking")
 
 
 @pytest.fixture(autouse=True)
@@ -64,15 +56,13 @@ def test_a_puzzle_without_a_solution_is_drawn_and_refused(text: str) -> None:
 
 
 def test_keys_are_the_symbols_of_the_puzzle() -> None:
-    assert [*demo.keys_of(demo.question_of("1" + "." * 15)).symbols] == ["1", "2", "3", "4", "."]
-    assert [*demo.keys_of(demo.question_of(demo.new_maze(0)[0])).symbols] == ["#", " ", "S", "G"]
+    assert [*demo.keys_of(demo.question_of("1" + "." * 15)).labels] == ["1", "2", "3", "4", "."]
+    assert [*demo.keys_of(demo.question_of(demo.sample("New maze"))).labels] == ["#", " ", "S", "G"]
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen([sys.executable, "-m", "serrm.cli", "demo", "--port", str(port)])
     yield f"http://127.0.0.1:{port}"
     server.terminate()

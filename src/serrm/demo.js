@@ -40,11 +40,13 @@ element.addEventListener("click", (event) => {
   const key = event.target.closest("button");
   if (key && brush) brush = key.dataset.symbol;
   else if (key && chosen) put(key.dataset.symbol);
-  else if (event.target.closest(".board")) {
+  else {
+    // By its place, because the square that was pressed may have been drawn anew before it is released.
     const { side } = board().dataset;
     const { left, top, width, height } = board().getBoundingClientRect();
     const place = [(event.clientY - top) / height, (event.clientX - left) / width];
-    chosen = place.map((share) => Math.min(Math.max(Math.floor(share * side), 0), side - 1));
+    if (place.some((share) => share < 0 || share > 1)) return;
+    chosen = place.map((share) => Math.min(Math.floor(share * side), side - 1));
     if (brush) put(brush);
   }
   mark();

@@ -7,10 +7,11 @@ The page runs as a Hugging Face Space: `app.py` holds `from serrm.demo import pa
 `requirements.txt` names `serrm[demo]`.
 """
 
+import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import quoteattr
@@ -25,46 +26,19 @@ from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles.files import Question, questions_of
-from serrm.puzzles.look import PAPER, Cell
-from serrm.puzzles.maze.data import iterate_mazes
-from serrm.puzzles.tasks import alphabet, grid_task
+from serrm.puzzles.look import PAPER, Cell, Keys
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.solving.model import Model, packaged_for
 from serrm.solving.solve import FIRST_STEPS
 
-EXAMPLES: Final = {
-    "Hard Sudoku": "..............3.85..1.2.......5.7.....4...1...9.......5......73..2.1........4...9",
-    "With guesses": "..1..5...7.......2.6.3.....5...1..4.8.....6....2.......3..6.......8..1.4.........",
-    "Easy Sudoku": "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
-    "4×4 Sudoku": "1......2..3.....",
-}
-SIDE = 8  # cells along a maze, as the packaged model was trained on
+RECORDS: Final = [each for each in TASKS.values() if isinstance(each, GridTask) and each.checkpoint]
+SAMPLES: Final = {name: sample for record in RECORDS for name, sample in record.samples.items()}
+HINTS = "Click a square, then type a symbol or press one below it.", "Click squares to draw."
 PAUSE = 0.3  # seconds for which a step of the first attempt is shown
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
 
 Tokens = UInt8[np.ndarray, " I"]
-
-
-class Keys(NamedTuple):
-    """What can stand in a square of a question: symbols with their labels, and how they get there."""
-
-    symbols: Mapping[str, str]
-    blank: str
-    hint: str
-    brush: str = (
-        ""  # the symbol that a click puts first; without one, a click chooses the square that a key fills
-    )
-    unique: str = ""  # symbols that stand in one square each
-
-
-DRAWN: Final = {
-    "maze": Keys(
-        {"#": "wall", " ": "free", "S": "start", "G": "goal"},
-        blank=" ",
-        hint="Click squares to draw.",
-        brush="#",
-        unique="SG",
-    )
-}
 
 
 class Frame(NamedTuple):
@@ -127,15 +101,17 @@ def question_of(text: str) -> Question:
     return question
 
 
+def symbols_to_fill(question: Question) -> str:
+    """The characters of the blank and of all symbols above it."""
+    record = grid_task(question.task)
+    tokens = np.arange(record.alphabet(question.side).num_symbols, dtype=np.uint8)[record.blank :]
+    return record.text.format(record.cells(tokens))
+
+
 def keys_of(question: Question) -> Keys:
-    """The keys of a puzzle: where it is not drawn, all symbols that may be filled in."""
-    if question.task in DRAWN:
-        return DRAWN[question.task]
-    task, num_symbols = grid_task(question.task), alphabet(question.task, question.side).num_symbols
-    tokens = np.arange(num_symbols, dtype=np.uint8)[task.blank :, None]
-    blank, *symbols = map(task.text.format, task.cells(tokens))
-    labels = {each: each for each in symbols} | {blank: "clear"}
-    return Keys(labels, blank, "Click a square, then type a digit or press one below it.")
+    """The keys of a puzzle: those of its task's record, else all symbols that may be filled in."""
+    symbols = symbols_to_fill(question)
+    return grid_task(question.task).keys or Keys({each: each for each in symbols[1:]} | {symbols[0]: "clear"})
 
 
 def board(question: Question, frame: Frame | None = None) -> str:
@@ -159,14 +135,14 @@ def board(question: Question, frame: Frame | None = None) -> str:
     data = {
         "side": str(side),
         "text": task.text.format(question.cells.reshape(-1)),
-        "blank": keys.blank,
+        "blank": symbols_to_fill(question)[0],
         "brush": keys.brush,
         "unique": keys.unique,
     }
     attributes = " ".join(f"data-{name}={quoteattr(value)}" for name, value in data.items())
     picture = grid_svg(panel, f"{question.task} {side}×{side}" if frame is None else frame.caption, draw=draw)
     buttons = (
-        f"<button data-symbol={quoteattr(each)}>{label}</button>" for each, label in keys.symbols.items()
+        f"<button data-symbol={quoteattr(each)}>{label}</button>" for each, label in keys.labels.items()
     )
     return f'<div class="board" {attributes}>{picture}<i></i></div><div class="keys">{"".join(buttons)}</div>'
 
@@ -182,7 +158,7 @@ def show(text: str) -> tuple[Any, str, gr.Slider]:
     """The grid of a text, a hint beside it, and no slider; for what is no puzzle the grid stays, with a sentence."""
     try:
         question = question_of(text)
-        return board(question), keys_of(question).hint, gr.Slider(visible=False)
+        return board(question), HINTS[bool(keys_of(question).brush)], gr.Slider(visible=False)
     except ValueError as error:
         return gr.skip(), sentence(error), gr.Slider(visible=False)
 
@@ -212,12 +188,10 @@ def rewind(text: str, frames: Sequence[Frame], number: int) -> tuple[str, str]:
     return board(question_of(text), frames[number - 1]), frames[number - 1].caption
 
 
-def new_maze(seed: int) -> tuple[str, int]:
-    """A random maze as lines of text, and the next seed."""
-    text = grid_task("maze").text.format(
-        next(iterate_mazes(SIDE, np.random.default_rng(seed), SIDE)).question
-    )
-    return "\n".join(text[start : start + SIDE] for start in range(0, SIDE**2, SIDE)), seed + 1
+def sample(name: str) -> str:
+    """The puzzle of this name as text; where the task makes them, another one each time."""
+    found = SAMPLES[name]
+    return found if isinstance(found, str) else found(secrets.randbits(32))
 
 
 def page() -> gr.Blocks:
@@ -230,11 +204,11 @@ def page() -> gr.Blocks:
             "Squares turn from orange to blue as it becomes sure. Where an answer breaks the rules, the network fills "
             "in a guess (marked by a corner) and tries again."
         )
-        frames, seed = gr.State([]), gr.State(0)
-        first = next(iter(EXAMPLES.values()))
+        frames = gr.State([])
+        first = sample(next(iter(SAMPLES)))
         drawn, hint, _ = show(first)
         with gr.Row():
-            choices = [gr.Button(name, size="sm", min_width=90) for name in (*EXAMPLES, "New maze")]
+            choices = {name: gr.Button(name, size="sm", min_width=90) for name in SAMPLES}
         with gr.Row():
             with gr.Column(scale=3, min_width=300):
                 grid = gr.HTML(drawn, js_on_load=script, css_template=style, elem_id="grid")
@@ -244,7 +218,7 @@ def page() -> gr.Blocks:
                 slider = gr.Slider(1, 2, 1, step=1, label="Replay", visible=False, elem_id="replay")
                 text = gr.Textbox(
                     first,
-                    label="The puzzle as text: a Sudoku of any size, or a maze",
+                    label=f"The puzzle as text ({', '.join(record.name for record in RECORDS)})",
                     lines=4,
                     elem_id="puzzle",
                 )
@@ -257,7 +231,6 @@ def page() -> gr.Blocks:
             cancels=solving,
         )  # fmt: skip
         slider.input(rewind, [text, frames, slider], [grid, caption], show_progress="hidden")
-        for choice, puzzle in zip(choices, EXAMPLES.values(), strict=False):
-            choice.click(lambda puzzle=puzzle: puzzle, None, text, show_progress="hidden")
-        choices[-1].click(new_maze, seed, [text, seed], show_progress="hidden")
+        for name, choice in choices.items():
+            choice.click(partial(sample, name), None, text, show_progress="hidden")
     return blocks

@@ -3,7 +3,7 @@
 The official colours of ARC-AGI, and for marks those of Okabe and Ito, which all kinds of colour vision tell apart.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -27,6 +27,14 @@ class Cell(NamedTuple):
     ink: str
     symbol: str
     plain: str
+
+
+class Keys(NamedTuple):
+    """The keys that edit a question as text (`serrm demo`): characters with their labels."""
+
+    labels: Mapping[str, str]
+    brush: str = ""  # what a click draws; without one, a click chooses the square that a key fills
+    unique: str = ""  # characters that stand in one square each
 
 
 @dataclass(frozen=True, kw_only=True)

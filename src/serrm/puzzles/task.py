@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from serrm.files import Origin
-from serrm.puzzles.look import Look
+from serrm.puzzles.look import Keys, Look
 from serrm.puzzles.raw import Counts, GridText, Published, RawSet
 from serrm.settings import Settings
 
@@ -110,6 +110,10 @@ class GridTask(Task):
     solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
     exact_method: str = ""
     checkpoint: Callable[[int], str] | None = None  # the packaged one for grids of a side
+    # Of `serrm demo`: the keys that edit a question, by default one for each symbol above the blank; and puzzles to try
+    # by name, as text or made from a seed.
+    keys: Keys | None = None
+    samples: Mapping[str, str | Callable[[int], str]] = field(default_factory=dict)
     criteria: Mapping[str, Criterion] = field(default_factory=dict)  # by the name of the score
     names_blanks: bool = True  # reports say how many blank squares a puzzle has
 

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, Cell, Look
+from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, Cell, Keys, Look
 from serrm.puzzles.maze import data, rules
 from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, shortest_path
 from serrm.puzzles.settings import SubsetSettings
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS, apply_transforms, draw_transform
 
+SAMPLE_SIDE = 8  # the packaged model was trained on mazes of this side
 GROUNDS = {WALL: "#3A3A3A", START: "#009E73", GOAL: "#CC79A7", PATH: FILLED}
 
 
@@ -63,6 +64,12 @@ def judge(
     return "a path, not a shortest one" if rules.are_valid_paths(*pair).all() else "no path"
 
 
+def sample(seed: int) -> str:
+    """A random maze, one line per row."""
+    maze = next(data.iterate_mazes(SAMPLE_SIDE, np.random.default_rng(seed), SAMPLE_SIDE))
+    return "\n".join(map(data.TEXT.format, maze.question.reshape(SAMPLE_SIDE, SAMPLE_SIDE)))
+
+
 MAZE = GridTask(
     name="Maze",
     alphabet=lambda side: Alphabet(6),  # 1 wall, 2 space, 3 start, 4 goal, 5 path
@@ -91,6 +98,8 @@ MAZE = GridTask(
     solutions=solutions,
     exact_method="breadth-first search",
     checkpoint=lambda side: "maze",
+    keys=Keys({"#": "wall", " ": "free", "S": "start", "G": "goal"}, brush="#", unique="SG"),
+    samples={"New maze": sample},
     # No maze of Maze-Hard has a unique shortest path, so exact match also tests the tie-breaking of the labels.
     criteria={
         "valid": Criterion(rules.are_valid_paths, "Valid paths", "simple paths from start to goal"),

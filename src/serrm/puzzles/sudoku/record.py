@@ -9,6 +9,13 @@ from serrm.puzzles.sudoku import data, rules, search, symmetries
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.task import Alphabet, GridTask
 
+SAMPLES = {
+    "Hard Sudoku": "..............3.85..1.2.......5.7.....4...1...9.......5......73..2.1........4...9",
+    "With guesses": "..1..5...7.......2.6.3.....5...1..4.8.....6....2.......3..6.......8..1.4.........",
+    "Easy Sudoku": "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
+    "4×4 Sudoku": "1......2..3.....",
+}
+
 
 def judge(
     side: int,
@@ -57,4 +64,5 @@ SUDOKU = GridTask(
     solutions=search.solutions,
     exact_method="cp-sat",
     checkpoint=lambda side: "sudoku_extreme" if side == 9 else "sudoku",
+    samples=SAMPLES,
 )
