@@ -17,8 +17,9 @@ from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
 from serrm.metrics import MEAN, METRICS, Batch, Metric
 from serrm.models.families import FAMILIES
+from serrm.models.positions import POSITIONS
 from serrm.models.registry import build_model, flops, num_parameters
-from serrm.models.settings import BEHIND_PREFIX, SequenceSettings
+from serrm.models.settings import SequenceSettings
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
 from serrm.reporting.paper import OTHER, STYLES, style
@@ -171,7 +172,9 @@ def test_what_a_family_cannot_do_or_have_is_refused_where_it_stands(
 
 def test_a_rehearsal_shrinks_sizes_of_any_name(own: None) -> None:
     small = miniature(parse(Params, plain(), "p"), device="cpu").train_settings("sudoku-looped-s0").model
-    assert isinstance(small, LoopedSettings) and small.num_loops == max(BEHIND_PREFIX.values())
+    assert isinstance(small, LoopedSettings) and small.num_loops == max(
+        kind.divisor for kind in POSITIONS.values()
+    )
 
 
 def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None:

@@ -18,14 +18,11 @@ from serrm.models.hrm_trm import TokenSequence
 from serrm.models.layers import (
     TRUNCATED_STD,
     Attention,
-    box_angles,
-    linear_angles,
     linear_weight,
-    odd_angles,
-    place_angles,
     rotation_table,
     truncated_normal,
 )
+from serrm.models.positions import POSITIONS
 from serrm.models.settings import SeRrmSettings, TrmSettings
 from serrm.puzzles.boxes import box_for_side
 from tests import conftest
@@ -34,6 +31,10 @@ from tests.drawn import seeded
 pytestmark = pytest.mark.numeric
 
 CPU = torch.device("cpu")
+
+
+def angles_of(kind: str, num_positions: int, head_dim: int) -> Tensor:
+    return torch.from_numpy(POSITIONS[kind].angles(num_positions, head_dim))
 
 
 @given(kind=st.sampled_from(["rope2d", "none"]), scale=st.floats(0.1, 3), seed=st.integers(0, 2**32))
@@ -48,7 +49,8 @@ def test_a_scaled_table_scales_the_scores(kind: str, scale: float, seed: int) ->
 
 @pytest.mark.parametrize("side", [4, 6, 9, 16])
 def test_angles_with_boxes_tell_rows_columns_and_boxes(side: int) -> None:
-    rows, columns, box_rows, box_columns = box_angles(side * side, 32).view(side, side, 4, 4).unbind(2)
+    angles = angles_of("rope2d_boxes", side * side, 32)
+    rows, columns, box_rows, box_columns = angles.view(side, side, 4, 4).unbind(2)
     box = box_for_side(side)
     assert torch.equal(rows, rows[:, :1].expand_as(rows)) and torch.equal(columns, rows.transpose(0, 1))
     assert len(rows[:, 0].unique(dim=0)) == side
@@ -65,7 +67,7 @@ def test_angles_with_boxes_tell_rows_columns_and_boxes(side: int) -> None:
 @pytest.mark.parametrize("side", [4, 6, 9, 16, 25])
 def test_what_two_cells_share_decides_their_likeness_in_grids_of_every_size(side: int, head_dim: int) -> None:
     num = head_dim // 8
-    angles = place_angles(side * side, head_dim)
+    angles = angles_of("rope2d_in_boxes", side * side, head_dim)
     likeness = (angles[:, None] - angles).cos().unflatten(-1, (4, num)).sum(-1)
     cells, box = range(side * side), box_for_side(side)
     for one, other in [(0, 0), *zip(cells, reversed(cells), strict=True), *((5, cell) for cell in cells)]:
@@ -85,12 +87,12 @@ def test_more_places_in_a_box_than_the_frequencies_tell_apart_are_refused() -> N
     with pytest.raises(
         ValueError, match="heads of 16 features distinguish 5 rows or columns of a box, not 7"
     ):
-        place_angles(14 * 14, 16)
+        angles_of("rope2d_in_boxes", 14 * 14, 16)
 
 
 @pytest.mark.parametrize("distance", [0, 1, 3])
 def test_evenly_spaced_frequencies_tell_one_distance_from_all_others(distance: int) -> None:
-    rows, columns = linear_angles(100, 32).view(10, 10, 2, 8).unbind(2)
+    rows, columns = angles_of("rope2d_linear", 100, 32).view(10, 10, 2, 8).unbind(2)
     assert torch.equal(rows, columns.transpose(0, 1))
     from_here = torch.arange(10) - distance
     # Σ cos(πk·m/n) for k = 1 … n is n at m = 0, and 0 or −1 at every other distance.
@@ -100,7 +102,7 @@ def test_evenly_spaced_frequencies_tell_one_distance_from_all_others(distance: i
 
 
 def test_odd_frequencies_tell_rows_from_those_beyond_the_period_of_linear_ones() -> None:
-    rows = odd_angles(30 * 30, 32)[::30, :8]
+    rows = angles_of("rope2d_odd", 30 * 30, 32)[::30, :8]
     likeness = (rows[0] - rows).cos().sum(-1)
     expected = torch.zeros(30)
     expected[[0, 16]] = torch.tensor([8.0, -8.0])

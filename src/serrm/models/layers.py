@@ -5,21 +5,16 @@ state decides the arithmetic (paper, section 2; its section A1 has the letters).
 """
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from serrm.models.settings import POSITIONS
-from serrm.puzzles.boxes import box_for_side
+from serrm.models.positions import POSITIONS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-ROPE_THETA = 10_000.0
-# RoPE2D with boxes: radians per row or column (1, 0.4, …) and per box (1.2, 0.4, …, so five boxes all differ).
-CELL_RATIO, BOX_FREQUENCY, BOX_RATIO = 2.5, 1.2, 3.0
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
@@ -126,94 +121,6 @@ def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "
     return turned.flatten(-2).to(x.dtype)
 
 
-def rope_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of 1-D RoPE for the positions 0…S−1."""
-    return _products([torch.arange(num_positions)], _frequencies(head_dim))
-
-
-def rope2d_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D on a square grid: head_dim/4 frequencies for the row, as many for the column."""
-    return _products(_rows_and_columns(num_positions), _frequencies(head_dim // 2))
-
-
-def linear_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians per row or column, n = head_dim/4; ours.
-
-    A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's neighbours
-    at once; with RoPE2D's frequencies, most of them far below one, it must learn to.
-    """
-    num = head_dim // 4
-    return _products(_rows_and_columns(num_positions), math.pi * torch.arange(1, num + 1).float() / num)
-
-
-def odd_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians per row or column, n = head_dim/4; ours.
-
-    Their cosines sum to n in the same row, to -n in a row 2n rows away, which attention avoids, and to zero between.
-    With `linear_angles` rows at that distance look the same, so it is for grids of at most 2n rows.
-    """
-    num = head_dim // 4
-    frequencies = math.pi * (torch.arange(1, 2 * num, 2).float() / (2 * num))
-    return _products(_rows_and_columns(num_positions), frequencies)
-
-
-def box_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with boxes, an extension for Sudoku; row, column and their boxes have head_dim/8 frequencies
-    each.
-
-    Distances in rows and columns do not say whether two cells share a box; the paper's models must learn that.
-    Raises ValueError if there are no boxes.
-    """
-    row, column = _rows_and_columns(num_positions)
-    box = box_for_side(math.isqrt(num_positions))
-    powers = -torch.arange(head_dim // 8).float()
-    lines = _products([row, column], CELL_RATIO**powers)
-    boxes = _products([row // box.rows, column // box.cols], BOX_FREQUENCY * BOX_RATIO**powers)
-    return torch.cat([lines, boxes], dim=-1)
-
-
-def place_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with boxes whose rows and columns are those within a box; an extension for Sudoku.
-
-    n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
-    box. Their cosines sum to n where two cells agree and to -1/2 at any distance, so cells that share nothing are as
-    unlike in a small grid as in a large one. Raises ValueError as `box_angles`, and for more than 2n+1 places.
-    """
-    row, column = _rows_and_columns(num_positions)
-    box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8
-    if box.cols > 2 * num + 1:
-        raise ValueError(
-            f"heads of {head_dim} features distinguish {2 * num + 1} rows or columns of a box, not {box.cols}"
-        )
-    places = [row // box.rows, row % box.rows, column // box.cols, column % box.cols]
-    return _products(places, 2 * math.pi * torch.arange(1, num + 1).float() / (2 * num + 1))
-
-
-def _rows_and_columns(num_positions: int) -> list[Int[Tensor, " S"]]:
-    """The row and the column of each cell of a square grid."""
-    side = math.isqrt(num_positions)
-    assert side * side == num_positions, "a grid with rows and columns is square"
-    cell = torch.arange(num_positions)
-    return [cell // side, cell % side]
-
-
-def _products(coordinates: Sequence[Int[Tensor, " S"]], frequencies: Float[Tensor, " f"]) -> Angles:
-    """Every coordinate of a cell times every frequency."""
-    return torch.cat([torch.outer(each.float(), frequencies) for each in coordinates], dim=-1)
-
-
-ANGLES = {
-    "none": lambda num_positions, head_dim: torch.zeros(num_positions, head_dim // 2),
-    "rope": rope_angles,
-    "rope2d": rope2d_angles,
-    "rope2d_linear": linear_angles,
-    "rope2d_odd": odd_angles,
-    "rope2d_boxes": box_angles,
-    "rope2d_in_boxes": place_angles,
-}
-assert set(ANGLES) == set(POSITIONS)
-
-
 @lru_cache(maxsize=64)
 def rotation_table(
     kind: str,
@@ -225,7 +132,7 @@ def rotation_table(
     num_after: int = 0,
     score_scale: float = 1.0,
 ) -> Rotation | None:
-    """(cos, sin) for the positions of a kind in ANGLES, with unrotated places before and after.
+    """(cos, sin) for the positions of a kind in POSITIONS, with unrotated places before and after.
 
     Both are multiplied by the root of `score_scale`. This scales the queries and keys they turn, and so the scores.
     With the kind "none" nothing turns, and there is no table unless scores are scaled.
@@ -234,11 +141,7 @@ def rotation_table(
     if kind == "none" and score_scale == 1.0:
         return None
     with torch.inference_mode(False):
-        angles = ANGLES[kind](num_positions, head_dim)
+        angles = torch.from_numpy(POSITIONS[kind].angles(num_positions, head_dim))
         padded = F.pad(angles, (0, 0, num_before, num_after)).to(device)
         scale = math.sqrt(score_scale)
         return scale * padded.cos(), scale * padded.sin()
-
-
-def _frequencies(dim: int) -> Float[Tensor, " half"]:
-    return ROPE_THETA ** -(torch.arange(0, dim, 2).float() / dim)

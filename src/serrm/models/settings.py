@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
+from serrm.models.positions import POSITIONS
 from serrm.settings import KeyOf, Settings
 
 if TYPE_CHECKING:
     from serrm.models.layers import Rng
     from serrm.models.recurrence import RecurrentModel
 
-# Kinds of positional encoding (serrm.models.layers), each with the divisor of a head's number of features, which turn
-# in pairs for one, two or four coordinates. The last four are ours.
-POSITIONS: Final = {
-    "rope": 2,
-    "rope2d": 4,
-    "none": 1,
-    "rope2d_linear": 4,
-    "rope2d_odd": 4,
-    "rope2d_boxes": 8,
-    "rope2d_in_boxes": 16,
-}
 SHIFTED: Final = "rope2d_shifted"  # a published fault behind a prefix, switched on by `fidelity`
 BEHIND_PREFIX: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
 NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
@@ -202,6 +192,6 @@ class HrmSettings(SequenceSettings):
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
     # A rotary table scales the scores, even one that turns nothing.
-    divisor = 2 if positions == "none" and standard_length is not None else BEHIND_PREFIX[positions]
+    divisor = 2 if positions == "none" and standard_length is not None else BEHIND_PREFIX[positions].divisor
     if head_dim % divisor:
         raise ValueError(f"positions: {positions} needs a head size divisible by {divisor}, not {head_dim}")

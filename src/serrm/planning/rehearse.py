@@ -16,7 +16,7 @@ from typing import Any
 
 from serrm.config import RANDOM, Params, write_yaml
 from serrm.models.families import FAMILIES
-from serrm.models.settings import POSITIONS
+from serrm.models.positions import POSITIONS
 from serrm.planning.forecast import DATA_STAGES
 from serrm.progress import progress_bar
 from serrm.project import EXECUTION, PARAMS, PROFILES
@@ -26,7 +26,9 @@ from serrm.training.settings import Execution
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
 TABLES = ("tables", "tabulate")
 NUM_PROCESSES = min(4, os.cpu_count() or 1)  # limited by one machine's memory
-HEAD = max(POSITIONS.values())  # features of a head that suits every kind of positions
+HEAD = max(
+    kind.divisor for kind in POSITIONS.values()
+)  # features of a head that suits every kind of positions
 # Largest value of a number, or of each number in a list; null becomes it.
 AT_MOST = {
     **dict.fromkeys(("width", "head_dim", "symbol_head_dim", "swiglu_multiple"), HEAD),
