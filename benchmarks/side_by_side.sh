@@ -9,6 +9,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 repository=$(git rev-parse --show-toplevel)
 unset MLFLOW_TRACKING_URI # each clone has a store of its own
+unset PYTHONDONTWRITEBYTECODE # bytecode of dependencies is written once, as in make repro
 
 # take WAY JOBS THREADS: train and score all runs in the clone WAY.
 take() {

@@ -50,7 +50,7 @@ def test_an_evaluation_takes_what_is_forecast(
             {**values, "evaluate": {**plain, "equivariance_pairs": 4, **settings}}
         )
         done = counted(lambda: evaluate(checkpoint, arrays, scoring, Execution(device="cpu")))
-        return evaluation_flops(cell, scoring, Counts(4, 8, {4: 5, 9: 5})), done
+        return evaluation_flops(cell, Counts(4, 8, {4: 5, 9: 5}), scoring), done
 
     without, done = forecast_and_done()
     assert without == done

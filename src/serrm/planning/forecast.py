@@ -10,12 +10,13 @@ import math
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from serrm.config import Params
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
-from serrm.models.registry import flops
 from serrm.models.settings import HaltingSettings
 from serrm.progress import duration
 from serrm.puzzles.raw import Counts
@@ -29,11 +30,17 @@ COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 MOST_AT_ONCE = 32  # puzzles per batch in the trial
 
 
-class Stage(NamedTuple):
-    """The stages before this one, named as DVC names them, and its FLOPs."""
+@dataclass(frozen=True)
+class Stage:
+    """The stages before this one, named as DVC names them, and what counts its FLOPs."""
 
     after: list[str]
-    flops: int = 0
+    count: Callable[[], int] = lambda: 0
+
+    @property
+    def flops(self) -> int:
+        """The FLOPs, counted when they are asked for: of stages that are done nobody asks."""
+        return self.count()
 
 
 Stages = dict[str, Stage]  # by name, such as train@sudoku-trm-s0
@@ -46,17 +53,21 @@ def stages_of(params: Params) -> Stages:
         names = [f"{stage}@{task}" for stage in DATA_STAGES]
         stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
     for name, run in params.runs.items():
-        run_settings, counts = params.train_settings(name), params.counts(run.task)
-        examples = run_settings.train.num_steps(counts.num_train) * run_settings.train.batch_size
-        training = examples * _step(run_settings, counts.side, run_settings.train.halting)
+        of_run = params.train_settings(name), params.counts(run.task)
         after = [f"build_arrays@{run.task}", f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"]
-        stages[f"train@{name}"] = Stage(after, training)
-        evaluation = evaluation_flops(run_settings, params.evaluate_settings(name), counts)
+        stages[f"train@{name}"] = Stage(after, partial(training_flops, *of_run))
+        evaluation = partial(evaluation_flops, *of_run, params.evaluate_settings(name))
         stages[f"evaluate@{name}"] = Stage([f"train@{name}"], evaluation)
     return stages
 
 
-def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts: Counts) -> int:
+def training_flops(run_settings: RunSettings, counts: Counts) -> int:
+    """FLOPs of all optimiser steps."""
+    examples = run_settings.train.num_steps(counts.num_train) * run_settings.train.batch_size
+    return examples * _step(run_settings, counts.side, run_settings.train.halting)
+
+
+def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
     """FLOPs of every set at its most steps, learning curve, equivariance, and a search that finds no answer."""
     settings, search, num = scoring.evaluate, scoring.evaluate.test_time_compute, counts.tests[counts.side]
     votes, passes, snapshots = 1, 1, run_settings.train.snapshots
@@ -75,6 +86,8 @@ def evaluation_flops(run_settings: RunSettings, scoring: ScoringSettings, counts
 
 
 def _step(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
+    from serrm.models.registry import flops
+
     return flops(run_settings.model, side**2, alphabet(run_settings.kind, side).num_symbols, halting)
 
 
