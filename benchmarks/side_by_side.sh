@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# benchmarks/side_by_side.sh: seconds of the runs of params.yaml two at a time with one thread each (make repro), one after
-# the other with all threads, and one after the other with one thread, whose scores must equal those of the first.
+# benchmarks/side_by_side.sh: seconds of all trainings and evaluations of params.yaml two at a time with one thread each (as
+# make repro runs them), one after the other with all threads, and one after the other with one thread, whose scores must
+# equal those of the first.
 #
-# Every way has a fresh clone of the last commit, and a cache of its own. Data are made before the clock starts.
+# Every way has a fresh clone of the last commit, and a cache of its own. The clock starts when the data are made, and it
+# stops before the tables.
 set -euo pipefail
 
 folder=$(mktemp -d)
@@ -19,9 +21,14 @@ take() {
   [[ $3 == all ]] && unset OMP_NUM_THREADS || export OMP_NUM_THREADS=$3
   dvc repro --quiet --glob 'build_arrays@*'
   local start=$SECONDS
-  stages/side_by_side "$2" >"$folder/$1.log" 2>&1 || { tail "$folder/$1.log"; exit 1; }
+  run "$2" >"$folder/$1.log" 2>&1 || { tail "$folder/$1.log"; exit 1; }
   seconds=$((SECONDS - start))
   echo "| $2 | $3 | $seconds |"
+}
+
+run() {
+  [[ $1 -gt 1 ]] || { dvc repro --glob 'evaluate@*'; return; }
+  serrm forecast --ready | xargs -P "$1" -n 1 stages/one_run
 }
 
 echo "| runs at a time | threads per run | seconds |"
