@@ -71,7 +71,7 @@ def main() -> None:
     )
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("--num", type=int, default=1000, help="puzzles")
-    parser.add_argument("--depth", type=int, default=128, help="supervision steps at most")
+    parser.add_argument("--depth", type=int, default=128, help="limit on supervision steps")
     parser.add_argument("--patience", type=int, default=16, help="of the last row")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--device", default="cpu")

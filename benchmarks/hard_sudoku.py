@@ -78,7 +78,7 @@ def measure(
     seconds = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
     budgets = sorted({2**power for power in range(limits.budget.bit_length())} | {limits.budget})
     return {
-        "flops_a_step": a_step,
+        "flops_per_step": a_step,
         "flops_inference": int(steps.sum()) * a_step,
         **{name: round(value, 1) for name, value in seconds.items()},
         "verified_but_not_the_answer": int(num_wrong),
@@ -102,13 +102,13 @@ def write_table(result: dict[str, Any], path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         num = result["puzzles"]["first"]
-        writer.writerow(["steps at most", "solved", f"of {num}, percent", "mean steps", "GFLOPs per puzzle"])
+        writer.writerow(["limit on steps", "solved", f"of {num}, percent", "mean steps", "GFLOPs per puzzle"])
         for row in result["within"]:
             rate, low, high = (100 * row[name] for name in ("fsr", "fsr_lo", "fsr_hi"))
             score = f"{rate:.2f} ({low:.2f}-{high:.2f})"
             mean, gflops = (
                 f"{row['mean_steps']:.1f}",
-                f"{row['mean_steps'] * result['flops_a_step'] / 1e9:.1f}",
+                f"{row['mean_steps'] * result['flops_per_step'] / 1e9:.1f}",
             )
             writer.writerow([row["steps"], row["num_solved"], score, mean, gflops])
 

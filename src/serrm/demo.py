@@ -222,7 +222,7 @@ def page() -> gr.Blocks:
                     lines=4,
                     elem_id="puzzle",
                 )
-                budget = gr.Slider(64, 4096, 1024, step=64, label="Supervision steps at most")
+                budget = gr.Slider(64, 4096, 1024, step=64, label="Limit on supervision steps")
         solving = button.click(
             play, [text, budget], [grid, caption, frames, slider], show_progress="hidden", concurrency_limit=2
         )

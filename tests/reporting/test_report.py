@@ -34,7 +34,6 @@ from serrm.reporting.tables import (
     build_tables,
     entries_of,
     headline,
-    headline_text,
     power,
     to_csv,
     to_latex,
@@ -154,10 +153,12 @@ def test_arrows_compare_the_same_puzzles_alone(report, made):
 
 def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
     whole = replace(report(made), init={("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
-    frame, notes = headline(whole)
-    text = headline_text(whole, "github")
+    frame, notes, omitted = headline(whole)
+    text = "\n".join([headline(whole).text("github"), *omitted])
     assert len(frame.columns) == 6 and "63.00 ± 4.24" in text and "93.73 (93.66–93.81)" in text
-    assert all(len(note) < 240 for note in notes) and "Sudoku 16×16" in notes[-1] and text.count("16×16") == 1
+    assert (
+        all(len(note) < 240 for note in notes) and "Sudoku 16×16" in omitted[0] and text.count("16×16") == 1
+    )
     lines = frame.set_index("Test puzzles")
     line = lines.loc["Sudoku: training FLOPs"]
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
@@ -226,17 +227,17 @@ def test_the_committed_tables_are_those_of_the_committed_metric_files(profile):
 @pytest.mark.parametrize("profile", IN_README)
 def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
     page, report = (ROOT / "README.md").read_text(encoding="utf-8"), committed(profile)
-    table = headline_text(report, "github")
+    table = headline(report).text("github")
     assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 
 
 def test_windows_do_not_stand_beside_the_papers_mazes():
     """Generated mazes of another size do, in a profile without the paper's."""
-    frame, notes = headline(committed("maze_hard"))
+    frame, notes, _ = headline(committed("maze_hard"))
     theirs = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
     assert [theirs[f"maze_{side} {side}×{side}, n 100"] for side in (15, 22)] == ["—", "—"]
     assert theirs["maze_30 30×30, n 1,000"].startswith("88.8 ")
-    assert "The paper's test puzzles: Maze 30×30, n 1,000." in notes
+    assert "The paper's test puzzles are Maze 30×30, n 1,000." in notes
 
 
 class Page(HTMLParser):

@@ -152,12 +152,13 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     reports = root / "reports" / params.profile
     report = read_report(params, open_project(PAPER).params, reports / "metrics", flops, num_parameters)
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
-    typer.echo(f"profile {params.profile}\n{tables.headline_text(report, 'simple')}")
+    scores = tables.headline(report)
+    typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
     typer.echo("\n".join([*map(os.path.relpath, folders), "MLflow runs: make ui"]))
     if page is not None:
-        table, text = tables.headline_text(report, "github"), page.read_text(encoding="utf-8")
         begin, end = (marker.format(params.profile) for marker in (tables.BEGIN, tables.END))
-        write_whole(page, between_markers(text, begin, end, table))
+        text = between_markers(page.read_text(encoding="utf-8"), begin, end, scores.text("github"))
+        write_whole(page, text)
         typer.echo(f"{page}: table of profile {params.profile} replaced")
 
 

@@ -29,7 +29,7 @@ COLUMNS: Final = [
     "Section",
     "Verdict",
     "Part",
-    "Of the part",
+    "Verdict on the part",
     "Ours",
 ]
 NOTES: Final = (
@@ -39,7 +39,8 @@ NOTES: Final = (
     f"'Comparable' means that the interval of the difference lies within ±{MARGIN:g} points, and 'not behind' that it "
     f"lies above -{MARGIN:g}. If all scores are below {MARGIN:g}, the highest score replaces {MARGIN:g}. 'Nearly none' "
     f"means less than {NEARLY_NONE:g}%. The paper gives no such bounds.",
-    "A claim holds in part if some of its parts hold. It does not hold if no part holds and at least one fails.",
+    "A claim holds in part if some parts hold and others fail, are undecided or are not tested. It does not hold if no "
+    "part holds and at least one fails.",
 )
 OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 

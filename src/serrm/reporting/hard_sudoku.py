@@ -107,11 +107,11 @@ def caption(found: Sequence[Point]) -> str:
         return tables.counts(point.num_puzzles for point in sets)
 
     return (
-        f"All were trained on 1,000 puzzles of Sudoku-Extreme. Ours are scored on {num(OURS)} puzzles of "
-        f"{SUBSTITUTE}, with guesses on {num(OURS, True)}; the paper's on all {num(PAPERS)} of {OWN_TEST_FILE}, "
-        "the others on all or some of these. FLOPs of ours and of the paper's count all matrix products, the paper's "
-        "by its settings; ≈: estimated. Bars: 95% intervals, of several seeds their range. Sources: "
-        "docs/experiments/hard_sudoku/peers.csv."
+        f"All models were trained on 1,000 puzzles of Sudoku-Extreme. Our models are scored on {num(OURS)} puzzles of "
+        f"{SUBSTITUTE} ({num(OURS, True)} with guesses), the paper's models on all {num(PAPERS)} puzzles of "
+        f"{OWN_TEST_FILE}, and other models on all or some of those. FLOPs count all matrix products; we compute the "
+        "paper's FLOPs from its settings, and ≈ marks estimates. Bars show 95% intervals or, for several seeds, the "
+        f"range of their intervals. Sources are in docs/experiments/hard_sudoku/peers.csv."
     )
 
 

@@ -56,7 +56,7 @@ def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
         files[f"{table.name}.tex"] = tables.to_latex(table)
     for name, title, lines in (
         ("notes", "How to read the tables", tables.notes(report.results)),
-        ("recipes", "Differences from the run of the same model in profile `paper`", tables.recipes(report)),
+        ("recipes", "Differences from the run of the same family in profile `paper`", tables.recipes(report)),
     ):
         files[f"{name}.md"] = "\n".join([f"### {title}\n", *(f"- {line}" for line in lines), ""])
     return files
@@ -113,14 +113,14 @@ def render_page(
     )
     page.filters["intervals"] = intervals
     runs, named = all_runs(report.results), {table.name: table for table in made}
-    frame, notes = tables.headline(report)
+    headline = tables.headline(report)
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
         total_time=duration(sum(run.training.seconds for run in runs)),
         easier=tables.easier(report.results),
-        headline=frame,
-        headline_notes=notes,
+        headline=headline.frame,
+        headline_notes=[*headline.notes, *headline.omitted],
         tables=named,
         placed=[],  # names of tables in the order of the page; the others follow in a section of their own
         tally=tally(judge(report)),

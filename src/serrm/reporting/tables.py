@@ -39,9 +39,9 @@ SEEDS: Final = " Scores of several seeds are mean ± standard deviation (range o
 LEGEND: Final = (
     "Scores are percentages after 16 supervision steps unless a table gives another number, with 95% Wilson intervals "
     f"over puzzles (for GPA, over blank squares).{SEEDS}",
-    f"{DASH}: not run here, or not in the paper. {QUOTED}: quoted by the paper from the model's own paper, not run "
-    "there (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
-    "↑ ↓: our interval lies wholly above or below the paper's; shown only if both have the same puzzles.",
+    f"{DASH} means not run here, or not in the paper. {QUOTED} marks a score that the paper quotes from the model's own"
+    " paper and does not compute (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
+    "↑ and ↓ mean that our interval lies wholly above or below the paper's; they are shown only for the same puzzles.",
 )
 READ_MORE: Final = "[How to read the tables](notes.md); [differences from the paper's recipes](recipes.md)"
 LATEX: Final = str.maketrans(
@@ -210,7 +210,7 @@ def easier(results: Results) -> list[str]:
 
 
 def variants(report: Report) -> pd.DataFrame:
-    """Runs that are in none of the paper's tables. Solved: fully solved rate; on ARC-AGI, pass@2."""
+    """These runs are in none of the paper's tables. "Solved" is the fully solved rate, or pass@2 on ARC-AGI."""
     every = [each for table in load_paper().score_tables.values() for each in entries_of(table, {})]
     known = {(entry.column.task, entry.variant) for entry in every}
     lines = []
@@ -224,8 +224,8 @@ def variants(report: Report) -> pd.DataFrame:
 
 
 def criteria(report: Report) -> pd.DataFrame:
-    """FSR: exact match. GPA: the share of blank squares that are right. Beside them, the share of answers that obey a
-    rule of the task, whether they are the label or not."""
+    """FSR counts exact matches, and GPA counts the blank squares that are right. The other columns count answers that
+    obey a rule of the task, whether or not they match the label."""
 
     def columns(kind: str) -> Columns:
         known = metrics_of(kind)
@@ -244,8 +244,8 @@ def meanings(results: Results) -> Iterator[str]:
 
 
 def pass_at_k(report: Report) -> pd.DataFrame:
-    """The share of test inputs whose answer is among the k with the most votes of the augmentations, averaged over
-    puzzles. The paper prints only pass@2."""
+    """pass@k is the share of test inputs whose right answer is among the k answers with the most votes of the
+    augmentations, averaged over puzzles. The paper prints only pass@2."""
     return _scores(report, lambda kind: {f"pass@{k}": (None, f"pass_at_{k}") for k in KS})
 
 
@@ -323,17 +323,18 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[floa
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """Puzzles of the trained size that are solved. "First verified answer" is one attempt, which stops there; with
-    "guesses" further attempts of 4 steps each follow. Mean steps and FLOPs are those of all attempts at a puzzle."""
+    """The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that
+    stops at a verified answer; with "guesses", further attempts of 4 steps each follow. Mean steps and FLOPs are those
+    of all attempts at a puzzle."""
     lines = []
     for (task, model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, each = points[place]
             num = f"{each.num_puzzles:,}" if each.num_puzzles else DASH
-            searched = num, f"≤ {each.num:,}", f"≤ {each.max_steps:,}", f"{each.mean_steps:.2f}"
+            searched = num, f"{each.num:,}", f"{each.max_steps:,}", f"{each.mean_steps:.2f}"
             names = f"{model_name(model)}, {task_name(task)}", method
             lines.append((*names, *searched, f"{flops / 1e9:.3g}", str(each.score)))
-    counted = ["n", "Attempts", "Steps of the first", "Mean steps", "GFLOPs per puzzle"]
+    counted = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
 
@@ -365,7 +366,7 @@ def notes(results: Results) -> list[str]:
 
 
 def recipes(report: Report) -> list[str]:
-    """Every run with its differences from the paper's model of its family, and its own notes."""
+    """Every run with its differences from profile paper's run of its family, and its own notes."""
     lines = []
     for (task, model), runs in report.results.items():
         words = [*report.differences.get((task, model), ["the paper has no such run"])]
@@ -385,8 +386,20 @@ class Line(NamedTuple):
     theirs: str
 
 
-def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
-    """The main scores, a line per test set: every family, the best other run, and the paper's SE-RRM; and notes.
+class Headline(NamedTuple):
+    """The main scores, their notes, and a note on sets that are left out, if there are any."""
+
+    frame: pd.DataFrame
+    notes: list[str]
+    omitted: list[str]
+
+    def text(self, style: str) -> str:
+        """The table with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
+        return "\n\n".join([markdown(self.frame, style), *self.notes])
+
+
+def headline(report: Report) -> Headline:
+    """The main scores, a line per test set: every family, the best other run, and the paper's SE-RRM.
 
     A variant with more seeds is shown in place of its family's own run. Sets of fewer than 40 puzzles are left out and
     named in a note, unless all are so small. Parameters are those on the first task; training FLOPs, for every task
@@ -407,13 +420,13 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
     )
     of_seeds = SEEDS if any(len(runs) > 1 for (_, model), runs in results.items() if model in models) else ""
     notes = [
-        f"Percent of n puzzles solved exactly{by_two}, with 95% Wilson intervals, after {HEADLINE_STEPS} supervision "
-        f"steps.{of_seeds}"
+        f"Scores are percentages of n puzzles solved exactly{by_two} after {HEADLINE_STEPS} supervision steps, with "
+        f"95% Wilson intervals.{of_seeds}"
     ]
     if theirs := dict.fromkeys(line.theirs for line in lines if line.theirs):
-        notes.append(f"The paper's test puzzles: {'; '.join(theirs)}.")
-    if small := [line.words["Test puzzles"] for line in found if line.num < least]:
-        notes.append(f"The table omits sets of fewer than {least} puzzles ({'; '.join(small)}).")
+        notes.append(f"The paper's test puzzles are {'; '.join(theirs)}.")
+    small = [line.words["Test puzzles"] for line in found if line.num < least]
+    omitted = [f"The table omits sets of fewer than {least} puzzles ({'; '.join(small)})."] if small else []
     kept = [line.words for line in lines]
     for place, (task, first) in enumerate(shown.items()):
         sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}
@@ -423,7 +436,7 @@ def headline(report: Report) -> tuple[pd.DataFrame, list[str]]:
             sizes[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)
         kept += [{"Test puzzles": f"{task_name(task)}: parameters"} | sizes] * (place == 0)
         kept.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)
-    return pd.DataFrame(kept).fillna(DASH), notes
+    return Headline(pd.DataFrame(kept).fillna(DASH), notes, omitted)
 
 
 def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]) -> Iterator[Line]:
@@ -491,12 +504,6 @@ def total_flops(run: Evaluation, report: Report) -> int:
         total += runs[name].training.flops or 0
         name = report.init.get((runs[name].task, runs[name].model))
     return total
-
-
-def headline_text(report: Report, style: str) -> str:
-    """The headline with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
-    frame, notes = headline(report)
-    return "\n\n".join([markdown(frame, style), *notes])
 
 
 def markdown(frame: pd.DataFrame, style: str = "github") -> str:
