@@ -201,7 +201,9 @@ def _metrics(
         for depth, scores in part.steps.items():
             yield from _at(depth, f"test/{of_set.replace(',', '')}/", scores)  # a metric's name has no comma
     for point in evaluation.learning_curve:
-        values = {key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi"))}
+        values = {
+            key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi", "_guess"))
+        }
         yield from _at(int(point["step"]), "curve/", values)
 
 
