@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.network import has_kernels
-from serrm.models.recurrence import RecurrentModel
+from serrm.models.layers import Features
+from serrm.models.recurrence import Network, RecurrentModel, Residual
 from serrm.models.registry import build_model
 from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
@@ -50,3 +51,23 @@ def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> Non
     assert torch.equal(in_float32[0], exact[0]) != has_kernels(torch.float32)
     assert error(in_float32, exact) <= 1e-5
     assert model.state_dict().keys() == names
+
+
+class HalfNetwork(Network):
+    def forward(self, *args: Any) -> Features:
+        return super().forward(*args) / 2
+
+
+class HalfResidual(Residual):
+    def forward(self, *args: Any) -> Features:
+        return super().forward(*args) / 2
+
+
+@pytest.mark.parametrize("kind", [HalfNetwork, HalfResidual])
+def test_a_familys_own_forward_is_the_one_that_runs(model: RecurrentModel, kind: type[nn.Module]) -> None:
+    for part in model.networks.modules():
+        if type(part) is kind.__base__:
+            part.__class__ = kind
+    plain = step(model, torch.float32)
+    accelerate(model)
+    assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.float32), strict=True))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from serrm.kernels.cpu.network import AttentionCall, NativeNetwork, find_compiler, fits, has_avx512_bf16, pack
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
-from serrm.models.recurrence import Network
+from serrm.models.recurrence import Network, Residual
 from tests.drawn import seeded
 
 # Where the CPU has the instructions and there is a compiler, these tests fail if the kernels do not compile.
@@ -57,7 +57,7 @@ def plain(part: nn.Module, rotation: Rotation | None) -> Callable[[Tensor], Tens
 
 
 def native(part: Attention | SwiGLU, rotation: Rotation | None) -> Callable[[Tensor], Tensor]:
-    network = NativeNetwork(Network([[part]]), of_states[0])
+    network = NativeNetwork(Network([[Residual(part)]]), of_states[0])
     return lambda x: network(x, torch.zeros_like(x), rotation)
 
 
@@ -74,7 +74,7 @@ def relative(found: Tensor, expected: Tensor) -> float:
 
 def errors(part: nn.Module, rotation: Rotation | None, x: Tensor) -> list[tuple[float, float]]:
     """(native, PyTorch's own) relative errors of the output and of every gradient."""
-    assert fits(Network([[part]]), x)
+    assert fits(Network([[Residual(part)]]), x)
     change = numbers(*x.shape, seed=9)
     twin, turned = copy.deepcopy(part).double(), rotation and tuple(table.double() for table in rotation)
     exact = results(plain(twin, turned), twin, x.double(), change)
@@ -203,4 +203,4 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
     ],
 )
 def test_what_the_kernels_cannot_do_is_left_to_pytorch(part: nn.Module, x: Tensor) -> None:
-    assert not fits(Network([[part]]), x)
+    assert not fits(Network([[Residual(part)]]), x)

@@ -31,7 +31,7 @@ class FastNetwork:
 
     def __init__(self, network: Network, is_native: bool, compiles: bool) -> None:
         self.network, self.is_native, self.compiles = network, is_native, compiles
-        plain = MethodType(Network.forward, network)
+        plain = MethodType(type(network).forward, network)
         self.plain: Apply = _compiled(plain) if compiles else plain
         self.native: NativeNetwork | None = None
 
