@@ -191,9 +191,9 @@ def table(kind: type[BaseModel], prefix: str, parent: str, depth: int) -> Iterat
         key = f"{parent}{name}"
         if name == "seed" and "task" not in kind.model_fields:
             continue  # tasks.<task>.seed, added to every section
-        text = TEXTS.get(f"{prefix}.{key}", TEXTS.get(key))
+        text = field.description or TEXTS.get(f"{prefix}.{key}", TEXTS.get(key))
         if text is None:
-            raise ValueError(f"docs/params_reference.py: TEXTS has no text for {key} of {kind.__name__}")
+            raise ValueError(f"{key} of {kind.__name__} has no description, and no entry in TEXTS")
         default = field.get_default(call_default_factory=True)
         shown = "" if default is PydanticUndefined else f"`{plain(default)}`"
         yield key, values(field.annotation, field.metadata), shown, text

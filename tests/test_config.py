@@ -15,6 +15,7 @@ import yaml
 
 from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
+from serrm.models.families import FAMILIES
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.puzzles.task import Alphabet
@@ -144,7 +145,7 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("recipes.maze.trm.batch_size", ABSENT, ""),
         ("recipes.maze.trm", ABSENT, "runs.maze-trm-s0.model"),
         ("fidelity.identity_twice", "maybe", ""),
-        ("models.trm.family", "gru", ": is none of hrm, trm, se_rrm (got 'gru')"),
+        ("models.trm.family", "gru", f": is none of {', '.join(FAMILIES)} (got 'gru')"),
         ("models.trm.family", ABSENT, ""),
         ("recipes.maze.trm.optimizer", "sgd", ""),
         ("recipes.maze.trm.schedule", "step", ": is none of constant, cosine"),

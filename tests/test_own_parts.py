@@ -170,11 +170,15 @@ def test_what_a_family_cannot_do_or_have_is_refused_where_it_stands(
         parse(Params, changed, "p")
 
 
-def test_a_rehearsal_shrinks_sizes_of_any_name(own: None) -> None:
-    small = miniature(parse(Params, plain(), "p"), device="cpu").train_settings("sudoku-looped-s0").model
-    assert isinstance(small, LoopedSettings) and small.num_loops == max(
-        kind.divisor for kind in POSITIONS.values()
-    )
+def test_a_rehearsal_shrinks_sizes_of_any_name(own: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def num_loops() -> int:
+        small = miniature(parse(Params, plain(), "p"), device="cpu").train_settings("sudoku-looped-s0").model
+        assert isinstance(small, LoopedSettings)
+        return small.num_loops
+
+    assert num_loops() == max(kind.divisor for kind in POSITIONS.values())
+    monkeypatch.setattr(LoopedSettings, "at_most", {"num_loops": 3})
+    assert num_loops() == 3
 
 
 def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None:

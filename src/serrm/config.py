@@ -204,9 +204,10 @@ class Params(Settings):
             raise ValueError(f"{at_arrays}: tasks.{run.task}.arrays builds only {built} (got {num})")
         special = record.alphabet(self.counts(run.task).side).special
         if key := settings.model.misfit(special):
-            tokens, value = " and ".join(map(str, special)), values["model"][key]
+            tokens, value = ", ".join(map(str, special)), values["model"][key]
             misfit = f"does not fit {kind}, whose special tokens are {tokens} (got {value!r})"
-            raise ValueError(f"{where(['model', key])}: {misfit}")
+            place = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
+            raise ValueError(f"{where(['model', key])}: {misfit}; {place}")
         return settings, fidelity
 
 

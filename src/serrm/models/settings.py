@@ -4,6 +4,7 @@ A model is an entry under `models:` in params.yaml; recipes and runs change its 
 """
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, PositiveInt, model_validator
@@ -47,6 +48,7 @@ class FamilySettings(Settings):
     has_prefix: ClassVar[bool] = (
         False  # positions before the grid; the published RoPE2D rotates wrongly behind them
     )
+    at_most: ClassVar[Mapping[str, int]] = {}  # the largest values of these settings in a rehearsal
     if TYPE_CHECKING:
         family: str
 

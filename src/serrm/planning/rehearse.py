@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import filter as matching
@@ -21,6 +22,7 @@ from serrm.planning.forecast import DATA_STAGES
 from serrm.progress import progress_bar
 from serrm.project import EXECUTION, PARAMS, PROFILES
 from serrm.puzzles.tasks import TASKS
+from serrm.settings import parse
 from serrm.training.settings import Execution
 
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
@@ -55,7 +57,7 @@ def selected(params: Params, patterns: Sequence[str]) -> Params:
 def miniature(params: Params, mirror: Path | None = None, device: str = "auto") -> Params:
     """The profile in miniature, from random weights, with published puzzles from a folder if one is given.
 
-    On a CPU it runs in float32, the only precision that is compiled there.
+    On a CPU it runs in float32.
     """
     from serrm.devices import choose_device
 
@@ -65,14 +67,15 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
             task["download"]["source"] = TASKS[params.kind(name)].mirror(source, mirror)
-    return Params.model_validate(small)
+    return parse(Params, small, "the rehearsal's params")
 
 
 def _at_most() -> dict[str, int]:
-    """AT_MOST with the sizes of every family, whatever their names, and those of every task."""
+    """AT_MOST with the sizes of every family, whatever their names, and those that families and tasks name."""
     families = [each.model_fields.items() for each in FAMILIES.values()]
     sizes = {name: HEAD for fields in families for name, field in fields if field.annotation is int}
-    return sizes | AT_MOST | {key: num for record in TASKS.values() for key, num in record.at_most.items()}
+    named = [*(each.at_most for each in FAMILIES.values()), *(each.at_most for each in TASKS.values())]
+    return dict(ChainMap(*map(dict, named), AT_MOST, sizes))
 
 
 def _small(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
