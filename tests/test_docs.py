@@ -74,7 +74,8 @@ def test_readme_and_docs_stay_short() -> None:
     assert max(line.count("|") - 1 for line in text.splitlines() if line.startswith("|")) <= 6
     lines = {page.name: page.read_text().count("\n") for page in DOCS}
     assert lines["experiments.md"] <= 300
-    assert sum(lines.values()) - lines["experiments.md"] - lines["params.md"] <= 1_400  # params.md is generated
+    lines["params.md"] = 0  # generated
+    assert sum(lines.values()) - lines["experiments.md"] <= 1_400
     assert all(path.stat().st_size <= 400_000 for path in (ROOT / "docs" / "images").iterdir())
 
 

@@ -76,7 +76,7 @@ def table(*columns: str) -> Table:
     """An empty table: the first column is of names, the others of numbers."""
     empty = Table(box=SIMPLE_HEAD)
     for column in columns:
-        empty.add_column(column, justify="left" if column == columns[0] else "right", no_wrap=True)
+        empty.add_column(column, justify="left" if column == columns[0] else "right", overflow="fold")
     return empty
 
 
