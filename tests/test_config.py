@@ -21,6 +21,7 @@ from serrm.models.registry import build_model
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import parse
+from serrm.training.settings import SCHEDULES
 
 ROOT = Path(__file__).parents[1]
 PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
@@ -148,7 +149,7 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("models.trm.family", "gru", f": is none of {', '.join(FAMILIES)} (got 'gru')"),
         ("models.trm.family", ABSENT, ""),
         ("recipes.maze.trm.optimizer", "sgd", ""),
-        ("recipes.maze.trm.schedule", "step", ": is none of constant, cosine"),
+        ("recipes.maze.trm.schedule", "step", f": is none of {', '.join(SCHEDULES)}"),
         ("models.se_rrm.positions", "rope2d_shifted", ": is none of rope, rope2d"),
         ("recipes.maze.se_rrm.halting", LEARNED, f".{NO_LEARNING}"),
         ("tasks.maze.download", {"source": {"kind": "packaged"}}, ".source: "),

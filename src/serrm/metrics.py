@@ -111,6 +111,7 @@ METRICS: Final[dict[str, Metric]] = {
     "gpa": Metric("Grid-point accuracy", "GPA", are_right, per_cell=True),
     **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_main=k <= 2) for k in KS},
 }
+assert all(task in TASKS for each in METRICS.values() for task in each.tasks)
 
 
 def metrics_of(task: str) -> Mapping[str, Metric]:

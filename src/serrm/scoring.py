@@ -52,11 +52,8 @@ class Tally:
         for name, metric in self.metrics.items():
             assert metric.values is not None, "a metric that is not counted from votes"
             values = metric.values(batch)
-            sums = {
-                "num": len(values),
-                "total": values.sum().item(),
-                "squares": (values * values).sum().item(),
-            }
+            wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
+            sums = {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
             self.counts.update({(name, key): value for key, value in sums.items()})
         answers = Counter(targets[inputs == self.blank].tolist())
         self.counts.update({("answer", token): num for token, num in answers.items()})

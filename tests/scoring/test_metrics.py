@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
-from serrm.metrics import metrics_of, wilson
+from serrm.metrics import MEAN, METRICS, Metric, metrics_of, wilson
 from serrm.puzzles.maze.rules import SPACE
 from serrm.scoring import Tally
 from tests.references import generate_mazes, is_shortest_path, is_valid_path
 
 TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell
+GENERAL = {name: METRICS[name] for name in ("fsr", "gpa")}  # of any grids
 MAZES = generate_mazes(6, 12, np.random.default_rng(0), 6)
 
 
@@ -35,7 +36,7 @@ def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, 
         tuple(each[part] for each in (inputs, predictions, targets))
         for part in (slice(cut), slice(cut, None))
     ]
-    tally = tally_of(Tally(1, metrics_of("sudoku")), *parts)
+    tally = tally_of(Tally(1, GENERAL), *parts)
     rows = list(zip(inputs.tolist(), predictions.tolist(), targets.tolist(), strict=True))
     blanks = [(g, t) for row in rows for given_, g, t in zip(*row, strict=True) if given_ == 1]
     num_solved, num_right = sum(g == t for _, g, t in rows), sum(g == t for g, t in blanks)
@@ -45,10 +46,15 @@ def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, 
         assert tally.scores()["gpa_guess"] == max(of_a_symbol)
 
 
+def test_squares_of_small_integers_do_not_overflow() -> None:
+    most = Metric("Largest", "Largest", lambda batch: batch.predictions.max(axis=1), MEAN)
+    batch = np.array([[1, 20], [1, 30], [1, 40]], np.uint8)
+    scores = tally_of(Tally(1, GENERAL | {"most": most}), (batch, batch, batch)).scores()
+    assert scores["most_lo"] < 20 < scores["most"] == 30 < 40 < scores["most_hi"]
+
+
 def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy() -> None:
-    tally = tally_of(
-        Tally(1, metrics_of("sudoku")), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]]))
-    )
+    tally = tally_of(Tally(1, GENERAL), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]])))
     assert sums(tally) == (0, 1, 1)
 
 
@@ -79,7 +85,7 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
 
 def test_nothing_to_score_is_said() -> None:
     with pytest.raises(ValueError, match="no blank cell to score in 0 puzzles"):
-        Tally(1, metrics_of("sudoku")).scores()
+        Tally(1, GENERAL).scores()
 
 
 @given(st.data(), st.integers(1, 500_000), st.floats(0.5, 0.999))

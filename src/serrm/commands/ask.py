@@ -43,7 +43,7 @@ def ask(
     Exit code 1 if the server gave no response to some of the puzzles.
     """
     from serrm import llm
-    from serrm.drawing.terminal import console, percent, table
+    from serrm.drawing.terminal import console, in_words, table
     from serrm.files import write_json
 
     try:
@@ -58,7 +58,7 @@ def ask(
         write_json(target, {"server": server, "model": model, "extra": request, "sets": sets})
     lines = table("grid", "puzzles", "FSR", "answered", "GPA of answered", "no response")
     for name, entry in sets.items():
-        fsr, gpa = (percent(entry["scores"], metric) for metric in ("fsr", "gpa_answered"))
+        fsr, gpa = (in_words(entry["scores"], metric) for metric in ("fsr", "gpa_answered"))
         counts = [str(entry[f"num_{kind}"]) for kind in ("puzzles", "answered", "without_response")]
         lines.add_row(name, counts[0], fsr, counts[1], gpa, counts[2])
     screen = console()

@@ -246,9 +246,9 @@ def evaluate(
     Example: serrm evaluate --checkpoint sudoku --puzzles puzzles.csv
     """
     from serrm.devices import choose_device, keep_memory
-    from serrm.drawing.terminal import console, percent, table
+    from serrm.drawing.terminal import console, in_words, table
     from serrm.files import write_json
-    from serrm.metrics import RATE, metrics_of
+    from serrm.metrics import metrics_of
     from serrm.puzzles.tasks import TASKS
     from serrm.solving.model import folder_of
     from serrm.solving.score_file import score_file
@@ -263,18 +263,19 @@ def evaluate(
     sets: dict[str, dict[str, Any]] = scores["sets"]
     found = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
     known = {name: each for task in TASKS for name, each in metrics_of(task).items() if name in found}
-    metrics = {name: each.short for name, each in known.items() if each.is_main and each.unit is RATE}
-    lines, remarks = table("grid", "puzzles", "steps", *metrics.values()), []
+    metrics = {name: each for name, each in known.items() if each.is_main}
+    heads = [f"{each.short} {each.unit.sign}".rstrip() for each in metrics.values()]
+    lines, remarks = table("grid", "puzzles", "steps", *heads), []
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
-            rates = (percent(values, metric) for metric in metrics)
+            rates = (in_words(values, name, each.unit.factor) for name, each in metrics.items())
             lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
         lines.add_section()
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
         remarks += [f"{name}: {words}: {entry[key]}" for key, words in REMARKS.items() if entry.get(key)]
     screen = console()
-    screen.print(f"{puzzles} with {checkpoint}: percent (95% interval)", markup=False, soft_wrap=True)
+    screen.print(f"{puzzles} with {checkpoint}: scores with 95% intervals", markup=False, soft_wrap=True)
     screen.print(lines)
     for remark in remarks:
         screen.print(remark, markup=False, soft_wrap=True)

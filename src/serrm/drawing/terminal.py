@@ -80,9 +80,9 @@ def table(*columns: str) -> Table:
     return empty
 
 
-def percent(values: Mapping[str, float], metric: str) -> str:
-    """A rate with its interval; a dash where there is none."""
+def in_words(values: Mapping[str, float], metric: str, factor: int = 100) -> str:
+    """A score with its interval, by default in percent; a dash where there is none."""
     if metric not in values:
         return "—"
-    rate, low, high = (100 * values[key] for key in (metric, f"{metric}_lo", f"{metric}_hi"))
-    return f"{rate:.2f} ({low:.2f} to {high:.2f})"
+    score, low, high = (factor * values[key] for key in (metric, f"{metric}_lo", f"{metric}_hi"))
+    return f"{score:.2f} ({low:.2f} to {high:.2f})"

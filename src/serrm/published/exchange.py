@@ -22,7 +22,7 @@ from serrm.inference.predict import load_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model
-from serrm.models.settings import NUM_SPECIAL, SequenceSettings, SeRrmSettings
+from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings, SeRrmSettings
 from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
 from serrm.training.settings import RunSettings
@@ -130,6 +130,7 @@ SEQUENCE = {
     "readout.halt_weight": "q_head.weight",
     "readout.halt_bias": "q_head.bias",
 }
+POSITIONS = ("none", "rope", "rope2d", SHIFTED)
 # Settings of SE-RRM for which the published code has no weights, or weights of another meaning.
 UNPUBLISHED = {"planes": "usual", "positions": "none", "task_types": "full", "states": "two"}
 LAYER = re.compile(r"networks\.(\w+)\.layers\.(\d+)\.(\d+)\.(?:sublayer\.)+(\w+)")
@@ -151,6 +152,9 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
     """
     if settings.family not in PUBLISHED:
         raise ValueError(f"family: {settings.family} has no counterpart in the published code")
+    assert isinstance(settings, SequenceSettings | SeRrmSettings)
+    if settings.positions not in POSITIONS:
+        raise ValueError(f"positions: {settings.positions} has no counterpart in the published code")
     parts: dict[str, Part] = {}
     for name, value in ours.items():
         if match := LAYER.fullmatch(name):
@@ -162,7 +166,6 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
         for row, key in enumerate(("L_init", "H_init")):
             parts[key] = Part("initial", slice(row, row + 1), (settings.width,))
         return parts
-    assert isinstance(settings, SeRrmSettings)
     for setting, ours_alone in UNPUBLISHED.items():
         if getattr(settings, setting) == ours_alone:
             raise ValueError(f"{setting}: {ours_alone} has no counterpart in the published code")

@@ -127,7 +127,9 @@ def build_tables(report: Report) -> list[Table]:
         basic |= set() if number.startswith("A") else run
     for name, (title, make) in FURTHER.items():
         notes = [*meanings(report.results)] if make is criteria else []
-        tables.append(Table(name, title, " ".join((make.__doc__ or "").split()), make(report), notes))
+        tables.append(
+            Table(name, title, " ".join((make.__doc__ or "").split()), make(report).map(str), notes)
+        )
     return [table for table in tables if len(table.frame)]
 
 
