@@ -1,9 +1,14 @@
 """Servers in processes of their own: a free port, and the first answer."""
 
+import os
+import signal
 import socket
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 
 def free_port() -> int:
@@ -22,3 +27,14 @@ def wait_for(request: str | urllib.request.Request, process: "subprocess.Popen[b
         except OSError:
             time.sleep(0.2)
     raise AssertionError("the server does not answer")
+
+
+@contextmanager
+def serving(command: Sequence[str], request: str | urllib.request.Request, **options: Any) -> Iterator[bytes]:
+    """The first answer of a server, which runs meanwhile and ends with all that it has started."""
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    try:
+        yield wait_for(request, process)
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)

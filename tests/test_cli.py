@@ -19,7 +19,7 @@ from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.published.exchange import published_weights
 from serrm.tracking import ui_command
-from tests.servers import free_port, wait_for
+from tests.servers import free_port, serving
 
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
@@ -264,11 +264,7 @@ def test_the_ui_answers_within_seconds(project: Path) -> None:
     port = free_port()
     address = f"http://127.0.0.1:{port}/health"
     command = [sys.executable, "-m", "serrm.cli", "ui", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_for(address, server)
-    finally:
-        server.terminate()
-        server.wait(20)
+    with serving(command, address, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+        pass
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(address)

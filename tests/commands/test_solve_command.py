@@ -1,6 +1,5 @@
 """`serrm solve` at the command line: any input, an answer or a reason for each puzzle, and the right exit code."""
 
-import csv
 import io
 import json
 import re
@@ -34,11 +33,6 @@ argument 3,sudoku,{UNSOLVABLE},,contradictory,,0,0,0.000,the clues contradict on
 }
 
 
-@pytest.fixture(scope="module")
-def checkpoint(write_untrained: Callable[..., Path]) -> Path:
-    return write_untrained()
-
-
 @pytest.fixture
 def oracle(untrained: Callable[..., LoadedModel], monkeypatch: pytest.MonkeyPatch) -> LoadedModel:
     """The command finds a model that solves every Sudoku at its third step."""
@@ -48,92 +42,73 @@ def oracle(untrained: Callable[..., LoadedModel], monkeypatch: pytest.MonkeyPatc
     return loaded
 
 
+def solve(*arguments: object) -> int:
+    """The exit code of the command with the packaged checkpoint, for which a test's `oracle` stands in."""
+    return main(["solve", *map(str, arguments), "--checkpoint", "sudoku"])
+
+
 def pipe(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Let standard input be a text."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "surrogatepass"))))
 
 
+@pytest.mark.usefixtures("oracle")
 def test_arguments_standard_input_and_files_go_together(
-    oracle: LoadedModel,
-    checkpoint: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "table.csv"
     table.write_text(f"source,question\nx,{EASY}\n")
-    options = ["--checkpoint", str(checkpoint), "--format", "json", "--ordered"]
+    options = ["--format", "json", "--ordered"]
     pipe(monkeypatch, f"{EASY}\r\n\n{EASY}")
-    assert main(["solve", str(table), "-", EASY, *options]) == 0
+    assert solve(table, "-", EASY, *options) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     places = [f"{table}:2", "standard input:1", "standard input:3", "argument 3"]
     assert [answer["place"] for answer in answers] == places
     assert all(is_right(answer["question"], answer["answer"]) for answer in answers)
     pipe(monkeypatch, EASY)
-    assert main(["solve", *options]) == 0
+    assert solve(*options) == 0
     assert json.loads(capsys.readouterr().out)["question"] == EASY
-
-
-@pytest.mark.parametrize("notation", ["csv", "json", "text"])
-def test_answers_are_written_to_a_file_that_appears_whole(
-    oracle: LoadedModel, checkpoint: Path, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = tmp_path / "new" / "answers"
-    arguments = ["solve", EASY, MAZE, "--checkpoint", str(checkpoint), "--out", str(target)]
-    assert main([*arguments, "--format", notation, "--ordered"]) == 1
-    assert capsys.readouterr().out == ""
-    assert [path.name for path in target.parent.iterdir()] == ["answers"]
-    with target.open(newline="") as file:
-        rows = {
-            "csv": lambda: list(csv.DictReader(file)),
-            "json": lambda: [json.loads(line) for line in file],
-            "text": lambda: [
-                dict(zip(("place", "answer", "status"), line.split("\t"), strict=False)) for line in file
-            ],
-        }[notation]()
-    assert [row["status"] for row in rows] == ["verified", "unsupported"]
-    assert is_right(EASY, rows[0]["answer"])
-    if notation != "text":
-        assert [row["question"] for row in rows] == [EASY, MAZE]
-        assert [int(row["steps"]) for row in rows] == [3, 0]
 
 
 @pytest.mark.parametrize("bad", ["..5", "\udcff", "ä…", '{"question": "1"', MAZE[1:], "[[1, 2]]"])
 def test_a_bad_puzzle_is_one_line_before_anything_is_solved(
-    checkpoint: Path, tmp_path: Path, bad: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, bad: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "puzzles.txt"
     file.write_text(f"{EASY}\n{bad}\n", errors="replace")
     for puzzle, place in ((bad, "argument 2"), (str(file), f"{file}:2")):
-        assert main(["solve", EASY, puzzle, "--checkpoint", str(checkpoint)]) == 1
+        assert solve(EASY, puzzle) == 1
         out, err = capsys.readouterr()
         assert out == "" and err.startswith(f"error: {place}") and err.count("\n") == 1
 
 
-def test_what_stands_in_the_terminal(
-    oracle: LoadedModel, checkpoint: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("oracle")
+@pytest.mark.parametrize("notation", GOLDEN)
+def test_what_stands_in_the_terminal_or_in_a_file_that_appears_whole(
+    notation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for notation, expected in GOLDEN.items():
-        arguments = ["solve", EASY, MAZE, UNSOLVABLE, "--checkpoint", str(checkpoint), "--ordered"]
-        assert main([*arguments, "--format", notation]) == 1
-        assert re.sub(r"\b0\.\d+", "0.000", capsys.readouterr().out) == expected
+    target = tmp_path / "new" / "answers"
+    arguments = [EASY, MAZE, UNSOLVABLE, "--ordered", "--format", notation]
+    assert solve(*arguments) == solve(*arguments, "--out", target) == 1
+    assert [path.name for path in target.parent.iterdir()] == ["answers"]
+    for text in (capsys.readouterr().out, target.read_text()):
+        assert re.sub(r"\b0\.\d+", "0.000", text) == GOLDEN[notation]
 
 
+DRAWN = " 1 2 │ 3 4 \n 3 4 │ 1 2 \n─────┼─────\n 2 1 │ 4 3 \n 4 3 │ 2 1 \n"
+
+
+@pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (
-            [EASY],
-            " 1 2 │ 3 4 \n 3 4 │ 1 2 \n─────┼─────\n 2 1 │ 4 3 \n 4 3 │ 2 1 \nverified: 3 steps, 0.000 s\n",
-        ),
+        ([EASY], f"{DRAWN}verified: 3 steps, 0.000 s\n"),
         ([MAZE], f"unsupported: {OTHER_TASK}\n"),
         ([EASY, "--format", "csv"], "place,task,"),
         ([EASY, EASY], "argument 1\t"),
     ],
 )
 def test_on_a_terminal_one_puzzle_is_drawn_above_its_status(
-    oracle: LoadedModel,
-    checkpoint: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -144,7 +119,7 @@ def test_on_a_terminal_one_puzzle_is_drawn_above_its_status(
     monkeypatch.setenv("COLORTERM", "truecolor")  # as in other tests: rich keeps what a style is in the first
     monkeypatch.setenv("TERM", "xterm")
     caplog.set_level("INFO")
-    main(["solve", *arguments, "--checkpoint", str(checkpoint)])
+    solve(*arguments)
     out = re.sub(r"\b0\.\d+", "0.000", re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out))
     assert out.startswith(expected)
     assert out == expected or "puzzle" in caplog.text, "lines for programs have a summary on stderr"
@@ -159,20 +134,19 @@ def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixtu
 
 
 def test_without_puzzles_a_terminal_is_no_input(
-    checkpoint: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    assert main(["solve", "--checkpoint", str(checkpoint)]) == 2
+    assert solve() == 2
     assert "give a puzzle or a file, or pipe puzzles in" in capsys.readouterr().err
     pipe(monkeypatch, "\n  \n# nothing\n")
-    assert main(["solve", "--checkpoint", str(checkpoint)]) == 1
+    assert solve() == 1
     assert capsys.readouterr().err == "error: no puzzle in the input\n"
 
 
-def test_a_trace_in_the_terminal(
-    oracle: LoadedModel, checkpoint: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["solve", EASY, "--checkpoint", str(checkpoint), "--trace"]) == 0
+@pytest.mark.usefixtures("oracle")
+def test_a_trace_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert solve(EASY, "--trace") == 0
     out = capsys.readouterr().out
     assert "argument 1" in out
     assert "question" in out and "after 1 step" in out and "after 3 steps" in out
@@ -180,12 +154,11 @@ def test_a_trace_in_the_terminal(
     assert out.splitlines()[-1].split("\t")[2] == "verified"
 
 
+@pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize("suffix", [".png", ".gif"])
-def test_a_trace_as_a_picture(
-    oracle: LoadedModel, checkpoint: Path, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_trace_as_a_picture(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / f"trace{suffix}"
-    assert main(["solve", EASY, EASY, "--checkpoint", str(checkpoint), "--trace-file", str(target)]) == 0
+    assert solve(EASY, EASY, "--trace-file", target) == 0
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
     with Image.open(target) as image:
         assert image.width > 100 and image.height > 100
@@ -195,11 +168,11 @@ def test_a_trace_as_a_picture(
 
 
 @pytest.mark.slow
-def test_whoever_reads_may_stop(checkpoint: Path, tmp_path: Path) -> None:
+def test_whoever_reads_may_stop(tmp_path: Path) -> None:
     file = tmp_path / "many.txt"
     file.write_text(f"{EASY}\n" * 20_000)
-    command = [sys.executable, "-m", "serrm.cli", "solve", str(file), "--checkpoint", str(checkpoint)]
-    command += ["--budget", "1", "--precision", "float32"]
+    options = ["--checkpoint", "sudoku", "--budget", "1", "--precision", "float32"]
+    command = [sys.executable, "-m", "serrm.cli", "solve", str(file), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()

@@ -14,10 +14,12 @@ import torch
 from torch import Tensor
 
 import serrm
+from serrm.files import hash_file
 from serrm.inference.predict import LoadedModel, load_model
 from serrm.puzzles.files import questions_of
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.solving.model import PACKAGED
 from serrm.solving.solve import Status
 from tests.references import is_solution
 
@@ -62,6 +64,16 @@ def test_without_a_name_each_size_and_task_has_its_packaged_model_but_arc(questi
     assert general.config["side"] == 9 and general.model is not model.model
     with pytest.raises(ValueError, match=r"^puzzle.*: there is no packaged checkpoint for task arc"):
         model.solve({"train": [], "test": [{"input": [[1]]}]})
+
+
+def test_the_provenance_of_the_packaged_checkpoint_is_of_its_weights() -> None:
+    folder = PACKAGED / "sudoku"
+    provenance, config = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("provenance", "config")
+    )
+    assert hash_file(folder / "model.safetensors") == provenance["sha256"]
+    assert (folder / "model.safetensors").stat().st_size < 4_000_000
+    assert all(provenance[key] == config[key] for key in ("data_hash", "code_hash"))
 
 
 def test_what_is_no_puzzle_is_refused_and_another_task_is_an_answer(model: serrm.Model) -> None:
@@ -156,16 +168,7 @@ print(json.dumps([light, sorted(sys.modules)]))
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     is_heavy, names = json.loads(run.stdout.splitlines()[-1])
     assert not is_heavy
-    heavy = {
-        "mlflow",
-        "dvc",
-        "ortools",
-        "huggingface_hub",
-        "pandas",
-        "sympy",
-        "torch._inductor",
-        "torch._dynamo",
-    }
-    assert not heavy & set(names)
+    heavy = {"mlflow", "dvc", "ortools", "huggingface_hub", "pandas", "sympy"}
+    assert not (heavy | {"torch._inductor", "torch._dynamo"}) & set(names)
     with pytest.raises(AttributeError, match="no attribute 'solve'"):
         serrm.solve  # noqa: B018

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -16,7 +15,7 @@ import torch
 import serrm
 from serrm.cli import main
 from serrm.solving.model import PACKAGED
-from tests.servers import free_port, wait_for
+from tests.servers import free_port, serving
 
 pytestmark = [
     # MLflow's own models of its database, and its word on data it has not seen an example of.
@@ -78,16 +77,10 @@ def test_what_cannot_be_registered_is_one_line(project: Path, capsys: pytest.Cap
 def test_it_is_served_whatever_is_on_the_path(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     register(capsys)
     port = free_port()
-    served = subprocess.Popen(
-        [sys.executable, "-m", "serrm.cli", "track", "serve", NAME, "--port", str(port)],
-        env={**os.environ, "PATH": os.defpath},
-        start_new_session=True,
-    )
+    command = [sys.executable, "-m", "serrm.cli", "track", "serve", NAME, "--port", str(port)]
     body = json.dumps({"inputs": {"puzzle": [PUZZLE]}, "params": {"budget": 32}}).encode()
     address, header = f"http://127.0.0.1:{port}/invocations", {"Content-Type": "application/json"}
-    try:
-        (row,) = json.loads(wait_for(urllib.request.Request(address, body, header), served))["predictions"]
-    finally:
-        os.killpg(served.pid, 15)
-        served.wait(60)
+    request = urllib.request.Request(address, body, header)
+    with serving(command, request, env={**os.environ, "PATH": os.defpath}) as answer:
+        (row,) = json.loads(answer)["predictions"]
     assert (row["answer"], row["status"]) == (ANSWER, "verified")

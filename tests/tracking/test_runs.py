@@ -2,14 +2,14 @@
 
 import json
 import logging
-import os
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from mlflow.tracking import MlflowClient
 
 from serrm.cli import main
 from serrm.project import Layout
-from serrm.tracking import tracking_uri
+from serrm.tracking import tracking_uri, ui_command
 from serrm.tracking.runs import StoreError, log_training, sync_run
 from serrm.training.log import Record, write_training_log
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
-from tests.tracking.conftest import Server
+from tests.servers import free_port, serving
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
@@ -179,37 +179,22 @@ def test_a_resumed_training_continues_its_run_and_its_files_add_each_metric_once
     check_everything(client, made)
 
 
-def test_a_repeated_training_is_another_run(made: MadeRun, client: MlflowClient) -> None:
+@pytest.mark.parametrize("changes", [{"seconds": 2.5}, {"id": "b"}], ids=["other results", "equal results"])
+def test_a_repeated_training_is_another_run(
+    made: MadeRun, client: MlflowClient, changes: dict[str, Any]
+) -> None:
+    made.training["id"] = "a"
     made.evaluate()
     made.sync()
-    made.training["seconds"] = 2.5
+    made.training |= changes
     with made.log():
         made.train()
-    newer, _ = stored(client, made)
+    newer, older = stored(client, made)
     assert "test/9x9/fsr" not in newer.data.metrics, "the metric file is of the one before"
     made.evaluate()
-    assert made.sync() == newer.info.run_id and len(stored(client, made)) == 2
-
-
-def test_trainings_with_equal_results_are_two_runs(made: MadeRun, client: MlflowClient) -> None:
-    for made.training["id"] in ("a", "b"):
-        with made.log():
-            made.train()
-        made.evaluate()
-        made.sync()
+    assert made.sync() == newer.info.run_id
+    assert newer.data.tags["serrm.run"] != older.data.tags["serrm.run"]
     assert [run.info.status for run in stored(client, made)] == ["FINISHED", "FINISHED"]
-    ids = {run.data.tags["serrm.run"] for run in stored(client, made)}
-    assert len(ids) == 2
-
-
-def test_a_run_that_fails_does_not_stop_the_others(made: MadeRun, capsys: pytest.CaptureFixture[str]) -> None:
-    (made.layout.root / "params.yaml").touch()
-    made.evaluate()
-    (made.layout.metrics / "a-broken-s0.json").write_text("{}")
-    assert main(["track", "sync", "--profile", made.layout.profile]) == 1
-    said = capsys.readouterr()
-    assert NAME in said.out and "1 of 2 runs" in said.out
-    assert "a-broken-s0" in said.err
 
 
 def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
@@ -226,21 +211,30 @@ def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
-def test_a_server_that_is_killed_during_a_training(
-    made: MadeRun, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_server_that_ends_during_a_training(
+    made: MadeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with made.log() as log:
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    (tmp_path / "server.db").touch()  # an empty file is an empty database
+    command = ui_command(f"sqlite:///{tmp_path / 'server.db'}", "127.0.0.1", port)
+    command += ["--artifacts-destination", str(tmp_path / "artifacts")]
+    server = partial(serving, command, f"{address}/health", cwd=tmp_path, stderr=subprocess.DEVNULL)
+    training = ExitStack()
+    with server():
+        log = training.enter_context(made.log())
         log(RECORDS[0])
-        server.kill()
-        log(RECORDS[1])
-        server.start()
+    log(RECORDS[1])
+    with server():
         log(RECORDS[2])
         made.train()
-    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
-    made.evaluate()
-    made.sync()
-    check_everything(MlflowClient(server.address), made)
+        training.close()
+        assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+        made.evaluate()
+        made.sync()
+        check_everything(MlflowClient(address), made)
 
 
 @pytest.mark.parametrize("is_gone_at_first", [True, False])
@@ -272,14 +266,22 @@ def test_a_server_that_does_not_answer(
     check_everything(client, made)
 
 
-def test_the_command_names_the_runs_and_the_store(made: MadeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_names_the_runs_and_the_store_and_one_that_fails_stops_no_other(
+    made: MadeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     (made.layout.root / "params.yaml").touch()
-    assert main(["track", "sync", "--profile", made.layout.profile]) == 1
+    command = ["track", "sync", "--profile", made.layout.profile]
+    assert main(command) == 1
     assert "no results" in capsys.readouterr().err
     made.evaluate()
-    assert main(["track", "sync", "--profile", made.layout.profile]) == 0
+    assert main(command) == 0
     run, store = capsys.readouterr().out.splitlines()
     assert run == f"{made.layout.profile} {NAME}" and "mlflow.db" in store
+    (made.layout.metrics / "a-broken-s0.json").write_text("{}")
+    assert main(command) == 1
+    said = capsys.readouterr()
+    assert NAME in said.out and "1 of 2 runs" in said.out
+    assert "a-broken-s0" in said.err
 
 
 def test_a_database_of_another_version_is_one_line(
@@ -297,20 +299,15 @@ def test_a_database_of_another_version_is_one_line(
 
 
 @pytest.mark.slow
-def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path) -> None:
+def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "from pathlib import Path; from serrm.tracking import runs\n"
         "with runs.open_store(Path()) as client: runs.experiment_id(client, 'ci', 'sudoku')"
     )
-    environment = {
-        key: value for key, value in os.environ.items() if key not in ("MLFLOW_TRACKING_URI", "DVC_ROOT")
-    }
-    together = [
-        subprocess.Popen(
-            [sys.executable, "-c", program], cwd=tmp_path, env=environment, stderr=subprocess.PIPE
-        )
-        for _ in range(3)
-    ]
+    for variable in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
+        monkeypatch.delenv(variable, raising=False)
+    command = [sys.executable, "-c", program]
+    together = [subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) for _ in range(3)]
     assert [(each.communicate(timeout=600)[1], each.returncode) for each in together] == [(b"", 0)] * 3
 
 
