@@ -16,6 +16,7 @@ from serrm.arrays.build import build_arrays
 from serrm.arrays.stream import GridExamples, open_arrays
 from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
+from serrm.inference.settings import ScoringSettings
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.data import generate_puzzles
@@ -35,6 +36,13 @@ hypothesis.settings.load_profile("patient")
 # A shell has jobs in the background ignore Ctrl-C, and what they start; some tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Fixtures that make something with the given changes.
+MakeRun = Callable[..., RunSettings]
+MakePath = Callable[..., Path]
+MakeModel = Callable[..., LoadedModel]
+MakeSettings = Callable[..., SeRrmSettings]
+MakeTrainer = Callable[..., Trainer]
 
 CLUES = {4: (6, 9), 9: (40, 50), 16: (170, 200), 25: (560, 600)}
 MODEL: dict[str, Any] = {
@@ -95,6 +103,15 @@ TRM_CHANGES: dict[str, Any] = {"model": TRM, "train": Q_LEARNING}
 ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
 
+def scoring(
+    task: str = "sudoku", seed: int = 0, fidelity: dict[str, bool] | None = None, **changes: Any
+) -> ScoringSettings:
+    """Settings of a small evaluation; keywords change its section `evaluate`."""
+    small = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
+    facts = {"task": task, "variant": "tiny", "seed": seed, "source": "made here", "fidelity": fidelity or {}}
+    return ScoringSettings.model_validate({**facts, "evaluate": {"steps": (1, 2, 16), **small, **changes}})
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--no-native`: as on a CPU without AVX512-BF16: native kernels run in float32 alone."""
     parser.addoption("--no-native", action="store_true", help="as on a CPU without AVX512-BF16")
@@ -110,13 +127,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def make_settings() -> Callable[..., SeRrmSettings]:
+def make_settings() -> MakeSettings:
     """A small SE-RRM, but for the given parameters."""
     return lambda **changes: SeRrmSettings.model_validate({**MODEL, **changes})
 
 
 @pytest.fixture(scope="session")
-def make_run() -> Callable[..., RunSettings]:
+def make_run() -> MakeRun:
     """The cell of a small SE-RRM; keywords lay changes over its sections, as `train={"steps": 9}`.
 
     A `model` that names its family takes the place of the SE-RRM.
@@ -136,7 +153,7 @@ def make_run() -> Callable[..., RunSettings]:
 
 
 @pytest.fixture(scope="session")
-def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> MakePath:
     """Arrays of generated puzzles: a training set of one side, test sets of the sides given."""
 
     @cache
@@ -153,15 +170,13 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def arrays(make_arrays: Callable[..., Path]) -> Path:
+def arrays(make_arrays: MakePath) -> Path:
     """Those of eight 4×4 puzzles to train on and five to be tested on."""
     return make_arrays(side=4)
 
 
 @pytest.fixture(scope="session")
-def make_trainer(
-    make_run: Callable[..., RunSettings], make_arrays: Callable[..., Path]
-) -> Callable[..., Trainer]:
+def make_trainer(make_run: MakeRun, make_arrays: MakePath) -> MakeTrainer:
     """A trainer on eight 4×4 puzzles, of the cell that `make_run` makes of the same keywords."""
 
     def make(num_task_types: int = 1, **changes: Any) -> Trainer:
@@ -176,11 +191,7 @@ def make_trainer(
 
 
 @pytest.fixture(scope="session")
-def trained(
-    make_run: Callable[..., RunSettings],
-    make_arrays: Callable[..., Path],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., Path]:
+def trained(make_run: MakeRun, make_arrays: MakePath, tmp_path_factory: pytest.TempPathFactory) -> MakePath:
     """The checkpoint of a cell of `make_run`, trained on 4×4 Sudoku."""
 
     def make(**changes: Any) -> Path:
@@ -192,7 +203,7 @@ def trained(
 
 
 @pytest.fixture(scope="session")
-def untrained(make_run: Callable[..., RunSettings]) -> Callable[..., LoadedModel]:
+def untrained(make_run: MakeRun) -> MakeModel:
     """A shallow model of `make_run` with random weights for 9×9 Sudoku, or as its alphabet and config.json say."""
 
     def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
@@ -214,9 +225,7 @@ def untrained(make_run: Callable[..., RunSettings]) -> Callable[..., LoadedModel
 
 
 @pytest.fixture(scope="session")
-def write_untrained(
-    untrained: Callable[..., LoadedModel], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Path]:
+def write_untrained(untrained: MakeModel, tmp_path_factory: pytest.TempPathFactory) -> MakePath:
     """The same as a checkpoint."""
 
     def write(**changes: Any) -> Path:

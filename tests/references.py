@@ -1,5 +1,6 @@
 """Slow, obvious answers about puzzles, and puzzles to ask about, for tests of several packages."""
 
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,10 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcPairs
-from serrm.files import Origin, file_names, write_manifest
+from serrm.arrays.build import build_arc_arrays
+from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
+from serrm.files import Origin, file_names, write_json, write_manifest
+from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.raw import Puzzle
@@ -61,3 +65,12 @@ def describe(pairs: ArcPairs, row: int) -> TaskType:
     puzzle, slot = divmod(row, len(pairs.variants))
     change = np.asarray(pairs.arrays.index[puzzle, pairs.variants[slot]])
     return TaskType(pairs.arrays.puzzle_names[puzzle], int(change[0]), change[1:])
+
+
+def write_arc_arrays(folder: Path, pairs: Mapping[PairName, Pair], canvas: int, num_variants: int) -> Path:
+    """The arrays of ARC pairs, in a folder below theirs; all pairs that are not scored are trained on."""
+    folder.mkdir(exist_ok=True)
+    write_pairs(folder / PAIRS, pairs, {name for name in pairs if not name.is_evaluated})
+    write_json(folder / AUDIT, {"canvas": canvas})
+    build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=num_variants, seed=0)
+    return folder / "arrays"

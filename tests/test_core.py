@@ -9,6 +9,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import MakePath
+
 ROOT = Path(__file__).parents[1]
 # What only the pipeline, `serrm ask` and pictures run; all other modules belong to the core.
 OUTSIDE = ("serrm.tracking", "serrm.reporting", "serrm.demo", "serrm.drawing", "serrm.sources", "serrm.llm")
@@ -51,7 +53,7 @@ def packages_of_the_extras() -> list[str]:
 
 
 def test_the_core_trains_and_solves_without_the_extras(
-    make_run: Callable[..., Any], make_arrays: Callable[..., Path], tmp_path: Path
+    make_run: Callable[..., Any], make_arrays: MakePath, tmp_path: Path
 ) -> None:
     cell = make_run(train={"steps": 2}).model_dump(mode="json")
     readme = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]

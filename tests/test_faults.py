@@ -1,7 +1,6 @@
 """The table of faults finds what it looks for: files cut short, checkpoints without sums, results that differ."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch import zeros
 from benchmarks.fault_project import Project
 from serrm.arrays.build import build_arrays
 from serrm.training.checkpoint import write_checkpoint
+from tests.conftest import MakePath
 from tests.training.running import files_limited
 
 
@@ -41,7 +41,7 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
     assert project.half_written() == set(cut)
 
 
-def test_a_full_disk_leaves_no_arrays(make_arrays: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_arrays(make_arrays: MakePath, tmp_path: Path) -> None:
     puzzles = make_arrays(side=9).parent
     with pytest.raises(OSError, match=rf"File too large: '{tmp_path}/arrays'"), files_limited(700):
         build_arrays(puzzles, tmp_path / "arrays", seed=0)

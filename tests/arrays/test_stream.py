@@ -1,7 +1,6 @@
 """Puzzles as tokens on disk, and their stream: an epoch holds each once, example n is a function of (seed, n)."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,18 +24,18 @@ from serrm.files import data_hash
 from serrm.puzzles.settings import HintSettings
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import grid_task
+from tests.conftest import MakePath
 
-Maker = Callable[..., Path]
 NUM_PUZZLES, NUM_AUGMENTATIONS = 8, 5
 seeds, positions = st.integers(0, 2**32), st.integers(0, 10**9)
 
 
 @pytest.fixture(scope="module")
-def drawn(make_arrays: Maker) -> PuzzleArrays:
+def drawn(make_arrays: MakePath) -> PuzzleArrays:
     return open_arrays(make_arrays(num_train=NUM_PUZZLES), TRAIN)
 
 
-def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
+def test_arrays_are_the_puzzles_as_tokens(make_arrays: MakePath) -> None:
     folder = make_arrays(side=4, tests=(4, 9))
     for name, file in (("train", "train.parquet"), ("4x4", "test_4x4.parquet"), ("9x9", "test_9x9.parquet")):
         arrays = open_arrays(folder, name)
@@ -49,7 +48,7 @@ def test_arrays_are_the_puzzles_as_tokens(make_arrays: Maker) -> None:
     assert evaluation_sets(folder) == ["4x4", "9x9"]
 
 
-def test_missing_arrays_and_sets_are_named(make_arrays: Maker, tmp_path: Path) -> None:
+def test_missing_arrays_and_sets_are_named(make_arrays: MakePath, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=str(tmp_path)):
         open_arrays(tmp_path, TRAIN)
     with pytest.raises(ValueError, match=r"'25x25', only \['4x4', 'train'\]"):
@@ -134,7 +133,7 @@ def test_an_augmentation_moves_cells_and_renames_tokens_one_to_one(
 
 
 def test_the_hash_of_what_is_trained_on_is_not_that_of_the_test_sets(
-    make_arrays: Maker, tmp_path: Path
+    make_arrays: MakePath, tmp_path: Path
 ) -> None:
     plain, same = make_arrays(tests=(4,)), make_arrays(tests=(9,))
     assert data_hash(same) != data_hash(plain)

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from PIL import Image
 from serrm.cli import main
 from serrm.inference.predict import LoadedModel
 from serrm.solving.model import packaged
+from tests.conftest import MakeModel
 from tests.oracle import is_right, make_oracle
 
 EASY = "1.3.34...14...21"
@@ -34,7 +34,7 @@ argument 3,sudoku,{UNSOLVABLE},,contradictory,,0,0,0.000,the clues contradict on
 
 
 @pytest.fixture
-def oracle(untrained: Callable[..., LoadedModel], monkeypatch: pytest.MonkeyPatch) -> LoadedModel:
+def oracle(untrained: MakeModel, monkeypatch: pytest.MonkeyPatch) -> LoadedModel:
     """The command finds a model that solves every Sudoku at its third step."""
     loaded = untrained()
     make_oracle(loaded.model, lambda question, _: 3)

@@ -1,6 +1,5 @@
 """Compiled evaluation: one variant per network and size of grid, and the answers of the plain form."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
 from serrm.training.settings import Execution, RunSettings
 from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
-from tests.conftest import HRM, MODEL, Q_LEARNING, TRM
+from tests.conftest import HRM, MODEL, Q_LEARNING, TRM, MakePath, MakeRun, scoring
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "attention_dropout": 0.0}
 MODELS: dict[str, dict[str, Any]] = {
@@ -130,12 +129,7 @@ def test_batches_and_searches_share_one_variant_per_size(device: str) -> None:
 @pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize(("family", "sides"), [("hrm", (4, 9)), ("trm", (4, 9)), ("se_rrm", SUDOKU_SIDES)])
 def test_an_evaluation_compiles_one_variant_per_size(
-    family: str,
-    sides: tuple[int, ...],
-    device: str,
-    make_run: Callable[..., RunSettings],
-    make_arrays: Callable[..., Path],
-    tmp_path: Path,
+    family: str, sides: tuple[int, ...], device: str, make_run: MakeRun, make_arrays: MakePath, tmp_path: Path
 ) -> None:
     # Five puzzles by twos leave one over, the studies' batches shrink, and larger grids come in smaller batches.
     arrays = make_arrays(side=4, tests=sides)
@@ -143,14 +137,8 @@ def test_an_evaluation_compiles_one_variant_per_size(
     trained = make_run(model=MODELS[family], train=train_part)
     train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
     test_time_compute = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "guesses": [1, 2]}
-    settings = {
-        "steps": [1, 2], "batch_size": 2, "precision": "float32", "compile": True, "curve_puzzles": 3,
-        "test_time_compute": test_time_compute, "equivariance_pairs": 3,
-    }  # fmt: skip
-    cell = ScoringSettings.model_validate(
-        {"task": "sudoku", "variant": "tiny", "seed": 0, "evaluate": settings, "fidelity": {},
-         "source": "here"}
-    )  # fmt: skip
+    studies = {"test_time_compute": test_time_compute, "equivariance_pairs": 3}
+    cell = scoring(steps=(1, 2), compile=True, **studies)
     num_graphs, sizes = apart(variants_of_evaluation, tmp_path / "run", arrays, cell, device)
     known = sides if family == "se_rrm" else (4,)  # the others have no weights for larger alphabets
     assert sizes == [f"{side}x{side}" for side in known]
@@ -170,11 +158,7 @@ def variants_of_training(
 @pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize("family", MODELS)
 def test_a_training_compiles_one_variant_without_gradient_and_one_with(
-    family: str,
-    device: str,
-    make_run: Callable[..., RunSettings],
-    make_arrays: Callable[..., Path],
-    tmp_path: Path,
+    family: str, device: str, make_run: MakeRun, make_arrays: MakePath, tmp_path: Path
 ) -> None:
     train_part = {} if family == "se_rrm" else dict(Q_LEARNING)
     if family == "hrm":

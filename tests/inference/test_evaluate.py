@@ -15,10 +15,10 @@ from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
 from serrm.drawing.panels import read_examples
 from serrm.inference.evaluate import Gallery, evaluate, score_set
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
-from serrm.inference.settings import EvaluateSettings, ScoringSettings
 from serrm.kernels.cpu.network import NativeNetwork, has_kernels
 from serrm.scoring import rates
 from serrm.training.settings import Execution
+from tests.conftest import MakePath, scoring
 from tests.oracle import make_oracle
 from tests.torchrun import torchrun
 
@@ -30,25 +30,14 @@ SHALLOW = {"layers": 1, "h_cycles": 1}
 RATES = {f"{metric}{end}" for metric in ("fsr", "gpa") for end in ("", "_lo", "_hi")} | {"gpa_guess"}
 
 
-def settings(steps: tuple[int, ...] = (1, 2, 16), **changes: Any) -> EvaluateSettings:
-    values = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
-    return EvaluateSettings.model_validate({"steps": steps, **values, **changes})
-
-
 @pytest.fixture(scope="module")
-def arrays(make_arrays: Callable[..., Path]) -> Path:
+def arrays(make_arrays: MakePath) -> Path:
     return make_arrays(side=4, tests=(4, 9))
 
 
 @pytest.fixture(scope="module")
-def checkpoint(trained: Callable[..., Path]) -> Path:
+def checkpoint(trained: MakePath) -> Path:
     return trained(model={"attention_dropout": 0.3, **SHALLOW})
-
-
-def make_scoring(**changes: Any) -> ScoringSettings:
-    values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "source": "made here"}
-    values["evaluate"] = settings()
-    return ScoringSettings.model_validate({**values, **changes})
 
 
 def score(loaded: LoadedModel, puzzles: PuzzleArrays, batch_size: int = 2) -> dict[str, Any]:
@@ -72,8 +61,8 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
         assert expected.items() <= scores.items()
 
 
-def test_a_size_without_weights_is_told_with_its_reason(trained: Callable[..., Path], arrays: Path) -> None:
-    result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, make_scoring(), CPU_ONLY)[0]
+def test_a_size_without_weights_is_told_with_its_reason(trained: MakePath, arrays: Path) -> None:
+    result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, scoring(), CPU_ONLY)[0]
     assert result["sets"]["4x4"]["status"] == "scored"
     assert result["sets"]["9x9"] == {
         "status": "cannot_extrapolate",
@@ -81,8 +70,10 @@ def test_a_size_without_weights_is_told_with_its_reason(trained: Callable[..., P
     }
 
 
-def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
-    result = evaluate(checkpoint, arrays, make_scoring(), CPU_ONLY)[0]
+def test_the_metric_file_is_complete_with_a_point_of_the_curve_for_every_snapshot(
+    checkpoint: Path, arrays: Path
+) -> None:
+    result = evaluate(checkpoint, arrays, scoring(curve_puzzles=5), CPU_ONLY)[0]
     config = load_model(checkpoint, CPU).config
     assert result["model_info"] == {
         "family": "se_rrm",
@@ -98,10 +89,6 @@ def test_the_metric_file_is_complete(checkpoint: Path, arrays: Path) -> None:
         assert scores["status"] == "scored" and scores["num_puzzles"] == 5
         assert list(scores["steps"]) == ["1", "2", "16"]
         assert all(depth.keys() == RATES for depth in scores["steps"].values())
-
-
-def test_the_learning_curve_has_a_point_for_every_snapshot(checkpoint: Path, arrays: Path) -> None:
-    result = evaluate(checkpoint, arrays, make_scoring(evaluate=settings(curve_puzzles=5)), CPU_ONLY)[0]
     curve = result["learning_curve"]
     assert [point["step"] for point in curve] == [4, 6]
     assert all(point.keys() == RATES | {"step", "samples", "loss"} for point in curve)
@@ -129,11 +116,7 @@ if os.environ["RANK"] == "0":
 
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_path: Path) -> None:
     test_time_compute = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
-    cell = make_scoring(
-        evaluate=settings(
-            steps=(1, 2, 16), test_time_compute=test_time_compute, equivariance_pairs=2, examples=3
-        )
-    )
+    cell = scoring(test_time_compute=test_time_compute, equivariance_pairs=2, examples=3)
     one, seen = evaluate(checkpoint, arrays, cell, Execution(device="cpu", threads=1))
     program, result = tmp_path / "program.py", tmp_path / "result"
     program.write_text(PROGRAM)
@@ -150,7 +133,7 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
 
 @pytest.mark.skipif(not has_kernels(torch.bfloat16), reason="this machine has no native kernels")
 def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
-    trained: Callable[..., Path], arrays: Path, monkeypatch: pytest.MonkeyPatch
+    trained: MakePath, arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole_registers = {"head_dim": 32, "symbol_head_dim": 32, "expansion": 2.0}
     checkpoint, num_calls, scores = trained(model={**SHALLOW, **whole_registers}), [0], []
@@ -161,7 +144,7 @@ def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
         return native(*args)
 
     monkeypatch.setattr(NativeNetwork, "__call__", counted)
-    cell = make_scoring(evaluate=settings(steps=(1, 2), precision="bfloat16", curve_puzzles=0))
+    cell = scoring(steps=(1, 2), precision="bfloat16", curve_puzzles=0)
     for is_native in (False, True):
         assert num_calls == [0]
         execution = Execution(device="cpu", threads=1, native=is_native)
@@ -181,7 +164,7 @@ def test_precision_auto_scores_in_the_fastest(
 
     monkeypatch.setattr("serrm.devices.fastest_precision", in_fastest)
     monkeypatch.setattr("serrm.devices.has_fast_bfloat16", lambda device: True)
-    cells = [make_scoring(evaluate=settings((1,), precision=precision)) for precision in ("auto", fastest)]
+    cells = [scoring(steps=(1,), precision=precision) for precision in ("auto", fastest)]
     scores, expected = (evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for cell in cells)
     assert scores == expected
 

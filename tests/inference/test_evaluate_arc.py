@@ -1,6 +1,6 @@
 """ARC scores of models whose answers are known: pass@k of the scored puzzles, by each kind of task type."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,6 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
-from serrm.arrays.build import build_arc_arrays
-from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
-from serrm.files import write_json
 from serrm.inference.evaluate import (
     Gallery,
     arc_questions,
@@ -23,12 +20,12 @@ from serrm.inference.evaluate import (
     vote,
 )
 from serrm.inference.predict import LoadedModel, Predictor
-from serrm.inference.settings import ScoringSettings
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.arc.grids import Collection, Pair, PairName
-from serrm.training.settings import RunSettings
+from tests.conftest import MakeRun, scoring
+from tests.references import write_arc_arrays
 
 CPU = torch.device("cpu")
 SIDE, NUM_VARIANTS = 4, 8
@@ -89,11 +86,7 @@ def make_arrays(folder: Path, scored: Collection) -> Path:
         for role, num in zip(("demonstration", "test"), nums, strict=True)
         for number in range(num)
     }
-    folder.mkdir()
-    write_pairs(folder / PAIRS, named, {name for name in named if not name.is_evaluated})
-    write_json(folder / AUDIT, {"canvas": SIDE})
-    build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=NUM_VARIANTS, seed=0)
-    return folder / "arrays"
+    return write_arc_arrays(folder, named, SIDE, NUM_VARIANTS)
 
 
 @pytest.fixture(scope="module")
@@ -102,24 +95,16 @@ def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def loaded(arrays: Path, make_run: Callable[..., RunSettings]) -> LoadedModel:
+def loaded(arrays: Path, make_run: MakeRun) -> LoadedModel:
     """Knows the first of three test inputs, one of the two of its puzzle, from two steps on."""
     model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0], depth=2)
     cell = make_run(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
     return LoadedModel(model, cell, {"side": SIDE})
 
 
-def cell_of(**changes: Any) -> ScoringSettings:
-    values = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 1}
-    settings = {"steps": [1, 2, 4], "task_types": ["right", "blank"], **values, **changes}
-    names = {"task": "arc_agi_1", "variant": "tiny", "seed": 0, "source": "made here"}
-    return ScoringSettings.model_validate({**names, "fidelity": {}, "evaluate": settings})
-
-
 def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, Any]:
-    found: dict[str, Any] = score_votes(Predictor(loaded, 2), arrays, cell_of(), Gallery("arc_agi_1", 4))[
-        "sets"
-    ]
+    cell = scoring("arc_agi_1", steps=(1, 2, 4), task_types=("right", "blank"))
+    found: dict[str, Any] = score_votes(Predictor(loaded, 2), arrays, cell, Gallery("arc_agi_1", 4))["sets"]
     return found
 
 
@@ -145,7 +130,7 @@ def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> 
 
 
 def test_recoloured_test_inputs_have_recoloured_answers(
-    loaded: LoadedModel, arrays: Path, make_run: Callable[..., RunSettings]
+    loaded: LoadedModel, arrays: Path, make_run: MakeRun
 ) -> None:
     """By SE-RRM, though its task types tell of colours: what is read off counts, untransformed inputs are asked."""
     settings = make_run(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model

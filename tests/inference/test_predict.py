@@ -1,6 +1,5 @@
 """Predictions at several depths come from one pass, in which the state goes on."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ from torch import Tensor
 from serrm.inference.predict import load_model, predict
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.models.settings import SeRrmSettings
 from serrm.training import checkpoint as ckpt
+from tests.conftest import MakePath, MakeSettings
 
 pytestmark = pytest.mark.numeric
 
@@ -19,7 +18,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def model(make_settings: Callable[..., SeRrmSettings]) -> RecurrentModel:
+def model(make_settings: MakeSettings) -> RecurrentModel:
     settings = make_settings(attention_dropout=0.3)
     return build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
 
@@ -40,7 +39,7 @@ def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: 
 
 
 @pytest.fixture(scope="module")
-def checkpoint(trained: Callable[..., Path]) -> Path:
+def checkpoint(trained: MakePath) -> Path:
     return trained(model={"attention_dropout": 0.4})
 
 

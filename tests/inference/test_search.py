@@ -21,8 +21,7 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import allows, solves
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
-from serrm.training.settings import RunSettings
-from tests.conftest import HRM, TRM
+from tests.conftest import HRM, TRM, MakeRun
 from tests.oracle import make_oracle
 
 pytestmark = pytest.mark.numeric
@@ -40,7 +39,7 @@ Tokens = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def model(request: pytest.FixtureRequest, make_run: Callable[..., RunSettings]) -> RecurrentModel:
+def model(request: pytest.FixtureRequest, make_run: MakeRun) -> RecurrentModel:
     """A random model of each family, with three task types."""
     train = {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}}
     settings = make_run(model=MODELS[request.param], train=train).model

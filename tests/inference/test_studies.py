@@ -1,6 +1,5 @@
 """What an evaluation measures beside the scores: points of test-time compute, and equivariance."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from serrm.metrics import wilson
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
-from serrm.training.settings import RunSettings
-from tests.conftest import TRM_CHANGES
+from tests.conftest import TRM_CHANGES, MakePath, MakeRun
 from tests.oracle import make_oracle
 
 CPU = torch.device("cpu")
@@ -33,7 +31,7 @@ def needed(question: np.ndarray[Any, Any]) -> int:
 
 
 @pytest.fixture
-def oracle(make_run: Callable[..., RunSettings]) -> LoadedModel:
+def oracle(make_run: MakeRun) -> LoadedModel:
     cell = make_run()
     model = make_oracle(build_model(cell.model, 6), lambda question, _: needed(question))
     return LoadedModel(model, cell, {})
@@ -70,12 +68,12 @@ def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzl
 
 
 @pytest.fixture(scope="module")
-def arrays(make_arrays: Callable[..., Path]) -> Path:
+def arrays(make_arrays: MakePath) -> Path:
     return make_arrays(side=4, tests=(4, 9))
 
 
 @pytest.fixture(scope="module", params=["se_rrm", "trm"])
-def loaded(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> LoadedModel:
+def loaded(request: pytest.FixtureRequest, trained: MakePath) -> LoadedModel:
     changes = TRM_CHANGES if request.param == "trm" else {"model": {"layers": 1, "h_cycles": 1}}
     return load_model(trained(**changes), CPU)
 

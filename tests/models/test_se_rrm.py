@@ -1,7 +1,6 @@
 """SE-RRM: the equivariance that gives it its name."""
 
 import math
-from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -9,14 +8,14 @@ import torch
 
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
-from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
+from serrm.models.settings import NUM_SPECIAL
 from serrm.training.loop import stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2
+from tests.conftest import MakeSettings
 from tests.drawn import draw_tokens, seeded
 
 pytestmark = pytest.mark.numeric
 
-Maker = Callable[..., SeRrmSettings]
 SIZES = [4, 9, 16, pytest.param(25, marks=pytest.mark.slow)]
 
 
@@ -39,7 +38,7 @@ def train_a_little(model: RecurrentModel, num_steps: int = 12) -> None:
 
 @pytest.fixture(scope="module", params=["random weights", "trained weights"])
 def tied_models(
-    request: pytest.FixtureRequest, make_settings: Maker
+    request: pytest.FixtureRequest, make_settings: MakeSettings
 ) -> dict[tuple[str, int], RecurrentModel]:
     """Tied models by their planes and number of registers; untrained ones with registers have two states."""
     models, is_trained = {}, request.param == "trained weights"
@@ -82,7 +81,7 @@ def test_permuted_symbols_permute_the_logits(
 
 
 @torch.no_grad()
-def test_task_types_start_equivariant(make_settings: Maker) -> None:
+def test_task_types_start_equivariant(make_settings: MakeSettings) -> None:
     full = build_model(make_settings(task_types="full"), 6, seeded(0), num_task_types=500)
     factored = build_model(make_settings(task_types="factored"), 6, seeded(0), num_task_types=500)
     none = build_model(make_settings(), 6, seeded(0), num_task_types=500)
@@ -97,7 +96,7 @@ def test_task_types_start_equivariant(make_settings: Maker) -> None:
 @pytest.mark.parametrize("kind", ["factored", "full"])
 @torch.no_grad()
 def test_permuted_symbols_and_task_types_permute_the_logits(
-    make_settings: Maker, kind: str, planes: str
+    make_settings: MakeSettings, kind: str, planes: str
 ) -> None:
     settings = make_settings(task_types=kind, planes=planes, registers=0)
     model = build_model(settings, 11, seeded(0), num_task_types=2).eval()
@@ -112,7 +111,7 @@ def test_permuted_symbols_and_task_types_permute_the_logits(
     assert not torch.allclose(kept[..., moved].nan_to_num(), plain.nan_to_num(), atol=1e-2)
 
 
-def test_symbols_without_a_plane_are_never_predicted(make_settings: Maker) -> None:
+def test_symbols_without_a_plane_are_never_predicted(make_settings: MakeSettings) -> None:
     model = build_model(make_settings(planes="usual"), 6, seeded(0)).eval()
     logits = model(model.initial_state(2, 16, 6), draw_tokens(4, num=2)).logits
     assert logits.shape == (2, 16, 6)

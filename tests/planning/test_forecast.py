@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
 from serrm.inference.evaluate import evaluate
-from serrm.inference.settings import ScoringSettings
 from serrm.planning.forecast import (
     evaluation_flops,
     ready_runs,
@@ -19,8 +17,8 @@ from serrm.planning.forecast import (
     still_to_do,
 )
 from serrm.puzzles.raw import Counts
-from serrm.training.settings import Execution, RunSettings
-from tests.conftest import TRM_CHANGES
+from serrm.training.settings import Execution
+from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
@@ -35,22 +33,15 @@ def profile(name: str, **sections: Any) -> Params:
 
 @pytest.mark.parametrize("family", ["se_rrm", "trm"])
 def test_an_evaluation_takes_what_is_forecast(
-    family: str,
-    make_run: Callable[..., RunSettings],
-    trained: Callable[..., Path],
-    make_arrays: Callable[..., Path],
+    family: str, make_run: MakeRun, trained: MakePath, make_arrays: MakePath
 ) -> None:
     changes = TRM_CHANGES if family == "trm" else {"model": {"layers": 1}}
-    cell, checkpoint, arrays = make_run(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
-    plain = {"steps": [1, 3], "batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
+    run, checkpoint, arrays = make_run(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
 
-    def forecast_and_done(**settings: Any) -> tuple[int, int]:
-        values = {"task": "sudoku", "variant": "tiny", "seed": 0, "fidelity": {}, "source": "here"}
-        scoring = ScoringSettings.model_validate(
-            {**values, "evaluate": {**plain, "equivariance_pairs": 4, **settings}}
-        )
-        done = counted(lambda: evaluate(checkpoint, arrays, scoring, Execution(device="cpu")))
-        return evaluation_flops(cell, Counts(4, 8, {4: 5, 9: 5}), scoring), done
+    def forecast_and_done(**changes: Any) -> tuple[int, int]:
+        cell = scoring(steps=(1, 3), equivariance_pairs=4, **changes)
+        done = counted(lambda: evaluate(checkpoint, arrays, cell, Execution(device="cpu")))
+        return evaluation_flops(run, Counts(4, 8, {4: 5, 9: 5}), cell), done
 
     without, done = forecast_and_done()
     assert without == done

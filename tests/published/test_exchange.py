@@ -24,6 +24,7 @@ from serrm.published.exchange import (
 )
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import RunSettings
+from tests.conftest import MakeRun
 
 CPU = torch.device("cpu")
 PREFIX = "_orig_mod.model.inner."
@@ -50,7 +51,7 @@ Exporter = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def make(make_run: Callable[..., RunSettings]) -> CellMaker:
+def make(make_run: MakeRun) -> CellMaker:
     """The cell of one of the models above."""
 
     def cell(name: str) -> RunSettings:
@@ -154,7 +155,7 @@ def test_without_task_embeddings_there_is_one_task_type_of_zeros(
     [("planes", "usual"), ("positions", "none"), ("task_types", "full"), ("states", "two")],
 )
 def test_a_setting_without_published_form_is_refused_by_name(
-    make_run: Callable[..., RunSettings], exported: Exporter, tmp_path: Path, setting: str, value: str
+    make_run: MakeRun, exported: Exporter, tmp_path: Path, setting: str, value: str
 ) -> None:
     task_types = {"learning_rate": 1, "weight_decay": 0}
     cell = make_run(model={**SMALL, setting: value}, train={"task_types": task_types})

@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ from torch import Tensor
 
 import serrm
 from serrm.files import hash_file
-from serrm.inference.predict import LoadedModel, load_model
+from serrm.inference.predict import load_model
 from serrm.puzzles.files import questions_of
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.solving.model import PACKAGED
 from serrm.solving.solve import Status
+from tests.conftest import MakeModel
 from tests.references import is_solution
 
 CPU = torch.device("cpu")
@@ -83,7 +83,7 @@ def test_what_is_no_puzzle_is_refused_and_another_task_is_an_answer(model: serrm
     assert (of_maze.status, of_maze.place, of_maze.grid.size) == ("unsupported", "puzzle 1", 0)
 
 
-def test_mazes_and_arc_tasks_have_grids_too(untrained: Callable[..., LoadedModel]) -> None:
+def test_mazes_and_arc_tasks_have_grids_too(untrained: MakeModel) -> None:
     mazes, arc = (
         serrm.Model(loaded.model, loaded.settings, loaded.config)
         for loaded in (

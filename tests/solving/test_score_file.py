@@ -18,16 +18,16 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.solving.score_file import score_file
+from tests.conftest import MakePath
 
 CPU = torch.device("cpu")
 NUM = {4: 7, 6: 3, 9: 4}
 CLUES = {4: (6, 9), 6: (16, 22), 9: (40, 50)}
-Maker = Callable[..., Path]
 Scorer = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def checkpoint(write_untrained: Maker) -> Path:
+def checkpoint(write_untrained: MakePath) -> Path:
     return write_untrained()
 
 
@@ -93,7 +93,7 @@ def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzle
 
 
 def test_a_size_that_the_model_cannot_take_is_said(
-    score: Scorer, write_untrained: Maker, puzzles: list[Puzzle]
+    score: Scorer, write_untrained: MakePath, puzzles: list[Puzzle]
 ) -> None:
     untied = write_untrained(model={"symbols": "untied"})
     sets = score([*puzzles, replace(puzzles[0], answer=None)], checkpoint=untied)["sets"]

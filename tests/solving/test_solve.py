@@ -1,7 +1,6 @@
 """Each puzzle is answered as if it were alone, within its budget, and no answer called verified is wrong."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
 from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
+from tests.conftest import MakeModel
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions, is_shortest_path
 
@@ -26,11 +26,10 @@ CONTRADICTION = "11.............."  # a clash, seen at once
 DEAD_END = "123....4........"  # no digit is left for a cell
 MAZE, WALLED = "S  #" + " # #" + "    " + "## G", "S# #" + "## #" + "    " + "## G"
 HOPELESS = "......1..4533........5..5..3..4....."  # no solution either, which only search finds out
-Loader = Callable[..., LoadedModel]
 
 
 @pytest.fixture(scope="module")
-def oracle(untrained: Loader) -> LoadedModel:
+def oracle(untrained: MakeModel) -> LoadedModel:
     """Knows each Sudoku at the step that its clues say."""
     loaded = untrained()
     make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 5)
@@ -87,7 +86,7 @@ def test_neighbours_change_no_answer(
     ]
 
 
-def test_what_has_no_solution_is_said(untrained: Loader) -> None:
+def test_what_has_no_solution_is_said(untrained: MakeModel) -> None:
     plain, exact = (
         run(untrained(), [CONTRADICTION, DEAD_END, HOPELESS], is_exact=is_exact, budget=2)
         for is_exact in (False, True)
@@ -102,7 +101,9 @@ def test_what_has_no_solution_is_said(untrained: Loader) -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(0, 3), st.booleans())
-def test_exact_answers_are_never_wrong(untrained: Loader, seed: int, num_changed: int, knows: bool) -> None:
+def test_exact_answers_are_never_wrong(
+    untrained: MakeModel, seed: int, num_changed: int, knows: bool
+) -> None:
     loaded, rng = untrained(), np.random.default_rng(seed)
     if knows:
         make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 4)
@@ -122,7 +123,7 @@ def test_exact_answers_are_never_wrong(untrained: Loader, seed: int, num_changed
         assert answer.status == Status.CONTRADICTORY
 
 
-def test_guesses_solve_what_needs_more_clues(untrained: Loader, puzzles: list[str]) -> None:
+def test_guesses_solve_what_needs_more_clues(untrained: MakeModel, puzzles: list[str]) -> None:
     loaded, blanks = untrained(), min(puzzle.count(".") for puzzle in puzzles if len(puzzle) == 16)
     small = [puzzle for puzzle in puzzles if len(puzzle) == 16 and puzzle.count(".") == blanks]
     make_oracle(loaded.model, lambda question, _: 2 if (question == 1).sum() < blanks else 99)
@@ -148,7 +149,7 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
         SolveOptions(**wrong)
 
 
-def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: Loader) -> None:
+def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: MakeModel) -> None:
     lines = [MAZE, "." * 81, "." * 16]
     maze, whole, other = run(untrained(model={"symbols": "untied"}), lines, budget=1)
     assert maze.status == other.status == Status.UNSUPPORTED and whole.status == Status.UNVERIFIED
@@ -156,7 +157,7 @@ def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: Loader) -> No
     assert "untied symbols are learned for 11 planes" in other.remark
 
 
-def test_mazes(untrained: Loader) -> None:
+def test_mazes(untrained: MakeModel) -> None:
     loaded = untrained(num_symbols=6, task="maze", config={"side": 4})
     plain, exact = (run(loaded, [MAZE, WALLED], is_exact=is_exact, budget=2) for is_exact in (False, True))
     for answers in (plain, exact):
@@ -173,7 +174,7 @@ def arc(names: list[str]) -> list[Question]:
     return list(questions_of(dict.fromkeys(names, task)))
 
 
-def test_arc_tasks_are_voted_on_by_their_variants(untrained: Loader) -> None:
+def test_arc_tasks_are_voted_on_by_their_variants(untrained: MakeModel) -> None:
     config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
     cell = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     loaded = untrained(num_symbols=12, config=config, **cell)
@@ -198,7 +199,7 @@ def test_arc_tasks_are_voted_on_by_their_variants(untrained: Loader) -> None:
     assert "ARC task 'zz' is not among" in unknown.remark
 
 
-def test_arc_is_refused_plainly_where_nothing_is_known(untrained: Loader) -> None:
+def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> None:
     cell = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     for config, message in (
         ({"side": 5}, "does not list the ARC tasks"),

@@ -24,12 +24,12 @@ from serrm.tracking.runs import StoreError, log_training, sync_run
 from serrm.training.log import Record, write_training_log
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
+from tests.conftest import MakeRun
 from tests.servers import free_port, serving
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 NAME = "sudoku-tiny-s0"
-CellMaker = Callable[..., RunSettings]
 RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
 RECORDS: list[Record] = [{"step": step, "samples": 4 * step, "loss": 1 / step} for step in (2, 4, 6)]
 LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
@@ -96,7 +96,7 @@ def write(path: Path, content: Any) -> None:
 
 
 @pytest.fixture
-def made(root: Path, request: pytest.FixtureRequest, make_run: CellMaker) -> MadeRun:
+def made(root: Path, request: pytest.FixtureRequest, make_run: MakeRun) -> MadeRun:
     """A run of a profile of its own, of which no file is there."""
     return MadeRun(root, re.sub(r"\W", "-", request.node.name), make_run())
 
@@ -312,7 +312,7 @@ def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path, monkeypatch
 
 
 def test_git_tags_give_the_commit_and_whether_the_code_differs(
-    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_run: CellMaker
+    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_run: MakeRun
 ) -> None:
     def git(*arguments: str) -> str:
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]

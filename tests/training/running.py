@@ -17,7 +17,6 @@ from serrm.training.loop import Record
 from serrm.training.run import Interrupted, train
 from serrm.training.settings import Execution, RunSettings
 
-MakeCell = Callable[..., RunSettings]
 PLAIN = Execution(device="cpu")
 ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
 

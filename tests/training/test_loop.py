@@ -1,6 +1,5 @@
 """The loop learns with every halting rule, repeats itself exactly, and refills one slot without touching the others."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -14,12 +13,11 @@ from serrm.arrays.stream import Examples
 from serrm.models.halting import CONTINUE, HALT
 from serrm.models.settings import QLearning
 from serrm.training.loop import Record, Trainer
-from serrm.training.settings import RunSettings
 from tests import conftest
+from tests.conftest import MakeRun, MakeTrainer
 
 pytestmark = pytest.mark.numeric
 
-MakeTrainer = Callable[..., Trainer]
 RANDOM = {"kind": "random", "probability": 0.05}
 Q_LEARNING = {"kind": "q_learning", "exploration": 0.1, "bootstrap": False}
 BOOTSTRAPPED = {**Q_LEARNING, "bootstrap": True}
@@ -131,7 +129,7 @@ def test_a_record_holds_means_since_the_last(make_trainer: MakeTrainer) -> None:
     )
 
 
-def test_epochs_are_turned_into_steps(make_run: Callable[..., RunSettings]) -> None:
+def test_epochs_are_turned_into_steps(make_run: MakeRun) -> None:
     settings = make_run(train={"steps": None, "epochs": 10_000, "batch_size": 272}).train
     assert settings.num_steps(1000) == 36_764  # as the authors: the last, partial batch is dropped
     assert make_run(train={"steps": None, "epochs": 0.1}).train.num_steps(1) == 1

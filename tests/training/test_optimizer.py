@@ -1,7 +1,6 @@
 """Adam-atan2 equals a scalar loop over its formula; Muon has the matrices alone; the schedules."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,10 +10,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.models.registry import build_model
-from serrm.models.settings import SeRrmSettings
 from serrm.training.optimizer import AdamAtan2, trained, update_rows
 from serrm.training.settings import TrainSettings, muon
-from tests.conftest import TRAIN
+from tests.conftest import TRAIN, MakeSettings
 
 pytestmark = pytest.mark.numeric
 
@@ -81,9 +79,7 @@ def test_the_rate_rises_in_a_line_and_stays_or_falls_as_a_cosine() -> None:
     assert cosine[25] == pytest.approx(PEAK * (0.55 + 0.45 * math.sqrt(0.5)))
 
 
-def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(
-    make_settings: Callable[..., SeRrmSettings],
-) -> None:
+def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(make_settings: MakeSettings) -> None:
     model = build_model(make_settings(), 6, torch.Generator().manual_seed(0))
     optimizer = muon(model, (0.9, 0.95), weight_decay=0.0)
     before = {name: value.detach().clone() for name, value in model.named_parameters()}

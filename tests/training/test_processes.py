@@ -14,9 +14,9 @@ from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.settings import Execution, RunSettings
 from tests import conftest
+from tests.conftest import MakeRun
 from tests.torchrun import ROOT, environment, torchrun
 from tests.training import running
-from tests.training.running import MakeCell
 
 # The paper's learning rate; the larger one of the small recipes lets rounding grow tenfold every ten steps.
 FIFTY = {"steps": 50, "log_every": 1, "batch_size": 8, "learning_rate": 5e-4, "warmup_steps": 20}
@@ -24,7 +24,7 @@ SHALLOW = {"layers": 1, "h_cycles": 1}
 
 
 @pytest.fixture(params=["task types", "q_learning"])
-def cell(request: pytest.FixtureRequest, make_run: MakeCell) -> RunSettings:
+def cell(request: pytest.FixtureRequest, make_run: MakeRun) -> RunSettings:
     if request.param == "task types":
         return make_run(model={"task_types": "full", **SHALLOW}, train=FIFTY)
     model = {**conftest.TRM, "attention_dropout": 0.0}
@@ -71,7 +71,7 @@ def test_two_processes_train_as_one(cell: RunSettings, arrays: Path, tmp_path: P
 
 
 def test_two_processes_stop_and_one_goes_on(
-    make_run: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make_run: MakeRun, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cell = make_run(model=SHALLOW, train=FIFTY)
     stopped = run_in_two(cell, arrays, tmp_path / "two", "--seconds", "1e-9")

@@ -18,7 +18,8 @@ from serrm.training.run import EXIT_RESUMABLE, Interrupted, TrainingRun, stop_re
 from serrm.training.settings import Execution, RunSettings
 from tests import conftest
 from tests.compiling import GPUS, apart
-from tests.training.running import ONE_STEP, MakeCell, assert_same_checkpoint, interrupted, run, stop_at
+from tests.conftest import MakePath, MakeRun
+from tests.training.running import ONE_STEP, assert_same_checkpoint, interrupted, run, stop_at
 
 EACH = {"log_every": 1, "schedule": "cosine"}
 # Everything that has a state: dropout, EMA, task types, schedule, hints, every kind of halting.
@@ -50,7 +51,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=[*FAMILIES, "fine-tuning"])
 def cell(
-    request: pytest.FixtureRequest, make_run: MakeCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, make_run: MakeRun, arrays: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RunSettings:
     if request.param in FAMILIES:
         return make_run(**FAMILIES[request.param])
@@ -107,7 +108,7 @@ def test_resumed_is_bit_identical(
 
 @pytest.mark.parametrize("change", ["data", "settings"])
 def test_a_checkpoint_of_something_else_is_not_resumed(
-    make_run: MakeCell, make_arrays: Callable[..., Path], arrays: Path, tmp_path: Path, change: str
+    make_run: MakeRun, make_arrays: MakePath, arrays: Path, tmp_path: Path, change: str
 ) -> None:
     cell = make_run()
     interrupted(cell, arrays, tmp_path)
@@ -122,7 +123,7 @@ def test_a_checkpoint_of_something_else_is_not_resumed(
 
 
 def test_moved_to_another_machine_and_back_is_bit_identical(
-    make_run: MakeCell, arrays: Path, tmp_path: Path
+    make_run: MakeRun, arrays: Path, tmp_path: Path
 ) -> None:
     cell = make_run(train={"snapshots": 3}, model={"attention_dropout": 0.2})
     straight = run(cell, arrays, tmp_path / "straight")
@@ -168,7 +169,7 @@ def test_a_second_signal_acts_as_usual() -> None:
 
 
 def test_the_time_budget_counts_what_comes_before_the_first_step(
-    make_run: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TrainingRun, "_log_estimate", lambda self: time.sleep(0.6))  # as compiling takes it
     with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
@@ -190,12 +191,7 @@ def trained(cell: RunSettings, arrays: Path, folder: Path, device: str, num_stop
     ("precision", "compiles"), [("float32", True), ("bfloat16", True), ("bfloat16", False)]
 )
 def test_resumed_by_other_processes_on_a_device_is_bit_identical(
-    make_run: MakeCell,
-    make_arrays: Callable[..., Path],
-    tmp_path: Path,
-    device: str,
-    precision: str,
-    compiles: bool,
+    make_run: MakeRun, make_arrays: MakePath, tmp_path: Path, device: str, precision: str, compiles: bool
 ) -> None:
     """Long and short axes of attention, dropout, and task types that several slots share."""
     model = {"attention_dropout": 0.2, "task_types": "factored", "layers": 1, "head_dim": 16}

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from serrm.training import run as needs
 from serrm.training.run import Interrupted, TrainingRun
 from serrm.training.settings import Execution
 from tests import conftest
+from tests.conftest import MakePath, MakeRun
 from tests.training.running import (
     ONE_STEP,
     PLAIN,
-    MakeCell,
     assert_same,
     assert_same_checkpoint,
     interrupted,
@@ -32,7 +31,7 @@ from tests.training.running import (
 
 
 def test_success_leaves_a_checkpoint_with_snapshots(
-    make_run: MakeCell, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make_run: MakeRun, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cell = make_run(train={"steps": 6, "log_every": 2, "snapshots": 3})
     with pytest.raises(Interrupted), caplog.at_level(logging.INFO):
@@ -57,7 +56,7 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert done["flops"] == 6 * 4 * flops(cell.model, 16, 6, cell.train.halting)
 
 
-def test_hints_reach_the_first_questions(make_run: MakeCell, arrays: Path, tmp_path: Path) -> None:
+def test_hints_reach_the_first_questions(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:
     hints = {"max_cells": 8, "examples": 1000}
     cells = make_run(), make_run(train={"hints": hints})
     streams = [TrainingRun(cell, arrays, tmp_path, PLAIN).trainer.stream for cell in cells]
@@ -67,7 +66,7 @@ def test_hints_reach_the_first_questions(make_run: MakeCell, arrays: Path, tmp_p
 
 
 def test_an_explosion_stops_with_the_last_good_checkpoint(
-    make_run: MakeCell, arrays: Path, tmp_path: Path
+    make_run: MakeRun, arrays: Path, tmp_path: Path
 ) -> None:
     cell = make_run(train={"steps": 60, "log_every": 1, "learning_rate": 1e30, "warmup_steps": 40})
     always = Execution(device="cpu", checkpoint_seconds=1e-9)
@@ -81,7 +80,7 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
 
 
 def test_what_cannot_fit_is_refused_in_one_line(
-    make_run: MakeCell, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(needs, "total_memory", lambda device: 10**8)
     with pytest.raises(ValueError, match=r"^needs about \d\.\d GB, this machine has 0\.1 GB: lower "):
@@ -105,7 +104,7 @@ def times(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 
 @pytest.mark.parametrize(("bfloat16", "chosen"), [(0.1, "bfloat16"), (0.6, "float32")])
 def test_precision_auto_is_the_fastest_here_and_stays_with_the_run(
-    make_run: MakeCell,
+    make_run: MakeRun,
     arrays: Path,
     tmp_path: Path,
     times: dict[str, float],
@@ -128,13 +127,13 @@ def test_precision_auto_is_the_fastest_here_and_stays_with_the_run(
 
 
 @pytest.fixture(scope="module")
-def first(make_run: MakeCell, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def first(make_run: MakeRun, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run whose EMA is not its raw weights."""
     return run(make_run(), arrays, tmp_path_factory.mktemp("first"))
 
 
 def test_fine_tuning_begins_with_the_ema_weights(
-    make_run: MakeCell, arrays: Path, make_arrays: Callable[..., Path], first: Path, tmp_path: Path
+    make_run: MakeRun, arrays: Path, make_arrays: MakePath, first: Path, tmp_path: Path
 ) -> None:
     cell = make_run(train={"init_from": str(first)}, seed=1)
     begun = TrainingRun(cell, arrays, tmp_path / "begun", PLAIN)
@@ -153,7 +152,7 @@ def test_fine_tuning_begins_with_the_ema_weights(
 
 @pytest.mark.parametrize("model", [{"width": 16}, {"layers": 1}, {"layers": 3}, conftest.TRM])
 def test_weights_that_do_not_fit_are_refused_by_name(
-    make_run: MakeCell, arrays: Path, first: Path, tmp_path: Path, model: dict[str, Any]
+    make_run: MakeRun, arrays: Path, first: Path, tmp_path: Path, model: dict[str, Any]
 ) -> None:
     train = {"init_from": str(first), **conftest.TASK_TYPES}
     with pytest.raises(ValueError, match=r"^train\.init_from: "):
