@@ -1,9 +1,9 @@
-"""Slow, obvious answers about puzzles, and puzzles to ask about, for tests of several packages."""
+"""Slow, obvious answers about puzzles, puzzles to ask about, and files of stages, for tests of several packages."""
 
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
@@ -18,6 +18,34 @@ from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import search as sudoku_search
 from serrm.puzzles.sudoku.rules import are_solutions
+
+# Of a stage's files: scores after a step, and a puzzle to look at.
+RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
+EXAMPLE = {
+    "set": "4x4",
+    "side": 4,
+    "name": "p7",
+    "question": [1] * 16,
+    "answer": [2] * 16,
+    "predictions": {"16": [2] * 16, "1": [1] * 16},
+}
+
+
+def metric_file(profile: str, model: str, sets: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The metric file of an SE-RRM on Sudoku with seed 0, with the given sections changed."""
+    training = {"steps": 6, "samples": 24, "seconds": 1.5, "puzzles_per_second": 16.0, "final_loss": 0.5}
+    return {
+        "profile": profile,
+        "task": "sudoku",
+        "model": model,
+        "seed": 0,
+        "model_info": {"family": "se_rrm", "parameters": 1000, "parameters_with_task_types": 1016},
+        "training": training,
+        "data": {"source": "generated puzzles", "train_puzzles": 12, "hash": "d" * 64},
+        "sets": sets,
+        "learning_curve": [],
+        **changes,
+    }
 
 
 def count_solutions(grid: UInt8[np.ndarray, " I"], limit: int = 2) -> int:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -19,17 +19,13 @@ from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.published.exchange import published_weights
 from serrm.tracking import ui_command
+from tests.references import RATES, metric_file
 from tests.servers import free_port, serving
 
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
 IMPORT = ["import-checkpoint", __file__, "--run", "sudoku-trm-s0", "--out"]
 HEAVY = {"torch", "numpy", "mlflow", "ortools", "pyarrow", "serrm.settings", "serrm.config"}
-
-
-def output_of(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    captured = capsys.readouterr()
-    return captured.out, captured.err
 
 
 def assert_one_line(error: str) -> None:
@@ -91,7 +87,7 @@ def test_help_has_an_example_for_every_command_and_imports_nothing_heavy() -> No
 )
 def test_a_usage_error_is_one_line_and_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
-    assert_one_line(output_of(capsys)[1])
+    assert_one_line(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -111,22 +107,14 @@ def test_a_failure_is_one_line_and_1(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # outside any project
     assert main(arguments) == 1
-    assert_one_line(output_of(capsys)[1])
+    assert_one_line(capsys.readouterr().err)
 
 
-def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(path: Path) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("serrm.published.conformance.check_conformance", interrupt)
+def test_an_interrupt_is_130_and_an_unexpected_error_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = "serrm.published.conformance.check_conformance"
+    monkeypatch.setattr(check, Mock(side_effect=KeyboardInterrupt))
     assert main(["conformance", __file__]) == 130
-
-
-def test_an_unexpected_error_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(path: Path) -> None:
-        raise EOFError("marshal data too short")
-
-    monkeypatch.setattr("serrm.published.conformance.check_conformance", fail)
+    monkeypatch.setattr(check, Mock(side_effect=EOFError("marshal data too short")))
     with pytest.raises(EOFError):
         main(["conformance", __file__])
 
@@ -136,16 +124,16 @@ def test_conformance_is_a_table_a_file_and_goes_on_after_a_bad_one(
 ) -> None:
     files = [str(path) for path in sorted(VECTORS.glob("se_rrm_*.npz"))]
     assert main(["conformance", *files]) == 0
-    out, err = output_of(capsys)
+    out, err = capsys.readouterr()
     assert not err and "\x1b" not in out and all(file in out for file in files)
     assert out.count("largest difference") == out.count("logits, step 3") == len(files) == 4
     assert main(["conformance", __file__, files[0]]) == 1
-    out, err = output_of(capsys)
+    out, err = capsys.readouterr()
     assert_one_line(err)
     assert "gradient of lm_head.weight" in out
     monkeypatch.setattr("serrm.published.conformance.LOSS_TOLERANCE", -1.0)
     assert main(["conformance", files[0]]) == 1
-    rows = [line.split() for line in output_of(capsys)[0].splitlines() if line]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line]
     assert {row[-1] for row in rows if "loss," in row} == {"no"}
     assert {row[-1] for row in rows if "logits," in row} == {"yes"}
 
@@ -160,28 +148,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     reports = tmp_path / "reports" / "cpu"
     (reports / "metrics").mkdir(parents=True)
     (reports / "tables").mkdir()
-    (reports / "metrics" / "sudoku-se_rrm-s0.json").write_text(json.dumps(metrics()))
+    metrics = metric_file(
+        "cpu", "se_rrm", {"9x9": {"status": "scored", "num_puzzles": 12, "steps": {"16": RATES}}}
+    )
+    (reports / "metrics" / "sudoku-se_rrm-s0.json").write_text(json.dumps(metrics))
     (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path / "docs")
     for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
-
-
-def metrics() -> dict[str, Any]:
-    rates = {"fsr": 0.5, "fsr_lo": 0.25, "fsr_hi": 0.75, "gpa": 0.8125, "gpa_lo": 0.75, "gpa_hi": 0.875}
-    steps = {"16": rates}
-    return {
-        "profile": "cpu",
-        "task": "sudoku",
-        "model": "se_rrm",
-        "seed": 0,
-        "model_info": {"family": "se_rrm", "parameters": 10, "parameters_with_task_types": 10},
-        "training": {"steps": 1, "samples": 4, "seconds": 1.0, "puzzles_per_second": 4.0, "final_loss": 1.0},
-        "data": {"source": "generated", "train_puzzles": 4, "hash": "ab"},
-        "sets": {"9x9": {"status": "scored", "num_puzzles": 12, "num_blank": 600, "steps": steps}},
-        "learning_curve": [],
-    }
 
 
 @pytest.fixture
@@ -212,32 +187,32 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
     exports = ["export-checkpoint", str(target), str(again)]
     for command in (imports, [*evaluation, "--steps", "1", "--device", "cpu"], exports):
         assert main(command) == 0
-    out, err = output_of(capsys)
+    out, err = capsys.readouterr()
     assert out.startswith(f"{target}: sudoku-small_trm-s0 with ") and not err
     assert re.search(r"new\.pt: \d+ weights, [\d,]+ numbers\n$", out)
     assert again.read_bytes() == published.read_bytes()
     for command in (imports, exports):
         assert main(command) == 1
-        assert_one_line(error := output_of(capsys)[1])
+        assert_one_line(error := capsys.readouterr().err)
         assert "exists; --force replaces" in error
         assert main([*command, "--force"]) == 0
     shutil.rmtree(target)
     target.mkdir()
     (target / "notes.txt").touch()
     assert main([*imports, "--force"]) == 1
-    assert "exists; --force replaces" in output_of(capsys)[1]
+    assert "exists; --force replaces" in capsys.readouterr().err
 
 
 def test_headline_shows_the_scores_and_where_the_rest_lies(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["headline"]) == 0
-    out, _ = output_of(capsys)
+    out, _ = capsys.readouterr()
     assert "profile cpu" in out
-    assert "50.00 (25.00–75.00)" in out
+    assert "50.00 (40.00–60.00)" in out
     assert str(Path("..", "reports", "cpu", "tables")) in out
     assert main(["headline", "--profile", "gpu"]) == 1
-    error = output_of(capsys)[1]
+    error = capsys.readouterr().err
     assert_one_line(error)
     assert str(project / "reports" / "gpu") in error
 

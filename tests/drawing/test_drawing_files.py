@@ -10,6 +10,7 @@ import pytest
 from serrm.drawing.panels import EXAMPLES, Puzzle, read_scene
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
+from tests.references import EXAMPLE
 
 HEADER = "source,question,answer,rating\n"
 SUDOKUS = [("1.3.341.2..3.321", "1234341221434321"), ("12343412.1434321", "1234341221434321")]
@@ -69,16 +70,6 @@ def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
         assert [grids_of(puzzle) for puzzle in scene.puzzles] == [[*pair.values()] for pair in PUZZLE["test"]]
     titles = [scene.title for scene in scenes]
     assert titles == ["x_challenges.json: abc", "x_challenges.json: abc", "abc", "both.json: abc"]
-
-
-EXAMPLE = {
-    "set": "4x4",
-    "side": 4,
-    "name": "p7",
-    "question": [1] * 16,
-    "answer": [2] * 16,
-    "predictions": {"16": [2] * 16, "1": [1] * 16},
-}
 
 
 def test_examples_have_a_trace(write: Any) -> None:

@@ -23,6 +23,7 @@ from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
+RUN = {"task": "sudoku", "model": "trm", "seed": 0, "init": "random"}
 MIRROR = {"kind": "mirror", "root": "."}
 SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "guesses": [3]}
 
@@ -97,9 +98,8 @@ A, B = ("train@sudoku-a-s0", "evaluate@sudoku-a-s0"), ("train@sudoku-b-s0", "eva
 def test_what_changed_and_all_behind_it_is_still_to_do(
     changed: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = {"task": "sudoku", "model": "trm", "seed": 0, "init": "random"}
-    runs = {"sudoku-a-s0": run, "sudoku-b-s0": {**run, "init": "ci/runs/sudoku-a-s0"}}
-    stages = stages_of(profile("ci", runs={**runs, "maze-trm-s0": {**run, "task": "maze"}}))
+    runs = {"sudoku-a-s0": RUN, "sudoku-b-s0": {**RUN, "init": "ci/runs/sudoku-a-s0"}}
+    stages = stages_of(profile("ci", runs={**runs, "maze-trm-s0": {**RUN, "task": "maze"}}))
     answer = subprocess.CompletedProcess([], 0, stdout=json.dumps({changed: ["changed command"]}))
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
     assert set(still_to_do(stages, Path())) == set(left)
@@ -136,14 +136,13 @@ def test_the_rate_of_this_machine_is_measured(
 
 
 def test_ready_runs_wait_for_no_other_training_and_the_longest_comes_first() -> None:
-    run = {"task": "sudoku", "model": "trm", "seed": 0, "init": "random"}
     longer = {"train.steps": 500}
     params = profile(
         "ci",
         runs={
-            "sudoku-trm-s0": run,
-            "sudoku-later-s0": {**run, "init": "ci/runs/sudoku-trm-s0", "changes": longer},
-            "sudoku-longer-s0": {**run, "changes": longer},
+            "sudoku-trm-s0": RUN,
+            "sudoku-later-s0": {**RUN, "init": "ci/runs/sudoku-trm-s0", "changes": longer},
+            "sudoku-longer-s0": {**RUN, "changes": longer},
         },
     )
     stages = stages_of(params)

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from serrm.files import hash_file
 from serrm.inference.predict import load_model
-from serrm.models.families import ModelSettings
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model
 from serrm.published.conformance import build_published, read_vectors, settings_of
@@ -24,15 +23,12 @@ from serrm.published.exchange import (
 )
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import RunSettings
-from tests.conftest import MakeRun
+from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
 
 CPU = torch.device("cpu")
 PREFIX = "_orig_mod.model.inner."
 TABLE = PREFIX + "puzzle_emb.weights"
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.npz"))
-HRM = {"family": "hrm", "width": 16, "layers": 2, "h_cycles": 1, "l_cycles": 1, "heads": 2, "expansion": 1.0}
-HRM |= {"positions": "rope", "prefix": 1, "attention_dropout": 0.0}
-TRM = {**HRM, "family": "trm", "layers": 1, "prefix": 3, "mixer": "attention"}
 SMALL = {"width": 16, "layers": 1, "h_cycles": 1, "l_cycles": 1}
 MODELS: dict[str, dict[str, Any]] = {
     "se_rrm": SMALL,
@@ -41,10 +37,10 @@ MODELS: dict[str, dict[str, Any]] = {
     "se_rrm_untied": {**SMALL, "symbols": "untied"},
     "se_rrm_untied_registers": {**SMALL, "symbols": "untied", "registers": 2},
     "se_rrm_task_types": {**SMALL, "registers": 1, "task_types": "factored"},
-    "trm": TRM,
+    "trm": {**TRM, "prefix": 3},
     "trm_mlp": {**TRM, "mixer": "mlp"},
     "trm_deep": {**TRM, "layers": 2, "positions": "rope2d_shifted"},
-    "hrm": HRM,
+    "hrm": {**HRM, "layers": 2},
 }
 CellMaker = Callable[[str], RunSettings]
 Exporter = Callable[[str], Path]
@@ -55,22 +51,19 @@ def make(make_run: MakeRun) -> CellMaker:
     """The cell of one of the models above."""
 
     def cell(name: str) -> RunSettings:
-        train = {"task_types": {"learning_rate": 0.01, "weight_decay": 0.1}}
-        return make_run(model=MODELS[name], variant=name, train=train)
+        return make_run(model=MODELS[name], variant=name, train=TASK_TYPES)
 
     return cell
 
 
-def random_state(model: ModelSettings, num_task_types: int = 1, seed: int = 0) -> dict[str, Tensor]:
-    """A state dict with different numbers everywhere, the parts that begin as zeros included."""
-    built = build_model(model, 11, num_positions=81, num_task_types=num_task_types)
-    generator = torch.Generator().manual_seed(seed)
-    return {name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()}
-
-
 def write_random(folder: Path, cell: RunSettings) -> Path:
+    """A checkpoint with different numbers everywhere, the parts that begin as zeros included."""
+    built, generator = build_model(cell.model, 11, num_positions=81), torch.Generator().manual_seed(0)
+    state = {
+        name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()
+    }
     config = {"run": cell.model_dump(mode="json"), "num_symbols": 11, "side": 9}
-    write_checkpoint(folder, random_state(cell.model), {}, config)
+    write_checkpoint(folder, state, {}, config)
     return folder
 
 
@@ -157,8 +150,7 @@ def test_without_task_embeddings_there_is_one_task_type_of_zeros(
 def test_a_setting_without_published_form_is_refused_by_name(
     make_run: MakeRun, exported: Exporter, tmp_path: Path, setting: str, value: str
 ) -> None:
-    task_types = {"learning_rate": 1, "weight_decay": 0}
-    cell = make_run(model={**SMALL, setting: value}, train={"task_types": task_types})
+    cell = make_run(model={**SMALL, setting: value}, train=TASK_TYPES)
     with pytest.raises(ValueError, match=f"{setting}: {value}"):
         export_checkpoint(write_random(tmp_path / "before", cell), tmp_path / "file.pt")
     with pytest.raises(ValueError, match=rf"se_rrm\.pt: {setting}: {value}"):
@@ -170,11 +162,7 @@ def test_a_setting_without_published_form_is_refused_by_name(
     ("key", "value", "named"),
     [
         ("pos_embedding", torch.zeros(1), "pos_embedding"),
-        (
-            "L_level.layers.0.mlp.down_proj.weight",
-            None,
-            r"L_level\.layers\.0\.mlp\.down_proj\.weight: missing",
-        ),
+        ("L_level.layers.0.mlp.down_proj.weight", None, r"\.0\.mlp\.down_proj\.weight: missing"),
         ("puzzle_emb.weights", torch.zeros(0, 16), r"the shape \(1, 16\), got \(0, 16\)"),
         ("q_head.bias", torch.zeros(2, dtype=torch.int64), "not a state dict of plain floating-point"),
     ],

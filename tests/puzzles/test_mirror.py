@@ -1,4 +1,4 @@
-"""The published sets, where SERRM_MIRROR names a folder with them (see conftest.py): from files to puzzle sets."""
+"""The published sets, where SERRM_MIRROR names a folder with them (else left out): from files to puzzle sets."""
 
 import hashlib
 import json
@@ -24,6 +24,8 @@ from serrm.puzzles.tasks import grid_task
 from serrm.sources.download import fetch
 from tests.references import count_solutions
 
+if "SERRM_MIRROR" not in os.environ:
+    pytest.skip("SERRM_MIRROR names no folder", allow_module_level=True)
 ROOT = Path(os.environ["SERRM_MIRROR"])
 MAZES = ROOT / "maze-30x30-hard-1k"
 

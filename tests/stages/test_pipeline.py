@@ -23,22 +23,14 @@ from stages import __main__ as command_line
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 RUN, OTHER = "sudoku-se_rrm-s0", "sudoku-other-s0"
-SOURCE = {
-    "kind": "generated",
-    "num_train": 12,
-    "num_test": 4,
-    "clues": [45, 55],
-    "num_16x16": 0,
-    "num_25x25": 0,
-}
-SOURCE |= {"clues_16x16": [150, 200], "clues_25x25": [450, 550]}
 
 
 def tiny() -> dict[str, Any]:
     """Profile ci with two small runs of SE-RRM on Sudoku, the second with other positions."""
     params: dict[str, Any] = yaml.safe_load((ROOT / "profiles" / "ci.yaml").read_text())
-    task = params["tasks"]["sudoku"] | {
-        "download": {"source": SOURCE},
+    task, few = params["tasks"]["sudoku"], {"num_train": 12, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
+    task |= {
+        "download": {"source": task["download"]["source"] | few | {"clues": [45, 55]}},
         "augment": {"num_train": None, "num_test": None, "num_test_sizes": {"4x4": 4}},
         "arrays": {"num_augmentations": 2},
     }

@@ -25,22 +25,14 @@ from serrm.training.log import Record, write_training_log
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
 from tests.conftest import MakeRun
+from tests.references import EXAMPLE, RATES, metric_file
 from tests.servers import free_port, serving
 
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 NAME = "sudoku-tiny-s0"
-RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
 RECORDS: list[Record] = [{"step": step, "samples": 4 * step, "loss": 1 / step} for step in (2, 4, 6)]
 LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
-EXAMPLE = {
-    "set": "4x4",
-    "side": 4,
-    "name": "p1",
-    "question": [1] * 16,
-    "answer": [2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2],
-    "predictions": {"1": [2] * 16},
-}
 
 
 class MadeRun:
@@ -71,21 +63,18 @@ class MadeRun:
 
     def evaluate(self) -> None:
         """What the evaluate stage leaves."""
-        deeper = RATES | {"fsr": 0.25}
-        metrics = {
-            "profile": self.layout.profile,
-            "task": "sudoku",
-            "model": "tiny",
-            "seed": 0,
-            "model_info": {"family": "se_rrm", "parameters": 1000, "parameters_with_task_types": 1016},
-            "training": self.training | {"puzzles_per_second": 16.0, "peak_memory_bytes": 10**8},
-            "data": {"source": "generated puzzles", "train_puzzles": 12, "hash": "d" * 64},
-            "sets": {
-                "9x9": {"status": "scored", "num_puzzles": 10, "steps": {"1": RATES, "16": deeper}},
-                "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
+        sets = {
+            "9x9": {
+                "status": "scored",
+                "num_puzzles": 10,
+                "steps": {"1": RATES, "16": RATES | {"fsr": 0.25}},
             },
-            "learning_curve": [{"step": 6, "samples": 24, "loss": 0.5, **RATES}],
+            "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
         }
+        training = self.training | {"puzzles_per_second": 16.0, "peak_memory_bytes": 10**8}
+        curve = [{"step": 6, "samples": 24, "loss": 0.5, **RATES}]
+        facts = {"training": training, "learning_curve": curve}
+        metrics = metric_file(self.layout.profile, "tiny", sets, **facts)
         write(self.layout.metrics / f"{NAME}.json", metrics)
         write(self.layout.predictions / NAME / "examples.json", {"task": "sudoku", "examples": [EXAMPLE]})
 
