@@ -33,11 +33,8 @@ def serving(reply: Callable[[str], str | int]) -> Iterator[ChatServer]:
             if isinstance(reply, int):
                 status, content = reply, json.dumps({"error": {"message": "no"}})
             else:
-                choice = {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": reply},
-                    "finish_reason": "stop",
-                }
+                message = {"role": "assistant", "content": reply}
+                choice = {"index": 0, "message": message, "finish_reason": "stop"}
                 status, content = 200, json.dumps({"id": "x", "choices": [choice]})
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

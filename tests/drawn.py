@@ -12,9 +12,9 @@ def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def draw_tokens(side: int = 4, num: int = 3, seed: int = 0) -> Tensor:
-    """Grids of independent tokens, blanks among them."""
-    return torch.randint(1, side + 2, (num, side**2), generator=seeded(seed))
+def draw_tokens(side: int = 4, num: int = 3, seed: int = 0, num_symbols: int | None = None) -> Tensor:
+    """Grids of independent tokens, blanks among them, by default of a Sudoku's alphabet."""
+    return torch.randint(1, num_symbols or side + 2, (num, side**2), generator=seeded(seed))
 
 
 def gradients(model: nn.Module, logits: Tensor) -> dict[str, Tensor]:

@@ -19,6 +19,7 @@ from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.published.exchange import published_weights
 from serrm.tracking import ui_command
+from tests.drawn import seeded
 from tests.references import RATES, metric_file
 from tests.servers import free_port, serving
 
@@ -168,7 +169,7 @@ def published(project: Path) -> Path:
     params["runs"]["sudoku-small_trm-s0"] = {**params["runs"]["sudoku-trm-s0"], "changes": small}
     file.write_text(yaml.safe_dump(params))
     settings = read_params(file).train_settings("sudoku-small_trm-s0").model
-    model = build_model(settings, 11, torch.Generator().manual_seed(0), num_positions=81)
+    model = build_model(settings, 11, seeded(0), num_positions=81)
     with (project / "trm.pt").open("wb") as stream:
         torch.save(published_weights(settings, model), stream)
     return project / "trm.pt"

@@ -86,17 +86,10 @@ def model_of(run: RunSettings, stream: Stream) -> RecurrentModel:
         )
 
 
-def trainer_of(run: RunSettings, **changes: Any) -> Trainer:
-    stream = stream_of(run)
-    few: dict[str, Any] = {
-        "batch_size": 4,
-        "epochs": None,
-        "steps": 50,
-        "log_every": 50,
-        "max_supervision_steps": 2,
-    }
-    few["precision"] = "bfloat16"  # as on a GPU
-    settings = run.train.model_copy(update=few | changes)
+def trainer_of(run: RunSettings) -> Trainer:
+    stream, few = stream_of(run), {"batch_size": 4, "steps": 50, "log_every": 50, "max_supervision_steps": 2}
+    # Half precision as on a GPU.
+    settings = run.train.model_copy(update={**few, "epochs": None, "precision": "bfloat16"})
     return Trainer(model_of(run, stream), stream, settings, run.seed, run.fidelity, micro_batch=3)
 
 

@@ -26,7 +26,7 @@ from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import grid_task
 from tests.conftest import MakePath
 
-NUM_PUZZLES, NUM_AUGMENTATIONS = 8, 5
+NUM_PUZZLES, NUM_AUGMENTATIONS, HINTS = 8, 5, HintSettings(max_cells=5, examples=300)
 seeds, positions = st.integers(0, 2**32), st.integers(0, 10**9)
 
 
@@ -59,9 +59,9 @@ def test_missing_arrays_and_sets_are_named(make_arrays: MakePath, tmp_path: Path
 def test_an_example_depends_on_its_number_alone(
     drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int
 ) -> None:
-    stream = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HintSettings(max_cells=5, examples=300))
+    stream = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HINTS)
     whole = stream.gather(start, cut + num)
-    part = GridExamples(drawn, NUM_AUGMENTATIONS, seed, stream.hints).gather(start + cut, num)
+    part = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HINTS).gather(start + cut, num)
     assert all(np.array_equal(a[cut:], b) for a, b in zip(whole, part, strict=True))
 
 
@@ -99,10 +99,7 @@ def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> 
 
 
 def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
-    plain, hinted = (
-        GridExamples(drawn, NUM_AUGMENTATIONS, seed=0, hints=hints)
-        for hints in (None, HintSettings(max_cells=5, examples=300))
-    )
+    plain, hinted = (GridExamples(drawn, NUM_AUGMENTATIONS, 0, hints) for hints in (None, HINTS))
     (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)
     assert np.array_equal(shown.answers, answers)
     is_hint = shown.questions != questions

@@ -60,8 +60,8 @@ def test_arguments_standard_input_and_files_go_together(
     table.write_text(f"source,question\nx,{EASY}\n")
     options = ["--format", "json", "--ordered"]
     pipe(monkeypatch, f"{EASY}\r\n\n{EASY}")
-    assert solve(table, "-", EASY, *options) == 0
-    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert solve(table, "-", EASY, *options, "--out", tmp_path / "answers") == 0
+    answers = [json.loads(line) for line in (tmp_path / "answers").read_text().splitlines()]
     places = [f"{table}:2", "standard input:1", "standard input:3", "argument 3"]
     assert [answer["place"] for answer in answers] == places
     assert all(is_right(answer["question"], answer["answer"]) for answer in answers)

@@ -97,11 +97,7 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
         "9x9": read_sudokus(shared_raw, "sudoku-9x9/test.csv"),
         "4x4": read_sudokus(shared_raw, sudoku_data.FILE_4X4),
         "16x16": read_sudokus(shared_raw, sudoku_data.FILE_16X16),
-        "25x25": [
-            sudoku_data.read_json(path)
-            for path in sudoku_data.files_25x25(shared_raw)
-            if path.name != "1.json"
-        ],
+        "25x25": [sudoku_data.read_json(shared_raw / f"sudoku-25x25/{number}.json") for number in (0, 2, 3)],
     }
     nums = {"train": NUM_TRAIN, "9x9": NUM_TEST, "4x4": 288, "16x16": 2, "25x25": 3}
     for name, puzzles in raw.items():
@@ -172,16 +168,16 @@ def test_mazes_and_the_counts_of_their_audit(tmp_path: Path) -> None:
 
 
 def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tmp_path: Path) -> None:
-    some: dict[str, Any] = {"num_train": 10, "num_test": 12, "num_test_sizes": {"4x4": 3, "25x25": 2}}
-    changes: dict[str, dict[str, Any]] = {
-        "one": {},
-        "same": {},
-        "others": {"num_train": None, "num_test_sizes": {"25x25": 2}},
-        "seed": {"seed": 2},
+    some: dict[str, Any] = {
+        "num_train": 10,
+        "num_test": 12,
+        "num_test_sizes": {"4x4": 3, "25x25": 2},
+        "seed": 1,
     }
-    one, same, others, seed = (
-        write(shared_raw, tmp_path / name, **some | {"seed": 1} | changes[name]) for name in changes
-    )
+    one, same = (write(shared_raw, tmp_path / name, **some) for name in ("one", "same"))
+    other_sizes = {"num_train": None, "num_test_sizes": {"25x25": 2}}
+    others = write(shared_raw, tmp_path / "others", **some | other_sizes)
+    seed = write(shared_raw, tmp_path / "seed", **some | {"seed": 2})
     assert data_hash(one) == data_hash(same)
     for name in ("9x9", "25x25"):
         assert ids(one / set_file(name)) == ids(others / set_file(name))
@@ -246,17 +242,13 @@ def with_line(name: str, number: int, text: str) -> Callable[[Path], None]:
     return spoil
 
 
-def with_sudokus(
-    change: Callable[[list[Puzzle], list[Puzzle]], tuple[list[Puzzle], list[Puzzle]]],
-) -> Callable[[Path], None]:
+def with_sudokus(change: Callable[..., tuple[list[Puzzle], list[Puzzle]]]) -> Callable[[Path], None]:
     """Put other puzzles into the training and the test file, made of those there."""
 
     def spoil(raw: Path) -> None:
-        paths = [raw / f"sudoku-9x9/{name}.csv" for name in ("train", "test")]
-        for path, puzzles in zip(
-            paths, change(*(list(SUDOKU_TEXT.read_table(path)) for path in paths)), strict=True
-        ):
-            SUDOKU_TEXT.write_table(path, puzzles)
+        names = ("sudoku-9x9/train.csv", "sudoku-9x9/test.csv")
+        for name, puzzles in zip(names, change(*(read_sudokus(raw, name) for name in names)), strict=True):
+            SUDOKU_TEXT.write_table(raw / name, puzzles)
 
     return spoil
 

@@ -21,6 +21,7 @@ from serrm.training.run import train
 from serrm.training.settings import Execution, RunSettings
 from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
 from tests.conftest import HRM, MODEL, Q_LEARNING, TRM, MakePath, MakeRun, scoring
+from tests.drawn import draw_tokens, seeded
 
 TINY = {"width": 16, "layers": 1, "h_cycles": 2, "l_cycles": 2, "attention_dropout": 0.0}
 MODELS: dict[str, dict[str, Any]] = {
@@ -41,18 +42,12 @@ STEPS = (1, 3)
 
 def make_model(family: str, num_symbols: int, side: int, device: str) -> RecurrentModel:
     settings: ModelSettings = TypeAdapter(ModelSettings).validate_python(MODELS[family])
-    rng = torch.Generator().manual_seed(0)
-    return build_model(settings, num_symbols, rng, num_positions=side**2).to(device).eval()
-
-
-def draw_tokens(num: int, side: int, num_symbols: int) -> Tensor:
-    rng = torch.Generator().manual_seed(side)
-    return torch.randint(1, num_symbols, (num, side**2), generator=rng)
+    return build_model(settings, num_symbols, seeded(0), num_positions=side**2).to(device).eval()
 
 
 def answered(model: RecurrentModel, num: int, side: int, num_symbols: int, rows: int) -> list[Tensor]:
     """Logits of `num` puzzles after each of STEPS, in batches of `rows`."""
-    tokens = draw_tokens(num, side, num_symbols).to(model.initial.device)
+    tokens = draw_tokens(side, num, side, num_symbols).to(model.initial.device)
     vectors = model.task_vectors(torch.zeros(num, dtype=torch.long, device=tokens.device))
     found: list[list[Tensor]] = [[] for _ in STEPS]
     for start in range(0, num, rows):
@@ -112,7 +107,7 @@ def variants_of_batches(device: str) -> dict[str, int]:
                 accelerate(each, compiles=True)
                 for side in (4, 3):
                     answered(each, 5, side, 6, 2)
-                    puzzles = map(Search, range(5), draw_tokens(5, side, 6).byte().numpy())
+                    puzzles = map(Search, range(5), draw_tokens(side, 5, side, 6).byte().numpy())
                     assert len(list(search(each, puzzles, 6, TASKS["arc_agi_1"], Limits(3), 2))) == 5
             model.load_state_dict(other.state_dict())
             answered(model, 5, 4, 6, 2)

@@ -75,11 +75,8 @@ def test_the_metric_file_is_complete_with_a_point_of_the_curve_for_every_snapsho
 ) -> None:
     result = evaluate(checkpoint, arrays, scoring(curve_puzzles=5), CPU_ONLY)[0]
     config = load_model(checkpoint, CPU).config
-    assert result["model_info"] == {
-        "family": "se_rrm",
-        "parameters": config["parameters"],
-        "parameters_with_task_types": config["parameters"],
-    }
+    sizes = dict.fromkeys(("parameters", "parameters_with_task_types"), config["parameters"])
+    assert result["model_info"] == {"family": "se_rrm", **sizes}
     told = {"id", "steps", "samples", "seconds", "puzzles_per_second", "flops", "final_loss", "device"}
     assert result["training"].keys() == told | {"peak_memory_bytes"}
     assert result["training"]["steps"] == 6

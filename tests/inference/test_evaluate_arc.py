@@ -25,6 +25,7 @@ from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.arc.grids import Collection, Pair, PairName
 from tests.conftest import MakeRun, scoring
+from tests.drawn import seeded
 from tests.references import write_arc_arrays
 
 CPU = torch.device("cpu")
@@ -135,9 +136,9 @@ def test_recoloured_test_inputs_have_recoloured_answers(
     """By SE-RRM, though its task types tell of colours: what is read off counts, untransformed inputs are asked."""
     settings = make_run(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model
     num = open_arc_evaluation(arrays, NUM_VARIANTS).num_task_types
-    model = build_model(settings, 12, torch.Generator().manual_seed(0), num_task_types=num).eval()
+    model = build_model(settings, 12, seeded(0), num_task_types=num).eval()
     assert model.task_types is not None
-    torch.nn.init.normal_(model.task_types, generator=torch.Generator().manual_seed(1))
+    torch.nn.init.normal_(model.task_types, generator=seeded(1))
     loaded = replace(loaded, model=model)
     asked = symmetric_questions(loaded, arrays)
     assert asked is not None

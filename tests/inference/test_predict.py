@@ -11,6 +11,7 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
 from tests.conftest import MakePath, MakeSettings
+from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric
 
@@ -20,12 +21,12 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def model(make_settings: MakeSettings) -> RecurrentModel:
     settings = make_settings(attention_dropout=0.3)
-    return build_model(settings, 6, torch.Generator().manual_seed(0)).eval()
+    return build_model(settings, 6, seeded(0)).eval()
 
 
 @pytest.fixture
 def tokens() -> Tensor:
-    return torch.randint(1, 6, (3, 16), generator=torch.Generator().manual_seed(1))
+    return torch.randint(1, 6, (3, 16), generator=seeded(1))
 
 
 def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: Tensor) -> None:

@@ -21,7 +21,8 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import allows, solves
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
-from tests.conftest import HRM, TRM, MakeRun
+from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
+from tests.drawn import seeded
 from tests.oracle import make_oracle
 
 pytestmark = pytest.mark.numeric
@@ -41,9 +42,8 @@ Tokens = np.ndarray[Any, Any]
 @pytest.fixture(scope="module", params=MODELS)
 def model(request: pytest.FixtureRequest, make_run: MakeRun) -> RecurrentModel:
     """A random model of each family, with three task types."""
-    train = {"task_types": {"learning_rate": 0.1, "weight_decay": 0.0}}
-    settings = make_run(model=MODELS[request.param], train=train).model
-    generator = torch.Generator().manual_seed(2)
+    settings = make_run(model=MODELS[request.param], train=TASK_TYPES).model
+    generator = seeded(2)
     model = build_model(settings, SYMBOLS, generator, num_task_types=3).eval()
     assert model.task_types is not None
     model.task_types.copy_(torch.randn(model.task_types.shape, generator=generator))
@@ -70,10 +70,8 @@ def reference(
         depth = GUESS_STEPS if attempts else limits.max_steps
         attempts += 1
         predictions: list[list[int]] = []
-        tokens, vectors = (
-            torch.from_numpy(asked.astype(np.int64))[None],
-            model.task_vectors(torch.tensor([task_type])),
-        )
+        tokens = torch.from_numpy(asked.astype(np.int64))[None]
+        vectors = model.task_vectors(torch.tensor([task_type]))
         for _, output in predict(model, tokens, SYMBOLS, range(1, depth + 1), task_vectors=vectors):
             predictions.append(symbols_of(output.logits)[0].tolist())
             steps += 1
@@ -124,10 +122,8 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
     def verify(questions: Tokens, predictions: Tokens) -> Tokens:
         return np.asarray((predictions * np.arange(16)).sum(1) % (one_in or 1) == 1)
 
-    task, limits = (
-        replace(NO_RULE, verify=verify, blank=BLANK, allows=allows),
-        Limits(max_steps, guesses, patience),
-    )
+    task = replace(NO_RULE, verify=verify, blank=BLANK, allows=allows)
+    limits = Limits(max_steps, guesses, patience)
     puzzles = [Search(n, question, n % 3) for n, question in enumerate(questions)]
     found = {each.key: each for each in search(model, puzzles, SYMBOLS, task, limits, batch_size)}
     assert sorted(found) == list(range(NUM))

@@ -14,11 +14,12 @@ from serrm.models.registry import build_model
 from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
 
+# That kernels take.
 SIZES: dict[str, dict[str, Any]] = {
     "se_rrm": {"symbol_head_dim": 16, "attention_dropout": 0.0},
     "trm": {},
     "hrm": {},
-}  # that kernels take
+}
 
 
 @pytest.fixture(params=SIZES)

@@ -38,11 +38,8 @@ def test_without_positions_permuted_positions_permute_every_step(
     kind: str, positions: str, is_equivariant: bool
 ) -> None:
     """The paper's propositions on the three models, registers and prefix included."""
-    model, tokens, order = (
-        make(kind, positions=positions),
-        draw_tokens(),
-        torch.randperm(16, generator=seeded(5)),
-    )
+    model, tokens = make(kind, positions=positions), draw_tokens()
+    order = torch.randperm(16, generator=seeded(5))
     state = model.initial_state(3, 16, 6)
     others = torch.arange(state[0].shape[1] - 16)
     is_behind_prefix = kind in ("trm", "hrm")

@@ -24,6 +24,7 @@ from serrm.published.exchange import (
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import RunSettings
 from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
+from tests.drawn import seeded
 
 CPU = torch.device("cpu")
 PREFIX = "_orig_mod.model.inner."
@@ -58,7 +59,7 @@ def make(make_run: MakeRun) -> CellMaker:
 
 def write_random(folder: Path, cell: RunSettings) -> Path:
     """A checkpoint with different numbers everywhere, the parts that begin as zeros included."""
-    built, generator = build_model(cell.model, 11, num_positions=81), torch.Generator().manual_seed(0)
+    built, generator = build_model(cell.model, 11, num_positions=81), seeded(0)
     state = {
         name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()
     }
@@ -185,7 +186,7 @@ def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
     make: CellMaker, tmp_path: Path, name: str, task: str, num_symbols: int
 ) -> None:
     cell = make(name).model_copy(update={"task": task, "kind": task})
-    model = build_model(cell.model, num_symbols, torch.Generator().manual_seed(0), num_positions=900)
+    model = build_model(cell.model, num_symbols, seeded(0), num_positions=900)
     torch.save(published_weights(cell.model, model), tmp_path / "file.pt")
     config = import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")
     assert (config["num_symbols"], config["side"]) == (num_symbols, 30)

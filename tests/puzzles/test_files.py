@@ -64,12 +64,8 @@ def test_sizes_and_mazes_may_be_mixed_and_mazes_begin_like_comments() -> None:
 
 def test_the_tests_of_arc_tasks_come_with_their_demonstrations(tmp_path: Path) -> None:
     first, second = read(*json.dumps(ARC, indent=1).splitlines())
-    assert (first.task, first.name, first.cells.tolist(), first.answer) == (
-        "arc",
-        "name",
-        [[1, 2], [3, 0]],
-        None,
-    )
+    assert (first.task, first.name, first.answer) == ("arc", "name", None)
+    assert first.cells.tolist() == [[1, 2], [3, 0]]
     assert second.answer is not None and second.answer.tolist() == [[6]]
     assert [pair.answer.tolist() for pair in second.demonstrations] == [[[2, 2]]]
     (tmp_path / "x_challenges.json").write_text(json.dumps({"aa": ARC, "bb": ARC}))

@@ -32,10 +32,8 @@ def sums(tally: Tally) -> tuple[int, int, int]:
 
 @given(TOKENS, TOKENS, TOKENS, st.integers(0, 12))
 def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, predictions, targets, cut):
-    parts = [
-        tuple(each[part] for each in (inputs, predictions, targets))
-        for part in (slice(cut), slice(cut, None))
-    ]
+    given = inputs, predictions, targets
+    parts = [tuple(each[part] for each in given) for part in (slice(cut), slice(cut, None))]
     tally = tally_of(Tally(1, GENERAL), *parts)
     rows = list(zip(inputs.tolist(), predictions.tolist(), targets.tolist(), strict=True))
     blanks = [(g, t) for row in rows for given_, g, t in zip(*row, strict=True) if given_ == 1]
@@ -67,10 +65,8 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
     spoiled = np.flatnonzero(rng.random(len(MAZES)) < 0.5)
     predictions[spoiled, rng.integers(36, size=len(spoiled))] = rng.integers(1, 6, size=len(spoiled))
     batches = ((inputs[p], predictions[p], targets[p]) for p in (slice(cut), slice(cut, None)))
-    tally, pairs = (
-        tally_of(Tally(SPACE, metrics_of("maze")), *batches),
-        list(zip(inputs, predictions.astype(np.uint8), strict=True)),
-    )
+    tally = tally_of(Tally(SPACE, metrics_of("maze")), *batches)
+    pairs = list(zip(inputs, predictions.astype(np.uint8), strict=True))
     expected = {
         "fsr": (predictions == targets).all(1).sum(),
         "valid": sum(is_valid_path(*pair) for pair in pairs),

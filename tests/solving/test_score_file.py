@@ -18,11 +18,10 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.solving.score_file import score_file
-from tests.conftest import MakePath
+from tests.conftest import CLUES, MakePath
 
 CPU = torch.device("cpu")
 NUM = {4: 7, 6: 3, 9: 4}
-CLUES = {4: (6, 9), 6: (16, 22), 9: (40, 50)}
 Scorer = Callable[..., dict[str, Any]]
 
 
@@ -97,11 +96,7 @@ def test_a_size_that_the_model_cannot_take_is_said(
 ) -> None:
     untied = write_untrained(model={"symbols": "untied"})
     sets = score([*puzzles, replace(puzzles[0], answer=None)], checkpoint=untied)["sets"]
-    assert [entry["status"] for entry in sets.values()] == [
-        "cannot_extrapolate",
-        "cannot_extrapolate",
-        "scored",
-    ]
+    assert [entry["status"] for entry in sets.values()] == [*["cannot_extrapolate"] * 2, "scored"]
     with pytest.raises(ValueError, match="nothing to score: untied symbols are learned for 11 planes"):
         score([puzzle for puzzle in puzzles if puzzle.side == 4], checkpoint=untied)
 

@@ -17,11 +17,10 @@ from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
 from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
-from tests.conftest import MakeModel
+from tests.conftest import CLUES, MakeModel
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions, is_shortest_path
 
-CLUES = {4: (6, 9), 6: (14, 20), 9: (40, 50)}
 CONTRADICTION = "11.............."  # a clash, seen at once
 DEAD_END = "123....4........"  # no digit is left for a cell
 MAZE, WALLED = "S  #" + " # #" + "    " + "## G", "S# #" + "## #" + "    " + "## G"
@@ -40,7 +39,7 @@ def oracle(untrained: MakeModel) -> LoadedModel:
 def puzzles() -> list[str]:
     """Sudoku of three sizes, mixed."""
     rng = np.random.default_rng(0)
-    grids = [p.question for side in CLUES for p in generate_puzzles(side, 8, rng, CLUES[side])]
+    grids = [p.question for side in (4, 6, 9) for p in generate_puzzles(side, 8, rng, CLUES[side])]
     return [SUDOKU_TEXT.format(grids[index]) for index in rng.permutation(len(grids))]
 
 
@@ -87,10 +86,8 @@ def test_neighbours_change_no_answer(
 
 
 def test_what_has_no_solution_is_said(untrained: MakeModel) -> None:
-    plain, exact = (
-        run(untrained(), [CONTRADICTION, DEAD_END, HOPELESS], is_exact=is_exact, budget=2)
-        for is_exact in (False, True)
-    )
+    lines = [CONTRADICTION, DEAD_END, HOPELESS]
+    plain, exact = (run(untrained(), lines, is_exact=is_exact, budget=2) for is_exact in (False, True))
     assert [a.status for a in plain] == [Status.CONTRADICTORY] * 2 + [Status.UNVERIFIED]
     assert [a.status for a in exact] == [Status.CONTRADICTORY] * 3
     assert "twice" in plain[0].remark

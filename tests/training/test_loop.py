@@ -24,6 +24,8 @@ BOOTSTRAPPED = {**Q_LEARNING, "bootstrap": True}
 
 # More than the eight puzzles would be another task.
 AS_THEY_ARE = {"num_augmentations": 0}
+BY_HEART = {"batch_size": 8, "schedule": "cosine", "warmup_steps": 10, "weight_decay": 0.0, "ema": 0.8}
+BY_HEART |= conftest.TASK_TYPES
 SE_RRM = {"h_cycles": 1, "planes": "usual"}
 SIZES = {"width": 32, "h_cycles": 1, "l_cycles": 2, "attention_dropout": 0.0}
 TRM = {**conftest.TRM, **SIZES}
@@ -124,9 +126,8 @@ def test_a_record_holds_means_since_the_last(make_trainer: MakeTrainer) -> None:
         assert record["loss"] == pytest.approx((one["loss"] + other["loss"]) / 2, rel=1e-6)
         assert record["samples"] == other["samples"]
         assert record["learning_rate"] == other["learning_rate"]
-    assert each[0]["learning_rate"] == pytest.approx(1.5e-3), (
-        "warm-up: half the peak at the first of two steps"
-    )
+    # The warm-up's first of two steps has half the peak.
+    assert each[0]["learning_rate"] == pytest.approx(1.5e-3)
 
 
 def test_epochs_are_turned_into_steps(make_run: MakeRun) -> None:
@@ -151,17 +152,7 @@ def test_eight_puzzles_are_learned_by_heart(
     learning_rate: float,
     num_steps: int,
 ) -> None:
-    recipe = {
-        "batch_size": 8,
-        "steps": num_steps,
-        "learning_rate": learning_rate,
-        "schedule": "cosine",
-        "warmup_steps": 10,
-        "weight_decay": 0.0,
-        "ema": 0.8,
-        "halting": halting,
-        **conftest.TASK_TYPES,
-    }
+    recipe = {**BY_HEART, "halting": halting, "learning_rate": learning_rate, "steps": num_steps}
     trainer = make_trainer(seed=1, model=model, train=recipe, arrays=AS_THEY_ARE)
     list(trainer.steps())
     trainer.model.load_state_dict(trainer.ema_weights())

@@ -75,16 +75,12 @@ def test_two_processes_stop_and_one_goes_on(
 ) -> None:
     cell = make_run(model=SHALLOW, train=FIFTY)
     stopped = run_in_two(cell, arrays, tmp_path / "two", "--seconds", "1e-9")
-    assert (
-        stopped.returncode
-        and stopped.stderr.count("stopped at step 1 of 50; resume with the same command") == 1
-    )
+    assert stopped.returncode
+    assert stopped.stderr.count("stopped at step 1 of 50; resume with the same command") == 1
     with caplog.at_level(logging.WARNING):
         run(cell, arrays, tmp_path / "two", micro_batch=4)
-    assert (
-        "started with processes 2, micro_batch None, resuming with processes 1, micro_batch 4: "
-        in caplog.text
-    )
+    change = "started with processes 2, micro_batch None, resuming with processes 1, micro_batch 4: "
+    assert change in caplog.text
     run(cell, arrays, tmp_path / "pieces", micro_batch=4)
     running.assert_same_checkpoint(tmp_path / "two" / "run", tmp_path / "pieces" / "run")
 
