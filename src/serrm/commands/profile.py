@@ -92,7 +92,8 @@ def forecast(
     if tflops is None and params.profile == open_project().params.profile:
         stages = still_to_do(stages, root)
     if is_list:
-        typer.echo("\n".join(ready_runs(stages)))
+        for run in ready_runs(stages):
+            typer.echo(run)
     elif stages:
         typer.echo(summary(params.profile, stages, *rate_of(params, stages, read_execution(root), tflops)))
     else:
