@@ -31,10 +31,10 @@ def wait_for(request: str | urllib.request.Request, process: "subprocess.Popen[b
 
 @contextmanager
 def serving(command: Sequence[str], request: str | urllib.request.Request, **options: Any) -> Iterator[bytes]:
-    """The first answer of a server, which runs meanwhile and ends with all that it has started."""
+    """The first answer of a server, which runs meanwhile and is then killed with all that it has started."""
     process = subprocess.Popen(command, start_new_session=True, **options)
     try:
         yield wait_for(request, process)
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait(60)

@@ -200,7 +200,7 @@ def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
-def test_a_server_that_ends_during_a_training(
+def test_a_server_that_is_killed_during_a_training(
     made: MadeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
