@@ -25,8 +25,6 @@ from tests.references import write_arc_arrays
 
 pytestmark = pytest.mark.numeric
 
-CPU = torch.device("cpu")
-
 
 @pytest.fixture(scope="module")
 def checkpoint(trained: MakePath) -> Path:

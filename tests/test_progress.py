@@ -28,8 +28,7 @@ def test_a_line_comes_every_fifteen_seconds_and_not_before(
             bar.update(10)
             seen.append(len(lines(caplog)))
     assert seen == [0] * 14 + [1] * 15 + [2] * 11
-    first = "sudoku-se_rrm-s0: 150/660 step [00:15<00:51, loss 0.41]"
-    assert lines(caplog)[0] == first
+    assert lines(caplog)[0] == "sudoku-se_rrm-s0: 150/660 step [00:15<00:51, loss 0.41]"
 
 
 def test_on_a_terminal_there_is_a_bar_and_no_line(

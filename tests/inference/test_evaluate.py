@@ -19,12 +19,12 @@ from serrm.kernels.cpu.network import NativeNetwork, has_kernels
 from serrm.scoring import rates
 from serrm.training.settings import Execution
 from tests.conftest import MakePath, scoring
+from tests.drawn import CPU
 from tests.oracle import make_oracle
 from tests.torchrun import torchrun
 
 pytestmark = pytest.mark.numeric
 
-CPU = torch.device("cpu")
 CPU_ONLY = Execution(device="cpu", threads=1)
 SHALLOW = {"layers": 1, "h_cycles": 1}
 RATES = {f"{metric}{end}" for metric in ("fsr", "gpa") for end in ("", "_lo", "_hi")} | {"gpa_guess"}

@@ -28,7 +28,6 @@ from tests.conftest import MakeRun, scoring
 from tests.drawn import seeded
 from tests.references import write_arc_arrays
 
-CPU = torch.device("cpu")
 SIDE, NUM_VARIANTS = 4, 8
 
 

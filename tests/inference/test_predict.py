@@ -11,11 +11,9 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
 from tests.conftest import MakePath, MakeSettings
-from tests.drawn import seeded
+from tests.drawn import CPU, seeded
 
 pytestmark = pytest.mark.numeric
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.inference.evaluate import compute_points, equivariance, of_trained_size, symmetric_questions
@@ -17,9 +16,9 @@ from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun
+from tests.drawn import CPU
 from tests.oracle import make_oracle
 
-CPU = torch.device("cpu")
 NUM, NUM_STUDIED = 60, 58  # a batch of 57, another, and puzzles that are not looked at
 DEPTHS, GUESSES = (8, 1, 4), (5, 1, 2)
 

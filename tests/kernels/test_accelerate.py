@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.network import has_kernels
-from serrm.models.layers import Features
 from serrm.models.recurrence import Network, RecurrentModel, Residual
 from serrm.models.registry import build_model
 from tests.drawn import draw_tokens, gradients, seeded
@@ -54,21 +53,12 @@ def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> Non
     assert model.state_dict().keys() == names
 
 
-class HalfNetwork(Network):
-    def forward(self, *args: Any) -> Features:
-        return super().forward(*args) / 2
-
-
-class HalfResidual(Residual):
-    def forward(self, *args: Any) -> Features:
-        return super().forward(*args) / 2
-
-
-@pytest.mark.parametrize("kind", [HalfNetwork, HalfResidual])
+@pytest.mark.parametrize("kind", [Network, Residual])
 def test_a_familys_own_forward_is_the_one_that_runs(model: RecurrentModel, kind: type[nn.Module]) -> None:
+    halved = type("Halved", (kind,), {"forward": lambda self, *args: kind.forward(self, *args) / 2})
     for part in model.networks.modules():
-        if type(part) is kind.__base__:
-            part.__class__ = kind
+        if type(part) is kind:
+            part.__class__ = halved
     plain = step(model, torch.float32)
     accelerate(model)
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.float32), strict=True))

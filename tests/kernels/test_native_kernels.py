@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from serrm.kernels.cpu.network import AttentionCall, NativeNetwork, find_compiler, fits, has_avx512_bf16, pack
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network, Residual
-from tests.drawn import seeded
+from tests.drawn import CPU, seeded
 
 # Where the CPU has the instructions and there is a compiler, these tests fail if the kernels do not compile.
 HAS_COMPILER = find_compiler() is not None
@@ -20,7 +20,6 @@ CAN_RUN = {
     torch.bfloat16: HAS_COMPILER and has_avx512_bf16(),
     torch.float32: HAS_COMPILER and torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512"),
 }
-CPU = torch.device("cpu")
 # On average, an error may be this many times PyTorch's own, which in float32 sums in blocks …
 WORSE = {torch.bfloat16: 1.1, torch.float32: 1.6}
 UNLUCKY = 3  # … in a single small case this many times, and some units in the last place

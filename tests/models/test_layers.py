@@ -26,11 +26,9 @@ from serrm.models.positions import POSITIONS
 from serrm.models.settings import SeRrmSettings, TrmSettings
 from serrm.puzzles.boxes import box_for_side
 from tests import conftest
-from tests.drawn import seeded
+from tests.drawn import CPU, seeded
 
 pytestmark = pytest.mark.numeric
-
-CPU = torch.device("cpu")
 
 
 def angles_of(kind: str, num_positions: int, head_dim: int) -> Tensor:

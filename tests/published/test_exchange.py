@@ -24,9 +24,8 @@ from serrm.published.exchange import (
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import RunSettings
 from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
-from tests.drawn import seeded
+from tests.drawn import CPU, seeded
 
-CPU = torch.device("cpu")
 PREFIX = "_orig_mod.model.inner."
 TABLE = PREFIX + "puzzle_emb.weights"
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.npz"))

@@ -21,9 +21,9 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.solving.model import PACKAGED
 from serrm.solving.solve import Status
 from tests.conftest import MakeModel
+from tests.drawn import CPU
 from tests.references import is_solution
 
-CPU = torch.device("cpu")
 MAZE = "S  #" + " # #" + "    " + "## G"
 
 

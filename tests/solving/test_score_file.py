@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.cli import main
@@ -19,8 +18,8 @@ from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.solving.score_file import score_file
 from tests.conftest import CLUES, MakePath
+from tests.drawn import CPU
 
-CPU = torch.device("cpu")
 NUM = {4: 7, 6: 3, 9: 4}
 Scorer = Callable[..., dict[str, Any]]
 

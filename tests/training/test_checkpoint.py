@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from serrm.training import checkpoint as ckpt
+from tests.drawn import CPU
 from tests.training.running import files_limited
 
-CPU = torch.device("cpu")
 CONFIG: dict[str, Any] = {"run": {"seed": 0, "train": {"steps": 5, "betas": [0.9, 0.95]}}, "data_hash": "ab"}
 STATE: dict[str, Any] = {"step": 3, "optimizer": {"state": {0: {"mean": torch.arange(3.0)}}}, "note": None}
 WEIGHTS = {"a": torch.arange(6.0).reshape(2, 3), "b.c": torch.full((2,), 0.1)}
