@@ -79,6 +79,7 @@ def wait_for(condition: Callable[[], object], seconds: float) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.timeout(1800)  # of the whole profile; alone it takes eight minutes
 @pytest.mark.parametrize("size", ["two runs", "the whole profile ci"])
 def test_an_array_with_a_preempted_training(size: str, built: Project, slurm: None) -> None:
     params = yaml.safe_load((ROOT / "profiles" / "ci.yaml").read_text())
