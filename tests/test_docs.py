@@ -75,7 +75,7 @@ def test_readme_and_docs_stay_short() -> None:
     lines = {page.name: page.read_text().count("\n") for page in DOCS}
     assert lines["experiments.md"] <= 300
     lines["params.md"] = 0  # generated
-    assert sum(lines.values()) - lines["experiments.md"] <= 1_400
+    assert sum(lines.values()) - lines["experiments.md"] <= 1_420
     assert all(path.stat().st_size <= 400_000 for path in (ROOT / "docs" / "images").iterdir())
 
 

@@ -34,8 +34,9 @@ def overview(reports: Sequence[Report], caption: str) -> str:
     tables = [scores(number, printed, reports) for number, printed in load_paper().score_tables.items()]
     about = (
         "The tables show the scores and training FLOPs of each profile's runs with the paper's models and ablations. "
-        "Brackets give the share of profile `paper`'s FLOPs. Bold marks the score with the most training FLOPs, if "
-        "possible on the paper's size of grid. The [notes](laptop/tables/notes.md) explain signs, seeds and data."
+        "Brackets give the share of profile `paper`'s FLOPs. Bold marks the score of the run with the most training "
+        "FLOPs; runs on the paper's size of grid come first. The [notes](laptop/tables/notes.md) explain signs, seeds "
+        "and data."
     )
     picture = f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv)."
     return "\n\n".join([claims(reports), picture, f"## The paper's tables\n\n{about}", *tables])
@@ -53,9 +54,10 @@ def claims(reports: Sequence[Report]) -> str:
         linked = {f"[{name}]({name}/tables/claims.md)": _verdict(each) for name, each in parts.items()}
         lines.append({"The paper says": claim.says} | linked)
     text = (
-        f"At least one profile tests {num_tested} of the {len(lines)} claims, and {num_decided} are decided for its "
-        "puzzles and sizes. Brackets show how many of the tested parts hold; a claim with parts that are not tested "
-        "holds only in part. A link leads to the parts with their numbers."
+        f"Each of {num_tested} of the {len(lines)} claims is tested by at least one profile. For {num_decided}, "
+        "at least one profile decides the claim for its own puzzles and model sizes. Brackets show how many of the "
+        "tested parts hold; a claim with parts that are not tested holds only in part. A link leads to the parts with "
+        "their numbers."
     )
     return f"## The paper's claims\n\n{text}\n\n{markdown(pd.DataFrame(lines))}"
 

@@ -238,11 +238,11 @@ def criteria(report: Report) -> pd.DataFrame:
 
 
 def meanings(results: Results) -> Iterator[str]:
-    """The meaning of every rule, a line per task."""
+    """The meaning of every rule, one line each."""
     for kind in dict.fromkeys(run.kind for run in all_runs(results)):
-        words = [f"{each.name}: {each.meaning}" for each in metrics_of(kind).values() if each.meaning]
-        if words:
-            yield f"{TASKS[kind].name}: {'; '.join(words)}."
+        for each in metrics_of(kind).values():
+            if each.meaning:
+                yield f'{TASKS[kind].name}: "{each.name}" counts {each.meaning}.'
 
 
 def pass_at_k(report: Report) -> pd.DataFrame:
@@ -360,7 +360,7 @@ def notes(results: Results) -> list[str]:
         for run in runs
     ]
     refused = [
-        f"{model_name(run.model)} {CANNOT_EXTRAPOLATE} to {set_name(name)}: {part.reason}."
+        f"{model_name(run.model)} {CANNOT_EXTRAPOLATE} to {set_name(name)}, because {part.reason}."
         for run in runs
         for name, part in run.refused.items()
     ]
