@@ -4,6 +4,7 @@ A verdict is about the runs of a profile, with their data and sizes, and not abo
 only if the interval of the difference (`serrm.reporting.comparison`) lies wholly above zero.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,13 @@ from serrm.reporting.tables import Table
 
 HOLDS, PARTLY, LEVEL = "holds", "holds in part", "undecided"
 FAILS, UNTESTED = "does not hold", "not tested"
-VERDICTS: Final = (HOLDS, PARTLY, LEVEL, FAILS, UNTESTED)
+VERDICTS: Final = {  # with the words for one claim and for several
+    HOLDS: (HOLDS, "hold"),
+    PARTLY: (PARTLY, "hold in part"),
+    LEVEL: ("stays undecided", "stay undecided"),
+    FAILS: (FAILS, "do not hold"),
+    UNTESTED: ("is not tested", "are not tested"),
+}
 SE_RRM: Final = "se_rrm"
 MARGIN: Final = 10.0  # points within which two models are comparable; our choice, as the paper names none
 NEARLY_NONE: Final = 1.0  # percent; our choice, too
@@ -214,7 +221,7 @@ def augmentations(report: Report, check: Check) -> Iterator[Part]:
             keys = [(runs_on(report.results, task, model)[0].task, model) for model in check.models]
             first, *others = (report.settings[key]["arrays"]["num_augmentations"] for key in keys)
             if first >= min(others):
-                ours = f"SE-RRM had {first:,} augmentations, TRM and HRM {min(others):,}."
+                ours = f"SE-RRM had {first:,} augmentations, TRM and HRM had {min(others):,}."
                 part = part._replace(verdict=UNTESTED, ours=ours)
         yield part
 
@@ -315,6 +322,6 @@ def claims_table(report: Report) -> Table:
 
 
 def tally(judged: Mapping[str, Sequence[Part]]) -> str:
-    """Number of claims by verdict, such as "holds: 5; undecided: 3"."""
-    verdicts = [overall(parts) for parts in judged.values()]
-    return "; ".join(f"{each}: {verdicts.count(each)}" for each in VERDICTS)
+    """Number of claims by verdict, such as "5 hold, 1 holds in part, …"."""
+    found = Counter(overall(parts) for parts in judged.values())
+    return ", ".join(f"{found[each]} {words[found[each] != 1]}" for each, words in VERDICTS.items())

@@ -252,8 +252,8 @@ def pass_at_k(report: Report) -> pd.DataFrame:
 
 
 def task_types(report: Report) -> pd.DataFrame:
-    """pass@2 with each puzzle's own task-type embedding, with zeros instead, and with that of a random puzzle. Training
-    includes the demonstrations of the evaluation puzzles, never their test pairs."""
+    """The table shows pass@2 with each puzzle's own task-type embedding, with zeros, and with the embedding of a random
+    puzzle. Training includes the demonstrations of the evaluation puzzles, never their test pairs."""
     sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
     return _scores(report, lambda kind: {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
