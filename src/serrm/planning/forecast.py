@@ -39,7 +39,7 @@ class Stage:
 
     @property
     def flops(self) -> int:
-        """The FLOPs, counted when they are asked for: of stages that are done nobody asks."""
+        """The FLOPs, which take a moment to count; nobody asks for those of finished stages."""
         return self.count()
 
 
