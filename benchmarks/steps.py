@@ -94,7 +94,7 @@ class Case(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Medians of seconds and shares of the matrix rate by form, matrix rates by precision, and bytes of memory.
+    """Medians of seconds and shares of the GEMM rate by form, GEMM rates by precision, and bytes of memory.
 
     The memory is the most that the first form needed beyond what the process held before.
     """
@@ -232,7 +232,7 @@ def row_of(case: Case, kind: str, setup: Setup, found: Measured) -> str:
 
 
 COLUMNS = (
-    "model, batch", "step", "ours (ms)", "GFLOP/s", "share of matrix rate", "PyTorch float32, compiled (ms)",
+    "model, batch", "step", "ours (ms)", "GFLOP/s", "share of GEMM rate", "PyTorch float32, compiled (ms)",
     "bfloat16, compiled (ms)", "× float32, × fastest",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Native kernels sublayer by sublayer at the default's and the paper's width: time, and share of the matrix rate.
+"""Native kernels sublayer by sublayer at the default's and the paper's width: time, and share of the GEMM rate.
 
 Below the table, the share of a training step that passes in the kernels, by torch.profiler.
 

@@ -157,7 +157,7 @@ def not_run(report: Report, task: str, where: str, lacking: Sequence[str]) -> st
     """What a comparison lacks: the task, or scores of models on it."""
     if all(run.kind != task for run in all_runs(report.results)):
         return f"{task_name(task)} was not run."
-    return f"Not run or not scored on {where}: {', '.join(lacking)}."
+    return f"{', '.join(lacking)}: not run, or not scored on {where}."
 
 
 def scores_of(report: Report, task: str, models: Iterable[str], *where: Any) -> dict[str, Score]:
@@ -200,7 +200,7 @@ def more_steps(report: Report, check: Check) -> Iterator[Part]:
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
     """The first model against the others at every number of steps of table 2."""
     for steps, scores in by_steps(report, check.models).items():
-        verdict, ours = UNTESTED, "Not scored after so many steps: SE-RRM, TRM, HRM."
+        verdict, ours = UNTESTED, "SE-RRM, TRM and HRM were not scored after so many steps."
         if len(scores) == len(check.models):
             verdict, apart = ahead(0.0, *scores.values())
             ours = f"{METRICS['fsr'].name}: {apart}."
