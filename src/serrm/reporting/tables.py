@@ -417,7 +417,7 @@ def headline(report: Report) -> Headline:
     least = LEAST if any(line.num >= LEAST for line in found) else 0
     lines = [line for line in found if line.num >= least]
     shown = {task: {model: first for model, (first, *_) in runs[task].items()} for task, *_ in lines}
-    by_two = " (ARC-AGI: by one of two answers)" * any(
+    by_two = " (on ARC-AGI, by one of two answers)" * any(
         isinstance(TASKS[run.kind], ArcTask) for first in shown.values() for run in first.values()
     )
     of_seeds = SEEDS if any(len(runs) > 1 for (_, model), runs in results.items() if model in models) else ""
