@@ -65,5 +65,5 @@ def digits(symbols: str, box: Callable[[int], Box | None] = lambda side: None) -
         ground = WRONG_TINT if is_wrong else GIVEN_TINT if is_given else PAPER
         return Cell(ground, INK if is_given else FILLED, symbol, symbol or ".")
 
-    legend = "given digits are bold, others blue; orange: wrong"
+    legend = "given digits are bold, other digits are blue, and wrong squares are orange"
     return Look(cell=cell, box=box, is_light=True, legend=legend)

@@ -126,7 +126,7 @@ def render_page(
         tally=tally(judge(report)),
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
         examples=[*shown_examples(report.results, examples)],
-        legends=dict.fromkeys(f"{TASKS[run.kind].name}: {TASKS[run.kind].look.legend}." for run in runs),
+        legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
         notes=tables.notes(report.results),
         recipes=tables.recipes(report),
         provenance=provenance,

@@ -59,7 +59,7 @@ def _record(version: data.Version) -> ArcTask:
         count=partial(data.count_puzzles, version),
         permuted="A recoloured ARC-AGI task",
         permuted_note=" Each model uses the puzzle's own task type, SE-RRM with its colours permuted too.",
-        look=Look(cell=cell, has_crosses=True, visible=visible, legend="a cross: wrong"),
+        look=Look(cell=cell, has_crosses=True, visible=visible, legend="a cross marks a wrong square"),
         judge=judge,
         version=version,
     )

@@ -83,7 +83,7 @@ MAZE = GridTask(
     at_most={"num_per_maze": 1},
     verify=rules.are_valid_paths,
     blank=rules.SPACE,
-    look=Look(cell=cell, has_lines=False, legend="orange: wrong"),
+    look=Look(cell=cell, has_lines=False, legend="wrong squares are orange"),
     judge=judge,
     raw_sets=data.raw_sets,
     are_answers=rules.are_shortest_paths,
