@@ -157,7 +157,7 @@ def not_run(report: Report, task: str, where: str, lacking: Sequence[str]) -> st
     """What a comparison lacks: the task, or scores of models on it."""
     if all(run.kind != task for run in all_runs(report.results)):
         return f"{task_name(task)} was not run."
-    return f"{', '.join(lacking)}: not run, or not scored on {where}."
+    return f"{', '.join(lacking)} {'were' if len(lacking) > 1 else 'was'} not run, or not scored on {where}."
 
 
 def scores_of(report: Report, task: str, models: Iterable[str], *where: Any) -> dict[str, Score]:
