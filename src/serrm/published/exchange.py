@@ -130,9 +130,14 @@ SEQUENCE = {
     "readout.halt_weight": "q_head.weight",
     "readout.halt_bias": "q_head.bias",
 }
-POSITIONS = ("none", "rope", "rope2d", SHIFTED)
-# Settings of SE-RRM for which the published code has no weights, or weights of another meaning.
-UNPUBLISHED = {"planes": "usual", "positions": "none", "task_types": "full", "states": "two"}
+# The values of settings for which the published code has weights of the same meaning, where there are others.
+OF_SEQUENCE = {"positions": ("none", "rope", "rope2d", SHIFTED)}
+OF_SE_RRM = {
+    "planes": ("all",),
+    "positions": ("rope", "rope2d"),
+    "task_types": ("none", "factored"),
+    "states": ("one",),
+}
 LAYER = re.compile(r"networks\.(\w+)\.layers\.(\d+)\.(\d+)\.(?:sublayer\.)+(\w+)")
 ALL = slice(None)
 
@@ -153,8 +158,10 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
     if settings.family not in PUBLISHED:
         raise ValueError(f"family: {settings.family} has no counterpart in the published code")
     assert isinstance(settings, SequenceSettings | SeRrmSettings)
-    if settings.positions not in POSITIONS:
-        raise ValueError(f"positions: {settings.positions} has no counterpart in the published code")
+    known = OF_SEQUENCE if isinstance(settings, SequenceSettings) else OF_SE_RRM
+    for setting, published in known.items():
+        if (value := getattr(settings, setting)) not in published:
+            raise ValueError(f"{setting}: {value} has no counterpart in the published code")
     parts: dict[str, Part] = {}
     for name, value in ours.items():
         if match := LAYER.fullmatch(name):
@@ -166,9 +173,6 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
         for row, key in enumerate(("L_init", "H_init")):
             parts[key] = Part("initial", slice(row, row + 1), (settings.width,))
         return parts
-    for setting, ours_alone in UNPUBLISHED.items():
-        if getattr(settings, setting) == ours_alone:
-            raise ValueError(f"{setting}: {ours_alone} has no counterpart in the published code")
     parts["Z_init"] = Part("initial", ALL, (settings.width,))
     parts["lm_head.weight"] = Part("readout.weight", ALL, tuple(ours["readout.weight"].shape))
     for name, num, special, usual, untied in (
