@@ -140,10 +140,7 @@ class NativeNetwork:
     """`Network` for one supervision step: its weights are packed when the step begins."""
 
     def __init__(self, network: Network, dtype: torch.dtype) -> None:
-        self.layers = [
-            [NativeSublayer(part.sublayer, dtype) for part in layer.children() if isinstance(part, Residual)]
-            for layer in network.layers
-        ]
+        self.layers = [[NativeSublayer(part, dtype) for part in parts] for parts in _sublayers(network)]
 
     def __call__(self, x: State, injection: State, rotation: Rotation | None) -> State:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
@@ -159,11 +156,15 @@ def fits(network: Network, like: Tensor) -> bool:
     """True if the kernels can run a network on a state such as `like`: they know no `forward` of its own."""
     if like.dtype not in (torch.bfloat16, torch.float32) or like.device.type != "cpu":
         return False
-    if type(network).forward is not Network.forward:
+    residuals = [part for layer in network.layers for part in layer.children()]
+    if type(network).forward is not Network.forward or any(type(part) is not Residual for part in residuals):
         return False
-    parts = [part for layer in network.layers for part in layer.children()]
-    are_known = all(type(part) is Residual and _fits(part.sublayer) for part in parts)
-    return are_known and has_kernels(like.dtype)
+    return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels(like.dtype)
+
+
+def _sublayers(network: Network) -> list[list[nn.Module]]:
+    """The parts of every layer without the residual and norm around them."""
+    return [[part.get_submodule("sublayer") for part in layer.children()] for layer in network.layers]
 
 
 def _fits(part: nn.Module) -> bool:
