@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from serrm.cli import main
 from serrm.inference.predict import LoadedModel
+from serrm.puzzles.sudoku.data import TEXT, generate_puzzles
 from serrm.solving.model import packaged
 from tests.conftest import MakeModel
 from tests.oracle import is_right, make_oracle
@@ -179,3 +181,13 @@ def test_whoever_reads_may_stop(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.wait(120) == 1
         assert process.stderr.read() == ""
+
+
+def test_the_packaged_checkpoint_solves_fresh_puzzles(capsys: pytest.CaptureFixture[str]) -> None:
+    puzzles = [*generate_puzzles(9, 4, np.random.default_rng(77), (40, 45))]
+    questions, answers = (
+        [TEXT.format(getattr(each, part)) for each in puzzles] for part in ("question", "answer")
+    )
+    assert main(["solve", "--budget", "32", "--exact", *questions]) == 0
+    out = capsys.readouterr().out
+    assert all(answer in out for answer in answers)
