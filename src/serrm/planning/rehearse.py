@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import time
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import filter as matching
@@ -28,9 +27,8 @@ from serrm.training.settings import Execution
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
 TABLES = ("tables", "tabulate")
 NUM_PROCESSES = min(4, os.cpu_count() or 1)  # limited by one machine's memory
-HEAD = max(
-    kind.divisor for kind in POSITIONS.values()
-)  # features of a head that suits every kind of positions
+# Features of a head that suits every kind of positions.
+HEAD = max(kind.divisor for kind in POSITIONS.values())
 # Largest value of a number, or of each number in a list; null becomes it.
 AT_MOST = {
     **dict.fromkeys(("width", "head_dim", "symbol_head_dim", "swiglu_multiple"), HEAD),
@@ -74,8 +72,10 @@ def _at_most() -> dict[str, int]:
     """AT_MOST with the sizes of every family, whatever their names, and those that families and tasks name."""
     families = [each.model_fields.items() for each in FAMILIES.values()]
     sizes = {name: HEAD for fields in families for name, field in fields if field.annotation is int}
-    named = [*(each.at_most for each in FAMILIES.values()), *(each.at_most for each in TASKS.values())]
-    return dict(ChainMap(*map(dict, named), AT_MOST, sizes))
+    limits = sizes | AT_MOST
+    for named in (*(each.at_most for each in FAMILIES.values()), *(each.at_most for each in TASKS.values())):
+        limits |= named
+    return limits
 
 
 def _small(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:

@@ -111,7 +111,7 @@ def caption(found: Sequence[Point]) -> str:
         f"{SUBSTITUTE} ({num(OURS, True)} with guesses), the paper's models on all {num(PAPERS)} puzzles of "
         f"{OWN_TEST_FILE}, and other models on all or some of those. FLOPs count all matrix products; we compute the "
         "paper's FLOPs from its settings, and ≈ marks estimates. Bars show 95% intervals or, for several seeds, the "
-        f"range of their intervals. Sources are in docs/experiments/hard_sudoku/peers.csv."
+        "range of their intervals. Sources are in docs/experiments/hard_sudoku/peers.csv."
     )
 
 
