@@ -161,7 +161,7 @@ def dropped_weights(call: AttentionCall, length: int, head_dim: int) -> Tensor:
     dtype = of_states[0]
     packs = pack(qkv, dtype, has_backward=False), pack(out, dtype, has_backward=False)
     x = torch.eye(length, head_dim, dtype=dtype).expand(call.outer, -1, -1).contiguous()
-    _, _, _, mixed = call.forward(x, packs, is_kept=True)
+    mixed = call.forward(x, packs, is_kept=True)[3]
     return mixed.view(call.outer, length, head_dim)[:, :, :length].float() * length
 
 

@@ -8,12 +8,13 @@
 
 constexpr int64_t CHUNK = 96;  // queries whose weights are kept at a time in the backward pass
 constexpr int64_t UNITS = CHUNK / PER_UNIT;
-constexpr int64_t QUERIES = HAS_TILES ? 48 : PER_UNIT == 1 ? 24 : TILE_ROWS;  // that go through the softmax at a time
+constexpr int64_t QUERIES = HAS_TILES ? 48 : 24;  // that go through the softmax at a time
 
 struct Head {
     int64_t length, head_dim;
     int64_t row;         // between the queries of neighbours; likewise of keys and values
     int64_t mixed_row;   // between the results of neighbours
+    int64_t log_row;     // between the logarithms of neighbours' sums
     const float *cos, *sin;  // length × head_dim/2, or null
     float dropout;
     uint32_t seed;  // of this head of this sequence
@@ -67,28 +68,49 @@ struct Dropout {
     }
 };
 
-// Turns one row of scores into softmax weights but for a common factor, which it returns; numbers from `length` up to
-// `line` become 0.
-inline Vector softmax(float* scores, int64_t length, int64_t line, float factor) {
+// Scores from `length` up to `line` become −∞, so that their weights are 0.
+inline void mask(float* scores, int64_t length, int64_t line) {
     const int64_t whole = length / LANES * LANES;
-    Vector most = all(-INFINITY);
-    for (int64_t c = 0; c < whole; c += LANES) most = larger(most, load(scores + c));
-    if (whole < line) {
-        const Vector own = load_or(first_places(length - whole), scores + whole, all(-INFINITY));
-        store(scores + whole, own);
-        most = larger(most, own);
-    }
-    const Vector largest = all(largest_of(most));
-    Vector sums = all(0);
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Vector weight = exponential((load(scores + c) - largest) * all(factor));
-        store(scores + c, weight);
-        sums = sums + weight;
-    }
-    return all(1.f / sum_of(sums));
+    if (whole < line)
+        store(scores + whole, load_or(first_places(length - whole), scores + whole, all(-INFINITY)));
 }
 
-inline void attend(const number* query, const number* key, const number* value, number* mixed, const Head& head,
+// The largest number of a row.
+inline float largest_of(const float* row, int64_t line) {
+    Vector most = all(-INFINITY);
+    for (int64_t c = 0; c < line; c += LANES) most = larger(most, load(row + c));
+    return largest_of(most);
+}
+
+// 2 to the power of scores times `factor` less `lowered`, for one row, dropped ones as 0; returns the sum of them all.
+inline float powers(const float* scores, int64_t line, float factor, float lowered, const Dropout& dropped, int64_t query,
+                    number* weights) {
+    Vector sums = all(0);
+    for (int64_t c = 0; c < line; c += LANES) {
+        const Vector weight = power_of_two(multiply_subtract(load(scores + c), all(factor), all(lowered)));
+        sums = sums + weight;
+        store(weights + c, dropped(weight, query, c));
+    }
+    return sum_of(sums);
+}
+
+// Stores the sums of a tile as numbers, each row divided by its own number.
+struct StoreQuotients {
+    static constexpr bool NEEDS_PANEL = false;
+    number* to;
+    int64_t row;
+    const float* divisors;
+    template <int R, int C>
+    void operator()(int64_t at_row, int64_t column, Vector (&sum)[R][C]) const {
+        for (int i = 0; i < R; i++) {
+            const Vector share = all(1.f / divisors[at_row + i]);
+            for (int j = 0; j < C; j++) store(to + (at_row + i) * row + column + LANES * j, sum[i][j] * share);
+        }
+    }
+};
+
+// Results of a head, and if they are to be kept the logarithms of the sums that its softmax divided by, a number per query.
+inline void attend(const number* query, const number* key, const number* value, number* mixed, float* log_sums, const Head& head,
                    AttentionScratch& own) {
     const int64_t length = head.length, dim = head.head_dim, line = padded(length), num = num_units(length);
     if (head.cos) query = turned(query, head, own.queries), key = turned(key, head, own.keys);
@@ -98,44 +120,51 @@ inline void attend(const number* query, const number* key, const number* value, 
     const Right values = right_along(value, head.row, length, dim, own.value_units);
     float* scores = own.scores.room(QUERIES * line);
     number* weights = PER_UNIT == 1 ? (number*)scores : own.weights.room(QUERIES * line);
-    const float factor = 1.f / std::sqrt((float)dim);
+    const float factor = LOG2_E / std::sqrt((float)dim);  // e to a score is 2 to `factor` times their product
     const Dropout dropped(head);
+    float lowered[QUERIES], sums[QUERIES];
     for (int64_t q = 0; q < length; q += QUERIES) {
         const int64_t rows = std::min<int64_t>(QUERIES, length - q);
         product(units(query + q * row), row / PER_UNIT, 1, rows, keys, dim / PER_UNIT, line,
                 StoreSums<false>{scores, line}, line);
+        // Softmax in passes of their own over all rows: numbers of a row wait for each other.
         for (int64_t i = 0; i < rows; i++) {
-            const Vector share = softmax(scores + i * line, length, line, factor);
-            for (int64_t c = 0; c < line; c += LANES)
-                store(weights + i * line + c, dropped(load(scores + i * line + c) * share, q + i, c));
+            mask(scores + i * line, length, line);
+            lowered[i] = factor * largest_of(scores + i * line, line);
         }
+        for (int64_t i = 0; i < rows; i++)
+            sums[i] = powers(scores + i * line, line, factor, lowered[i], dropped, q + i, weights + i * line);
+        if (log_sums)
+            for (int64_t i = 0; i < rows; i++) log_sums[(q + i) * head.log_row] = lowered[i] + std::log2(sums[i]);
         product(units(weights), line / PER_UNIT, 1, rows, values.at, num, dim,
-                StoreRounded{mixed + q * head.mixed_row, head.mixed_row}, values.line);
+                StoreQuotients{mixed + q * head.mixed_row, head.mixed_row, sums}, values.line);
     }
 }
 
-// One row of the chain from weights, which `share` scales, to scores: weights as used in the product (for float32 in
-// place), and the gradient of the scores. `changes` are overwritten.
-inline void score_changes(float* weights, Vector share, float* changes, int64_t line, int64_t query, float factor,
-                          const Dropout& dropped, number* used, number* of_scores) {
+// For one query, from its scores and the gradients of its weights: the weights as the forward pass used them, and the gradients
+// of the scores. Weights are powers of 2 as there, the exponents less the logarithm of their sum. The mean of their gradients
+// by the weights, Σ_k p_k·(do·v_k), is do·o.
+inline void score_changes(const float* scores, const float* changes, int64_t line, float slope, float log_sum, float mean,
+                          const Dropout& dropped, int64_t query, number* used, number* of_scores) {
+    for (int64_t c = 0; c < line; c += LANES) {
+        const Vector weight = power_of_two(multiply_subtract(load(scores + c), all(LOG2_E * slope), all(log_sum)));
+        store(used + c, dropped(weight, query, c));
+        const Vector change = dropped(load(changes + c), query, c);
+        store(of_scores + c, weight * multiply_subtract(change, all(slope), all(slope * mean)));
+    }
+}
+
+// Σ a·b of a row.
+inline float dot(const number* a, const number* b, int64_t width) {
     Vector products = all(0);
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Vector weight = load(weights + c) * share, change = dropped(load(changes + c), query, c);
-        store(weights + c, weight);
-        if (dropped.is_on) store(changes + c, change);
-        products = multiply_add(weight, change, products);
-    }
-    const Vector mean = all(sum_of(products));
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Vector weight = load(weights + c);
-        if (PER_UNIT > 1 || dropped.is_on) store(used + c, dropped(weight, query, c));
-        store(of_scores + c, (weight * all(factor)) * (load(changes + c) - mean));
-    }
+    for (int64_t c = 0; c < width; c += LANES) products = multiply_add(load(a + c), load(b + c), products);
+    return sum_of(products);
 }
 
 // Gradients of queries, keys and values (rows as the originals) from that of the result.
-inline void attend_backward(const number* query, const number* key, const number* value, const number* d_mixed, number* d_query,
-                            number* d_key, number* d_value, const Head& head, AttentionScratch& own) {
+inline void attend_backward(const number* query, const number* key, const number* value, const number* mixed,
+                            const float* log_sums, const number* d_mixed, number* d_query, number* d_key, number* d_value,
+                            const Head& head, AttentionScratch& own) {
     const int64_t length = head.length, dim = head.head_dim, half = dim / 2, depth = dim / PER_UNIT;
     const int64_t line = padded(length), num = num_units(length);
     query = turned(query, head, own.queries), key = turned(key, head, own.keys);
@@ -146,7 +175,7 @@ inline void attend_backward(const number* query, const number* key, const number
     const Right keys_along = right_along(key, dim, length, dim, own.key_units);
     const Right queries_along = right_along(query, dim, length, dim, own.query_units);
     const Right out_along = right_along(d_mixed, head.mixed_row, length, dim, own.out_units);
-    float* of_queries = own.scores.room(QUERIES * line);
+    float* scores = own.scores.room(QUERIES * line);
     float* changes = own.weight_changes.room(QUERIES * line);
     number* used = own.weights.room(CHUNK * line);
     number* of_scores = own.changes.room(CHUNK * line);
@@ -154,23 +183,24 @@ inline void attend_backward(const number* query, const number* key, const number
     float* key_sums = own.key_sums.room(line * dim);
     float* value_sums = own.value_sums.room(line * dim);
     std::fill_n(key_sums, line * dim, 0.f), std::fill_n(value_sums, line * dim, 0.f);
-    const float factor = 1.f / std::sqrt((float)dim);
+    const float slope = 1.f / std::sqrt((float)dim);  // of a score by the product of query and key
     const Dropout dropped(head);
+    float means[QUERIES];
     auto angles = [&](const float* table, int64_t s) { return table ? table + s * half : nullptr; };
     for (int64_t start = 0; start < length; start += CHUNK) {
         const int64_t chunk = std::min(CHUNK, length - start);
         for (int64_t i = 0; i < chunk; i += QUERIES) {
             const int64_t q = start + i, rows = std::min<int64_t>(QUERIES, chunk - i);
-            float* weights = PER_UNIT == 1 ? (float*)(used + i * line) : of_queries;
-            product(units(query + q * dim), depth, 1, rows, keys, depth, line,
-                    StoreSums<false>{weights, line}, line);
+            product(units(query + q * dim), depth, 1, rows, keys, depth, line, StoreSums<false>{scores, line}, line);
             product(units(d_mixed + q * head.mixed_row), head.mixed_row / PER_UNIT, 1, rows, values, depth, line,
                     StoreSums<false>{changes, line}, line);
             for (int64_t r = 0; r < rows; r++) {
-                const Vector share = softmax(weights + r * line, length, line, factor);
-                score_changes(weights + r * line, share, changes + r * line, line, q + r, factor, dropped,
-                              used + (i + r) * line, of_scores + (i + r) * line);
+                mask(scores + r * line, length, line);
+                means[r] = dot(mixed + (q + r) * head.mixed_row, d_mixed + (q + r) * head.mixed_row, dim);
             }
+            for (int64_t r = 0; r < rows; r++)
+                score_changes(scores + r * line, changes + r * line, line, slope, log_sums[(q + r) * head.log_row], means[r],
+                              dropped, q + r, used + (i + r) * line, of_scores + (i + r) * line);
             product(units(of_scores + i * line), line / PER_UNIT, 1, rows, keys_along.at, num, dim,
                     StoreSums<false>{query_sums, dim}, keys_along.line);
             for (int64_t r = 0; r < rows; r++)
@@ -188,6 +218,6 @@ inline void attend_backward(const number* query, const number* key, const number
     }
     for (int64_t s = 0; s < length; s++) {
         rotate<true>(key_sums + s * dim, angles(head.cos, s), angles(head.sin, s), half, d_key + s * head.row);
-        rotate<true>(value_sums + s * dim, (const float*)nullptr, nullptr, half, d_value + s * head.row);
+        round_row(value_sums + s * dim, d_value + s * head.row, dim);
     }
 }

@@ -105,23 +105,30 @@ class AttentionCall(ctypes.Structure):
 
     def forward(
         self, x: State, packs: Packs, *, is_kept: bool
-    ) -> tuple[State, Float32[Tensor, " rows"], Float[Tensor, "kept qkv"], Float[Tensor, "kept heads"]]:
-        """The output, one over the root mean squares, queries, keys and values, and what the heads gave.
+    ) -> tuple[
+        State,
+        Float32[Tensor, " rows"],
+        Float[Tensor, "kept qkv"],
+        Float[Tensor, "kept across"],
+        Float32[Tensor, "rows heads"] | None,
+    ]:
+        """The output, one over the root mean squares, then what the backward pass needs.
 
-        The last two cover every row only if they are to be kept.
+        These are queries, keys and values, what the heads gave, and the logarithms of the sums that softmax divided by. If
+        nothing is to be kept, the first two do not cover every row, and there are no sums.
         """
         outer = self.outer if is_kept else min(self.chunk, self.outer)
         rows, across = outer * self.length * self.inner, self.heads * self.head_dim
         y, scale = torch.empty_like(x), torch.empty(x.numel() // self.width)
         kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * across, across))
-        pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed))
-        flags = (ctypes.c_int64(self.chunk), ctypes.c_int(is_kept))
-        library(x.dtype).attention_forward(ctypes.byref(self), *pointers, *flags)
-        return y, scale, kept, mixed
+        log_sums = torch.empty(rows, self.heads) if is_kept else None
+        pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed, log_sums))
+        library(x.dtype).attention_forward(ctypes.byref(self), *pointers, ctypes.c_int64(self.chunk))
+        return y, scale, kept, mixed, log_sums
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
         """Gradients from x and what `forward` gave."""
-        x, _, _, kept, mixed = saved
+        x, _, _, kept, mixed, _ = saved
         dz, dx, d_mixed, changes = (torch.empty_like(part) for part in (x, x, mixed, kept))
         d_qkv, d_out = (torch.empty(shape) for shape in shapes)
         weights = (packs[0].backward, packs[1].backward)

@@ -5,22 +5,32 @@
 
 constexpr float NORM_EPS = 1e-5f;
 
-// eˣ to about one unit in the last place (of 24 bits), 0 for x ≤ −87: soon below, results would be subnormal numbers, which
-// take Intel's CPUs long.
-inline Vector exponential(Vector x) {
-    const Mask is_normal = is_greater(x, all(-87.f));
-    const Vector n = nearest(x * all(1.44269504f));
-    Vector r = subtract_product(n, all(0.693359375f), x);  // ln 2 in two parts
-    r = subtract_product(n, all(-2.12194440e-4f), r);
-    Vector sum = all(1.f / 720);  // Taylor to r⁶: |r| ≤ ln 2 / 2, so the rest is below 2⁻²³
-    for (const float factor : {1.f / 120, 1.f / 24, 1.f / 6, 0.5f, 1.f, 1.f})
+constexpr float LOG2_E = 1.44269504f, LOG2_E_REST = 1.92596299e-8f;  // in two parts
+
+// 2ⁿ⁺ʳ for whole n ≤ 126 and |r| ≤ ½ to about two units in the last place (of 24 bits), 0 for n < −124: soon below, results
+// would be subnormal numbers, which take Intel's CPUs long.
+inline Vector power_of_two(Vector n, Vector r) {
+    Vector sum = all(1.32647273e-3f);  // the polynomial of degree 5 with p(0) = 1 whose relative error is least at most: 1.1e-7
+    for (const float factor : {9.67151299e-3f, 5.55073358e-2f, 0.240222424f, 0.693147004f, 1.f})
         sum = multiply_add(sum, r, all(factor));
-    return times_power(is_normal, sum, n);
+    return times_power(is_greater(n, all(-125.f)), sum, n);
+}
+
+// 2ˣ for x ≤ 126.
+inline Vector power_of_two(Vector x) {
+    const Vector n = nearest(x);
+    return power_of_two(n, x - n);
+}
+
+// eˣ for x ≤ 87.
+inline Vector exponential(Vector x) {
+    const Vector n = nearest(x * all(LOG2_E));
+    return power_of_two(n, multiply_add(x, all(LOG2_E_REST), multiply_subtract(x, all(LOG2_E), n)));
 }
 
 inline Vector sigmoid(Vector x) {
     const Vector one = all(1.f);
-    return (one / ((one + exponential((all(0) - x)))));
+    return one / (one + exponential(all(0) - larger(all(-87.f), x)));
 }
 
 // y = z/rms(z) with z = x + sums, for one row; returns 1/rms(z). `sums` is overwritten with z.
@@ -52,6 +62,11 @@ inline void norm_backward(const number* y, const number* dy, float scale, number
 inline void add_row(const number* x, const float* sums, number* to, int64_t width) {
     for (int64_t c = 0; c < width; c += LANES)
         store(to + c, (load(sums + c) + load(x + c)));
+}
+
+// to = sums, rounded, for one row.
+inline void round_row(const float* sums, number* to, int64_t width) {
+    for (int64_t c = 0; c < width; c += LANES) store(to + c, load(sums + c));
 }
 
 // (x₁, x₂) → (x₁cos − x₂sin, x₂cos + x₁sin), or back; a copy where there is no rotation.

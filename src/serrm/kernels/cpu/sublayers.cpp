@@ -154,21 +154,21 @@ static Head head_of(const Attention* a, int64_t first, int64_t item, int64_t* st
     mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ull;
     mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebull;
     mixed ^= mixed >> 31;
-    return Head{a->length, a->head_dim, a->inner * 3 * across, a->inner * across, a->cos, a->sin,
+    return Head{a->length, a->head_dim, a->inner * 3 * across, a->inner * across, a->inner * a->heads, a->cos, a->sin,
                 (float)a->dropout, (uint32_t)(mixed >> 32)};
 }
 
 // `kept` is room for queries, keys and values, `mixed` for what comes out of the heads: of all rows where they are
-// kept for the backward pass, else of a chunk.
+// kept for the backward pass, else of a chunk. `log_sums`, a number per row and head, is null where nothing is kept.
 void attention_forward(const Attention* a, const number* x, const number* qkv, const number* out, number* y, float* scale,
-                       number* kept, number* mixed, int64_t chunk, int is_kept) {
+                       number* kept, number* mixed, float* log_sums, int64_t chunk) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
     {
         [[maybe_unused]] const Tiles tiles;
         for (int64_t first = 0; first < a->outer; first += chunk) {
             const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
-            const int64_t each = block_rows(rows, a->threads), base = is_kept ? 0 : m0;  // of the rows in the buffers
+            const int64_t each = block_rows(rows, a->threads), base = log_sums ? 0 : m0;  // of the rows in the buffers
 #pragma omp for schedule(dynamic)
             for (int64_t m = m0; m < m0 + rows; m += each)
                 product(units(x + m * width), width / PER_UNIT, 1, std::min(each, m0 + rows - m), units(qkv), width / PER_UNIT,
@@ -178,8 +178,8 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
                 int64_t start, h;
                 const Head head = head_of(a, first, item, &start, &h);
                 const number* query = kept + (start - base) * 3 * across + h * a->head_dim;
-                attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim, head,
-                       own.attention);
+                attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim,
+                       log_sums ? log_sums + start * a->heads + h : nullptr, head, own.attention);
             }
 #pragma omp for schedule(dynamic)
             for (int64_t m = m0; m < m0 + rows; m += each)
@@ -190,7 +190,7 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
 }
 
 void attention_backward(const Attention* a, const number* x, const number* y, const float* scale, const number* kept,
-                        const number* mixed, const number* dy, const number* qkv, const number* out, number* dz, number* d_mixed,
+                        const number* mixed, const float* log_sums, const number* dy, const number* qkv, const number* out, number* dz, number* d_mixed,
                         number* changes, number* dx, int64_t chunk, float* d_qkv, float* d_out) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
@@ -214,8 +214,9 @@ void attention_backward(const Attention* a, const number* x, const number* y, co
                 const int64_t at = start * 3 * across + h * a->head_dim;
                 const number* query = kept + at;
                 number* change = changes + at;
-                attend_backward(query, query + across, query + 2 * across, d_mixed + start * across + h * a->head_dim,
-                                change, change + across, change + 2 * across, head, own.attention);
+                const int64_t result = start * across + h * a->head_dim;
+                attend_backward(query, query + across, query + 2 * across, mixed + result, log_sums + start * a->heads + h,
+                                d_mixed + result, change, change + across, change + 2 * across, head, own.attention);
             }
 #pragma omp for schedule(dynamic)
             for (int64_t m = m0; m < m0 + rows; m += each)

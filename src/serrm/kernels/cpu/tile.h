@@ -155,14 +155,15 @@ struct StoreSums {
     }
 };
 
-// All rows of C times 16 columns, in tiles of TILE_ROWS.
+// All rows of C times 16 columns, in tiles of TILE_ROWS; of twice as many where that leaves AVX-512's registers idle, so that
+// no sum waits for itself.
 template <int C, class Done>
 inline void rows_product(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line, int64_t num,
                          int64_t num_rows, int64_t column, Done& done) {
+    constexpr int R = HAS_AVX512 && C == 1 ? 2 * TILE_ROWS : TILE_ROWS;
     int64_t i = 0;
-    for (; i + TILE_ROWS <= num_rows; i += TILE_ROWS)
-        tile<TILE_ROWS, C>(a, row, step, b, line, num, i, column, done);
-    rest_of_rows<TILE_ROWS - 1, C>(a, row, step, b, line, num, num_rows - i, i, column, done);
+    for (; i + R <= num_rows; i += R) tile<R, C>(a, row, step, b, line, num, i, column, done);
+    rest_of_rows<R - 1, C>(a, row, step, b, line, num, num_rows - i, i, column, done);
 }
 
 // A panel of C times 16 columns. AVX2 has 16 registers, which hold the sums of 6 rows and 16 columns; what needs all

@@ -122,9 +122,8 @@ inline Mask is_greater(Vector a, Vector b) {
 }
 inline __m256 where(__m256i here, __m256 x) { return _mm256_and_ps(_mm256_castsi256_ps(here), x); }
 inline Vector where(Mask here, Vector x) { return {where(here.low, x.low), where(here.high, x.high)}; }
-inline __m256 times_power(__m256 x, __m256 n) {  // −127 < n; above 127 as for 127, so large that only 1/x is of use
-    const __m256i power = _mm256_min_epi32(_mm256_cvtps_epi32(_mm256_min_ps(n, _mm256_set1_ps(127.f))), _mm256_set1_epi32(127));
-    return x * _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(power, _mm256_set1_epi32(127)), 23));
+inline __m256 times_power(__m256 x, __m256 n) {  // adds n to the exponent, which has to stay one of a normal number
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23)));
 }
 // x·2ⁿ for whole n where the mask is on, else 0.
 inline Vector times_power(Mask here, Vector x, Vector n) {
