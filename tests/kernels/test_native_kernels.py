@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from serrm.kernels.cpu.network import AttentionCall, NativeNetwork, find_compiler, fits, has_avx512_bf16, pack
+from serrm.kernels.cpu.network import (
+    ROWS_OF_GRADIENT,
+    AttentionCall,
+    NativeNetwork,
+    find_compiler,
+    fits,
+    has_avx512_bf16,
+    pack,
+)
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network, Residual
 from tests.drawn import CPU, seeded
@@ -138,18 +146,28 @@ def test_swiglu_agrees_with_pytorchs(rows: int, width: int, seed: int) -> None:
     check_against_plain(SwiGLU(width, 256, seeded(seed)), None, numbers(rows, width, seed=seed))
 
 
+@pytest.mark.parametrize(
+    "part", [Attention(32, 1, 16, axis=-3, generator=seeded(0)), SwiGLU(32, 64, seeded(1))]
+)
+def test_gradients_of_many_rows_are_added_up_in_parts(part: Attention | SwiGLU) -> None:
+    x = numbers(7, 205, 4, 32, seed=1)
+    assert x.numel() // 32 > 2 * ROWS_OF_GRADIENT
+    check_against_plain(part, None, x)
+
+
 @pytest.mark.parametrize("axis", [-3, -2])
 def test_no_number_depends_on_the_threads(axis: int) -> None:
-    x, change = numbers(3, 30, 11, 64, seed=0), numbers(3, 30, 11, 64, seed=1)
+    x, change = numbers(9, 30, 11, 64, seed=0), numbers(9, 30, 11, 64, seed=1)
     layer = Attention(64, 2, 32, axis=axis, dropout=0.3, generator=seeded(0))
     gated = SwiGLU(64, 256, seeded(1))
-    few, of_few = numbers(203, 64, seed=2), numbers(203, 64, seed=3)  # so many that a thread's share differs
+    rows = 2203  # so many that a thread's share differs
+    others, of_others = numbers(rows, 64, seed=2), numbers(rows, 64, seed=3)
     found = []
     for threads in (1, 2, 5):
         torch.set_num_threads(threads)
         torch.manual_seed(0)
         of_layer = results(native(layer, None), layer, x, change)
-        found.append(of_layer + results(native(gated, None), gated, few, of_few))
+        found.append(of_layer + results(native(gated, None), gated, others, of_others))
     for other in found[1:]:
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 

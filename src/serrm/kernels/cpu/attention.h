@@ -14,10 +14,16 @@ struct Head {
     int64_t length, head_dim;
     int64_t row;         // between the queries of neighbours; likewise of keys and values
     int64_t mixed_row;   // between the results of neighbours
-    int64_t log_row;     // between the logarithms of neighbours' sums
+    int64_t softmax_row;  // between what is kept of the softmax of neighbours
     const float *cos, *sin;  // length × head_dim/2, or null
     float dropout;
     uint32_t seed;  // of this head of this sequence
+    float slope() const { return 1.f / std::sqrt((float)head_dim); }  // of a score by the product of query and key
+};
+
+// What turns the products of a query with keys into weights: share · 2^(product · factor − lowered), where factor is slope/ln 2.
+struct Softmax {
+    float lowered, share;
 };
 
 struct AttentionScratch {
@@ -94,23 +100,22 @@ inline float powers(const float* scores, int64_t line, float factor, float lower
     return sum_of(sums);
 }
 
-// Stores the sums of a tile as numbers, each row divided by its own number.
-struct StoreQuotients {
+// Stores the sums of a tile as numbers, each row times its own share.
+struct StoreShares {
     static constexpr bool NEEDS_PANEL = false;
     number* to;
     int64_t row;
-    const float* divisors;
+    const Softmax* of_rows;
     template <int R, int C>
     void operator()(int64_t at_row, int64_t column, Vector (&sum)[R][C]) const {
-        for (int i = 0; i < R; i++) {
-            const Vector share = all(1.f / divisors[at_row + i]);
-            for (int j = 0; j < C; j++) store(to + (at_row + i) * row + column + LANES * j, sum[i][j] * share);
-        }
+        for (int i = 0; i < R; i++)
+            for (int j = 0; j < C; j++)
+                store(to + (at_row + i) * row + column + LANES * j, sum[i][j] * all(of_rows[at_row + i].share));
     }
 };
 
-// Results of a head, and if they are to be kept the logarithms of the sums that its softmax divided by, a number per query.
-inline void attend(const number* query, const number* key, const number* value, number* mixed, float* log_sums, const Head& head,
+// Results of a head, and in `kept`, unless it is null, the softmax of every query.
+inline void attend(const number* query, const number* key, const number* value, number* mixed, Softmax* kept, const Head& head,
                    AttentionScratch& own) {
     const int64_t length = head.length, dim = head.head_dim, line = padded(length), num = num_units(length);
     if (head.cos) query = turned(query, head, own.queries), key = turned(key, head, own.keys);
@@ -120,9 +125,9 @@ inline void attend(const number* query, const number* key, const number* value, 
     const Right values = right_along(value, head.row, length, dim, own.value_units);
     float* scores = own.scores.room(QUERIES * line);
     number* weights = PER_UNIT == 1 ? (number*)scores : own.weights.room(QUERIES * line);
-    const float factor = LOG2_E / std::sqrt((float)dim);  // e to a score is 2 to `factor` times their product
+    const float factor = LOG2_E * head.slope();
     const Dropout dropped(head);
-    float lowered[QUERIES], sums[QUERIES];
+    Softmax of_rows[QUERIES];
     for (int64_t q = 0; q < length; q += QUERIES) {
         const int64_t rows = std::min<int64_t>(QUERIES, length - q);
         product(units(query + q * row), row / PER_UNIT, 1, rows, keys, dim / PER_UNIT, line,
@@ -130,41 +135,47 @@ inline void attend(const number* query, const number* key, const number* value, 
         // Softmax in passes of their own over all rows: numbers of a row wait for each other.
         for (int64_t i = 0; i < rows; i++) {
             mask(scores + i * line, length, line);
-            lowered[i] = factor * largest_of(scores + i * line, line);
+            of_rows[i].lowered = factor * largest_of(scores + i * line, line);
         }
-        for (int64_t i = 0; i < rows; i++)
-            sums[i] = powers(scores + i * line, line, factor, lowered[i], dropped, q + i, weights + i * line);
-        if (log_sums)
-            for (int64_t i = 0; i < rows; i++) log_sums[(q + i) * head.log_row] = lowered[i] + std::log2(sums[i]);
+        for (int64_t i = 0; i < rows; i++) {
+            const float lowered = of_rows[i].lowered;
+            of_rows[i].share = 1.f / powers(scores + i * line, line, factor, lowered, dropped, q + i, weights + i * line);
+            if (kept) kept[(q + i) * head.softmax_row] = of_rows[i];
+        }
         product(units(weights), line / PER_UNIT, 1, rows, values.at, num, dim,
-                StoreQuotients{mixed + q * head.mixed_row, head.mixed_row, sums}, values.line);
+                StoreShares{mixed + q * head.mixed_row, head.mixed_row, of_rows}, values.line);
     }
 }
 
-// For one query, from its scores and the gradients of its weights: the weights as the forward pass used them, and the gradients
-// of the scores. Weights are powers of 2 as there, the exponents less the logarithm of their sum. The mean of their gradients
-// by the weights, Σ_k p_k·(do·v_k), is do·o.
-inline void score_changes(const float* scores, const float* changes, int64_t line, float slope, float log_sum, float mean,
-                          const Dropout& dropped, int64_t query, number* used, number* of_scores) {
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Vector weight = power_of_two(multiply_subtract(load(scores + c), all(LOG2_E * slope), all(log_sum)));
-        store(used + c, dropped(weight, query, c));
-        const Vector change = dropped(load(changes + c), query, c);
-        store(of_scores + c, weight * multiply_subtract(change, all(slope), all(slope * mean)));
-    }
-}
-
-// Σ a·b of a row.
-inline float dot(const number* a, const number* b, int64_t width) {
+// Turns the scores of a query into weights again, and drops from `changes`, the weights' gradients, what the forward pass
+// dropped. Returns the gradients' mean by the weights.
+inline float weights_again(float* scores, float* changes, int64_t line, float factor, Softmax softmax, const Dropout& dropped,
+                           int64_t query) {
     Vector products = all(0);
-    for (int64_t c = 0; c < width; c += LANES) products = multiply_add(load(a + c), load(b + c), products);
+    for (int64_t c = 0; c < line; c += LANES) {
+        const Vector exponent = multiply_subtract(load(scores + c), all(factor), all(softmax.lowered));
+        const Vector weight = power_of_two(exponent) * all(softmax.share), change = dropped(load(changes + c), query, c);
+        store(scores + c, weight);
+        if (dropped.is_on) store(changes + c, change);
+        products = multiply_add(weight, change, products);
+    }
     return sum_of(products);
 }
 
+// For one query, the weights as the forward pass used them, and the gradients of the products of query and keys.
+inline void score_changes(const float* weights, const float* changes, int64_t line, float slope, float mean,
+                          const Dropout& dropped, int64_t query, number* used, number* of_scores) {
+    for (int64_t c = 0; c < line; c += LANES) {
+        const Vector weight = load(weights + c);
+        store(used + c, dropped(weight, query, c));
+        store(of_scores + c, weight * multiply_subtract(load(changes + c), all(slope), all(slope * mean)));
+    }
+}
+
 // Gradients of queries, keys and values (rows as the originals) from that of the result.
-inline void attend_backward(const number* query, const number* key, const number* value, const number* mixed,
-                            const float* log_sums, const number* d_mixed, number* d_query, number* d_key, number* d_value,
-                            const Head& head, AttentionScratch& own) {
+inline void attend_backward(const number* query, const number* key, const number* value, const Softmax* softmax,
+                            const number* d_mixed, number* d_query, number* d_key, number* d_value, const Head& head,
+                            AttentionScratch& own) {
     const int64_t length = head.length, dim = head.head_dim, half = dim / 2, depth = dim / PER_UNIT;
     const int64_t line = padded(length), num = num_units(length);
     query = turned(query, head, own.queries), key = turned(key, head, own.keys);
@@ -183,7 +194,7 @@ inline void attend_backward(const number* query, const number* key, const number
     float* key_sums = own.key_sums.room(line * dim);
     float* value_sums = own.value_sums.room(line * dim);
     std::fill_n(key_sums, line * dim, 0.f), std::fill_n(value_sums, line * dim, 0.f);
-    const float slope = 1.f / std::sqrt((float)dim);  // of a score by the product of query and key
+    const float slope = head.slope();
     const Dropout dropped(head);
     float means[QUERIES];
     auto angles = [&](const float* table, int64_t s) { return table ? table + s * half : nullptr; };
@@ -196,11 +207,12 @@ inline void attend_backward(const number* query, const number* key, const number
                     StoreSums<false>{changes, line}, line);
             for (int64_t r = 0; r < rows; r++) {
                 mask(scores + r * line, length, line);
-                means[r] = dot(mixed + (q + r) * head.mixed_row, d_mixed + (q + r) * head.mixed_row, dim);
+                means[r] = weights_again(scores + r * line, changes + r * line, line, LOG2_E * slope,
+                                         softmax[(q + r) * head.softmax_row], dropped, q + r);
             }
             for (int64_t r = 0; r < rows; r++)
-                score_changes(scores + r * line, changes + r * line, line, slope, log_sums[(q + r) * head.log_row], means[r],
-                              dropped, q + r, used + (i + r) * line, of_scores + (i + r) * line);
+                score_changes(scores + r * line, changes + r * line, line, slope, means[r], dropped, q + r,
+                              used + (i + r) * line, of_scores + (i + r) * line);
             product(units(of_scores + i * line), line / PER_UNIT, 1, rows, keys_along.at, num, dim,
                     StoreSums<false>{query_sums, dim}, keys_along.line);
             for (int64_t r = 0; r < rows; r++)

@@ -9,7 +9,7 @@ constexpr int64_t GROUP = HAS_TILES ? 1 : TILE_ROWS;  // columns of the narrow s
 
 struct GradientScratch {
     Buffer<unit> left, right;
-    Buffer<float> sums;
+    Buffer<float> first, second;  // sums of the gradients of a sublayer's two weights
 };
 
 // Numbers a group of the left operand takes: a cache line more than its own, or all groups share a few sets of the cache.
@@ -41,36 +41,21 @@ inline void pack_left(const number* from, int64_t row, int64_t rows, int64_t col
 
 // How the product of a weight's gradient is done: the narrower side stands left, in groups of columns.
 struct Gradient {
-    const number *narrow, *wide;
-    int64_t num_narrow, num_wide, rows, threads;
+    int64_t num_narrow, num_wide;
     bool is_turned;  // the wide side is the output's: dy
     bool is_gated;
-    float* to;  // num_out × num_in
+    float* sums;  // of blocks of WIDTH columns of the wide side, one behind the other
 };
 
-// Writes the columns first … first + num of the wide side, turning blocks of 16 × 16 where the wide side is dy.
-inline void write_gradient(const Gradient& g, const float* sums, int64_t first, int64_t num) {
-    if (!g.is_turned) {
-        for (int64_t i = 0; i < g.num_narrow; i++)
-            std::copy_n(sums + i * num, num, g.to + own_row(i, g.num_narrow, g.is_gated) * g.num_wide + first);
-        return;
-    }
-    for (int64_t i = 0; i < g.num_narrow; i += LANES)
-        for (int64_t j = 0; j < num; j += LANES) {
-            Integers block[LANES];
-            for (int64_t k = 0; k < LANES; k++) block[k] = load_integers(sums + (i + k) * num + j);
-            transpose16(block);
-            for (int64_t k = 0; k < LANES; k++)
-                store_integers(g.to + own_row(first + j + k, g.num_wide, g.is_gated) * g.num_narrow + i, block[k]);
-        }
+// A gradient of num_out × num_in numbers that is zero so far, with its sums at `sums`.
+inline Gradient gradient_of(int64_t num_out, int64_t num_in, bool is_gated, float* sums) {
+    std::fill_n(sums, num_out * num_in, 0.f);
+    return {std::min(num_out, num_in), std::max(num_out, num_in), num_out > num_in, is_gated, sums};
 }
 
-// gradient (num_out × num_in) = Σ over `rows` of dy ⊗ x. To be called by all threads of a parallel region.
-inline void weight_gradient(const number* dy, int64_t num_out, const number* x, int64_t num_in, int64_t rows, int64_t threads,
-                            bool is_gated, float* gradient, GradientScratch& own) {
-    const bool is_turned = num_out > num_in;
-    const Gradient g{is_turned ? x : dy, is_turned ? dy : x, std::min(num_out, num_in), std::max(num_out, num_in), rows,
-                     threads, is_turned, is_gated, gradient};
+// Adds Σ over `rows` of dy ⊗ x. To be called by all threads of a parallel region.
+inline void add_gradient(const Gradient& g, const number* dy, const number* x, int64_t rows, GradientScratch& own) {
+    const number *narrow = g.is_turned ? x : dy, *wide = g.is_turned ? dy : x;
     const int64_t groups = (g.num_narrow + GROUP - 1) / GROUP, size = group_size(SUMMED);
     const int64_t blocks = (rows + SUMMED - 1) / SUMMED;
     unit* all_left;  // of all threads
@@ -78,17 +63,16 @@ inline void weight_gradient(const number* dy, int64_t num_out, const number* x, 
     all_left = own.left.room(blocks * groups * size);
 #pragma omp for schedule(dynamic)
     for (int64_t block = 0; block < blocks; block++)
-        pack_left(g.narrow + block * SUMMED * g.num_narrow, g.num_narrow, std::min(SUMMED, rows - block * SUMMED),
-                  g.num_narrow, all_left + block * groups * size, size);
+        pack_left(narrow + block * SUMMED * g.num_narrow, g.num_narrow, std::min(SUMMED, rows - block * SUMMED), g.num_narrow,
+                  all_left + block * groups * size, size);
 #pragma omp for schedule(dynamic)
     for (int64_t c = 0; c < g.num_wide; c += WIDTH) {
         const int64_t width = std::min(WIDTH, g.num_wide - c);
-        float* sums = own.sums.room(g.num_narrow * width);
-        std::fill_n(sums, g.num_narrow * width, 0.f);
+        float* sums = g.sums + c * g.num_narrow;
         for (int64_t block = 0; block < blocks; block++) {
             const int64_t some = std::min(SUMMED, rows - block * SUMMED), lines = num_units(some);
             unit* right = own.right.room(width * lines);
-            unit_panels(g.wide + block * SUMMED * g.num_wide + c, g.num_wide, some, width, right);
+            unit_panels(wide + block * SUMMED * g.num_wide + c, g.num_wide, some, width, right);
             const unit* left = all_left + block * groups * size;
             const int64_t at_once = HAS_TILES ? g.num_narrow : GROUP;
             const Left by_column = HAS_TILES ? Left{left, size, 1} : Left{left, 1, GROUP};
@@ -97,6 +81,26 @@ inline void weight_gradient(const number* dy, int64_t num_out, const number* x, 
                     product(by_column.at + i / GROUP * size, by_column.row, by_column.step, std::min(at_once, g.num_narrow - i),
                             right + n * lines, lines, panel_width(width - n), StoreSums<true>{sums + i * width + n, width});
         }
-        write_gradient(g, sums, c, width);
+    }
+}
+
+// Writes the sums in the weight's own order, turning blocks of 16 × 16 where the wide side is dy.
+inline void write_gradient(const Gradient& g, float* to) {
+    for (int64_t c = 0; c < g.num_wide; c += WIDTH) {
+        const int64_t width = std::min(WIDTH, g.num_wide - c);
+        const float* sums = g.sums + c * g.num_narrow;
+        if (!g.is_turned) {
+            for (int64_t i = 0; i < g.num_narrow; i++)
+                std::copy_n(sums + i * width, width, to + own_row(i, g.num_narrow, g.is_gated) * g.num_wide + c);
+            continue;
+        }
+        for (int64_t i = 0; i < g.num_narrow; i += LANES)
+            for (int64_t j = 0; j < width; j += LANES) {
+                Integers block[LANES];
+                for (int64_t k = 0; k < LANES; k++) block[k] = load_integers(sums + (i + k) * width + j);
+                transpose16(block);
+                for (int64_t k = 0; k < LANES; k++)
+                    store_integers(to + own_row(c + j + k, g.num_wide, g.is_gated) * g.num_narrow + i, block[k]);
+            }
     }
 }

@@ -29,6 +29,8 @@ from serrm.models.recurrence import Network, Residual
 LANES = 16  # numbers that an instruction takes at once
 # Enough for a thread to do between two barriers, and the intermediate results still fit its cache.
 ROWS_PER_THREAD = 480
+# Whose part of the weights' gradients is added up before the next ones go through the backward pass.
+ROWS_OF_GRADIENT = 2048
 
 State = Float[Tensor, "*positions D"]
 Weight = Float32[Tensor, "num_out num_in"]
@@ -76,13 +78,15 @@ class GatedCall(ctypes.Structure):
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
         """Gradients from x and what `forward` gave."""
-        x, _, _, kept = saved
-        dz, dx, changes = torch.empty_like(x), torch.empty_like(x), torch.empty_like(kept)
-        hidden = torch.empty(self.rows, self.inner, dtype=x.dtype)
-        d_gate_up, d_down = (torch.empty(shape) for shape in shapes)
+        x = saved[0]
+        rows = min(int(self.rows), ROWS_OF_GRADIENT)
+        sizes = (self.width, self.inner, 2 * self.inner)
+        dz, hidden, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
+        dx, (d_gate_up, d_down) = torch.empty_like(x), (torch.empty(shape) for shape in shapes)
         weights = (packs[0].backward, packs[1].backward)
-        tensors = (*saved, dy, *weights, dz, hidden, changes, dx, d_gate_up, d_down)
-        library(x.dtype).gated_backward(ctypes.byref(self), *map(_at, tensors))
+        before = map(_at, (*saved, dy, *weights, dz, hidden, changes, dx))
+        after = (ctypes.c_int64(rows), _at(d_gate_up), _at(d_down))
+        library(x.dtype).gated_backward(ctypes.byref(self), *before, *after)
         return dx, d_gate_up, d_down
 
 
@@ -110,30 +114,32 @@ class AttentionCall(ctypes.Structure):
         Float32[Tensor, " rows"],
         Float[Tensor, "kept qkv"],
         Float[Tensor, "kept across"],
-        Float32[Tensor, "rows heads"] | None,
+        Float32[Tensor, "rows heads 2"] | None,
     ]:
         """The output, one over the root mean squares, then what the backward pass needs.
 
-        These are queries, keys and values, what the heads gave, and the logarithms of the sums that softmax divided by. If
-        nothing is to be kept, the first two do not cover every row, and there are no sums.
+        These are queries, keys and values, what the heads gave, and the two numbers of each softmax that scores and
+        weights differ by. If nothing is to be kept, the first two do not cover every row, and the last is None.
         """
         outer = self.outer if is_kept else min(self.chunk, self.outer)
         rows, across = outer * self.length * self.inner, self.heads * self.head_dim
         y, scale = torch.empty_like(x), torch.empty(x.numel() // self.width)
         kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * across, across))
-        log_sums = torch.empty(rows, self.heads) if is_kept else None
-        pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed, log_sums))
+        softmax = torch.empty(rows, self.heads, 2) if is_kept else None
+        pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed, softmax))
         library(x.dtype).attention_forward(ctypes.byref(self), *pointers, ctypes.c_int64(self.chunk))
-        return y, scale, kept, mixed, log_sums
+        return y, scale, kept, mixed, softmax
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
         """Gradients from x and what `forward` gave."""
-        x, _, _, kept, mixed, _ = saved
-        dz, dx, d_mixed, changes = (torch.empty_like(part) for part in (x, x, mixed, kept))
-        d_qkv, d_out = (torch.empty(shape) for shape in shapes)
+        x, of_outer, across = saved[0], int(self.length) * int(self.inner), self.heads * self.head_dim
+        group = min(int(self.outer), -(-ROWS_OF_GRADIENT // of_outer))
+        sizes = (self.width, across, 3 * across)
+        dz, d_mixed, changes = (torch.empty(group * of_outer, size, dtype=x.dtype) for size in sizes)
+        dx, (d_qkv, d_out) = torch.empty_like(x), (torch.empty(shape) for shape in shapes)
         weights = (packs[0].backward, packs[1].backward)
         before = map(_at, (*saved, dy, *weights, dz, d_mixed, changes, dx))
-        after = (ctypes.c_int64(self.chunk), _at(d_qkv), _at(d_out))
+        after = (ctypes.c_int64(self.chunk), ctypes.c_int64(group), _at(d_qkv), _at(d_out))
         library(x.dtype).attention_backward(ctypes.byref(self), *before, *after)
         return dx, d_qkv, d_out
 

@@ -121,25 +121,33 @@ void gated_forward(const Gated* a, const number* x, const number* gate_up, const
     }
 }
 
+// dz, hidden and changes are room for `chunk` rows, whose gradients are added up while they are in the cache.
 void gated_backward(const Gated* a, const number* x, const number* y, const float* scale, const number* kept, const number* dy,
                     const number* gate_up, const number* down, number* dz, number* hidden, number* changes, number* dx,
-                    float* d_gate_up, float* d_down) {
-    const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
+                    int64_t chunk, float* d_gate_up, float* d_down) {
+    const int64_t width = a->width, inner = a->inner;
+    const Gradient of_gate_up = gradient_of(2 * inner, width, true, own.gradient.first.room(2 * inner * width));
+    const Gradient of_down = gradient_of(width, inner, false, own.gradient.second.room(width * inner));
 #pragma omp parallel num_threads(a->threads)
     {
         [[maybe_unused]] const Tiles tiles;
+        for (int64_t first = 0; first < a->rows; first += chunk) {
+            const int64_t num = std::min(chunk, a->rows - first), each = block_rows(num, a->threads);
 #pragma omp for schedule(dynamic)
-        for (int64_t m = 0; m < a->rows; m += each) {
-            const int64_t rows = std::min(each, a->rows - m);
-            for (int64_t i = m; i < m + rows; i++)
-                norm_backward(y + i * width, dy + i * width, scale[i], dz + i * width, width);
-            product(units(dz + m * width), width / PER_UNIT, 1, rows, units(down), width / PER_UNIT, inner,
-                    GateBackward{kept + m * 2 * inner, inner, changes + m * 2 * inner, hidden + m * inner});
-            add_projected(changes + m * 2 * inner, 2 * inner, gate_up, dz + m * width, rows, width, dx + m * width);
+            for (int64_t m = 0; m < num; m += each) {
+                const int64_t rows = std::min(each, num - m), at = first + m;
+                for (int64_t i = 0; i < rows; i++)
+                    norm_backward(y + (at + i) * width, dy + (at + i) * width, scale[at + i], dz + (m + i) * width, width);
+                product(units(dz + m * width), width / PER_UNIT, 1, rows, units(down), width / PER_UNIT, inner,
+                        GateBackward{kept + at * 2 * inner, inner, changes + m * 2 * inner, hidden + m * inner});
+                add_projected(changes + m * 2 * inner, 2 * inner, gate_up, dz + m * width, rows, width, dx + at * width);
+            }
+            add_gradient(of_down, dz, hidden, num, own.gradient);
+            add_gradient(of_gate_up, changes, x + first * width, num, own.gradient);
         }
-        weight_gradient(dz, width, hidden, inner, a->rows, a->threads, false, d_down, own.gradient);
-        weight_gradient(changes, 2 * inner, x, width, a->rows, a->threads, true, d_gate_up, own.gradient);
     }
+    write_gradient(of_down, d_down);
+    write_gradient(of_gate_up, d_gate_up);
 }
 
 // The head of number `item` of the sequences of outer parts from `first` on, with where its first row is.
@@ -159,16 +167,16 @@ static Head head_of(const Attention* a, int64_t first, int64_t item, int64_t* st
 }
 
 // `kept` is room for queries, keys and values, `mixed` for what comes out of the heads: of all rows where they are
-// kept for the backward pass, else of a chunk. `log_sums`, a number per row and head, is null where nothing is kept.
+// kept for the backward pass, else of a chunk. `softmax`, one per row and head, is null where nothing is kept.
 void attention_forward(const Attention* a, const number* x, const number* qkv, const number* out, number* y, float* scale,
-                       number* kept, number* mixed, float* log_sums, int64_t chunk) {
+                       number* kept, number* mixed, Softmax* softmax, int64_t chunk) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
 #pragma omp parallel num_threads(a->threads)
     {
         [[maybe_unused]] const Tiles tiles;
         for (int64_t first = 0; first < a->outer; first += chunk) {
             const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
-            const int64_t each = block_rows(rows, a->threads), base = log_sums ? 0 : m0;  // of the rows in the buffers
+            const int64_t each = block_rows(rows, a->threads), base = softmax ? 0 : m0;  // of the rows in the buffers
 #pragma omp for schedule(dynamic)
             for (int64_t m = m0; m < m0 + rows; m += each)
                 product(units(x + m * width), width / PER_UNIT, 1, std::min(each, m0 + rows - m), units(qkv), width / PER_UNIT,
@@ -179,7 +187,7 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
                 const Head head = head_of(a, first, item, &start, &h);
                 const number* query = kept + (start - base) * 3 * across + h * a->head_dim;
                 attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim,
-                       log_sums ? log_sums + start * a->heads + h : nullptr, head, own.attention);
+                       softmax ? softmax + start * a->heads + h : nullptr, head, own.attention);
             }
 #pragma omp for schedule(dynamic)
             for (int64_t m = m0; m < m0 + rows; m += each)
@@ -189,44 +197,54 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
     }
 }
 
+// dz, d_mixed and changes are room for the rows of `group` outer parts, whose gradients are added up while they are in the
+// cache. What is added together must not depend on the number of threads, as `chunk` does.
 void attention_backward(const Attention* a, const number* x, const number* y, const float* scale, const number* kept,
-                        const number* mixed, const float* log_sums, const number* dy, const number* qkv, const number* out, number* dz, number* d_mixed,
-                        number* changes, number* dx, int64_t chunk, float* d_qkv, float* d_out) {
+                        const number* mixed, const Softmax* softmax, const number* dy, const number* qkv, const number* out,
+                        number* dz, number* d_mixed, number* changes, number* dx, int64_t chunk, int64_t group, float* d_qkv,
+                        float* d_out) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
+    const Gradient of_qkv = gradient_of(3 * across, width, false, own.gradient.first.room(3 * across * width));
+    const Gradient of_out = gradient_of(width, across, false, own.gradient.second.room(width * across));
 #pragma omp parallel num_threads(a->threads)
     {
         [[maybe_unused]] const Tiles tiles;
-        for (int64_t first = 0; first < a->outer; first += chunk) {
-            const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
-            const int64_t each = block_rows(rows, a->threads), items = num * a->inner * a->heads;
+        for (int64_t start_of_group = 0; start_of_group < a->outer; start_of_group += group) {
+            const int64_t end = std::min(a->outer, start_of_group + group), base = start_of_group * of_outer;
+            for (int64_t first = start_of_group; first < end; first += chunk) {
+                const int64_t num = std::min(chunk, end - first), rows = num * of_outer, m0 = first * of_outer;
+                const int64_t each = block_rows(rows, a->threads), items = num * a->inner * a->heads;
 #pragma omp for schedule(dynamic)
-            for (int64_t m = m0; m < m0 + rows; m += each) {
-                const int64_t some = std::min(each, m0 + rows - m);
-                for (int64_t i = m; i < m + some; i++)
-                    norm_backward(y + i * width, dy + i * width, scale[i], dz + i * width, width);
-                product(units(dz + m * width), width / PER_UNIT, 1, some, units(out), width / PER_UNIT, across,
-                        StoreRounded{d_mixed + m * across, across});
-            }
+                for (int64_t m = m0; m < m0 + rows; m += each) {
+                    const int64_t some = std::min(each, m0 + rows - m);
+                    for (int64_t i = m; i < m + some; i++)
+                        norm_backward(y + i * width, dy + i * width, scale[i], dz + (i - base) * width, width);
+                    product(units(dz + (m - base) * width), width / PER_UNIT, 1, some, units(out), width / PER_UNIT, across,
+                            StoreRounded{d_mixed + (m - base) * across, across});
+                }
 #pragma omp for schedule(dynamic, 4)
-            for (int64_t item = 0; item < items; item++) {
-                int64_t start, h;
-                const Head head = head_of(a, first, item, &start, &h);
-                const int64_t at = start * 3 * across + h * a->head_dim;
-                const number* query = kept + at;
-                number* change = changes + at;
-                const int64_t result = start * across + h * a->head_dim;
-                attend_backward(query, query + across, query + 2 * across, mixed + result, log_sums + start * a->heads + h,
-                                d_mixed + result, change, change + across, change + 2 * across, head, own.attention);
-            }
+                for (int64_t item = 0; item < items; item++) {
+                    int64_t start, h;
+                    const Head head = head_of(a, first, item, &start, &h);
+                    const int64_t column = h * a->head_dim;
+                    const number* query = kept + start * 3 * across + column;
+                    number* change = changes + (start - base) * 3 * across + column;
+                    attend_backward(query, query + across, query + 2 * across, softmax + start * a->heads + h,
+                                    d_mixed + (start - base) * across + column, change, change + across,
+                                    change + 2 * across, head, own.attention);
+                }
 #pragma omp for schedule(dynamic)
-            for (int64_t m = m0; m < m0 + rows; m += each)
-                add_projected(changes + m * 3 * across, 3 * across, qkv, dz + m * width, std::min(each, m0 + rows - m),
-                              width, dx + m * width);
+                for (int64_t m = m0; m < m0 + rows; m += each)
+                    add_projected(changes + (m - base) * 3 * across, 3 * across, qkv, dz + (m - base) * width,
+                                  std::min(each, m0 + rows - m), width, dx + m * width);
+            }
+            const int64_t rows = (end - start_of_group) * of_outer;
+            add_gradient(of_out, dz, mixed + base * across, rows, own.gradient);
+            add_gradient(of_qkv, changes, x + base * width, rows, own.gradient);
         }
-        const int64_t rows = a->outer * of_outer;
-        weight_gradient(dz, width, mixed, across, rows, a->threads, false, d_out, own.gradient);
-        weight_gradient(changes, 3 * across, x, width, rows, a->threads, false, d_qkv, own.gradient);
     }
+    write_gradient(of_out, d_out);
+    write_gradient(of_qkv, d_qkv);
 }
 
 }  // extern "C"
