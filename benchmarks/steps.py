@@ -256,7 +256,7 @@ def main(device: str = "auto", turns: int = 5, only: str = "", batch: int = 0, t
     words = (
         f"{median(rates[precision]) / 1e9:,.0f} GFLOP/s in {precision}" for precision in setup.precisions
     )
-    print(f"\nMatrix rate: {', '.join(words)}.")
+    print(f"\nGEMM rate: {', '.join(words)}.")
 
 
 if __name__ == "__main__":
