@@ -4,7 +4,7 @@
 #include "pack.h"
 
 constexpr int64_t SUMMED = HAS_TILES ? 256 : 512;     // rows that are brought into order at a time
-constexpr int64_t WIDTH = 2 * PANEL;                  // columns of the wide side that a thread works on
+constexpr int64_t WIDTH = 2 * PANEL;                  // most columns of the wide side that a thread works on
 constexpr int64_t GROUP = HAS_TILES ? 1 : TILE_ROWS;  // columns of the narrow side whose units are mixed: line by line
 
 struct GradientScratch {
@@ -44,13 +44,15 @@ struct Gradient {
     int64_t num_narrow, num_wide;
     bool is_turned;  // the wide side is the output's: dy
     bool is_gated;
-    float* sums;  // of blocks of WIDTH columns of the wide side, one behind the other
+    int64_t each;  // columns of the wide side in a block
+    float* sums;   // of the blocks, one behind the other
 };
 
 // A gradient of num_out × num_in numbers that is zero so far, with its sums at `sums`.
-inline Gradient gradient_of(int64_t num_out, int64_t num_in, bool is_gated, float* sums) {
+inline Gradient gradient_of(int64_t num_out, int64_t num_in, bool is_gated, int64_t threads, float* sums) {
     std::fill_n(sums, num_out * num_in, 0.f);
-    return {std::min(num_out, num_in), std::max(num_out, num_in), num_out > num_in, is_gated, sums};
+    const int64_t wide = std::max(num_out, num_in), share = (wide / LANES + threads - 1) / threads * LANES;
+    return {std::min(num_out, num_in), wide, num_out > num_in, is_gated, std::min(WIDTH, share), sums};
 }
 
 // Adds Σ over `rows` of dy ⊗ x. To be called by all threads of a parallel region.
@@ -66,8 +68,8 @@ inline void add_gradient(const Gradient& g, const number* dy, const number* x, i
         pack_left(narrow + block * SUMMED * g.num_narrow, g.num_narrow, std::min(SUMMED, rows - block * SUMMED), g.num_narrow,
                   all_left + block * groups * size, size);
 #pragma omp for schedule(dynamic)
-    for (int64_t c = 0; c < g.num_wide; c += WIDTH) {
-        const int64_t width = std::min(WIDTH, g.num_wide - c);
+    for (int64_t c = 0; c < g.num_wide; c += g.each) {
+        const int64_t width = std::min(g.each, g.num_wide - c);
         float* sums = g.sums + c * g.num_narrow;
         for (int64_t block = 0; block < blocks; block++) {
             const int64_t some = std::min(SUMMED, rows - block * SUMMED), lines = num_units(some);
@@ -86,8 +88,8 @@ inline void add_gradient(const Gradient& g, const number* dy, const number* x, i
 
 // Writes the sums in the weight's own order, turning blocks of 16 × 16 where the wide side is dy.
 inline void write_gradient(const Gradient& g, float* to) {
-    for (int64_t c = 0; c < g.num_wide; c += WIDTH) {
-        const int64_t width = std::min(WIDTH, g.num_wide - c);
+    for (int64_t c = 0; c < g.num_wide; c += g.each) {
+        const int64_t width = std::min(g.each, g.num_wide - c);
         const float* sums = g.sums + c * g.num_narrow;
         if (!g.is_turned) {
             for (int64_t i = 0; i < g.num_narrow; i++)

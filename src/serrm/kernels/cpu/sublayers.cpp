@@ -15,11 +15,14 @@ struct Scratch {
 };
 thread_local Scratch own;
 
-// Rows of a block: whole tiles, and no fewer blocks than threads.
+// Rows of a block: whole tiles, and as many blocks for each thread.
 int64_t block_rows(int64_t rows, int64_t threads) {
-    const int64_t share = (rows + threads - 1) / threads;
-    return std::min(BLOCK, (share + ROWS - 1) / ROWS * ROWS);
+    const int64_t blocks = (rows + BLOCK * threads - 1) / (BLOCK * threads) * threads;
+    return ((rows + blocks - 1) / blocks + ROWS - 1) / ROWS * ROWS;
 }
+
+// Heads that a thread takes at once: one of a long sequence, several of short ones.
+int64_t heads_at_once(int64_t length) { return std::max<int64_t>(1, 128 / length); }
 
 // y = norm(x + hidden·W) and 1/rms, for a block of rows.
 void project_and_norm(const number* hidden, int64_t num, const number* packed, const number* x, int64_t rows, int64_t width,
@@ -126,8 +129,8 @@ void gated_backward(const Gated* a, const number* x, const number* y, const floa
                     const number* gate_up, const number* down, number* dz, number* hidden, number* changes, number* dx,
                     int64_t chunk, float* d_gate_up, float* d_down) {
     const int64_t width = a->width, inner = a->inner;
-    const Gradient of_gate_up = gradient_of(2 * inner, width, true, own.gradient.first.room(2 * inner * width));
-    const Gradient of_down = gradient_of(width, inner, false, own.gradient.second.room(width * inner));
+    const Gradient of_gate_up = gradient_of(2 * inner, width, true, a->threads, own.gradient.first.room(2 * inner * width));
+    const Gradient of_down = gradient_of(width, inner, false, a->threads, own.gradient.second.room(width * inner));
 #pragma omp parallel num_threads(a->threads)
     {
         [[maybe_unused]] const Tiles tiles;
@@ -181,7 +184,7 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
             for (int64_t m = m0; m < m0 + rows; m += each)
                 product(units(x + m * width), width / PER_UNIT, 1, std::min(each, m0 + rows - m), units(qkv), width / PER_UNIT,
                         3 * across, StoreRounded{kept + (m - base) * 3 * across, 3 * across});
-#pragma omp for schedule(dynamic, 4)
+#pragma omp for schedule(dynamic, heads_at_once(a->length))
             for (int64_t item = 0; item < num * a->inner * a->heads; item++) {
                 int64_t start, h;
                 const Head head = head_of(a, first, item, &start, &h);
@@ -204,8 +207,8 @@ void attention_backward(const Attention* a, const number* x, const number* y, co
                         number* dz, number* d_mixed, number* changes, number* dx, int64_t chunk, int64_t group, float* d_qkv,
                         float* d_out) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
-    const Gradient of_qkv = gradient_of(3 * across, width, false, own.gradient.first.room(3 * across * width));
-    const Gradient of_out = gradient_of(width, across, false, own.gradient.second.room(width * across));
+    const Gradient of_qkv = gradient_of(3 * across, width, false, a->threads, own.gradient.first.room(3 * across * width));
+    const Gradient of_out = gradient_of(width, across, false, a->threads, own.gradient.second.room(width * across));
 #pragma omp parallel num_threads(a->threads)
     {
         [[maybe_unused]] const Tiles tiles;
@@ -222,7 +225,7 @@ void attention_backward(const Attention* a, const number* x, const number* y, co
                     product(units(dz + (m - base) * width), width / PER_UNIT, 1, some, units(out), width / PER_UNIT, across,
                             StoreRounded{d_mixed + (m - base) * across, across});
                 }
-#pragma omp for schedule(dynamic, 4)
+#pragma omp for schedule(dynamic, heads_at_once(a->length))
                 for (int64_t item = 0; item < items; item++) {
                     int64_t start, h;
                     const Head head = head_of(a, first, item, &start, &h);
