@@ -155,6 +155,23 @@ def test_gradients_of_many_rows_are_added_up_in_parts(part: Attention | SwiGLU) 
     check_against_plain(part, None, x)
 
 
+def test_scores_of_any_size_give_finite_weights() -> None:
+    layer = Attention(16, 1, 16, axis=-2, generator=seeded(0))
+    with torch.no_grad():
+        layer.qkv[:32] *= 1e5  # queries and keys, whose products are about 1e11 then
+    x = numbers(8, 40, 16, seed=1)
+    found, expected = (
+        results(run(layer, None), layer, x, numbers(*x.shape, seed=2)) for run in (native, plain)
+    )
+    assert all(each.isfinite().all() for each in found)
+    assert relative(found[0], expected[0]) < 8 * ROUNDING[of_states[0]]
+
+
+def test_no_rows_give_no_rows() -> None:
+    x = torch.empty(0, 16, dtype=of_states[0])
+    assert native(SwiGLU(16, 64, seeded(0)), None)(x).shape == (0, 16)
+
+
 @pytest.mark.parametrize("axis", [-3, -2])
 def test_no_number_depends_on_the_threads(axis: int) -> None:
     x, change = numbers(9, 30, 11, 64, seed=0), numbers(9, 30, 11, 64, seed=1)

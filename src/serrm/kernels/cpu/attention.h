@@ -12,8 +12,8 @@ constexpr int64_t QUERIES = HAS_TILES ? 48 : 24;  // that go through the softmax
 
 struct Head {
     int64_t length, head_dim;
-    int64_t row;         // between the queries of neighbours; likewise of keys and values
-    int64_t mixed_row;   // between the results of neighbours
+    int64_t row;          // between the queries of neighbours; likewise of keys and values
+    int64_t mixed_row;    // between the results of neighbours
     int64_t softmax_row;  // between what is kept of the softmax of neighbours
     const float *cos, *sin;  // length × head_dim/2, or null
     float dropout;
@@ -21,9 +21,9 @@ struct Head {
     float slope() const { return 1.f / std::sqrt((float)head_dim); }  // of a score by the product of query and key
 };
 
-// What turns the products of a query with keys into weights: share · 2^(product · factor − lowered), where factor is slope/ln 2.
+// What turns the products of a query with keys into weights: share · 2^((product − largest) · factor), where factor is slope/ln 2.
 struct Softmax {
-    float lowered, share;
+    float largest, share;
 };
 
 struct AttentionScratch {
@@ -88,6 +88,14 @@ inline float largest_of(const float* row, int64_t line) {
     return largest_of(most);
 }
 
+// What to lower the scores of a row by after multiplication with `factor`, so that the largest becomes 0. The rounding of this
+// number is far below 1, or else the scores themselves are lowered, and there is nothing left to do.
+inline float lowered_by(float* scores, int64_t line, float factor, float largest) {
+    if (std::abs(factor * largest) < 1e6f) return factor * largest;
+    for (int64_t c = 0; c < line; c += LANES) store(scores + c, load(scores + c) - all(largest));
+    return 0;
+}
+
 // 2 to the power of scores times `factor` less `lowered`, for one row, dropped ones as 0; returns the sum of them all.
 inline float powers(const float* scores, int64_t line, float factor, float lowered, const Dropout& dropped, int64_t query,
                     number* weights) {
@@ -132,13 +140,13 @@ inline void attend(const number* query, const number* key, const number* value, 
         const int64_t rows = std::min<int64_t>(QUERIES, length - q);
         product(units(query + q * row), row / PER_UNIT, 1, rows, keys, dim / PER_UNIT, line,
                 StoreSums<false>{scores, line}, line);
-        // Softmax in passes of their own over all rows: numbers of a row wait for each other.
+        // Each pass goes over all rows before the next one begins, because operations on one row wait for each other.
         for (int64_t i = 0; i < rows; i++) {
             mask(scores + i * line, length, line);
-            of_rows[i].lowered = factor * largest_of(scores + i * line, line);
+            of_rows[i].largest = largest_of(scores + i * line, line);
         }
         for (int64_t i = 0; i < rows; i++) {
-            const float lowered = of_rows[i].lowered;
+            const float lowered = lowered_by(scores + i * line, line, factor, of_rows[i].largest);
             of_rows[i].share = 1.f / powers(scores + i * line, line, factor, lowered, dropped, q + i, weights + i * line);
             if (kept) kept[(q + i) * head.softmax_row] = of_rows[i];
         }
@@ -151,9 +159,10 @@ inline void attend(const number* query, const number* key, const number* value, 
 // dropped. Returns the gradients' mean by the weights.
 inline float weights_again(float* scores, float* changes, int64_t line, float factor, Softmax softmax, const Dropout& dropped,
                            int64_t query) {
+    const float lowered = lowered_by(scores, line, factor, softmax.largest);
     Vector products = all(0);
     for (int64_t c = 0; c < line; c += LANES) {
-        const Vector exponent = multiply_subtract(load(scores + c), all(factor), all(softmax.lowered));
+        const Vector exponent = multiply_subtract(load(scores + c), all(factor), all(lowered));
         const Vector weight = power_of_two(exponent) * all(softmax.share), change = dropped(load(changes + c), query, c);
         store(scores + c, weight);
         if (dropped.is_on) store(changes + c, change);

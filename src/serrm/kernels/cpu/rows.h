@@ -10,7 +10,8 @@ constexpr float LOG2_E = 1.44269504f, LOG2_E_REST = 1.92596299e-8f;  // in two p
 // 2ⁿ⁺ʳ for whole n ≤ 126 and |r| ≤ ½ to about two units in the last place (of 24 bits), 0 for n < −124: soon below, results
 // would be subnormal numbers, which take Intel's CPUs long.
 inline Vector power_of_two(Vector n, Vector r) {
-    Vector sum = all(1.32647273e-3f);  // the polynomial of degree 5 with p(0) = 1 whose relative error is least at most: 1.1e-7
+    // Of the polynomials of degree 5 that are 1 at 0, the one whose largest relative error is least: 1.1e-7.
+    Vector sum = all(1.32647273e-3f);
     for (const float factor : {9.67151299e-3f, 5.55073358e-2f, 0.240222424f, 0.693147004f, 1.f})
         sum = multiply_add(sum, r, all(factor));
     return times_power(is_greater(n, all(-125.f)), sum, n);

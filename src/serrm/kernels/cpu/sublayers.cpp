@@ -17,8 +17,8 @@ thread_local Scratch own;
 
 // Rows of a block: whole tiles, and as many blocks for each thread.
 int64_t block_rows(int64_t rows, int64_t threads) {
-    const int64_t blocks = (rows + BLOCK * threads - 1) / (BLOCK * threads) * threads;
-    return ((rows + blocks - 1) / blocks + ROWS - 1) / ROWS * ROWS;
+    const int64_t blocks = std::max<int64_t>(1, (rows + BLOCK * threads - 1) / (BLOCK * threads)) * threads;
+    return std::max(ROWS, ((rows + blocks - 1) / blocks + ROWS - 1) / ROWS * ROWS);
 }
 
 // Heads that a thread takes at once: one of a long sequence, several of short ones.
