@@ -105,7 +105,11 @@ class AttentionCall(ctypes.Structure):
     @property
     def chunk(self) -> int:
         """Number of outer parts that go through the phases of an attention together."""
-        return -(-ROWS_PER_THREAD * int(self.threads) // (int(self.length) * int(self.inner)))
+        return self.outer_parts(ROWS_PER_THREAD * int(self.threads))
+
+    def outer_parts(self, rows: int) -> int:
+        """Number of outer parts that have at least so many rows, or all of them."""
+        return min(int(self.outer), -(-rows // (int(self.length) * int(self.inner))))
 
     def forward(
         self, x: State, packs: Packs, *, is_kept: bool
@@ -121,7 +125,7 @@ class AttentionCall(ctypes.Structure):
         These are queries, keys and values, what the heads gave, and the two numbers of each softmax that scores and
         weights differ by. If nothing is to be kept, the first two do not cover every row, and the last is None.
         """
-        outer = self.outer if is_kept else min(self.chunk, self.outer)
+        outer = self.outer if is_kept else self.chunk
         rows, across = outer * self.length * self.inner, self.heads * self.head_dim
         y, scale = torch.empty_like(x), torch.empty(x.numel() // self.width)
         kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * across, across))
@@ -132,10 +136,9 @@ class AttentionCall(ctypes.Structure):
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
         """Gradients from x and what `forward` gave."""
-        x, of_outer, across = saved[0], int(self.length) * int(self.inner), self.heads * self.head_dim
-        group = min(int(self.outer), -(-ROWS_OF_GRADIENT // of_outer))
-        sizes = (self.width, across, 3 * across)
-        dz, d_mixed, changes = (torch.empty(group * of_outer, size, dtype=x.dtype) for size in sizes)
+        x, across, group = saved[0], self.heads * self.head_dim, self.outer_parts(ROWS_OF_GRADIENT)
+        rows, sizes = group * self.length * self.inner, (self.width, across, 3 * across)
+        dz, d_mixed, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
         dx, (d_qkv, d_out) = torch.empty_like(x), (torch.empty(shape) for shape in shapes)
         weights = (packs[0].backward, packs[1].backward)
         before = map(_at, (*saved, dy, *weights, dz, d_mixed, changes, dx))
