@@ -27,7 +27,7 @@ from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.config import read_params
 from serrm.kernels.accelerate import accelerate
-from serrm.kernels.cpu.network import find_compiler
+from serrm.kernels.cpu.build import find_compiler
 from serrm.models.families import ModelSettings
 from serrm.models.layers import DTYPES
 from serrm.models.registry import build_model, flops

@@ -9,7 +9,7 @@ import torch
 import typer
 
 from benchmarks.steps import CASES, SE_RRM, Case, Form, flops_of, in_own_process, set_up
-from serrm.kernels.cpu.network import may_use_tiles
+from serrm.kernels.cpu.build import may_use_tiles
 
 WIDE = SE_RRM.model_copy(
     update={

@@ -2,7 +2,6 @@
 
 import ctypes
 import logging
-import math
 import os
 import resource
 import sys
@@ -11,7 +10,8 @@ from time import perf_counter
 
 import torch
 
-from serrm.kernels.cpu.network import has_avx512, has_avx512_bf16
+from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16
+from serrm.kernels.precision import faster_precision
 from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)
@@ -99,23 +99,13 @@ def supported(precision: str, device: torch.device) -> str:
     return precision
 
 
-def fastest_precision(step_in: Callable[[str], Callable[[], object]], device: torch.device) -> str:
-    """Choose the precision in which a step takes the least time on this device: bfloat16 or float32.
-
-    `step_in` makes a step in a precision. Not every CPU with bfloat16 instructions is faster for them, so on a CPU
-    both are timed several times in turn, and the best times count.
-    """
-    if device.type != "cpu" or not has_fast_bfloat16(device):
-        return "bfloat16" if has_fast_bfloat16(device) else "float32"
-    steps = [step_in("float32"), step_in("bfloat16")]
-    for step in steps:
-        step()  # the first one packs weights
-    best, start = [math.inf, math.inf], perf_counter()
-    while perf_counter() - start < TRIAL_SECONDS:
-        best = [min(least, seconds_of(step, device)) for least, step in zip(best, steps, strict=True)]
-    chosen = "bfloat16" if best[1] <= best[0] else "float32"
-    log.info("precision auto: %s (seconds per step: float32 %.3g, bfloat16 %.3g)", chosen, *best)
-    return chosen
+def resolved_precision(precision: str, device: torch.device) -> str:
+    """The precision that a setting means on this machine: "auto" is the faster one, the same at every call."""
+    if precision != "auto":
+        return supported(precision, device)
+    if device.type == "cpu":
+        return faster_precision()
+    return "bfloat16" if has_fast_bfloat16(device) else "float32"
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:

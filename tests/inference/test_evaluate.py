@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
 from serrm.drawing.panels import read_examples
 from serrm.inference.evaluate import Gallery, evaluate, score_set
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
-from serrm.kernels.cpu.network import NativeNetwork, has_kernels
+from serrm.kernels.cpu.build import has_kernels
+from serrm.kernels.cpu.network import NativeNetwork
 from serrm.scoring import rates
 from serrm.training.settings import Execution
 from tests.conftest import MakePath, scoring
@@ -152,14 +152,10 @@ def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
 
 
 @pytest.mark.parametrize("fastest", ["float32", "bfloat16"])
-def test_precision_auto_scores_in_the_fastest(
+def test_precision_auto_is_the_faster_one(
     checkpoint: Path, arrays: Path, monkeypatch: pytest.MonkeyPatch, fastest: str
 ) -> None:
-    def in_fastest(step_in: Callable[[str], Callable[[], object]], device: torch.device) -> str:
-        step_in(fastest)()
-        return fastest
-
-    monkeypatch.setattr("serrm.devices.fastest_precision", in_fastest)
+    monkeypatch.setattr("serrm.devices.faster_precision", lambda: fastest)
     monkeypatch.setattr("serrm.devices.has_fast_bfloat16", lambda device: True)
     cells = [scoring(steps=(1,), precision=precision) for precision in ("auto", fastest)]
     scores, expected = (evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for cell in cells)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from serrm.devices import has_fast_bfloat16
-from serrm.kernels.cpu import network
+from serrm.kernels.cpu import build
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     compiler = tmp_path / "g++"
     monkeypatch.setattr(
-        "serrm.kernels.cpu.network.shutil.which", lambda name: str(compiler) if name == "g++" else None
+        "serrm.kernels.cpu.build.shutil.which", lambda name: str(compiler) if name == "g++" else None
     )
-    network.has_kernels.cache_clear()
+    build.has_kernels.cache_clear()
     yield compiler
-    network.has_kernels.cache_clear()
+    build.has_kernels.cache_clear()
 
 
 def write_script(path: Path, text: str) -> None:
@@ -46,23 +46,23 @@ def test_a_cpu_without_the_instructions_has_no_kernels(
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: has_instructions)
     monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: has_instructions)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
-    with pytest.raises(network.NoKernels, match=lacks):
-        network.library.__wrapped__(dtype)
+    with pytest.raises(build.NoKernels, match=lacks):
+        build.library.__wrapped__(dtype)
     assert not has_fast_bfloat16(torch.device("cpu"))
 
 
 def test_a_machine_without_a_compiler_has_no_kernels(
     machine: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("serrm.kernels.cpu.network.shutil.which", lambda name: None)
-    monkeypatch.setattr(network, "library", network.library.__wrapped__)
+    monkeypatch.setattr("serrm.kernels.cpu.build.shutil.which", lambda name: None)
+    monkeypatch.setattr(build, "library", build.library.__wrapped__)
     with caplog.at_level(logging.WARNING):
-        assert not network.has_kernels(torch.bfloat16)
+        assert not build.has_kernels(torch.bfloat16)
     assert "no C++ compiler found (looked for g++, clang++, c++)" in caplog.text
 
 
 def test_a_compiler_that_fails_is_quoted_and_leaves_nothing(machine: Path, tmp_path: Path) -> None:
     write_script(machine, '[ "$1" = --version ] && echo 1 && exit 0\necho "tile.h: no such luck" >&2\nexit 1')
-    with pytest.raises(network.NoKernels, match=r"failed: tile\.h: no such luck"):
-        network.library.__wrapped__(torch.bfloat16)
+    with pytest.raises(build.NoKernels, match=r"failed: tile\.h: no such luck"):
+        build.library.__wrapped__(torch.bfloat16)
     assert list((tmp_path / "cache" / "serrm").iterdir()) == []

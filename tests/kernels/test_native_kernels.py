@@ -9,15 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from serrm.kernels.cpu.network import (
-    ROWS_OF_GRADIENT,
-    AttentionCall,
-    NativeNetwork,
-    find_compiler,
-    fits,
-    has_avx512_bf16,
-    pack,
-)
+from serrm.kernels.cpu.build import find_compiler, has_avx512_bf16
+from serrm.kernels.cpu.network import ROWS_OF_GRADIENT, AttentionCall, NativeNetwork, fits, pack
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network, Residual
 from tests.drawn import CPU, seeded

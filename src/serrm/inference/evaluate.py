@@ -21,7 +21,7 @@ from torch import Tensor
 
 from serrm.arrays.arc import ARRAYS, ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream, evaluation_sets, open_arrays, trained_size
-from serrm.devices import prepare_device, supported
+from serrm.devices import prepare_device, resolved_precision
 from serrm.files import new_directory
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
@@ -109,10 +109,7 @@ def evaluate(
         loaded = predict.load_model(checkpoint, device, has_dropout=has_dropout)
         compiles = settings.compile and device.type != "cpu"
         accelerate(loaded.model, is_native=execution.native, compiles=compiles)
-        if settings.precision == "auto":
-            precision = processes.collect(predict.fastest_precision(loaded.model, loaded.config))[0]
-        else:
-            precision = supported(settings.precision, device)
+        precision = processes.collect(resolved_precision(settings.precision, device))[0]
         torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)

@@ -1,6 +1,7 @@
 """Checkpoints loaded for prediction, and predictions after several numbers of supervision steps in one pass."""
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,9 @@ from jaxtyping import Float, Int, Shaped, UInt8
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from serrm import devices
 from serrm.arrays.arc import ArcEvaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream
 from serrm.kernels.accelerate import accelerate, runs_compiled
-from serrm.models.layers import DTYPES
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
 from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL
@@ -28,7 +27,6 @@ from serrm.training.settings import RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
 CPU_BYTES = 2**28  # most puzzles per batch of a search; a larger batch is no faster on a CPU
-TRIAL_PUZZLES = 8  # at once in the trial of `fastest_precision`
 
 
 @dataclass(frozen=True)
@@ -74,22 +72,6 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     accelerate(model)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
     return LoadedModel(model.to(device).train(has_dropout), settings, config, snapshots)
-
-
-def fastest_precision(model: RecurrentModel, config: dict[str, Any]) -> str:
-    """Find the precision in which the model predicts fastest, by a trial of about a second.
-
-    `config` is that of its checkpoint.
-    """
-    device, num_positions = model.initial.device, config["side"] ** 2
-    tokens = torch.zeros(TRIAL_PUZZLES, num_positions, dtype=torch.long, device=device)
-    task_vectors = model.task_vectors(tokens[:, 0])
-
-    def step_in(precision: str) -> Callable[[], object]:
-        state = model.initial_state(TRIAL_PUZZLES, num_positions, config["num_symbols"], DTYPES[precision])
-        return torch.no_grad()(lambda: model(state, tokens, task_vectors))
-
-    return devices.fastest_precision(step_in, device)
 
 
 def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:
@@ -203,7 +185,10 @@ def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
 
 def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
     """The confidence of each prediction: the smallest over positions of the largest softmax probability."""
-    return logits.float().softmax(-1).amax(-1).amin(-1).clamp(0, 1)
+    wide = logits.float()
+    # As 1/Σe^(x − max), in powers of two, which PyTorch computes alike on every processor.
+    ratios = ((wide - wide.amax(-1, keepdim=True)) / math.log(2)).exp2()
+    return (1 / ratios.sum(-1)).amin(-1)
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:

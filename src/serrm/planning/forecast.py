@@ -124,7 +124,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     if tflops is not None:
         return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
     from serrm.arrays.stream import random_stream
-    from serrm.devices import prepare_device, supported
+    from serrm.devices import prepare_device, resolved_precision
     from serrm.kernels.accelerate import accelerate
     from serrm.training.loop import Trainer
     from serrm.training.run import build_run_model, seconds_of_step
@@ -132,7 +132,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
     run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
     side, asked = params.counts(run_settings.task).side, run_settings.train.precision
-    precision = supported("bfloat16" if asked == "auto" else asked, device)
+    precision = resolved_precision(asked, device)
     here = {"precision": precision, "batch_size": min(run_settings.train.batch_size, MOST_AT_ONCE)}
     settings = run_settings.train.model_copy(update=here)
     stream = random_stream(side, alphabet(run_settings.kind, side).num_symbols)

@@ -21,8 +21,8 @@ import torch
 from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants, used_variants
-from serrm.devices import supported
-from serrm.inference.predict import LoadedModel, fastest_precision, refusal, rows_at_once, rows_in_memory
+from serrm.devices import resolved_precision
+from serrm.inference.predict import LoadedModel, refusal, rows_at_once, rows_in_memory
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.layers import DTYPES
@@ -230,14 +230,11 @@ def _solve_size(
     if not asked:
         return
     subject = Votes(loaded, asked) if isinstance(record, ArcTask) else Grids(loaded, side, asked)
-    precision = "float32" if options.precision == "auto" else options.precision
-    dtype = DTYPES[supported(precision, device)]
+    dtype = DTYPES[resolved_precision(options.precision, device)]
     if options.batch_size is None:
         rows = rows_in_memory(loaded.model, side, num_symbols, dtype)
     else:
         rows = rows_at_once(side, options.batch_size, num_symbols)
-    if options.precision == "auto" and len(asked) > rows:  # else the trial takes longer than it saves
-        dtype = DTYPES[fastest_precision(loaded.model, loaded.config)]
     limits = options.limits(record, subject.num_searches)
     searches = (each for number in asked for each in subject.searches(number))
     parts: dict[int, list[Search]] = {number: [] for number in asked}

@@ -124,10 +124,8 @@ class TrainingRun:
             self.initial_sha256 = begun or load_initial(model, Path(run.train.init_from))
         self.compiles = run.train.compile and self.device.type != "cpu"
         accelerate(model, is_native=execution.native, compiles=self.compiles)
-        precision: str = run.train.precision
-        if precision == "auto":
-            precision = self._fastest(model, stream) if before is None else before["training"]["precision"]
-        self.precision = devices.supported(precision, self.device)
+        precision = run.train.precision if before is None else before["training"]["precision"]
+        self.precision: str = processes.collect(devices.resolved_precision(precision, self.device))[0]
         self.trainer = self._trainer(model, stream, self.precision)
         if found is not None:
             self._resume(found)
@@ -136,17 +134,6 @@ class TrainingRun:
         run, micro_batch = self.settings, self.execution.micro_batch
         settings = run.train.model_copy(update={"precision": precision})
         return Trainer(model, stream, settings, run.seed, run.fidelity, self.processes, micro_batch)
-
-    def _fastest(self, model: RecurrentModel, stream: Stream) -> str:
-        """Choose the precision for `auto` by a trial of steps; all processes get the same choice."""
-        num = trial_size(self._trainer(model, stream, "float32"), seconds=0.1)
-
-        def step_in(precision: str) -> Callable[[], None]:
-            trainer = self._trainer(model, stream, precision)
-            return lambda: try_step(trainer, num)
-
-        chosen: str = self.processes.collect(devices.fastest_precision(step_in, self.device))[0]
-        return chosen
 
     @property
     def checkpoint(self) -> Path:

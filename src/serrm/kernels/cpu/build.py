@@ -1,0 +1,128 @@
+"""The native kernels compiled for this machine, and which kind of number they multiply faster.
+
+A library per kind of number is compiled once by the machine's C++ compiler, then kept in a cache folder. float32 needs
+a CPU with AVX2, and takes AVX-512 where there is some, with the same results; bfloat16 needs AVX512-BF16, and products
+go through tile registers (AMX) where the CPU has them too. Elsewhere `library` raises NoKernels.
+"""
+
+import ctypes
+import hashlib
+import logging
+import os
+import shutil
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from serrm.files import new_file
+
+log = logging.getLogger(__name__)
+SOURCES = Path(__file__).parent
+COMPILERS = ("g++", "clang++", "c++")
+# No compiler may turn a product and a sum into one operation of its own accord, as that changes numbers.
+FLAGS = ("-std=c++20", "-O3", "-fopenmp", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off")
+
+
+class NoKernels(RuntimeError):
+    """This machine cannot run the native kernels; the message is the reason."""
+
+
+def has_avx512_bf16() -> bool:
+    """True if the CPU has AVX512-BF16 and PyTorch may use it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
+    return torch.cpu._is_avx512_bf16_supported() and has_avx512()
+
+
+def has_avx512() -> bool:
+    """True if the CPU has AVX-512 and PyTorch uses it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
+    return torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
+def may_use_tiles() -> bool:
+    """Request the tile registers of AMX; True if the CPU has them and the system grants them to this process."""
+    return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
+
+
+def find_compiler() -> str | None:
+    """The first C++ compiler there is."""
+    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+
+
+@lru_cache
+def library(dtype: torch.dtype) -> ctypes.CDLL:
+    """The kernels compiled for states of bfloat16 or float32.
+
+    Raises NoKernels without the instructions or a working compiler, OSError if the cache folder cannot be written.
+    """
+    target = library_path(dtype)
+    if not target.is_file():
+        _compile(_compiler(), _flags(dtype), target)
+    # PyTorch's own OpenMP library is loaded already, and its symbols come first: one pool of threads.
+    return ctypes.CDLL(str(target))
+
+
+def library_path(dtype: torch.dtype) -> Path:
+    """The file of the kernels for this machine, compiled or not. Raises NoKernels as `library`."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "serrm" / f"{_digest(_compiler(), _flags(dtype))}.so"
+
+
+def _compiler() -> str:
+    if (compiler := find_compiler()) is None:
+        raise NoKernels(f"no C++ compiler found (looked for {', '.join(COMPILERS)})")
+    return compiler
+
+
+@lru_cache
+def has_kernels(dtype: torch.dtype) -> bool:
+    """Compile the native kernels for states of `dtype` if need be.
+
+    False, with a warning of the reason, if that is not possible.
+    """
+    try:
+        library(dtype)
+    except (NoKernels, OSError) as error:
+        log.warning(
+            "no native kernels for %s (%s); using PyTorch instead", str(dtype).removeprefix("torch."), error
+        )
+        return False
+    return True
+
+
+def _flags(dtype: torch.dtype) -> tuple[str, ...]:
+    """The compiler's flags for the instructions that PyTorch may use here. NoKernels if they are too few."""
+    if dtype == torch.bfloat16:
+        if not has_avx512_bf16():
+            raise NoKernels("this CPU has no AVX512-BF16")
+        return (*FLAGS, "-march=native", "-DBFLOAT16", *(["-DTILES"] if may_use_tiles() else []))
+    if has_avx512():
+        return (*FLAGS, "-march=native")
+    if torch.backends.cpu.get_cpu_capability() != "AVX2":
+        raise NoKernels("this CPU has no AVX2")
+    return (*FLAGS, "-mavx2", "-mfma")
+
+
+def _digest(compiler: str, flags: tuple[str, ...]) -> str:
+    """Names a build: the sources, the compiler and the processor it is made for."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    digest = hashlib.sha256("\0".join((compiler, version, *flags, _processor())).encode())
+    for path in sorted([*SOURCES.glob("*.h"), *SOURCES.glob("*.cpp")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _processor() -> str:
+    """Model and instruction sets of the CPU, which `-march=native` compiles for."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
+
+
+def _compile(compiler: str, flags: tuple[str, ...], target: Path) -> None:
+    """Several processes may do so at once: each compiles under a name of its own."""
+    with new_file(target) as built:
+        command = [compiler, *flags, str(SOURCES / "sublayers.cpp"), "-o", str(built)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NoKernels(f"{compiler} failed: {done.stderr.strip().splitlines()[0]}")
