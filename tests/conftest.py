@@ -127,6 +127,25 @@ def pytest_configure(config: pytest.Config) -> None:
         torch.cpu._is_amx_tile_supported = lambda: False
 
 
+def run_settings(**changes: Any) -> RunSettings:
+    """The run that the fixture `make_run` describes."""
+    model = {} if "family" in changes.get("model", {}) else MODEL
+    sections: dict[str, Any] = {"model": model, "train": TRAIN, "arrays": ARRAYS, "fidelity": {}}
+    values = {name: {**section, **changes.pop(name, {})} for name, section in sections.items()}
+    if values["model"].get("task_types", "none") != "none":
+        values["train"] = {**TASK_TYPES, **values["train"]}
+    return RunSettings.model_validate({"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes})
+
+
+def trainer_on(arrays: Path, run: RunSettings, num_task_types: int = 1) -> Trainer:
+    """A trainer of a run on the training set of `arrays`."""
+    examples = open_arrays(arrays, "train")
+    stream = GridExamples(examples, run.arrays.num_augmentations, run.arrays.seed).stream()
+    sizes = {"num_positions": stream.side**2, "num_task_types": num_task_types}
+    model = build_model(run.model, stream.num_symbols, seeded(run.seed), **sizes)
+    return Trainer(model, stream, run.train, run.seed, run.fidelity)
+
+
 @pytest.fixture(scope="session")
 def make_settings() -> MakeSettings:
     """A small SE-RRM, but for the given parameters."""
@@ -140,17 +159,7 @@ def make_run() -> MakeRun:
     A `model` that names its family takes the place of the SE-RRM.
     """
 
-    def make(**changes: Any) -> RunSettings:
-        model = {} if "family" in changes.get("model", {}) else MODEL
-        sections: dict[str, Any] = {"model": model, "train": TRAIN, "arrays": ARRAYS, "fidelity": {}}
-        values = {name: {**section, **changes.pop(name, {})} for name, section in sections.items()}
-        if values["model"].get("task_types", "none") != "none":
-            values["train"] = {**TASK_TYPES, **values["train"]}
-        return RunSettings.model_validate(
-            {"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes}
-        )
-
-    return make
+    return run_settings
 
 
 @pytest.fixture(scope="session")
@@ -181,12 +190,7 @@ def make_trainer(make_run: MakeRun, make_arrays: MakePath) -> MakeTrainer:
     """A trainer on eight 4×4 puzzles, of the cell that `make_run` makes of the same keywords."""
 
     def make(num_task_types: int = 1, **changes: Any) -> Trainer:
-        cell = make_run(**changes)
-        rng = seeded(cell.seed)
-        model = build_model(cell.model, 6, rng, num_positions=16, num_task_types=num_task_types)
-        arrays = open_arrays(make_arrays(side=4), "train")
-        stream = GridExamples(arrays, cell.arrays.num_augmentations, cell.arrays.seed).stream()
-        return Trainer(model, stream, cell.train, cell.seed, cell.fidelity)
+        return trainer_on(make_arrays(side=4), make_run(**changes), num_task_types)
 
     return make
 

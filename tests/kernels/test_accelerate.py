@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from serrm.kernels.accelerate import accelerate
-from serrm.kernels.cpu.network import has_kernels
+from serrm.kernels.cpu.build import has_kernels
+from serrm.kernels.products import ExactLinear
 from serrm.models.recurrence import Network, RecurrentModel, Residual
 from serrm.models.registry import build_model
 from tests.drawn import draw_tokens, gradients, seeded
@@ -21,10 +22,14 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 
 
+def build(family: str, seed: int) -> RecurrentModel:
+    settings = MODELS[family].model_copy(update=SIZES[family])
+    return build_model(settings, 6, seeded(seed), num_positions=16)
+
+
 @pytest.fixture(params=SIZES)
 def model(request: pytest.FixtureRequest) -> RecurrentModel:
-    settings = MODELS[request.param].model_copy(update=SIZES[request.param])
-    return build_model(settings, 6, seeded(0), num_positions=16)
+    return build(request.param, seed=0)
 
 
 def step(model: RecurrentModel, dtype: torch.dtype) -> list[Tensor]:
@@ -46,11 +51,22 @@ def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> Non
     accelerate(model, is_native=True)
     fast = step(model, torch.bfloat16)
     assert torch.equal(fast[0], plain[0]) != has_kernels(torch.bfloat16)
-    assert error(fast, exact) <= 1.2 * error(plain, exact)
     in_float32 = step(model, torch.float32)
     assert torch.equal(in_float32[0], exact[0]) != has_kernels(torch.float32)
     assert error(in_float32, exact) <= 1e-5
     assert model.state_dict().keys() == names
+
+
+@pytest.mark.parametrize("family", SIZES)
+def test_bfloat16_errs_no_more_in_kernels_than_in_pytorch(family: str) -> None:
+    of_kernels, of_pytorch = 0.0, 0.0
+    for seed in range(16):  # with one set of weights the errors differ by a factor of two, either way
+        model = build(family, seed)
+        exact = step(model, torch.float32)
+        of_pytorch += error(step(model, torch.bfloat16), exact)
+        accelerate(model)
+        of_kernels += error(step(model, torch.bfloat16), exact)
+    assert of_kernels <= 1.2 * of_pytorch
 
 
 @pytest.mark.parametrize("kind", [Network, Residual])
@@ -59,6 +75,7 @@ def test_a_familys_own_forward_is_the_one_that_runs(model: RecurrentModel, kind:
     for part in model.networks.modules():
         if type(part) is kind:
             part.__class__ = halved
-    plain = step(model, torch.float32)
+    with ExactLinear():
+        plain = step(model, torch.float32)
     accelerate(model)
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.float32), strict=True))

@@ -1,11 +1,13 @@
 """Faster forms of a model's networks, equal up to rounding: native kernels on CPUs, torch.compile on GPUs.
 
-`accelerate` replaces each network's `forward`; nothing in models/ depends on it. A compiled network has one variant for
+`accelerate` replaces each network's `forward`, and the model's own by one whose linear maps outside the networks are
+exact (`serrm.kernels.products`); nothing in models/ depends on it. A compiled network has one variant for
 every shape of its state in evaluation, and two in training, without gradient and with; networks of the same structure
 share them, whatever their weights.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import MethodType
 from typing import Any
 
@@ -13,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from serrm.kernels.cpu.network import NativeNetwork, fits
+from serrm.kernels.products import ExactLinear, is_exact
 from serrm.models.layers import Features, Rotation
-from serrm.models.recurrence import Network, RecurrentModel
+from serrm.models.recurrence import Network, RecurrentModel, State, StepOutput
 
 Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection, rotation) → new state
 MOST_VARIANTS = 64  # in a process: PyTorch's own limit, an error here, is 8 for all networks together
@@ -55,6 +58,13 @@ def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool 
     """
     if not _fast_networks(model):
         model.register_forward_pre_hook(_begin_step)
+        plain = model.forward
+
+        def forward(state: State, *args: Any, **kwargs: Any) -> StepOutput:
+            with ExactLinear() if _has_exact_linear(model, state[0]) else nullcontext():
+                return plain(state, *args, **kwargs)
+
+        model.forward = forward  # type: ignore[method-assign]
     for network in model.networks.values():
         assert isinstance(network, Network)
         network.forward = FastNetwork(network, is_native, compiles)  # type: ignore[method-assign]
@@ -64,6 +74,12 @@ def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
     """True if a compiled network runs on states of this dtype; native kernels come first."""
     like = model.initial.to(dtype)
     return any(network.compiles and not network.runs_native(like) for network in _fast_networks(model))
+
+
+def _has_exact_linear(model: RecurrentModel, like: Tensor) -> bool:
+    """True if linear maps outside the networks are exact; a compiled network cannot run while they are replaced."""
+    is_native = all(network.is_native for network in _fast_networks(model))
+    return is_native and is_exact(like) and not runs_compiled(model, like.dtype)
 
 
 def _fast_networks(model: RecurrentModel) -> list[FastNetwork]:

@@ -7,6 +7,7 @@ state decides the arithmetic (paper, section 2; its section A1 has the letters).
 import math
 from functools import lru_cache
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -18,6 +19,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
+BELOW_CUT = 0.022750131948179195  # share of a normal distribution below minus two standard deviations
 
 Features = Float[Tensor, "... D"]
 Heads = Float[Tensor, "N H S d"]
@@ -27,11 +29,16 @@ Rng = torch.Generator | None  # None means zeros, for weights that are then repl
 
 
 def truncated_normal(*shape: int, std: float, generator: Rng = None) -> Float[Tensor, "..."]:
-    """A float32 tensor of truncated normal numbers (at two sigma) whose std *after* truncation is `std`."""
+    """A float32 tensor of truncated normal numbers (at two sigma) whose std *after* truncation is `std`.
+
+    Quantiles of uniform numbers are computed in float64 and then rounded: the same numbers on every computer.
+    """
     if generator is None:
         return torch.zeros(shape)
-    sigma = std / TRUNCATED_STD
-    return nn.init.trunc_normal_(torch.empty(*shape), 0, sigma, -2 * sigma, 2 * sigma, generator)
+    uniform = torch.rand(shape, dtype=torch.float64, generator=generator)
+    quantiles = torch.special.ndtri(BELOW_CUT + (1 - 2 * BELOW_CUT) * uniform)
+    numbers: Tensor = quantiles.clamp(-2, 2) * (std / TRUNCATED_STD)
+    return numbers.float()
 
 
 def linear_weight(num_out: int, num_in: int, generator: Rng) -> nn.Parameter:
@@ -141,7 +148,9 @@ def rotation_table(
     if kind == "none" and score_scale == 1.0:
         return None
     with torch.inference_mode(False):
-        angles = torch.from_numpy(POSITIONS[kind].angles(num_positions, head_dim))
-        padded = F.pad(angles, (0, 0, num_before, num_after)).to(device)
+        angles = POSITIONS[kind].angles(num_positions, head_dim).astype(np.float64)
+        padded = np.pad(angles, ((num_before, num_after), (0, 0)))
         scale = math.sqrt(score_scale)
-        return scale * padded.cos(), scale * padded.sin()
+        # Rounded once, from float64, so that the table is the same on every computer.
+        cos, sin = (torch.from_numpy((scale * f(padded)).astype(np.float32)) for f in (np.cos, np.sin))
+        return cos.to(device), sin.to(device)

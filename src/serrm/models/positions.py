@@ -71,10 +71,8 @@ def boxes(num_positions: int, head_dim: int) -> Angles:
     row, column = _rows_and_columns(num_positions)
     box = box_for_side(math.isqrt(num_positions))
     powers = -_floats(0, head_dim // 8)
-    lines = _products([row, column], np.float32(CELL_RATIO) ** powers)
-    of_boxes = _products(
-        [row // box.rows, column // box.cols], BOX_FREQUENCY * np.float32(BOX_RATIO) ** powers
-    )
+    lines = _products([row, column], _power(CELL_RATIO, powers))
+    of_boxes = _products([row // box.rows, column // box.cols], BOX_FREQUENCY * _power(BOX_RATIO, powers))
     return np.concatenate([lines, of_boxes], axis=-1)
 
 
@@ -110,7 +108,13 @@ def _products(
 
 
 def _frequencies(dim: int) -> Float32[np.ndarray, " half"]:
-    return np.float32(ROPE_THETA) ** -(_floats(0, dim, 2) / dim)
+    return _power(ROPE_THETA, -(_floats(0, dim, 2) / dim))
+
+
+def _power(base: float, exponents: Float32[np.ndarray, " n"]) -> Float32[np.ndarray, " n"]:
+    """Powers, computed in float64 and then rounded, so that they are the same on every computer."""
+    powers: Float32[np.ndarray, " n"] = np.power(base, exponents.astype(np.float64)).astype(np.float32)
+    return powers
 
 
 def _floats(start: int, stop: int, step: int = 1) -> Float32[np.ndarray, " n"]:

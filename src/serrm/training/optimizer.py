@@ -1,5 +1,6 @@
 """Optimisers (the paper's Adam-atan2, Everett et al. 2024; ours, Muon, Jordan 2024), and that of task types."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -7,8 +8,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from serrm.kernels.products import product
 from serrm.models.recurrence import RecurrentModel
 from serrm.training.settings import Betas
+
+NEWTON_SCHULZ_STEPS = 5
+QUINTIC = (3.4445, -4.7750, 2.0315)  # coefficients of x, x³ and x⁵
+TINY = 1e-38  # the least square whose root is taken; less is 0
 
 
 class AdamAtan2(torch.optim.Optimizer):
@@ -44,11 +50,51 @@ class AdamAtan2(torch.optim.Optimizer):
             torch._foreach_lerp_(means, gradients, 1 - betas[0])
             torch._foreach_mul_(squares, betas[1])
             torch._foreach_addcmul_(squares, gradients, gradients, 1 - betas[1])
-            roots = torch._foreach_sqrt(torch._foreach_div(squares, 1 - betas[1] ** num_steps))
+            squared = torch._foreach_div(squares, 1 - betas[1] ** num_steps)
+            # As x/√x, whose root no library rounds by the processor.
+            roots = torch._foreach_mul(squared, torch._foreach_rsqrt(torch._foreach_clamp_min(squared, TINY)))
             corrected = torch._foreach_div(means, 1 - betas[0] ** num_steps)
             torch._foreach_mul_(parameters, 1 - lr * group["weight_decay"])
             updates = [torch.atan2(mean, root) for mean, root in zip(corrected, roots, strict=True)]
             torch._foreach_add_(parameters, updates, alpha=-lr)
+
+
+class Muon(torch.optim.Optimizer):
+    """Nesterov momentum of a matrix, made nearly orthogonal; weight decay is decoupled (Jordan 2024).
+
+    The update has the root mean square of Adam's, 0.2 (Liu et al. 2025, "Muon is scalable"). PyTorch's own Muon
+    multiplies in bfloat16, which rounds differently on different processors.
+    """
+
+    def __init__(
+        self, params: Iterable[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.0
+    ) -> None:
+        super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Update every matrix that has a gradient."""
+        for group in self.param_groups:
+            for p in (p for p in group["params"] if p.grad is not None):
+                state = self.state[p]
+                if not state:
+                    state["mean"] = torch.zeros_like(p)
+                state["mean"].lerp_(p.grad, 1 - group["momentum"])
+                update = orthogonalised(p.grad.lerp(state["mean"], group["momentum"]))
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.add_(update, alpha=-0.2 * math.sqrt(max(p.shape)) * group["lr"])
+
+
+def orthogonalised(matrix: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
+    """The matrix with all singular values brought near 1, by five Newton-Schulz steps of degree 5 (Jordan 2024)."""
+    is_tall = matrix.shape[0] > matrix.shape[1]
+    x = matrix.T if is_tall else matrix
+    norm = x.square().sum(1).sum().clamp(min=TINY)
+    x = x * norm.rsqrt()
+    for _ in range(NEWTON_SCHULZ_STEPS):
+        gram = product(x, x.T)
+        x = QUINTIC[0] * x + product(QUINTIC[1] * gram + QUINTIC[2] * product(gram, gram), x)
+    return x.T if is_tall else x
 
 
 class MuonAtan2:
@@ -61,9 +107,7 @@ class MuonAtan2:
         self, matrices: Sequence[Tensor], others: Sequence[Tensor], betas: Betas, weight_decay: float
     ) -> None:
         self.parts = {
-            "muon": torch.optim.Muon(
-                matrices, weight_decay=weight_decay, momentum=0.95, adjust_lr_fn="match_rms_adamw"
-            ),
+            "muon": Muon(matrices, 0.0, weight_decay=weight_decay),
             "adam_atan2": AdamAtan2(others, 0.0, betas, weight_decay),
         }
 
@@ -116,5 +160,5 @@ def update_rows(
     is_same = task_types[:, None] == task_types
     first = is_same.int().argmax(1)  # the first place with the same row
     # Sums by a matrix product: adding rows in place would add them in any order on a GPU.
-    summed = is_same.to(table.dtype) @ gradients.to(table.dtype)
+    summed = product(is_same.to(table.dtype), gradients.to(table.dtype))
     table[task_types] = table[task_types] * (1 - lr * weight_decay) - lr * summed[first].sign()

@@ -250,4 +250,28 @@ void attention_backward(const Attention* a, const number* x, const number* y, co
     write_gradient(of_qkv, d_qkv);
 }
 
+#ifndef BFLOAT16
+// out = a·b for `num_rows` rows of a, whose neighbours along the summed axis are `step` numbers apart, and lines of b. The
+// lines have `columns` numbers, a multiple of 16. Sums of ROWS_OF_SUM products are added up one after another, so no number
+// depends on the number of threads.
+void multiply(const float* a, int64_t row, int64_t step, int64_t num_rows, const float* b, int64_t num, int64_t columns,
+              float* out, int64_t threads) {
+    constexpr int64_t ROWS_OF_SUM = 2048;
+#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(threads)
+    for (int64_t m = 0; m < num_rows; m += BLOCK)
+        for (int64_t c = 0; c < columns; c += PANEL) {
+            const int64_t rows = std::min(BLOCK, num_rows - m), width = std::min(PANEL, columns - c);
+            float* to = out + m * columns + c;
+            for (int64_t p = 0; p < num; p += ROWS_OF_SUM) {
+                const float *left = a + m * row + p * step, *right = b + p * columns + c;
+                const int64_t some = std::min(ROWS_OF_SUM, num - p);
+                if (p == 0)
+                    product(left, row, step, rows, right, some, width, StoreSums<false>{to, columns}, columns);
+                else
+                    product(left, row, step, rows, right, some, width, StoreSums<true>{to, columns}, columns);
+            }
+        }
+}
+#endif
+
 }  // extern "C"

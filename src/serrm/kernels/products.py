@@ -1,0 +1,87 @@
+"""Matrix products that give the same numbers on every processor, for what lies outside the networks.
+
+PyTorch hands products to a library that chooses its code by the processor and the number of threads, and rounds
+accordingly. In float32 on a CPU the native kernels' own product takes its place: every sum runs in one order, whatever
+the vector width and the number of threads. Elsewhere (bfloat16, a GPU, no C++ compiler) products are PyTorch's.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from serrm.kernels.cpu.build import has_kernels, library
+from serrm.kernels.cpu.network import LANES
+
+
+def is_exact(like: Tensor) -> bool:
+    """True if products of tensors like this one give the same numbers on every processor."""
+    return like.dtype == torch.float32 and like.device.type == "cpu" and has_kernels(like.dtype)
+
+
+def product(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "m n"]:
+    """a·b, exact where `is_exact`; without gradient there."""
+    if not is_exact(a) or b.dtype != a.dtype:
+        return a @ b
+    num_rows, num = a.shape
+    columns = b.shape[1]
+    if num_rows * num * columns == 0:
+        return a.new_zeros(num_rows, columns)
+    lines = F.pad(b.detach(), (0, -columns % LANES)).contiguous()
+    out = torch.empty(num_rows, lines.shape[1])
+    sizes = (ctypes.c_int64(size) for size in (*a.stride(), num_rows))
+    library(a.dtype).multiply(
+        ctypes.c_void_p(a.data_ptr()),
+        *sizes,
+        ctypes.c_void_p(lines.data_ptr()),
+        ctypes.c_int64(num),
+        ctypes.c_int64(lines.shape[1]),
+        ctypes.c_void_p(out.data_ptr()),
+        ctypes.c_int64(torch.get_num_threads()),
+    )
+    return out[:, :columns]
+
+
+class _Linear(torch.autograd.Function):
+    """x·Wᵀ by `product`, with the gradients of both."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Float[Tensor, "rows k"], weight: Float[Tensor, "n k"]
+    ) -> Float[Tensor, "rows n"]:
+        ctx.save_for_backward(x, weight)
+        return product(x, weight.T)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        return product(gradients[0], weight), product(gradients[0].T, x)
+
+
+def linear(
+    x: Float[Tensor, "... k"], weight: Float[Tensor, "n k"], bias: Float[Tensor, " n"] | None = None
+) -> Float[Tensor, "... n"]:
+    """x·Wᵀ + b as `torch.nn.functional.linear`, differentiable, exact where `is_exact`."""
+    if not is_exact(x) or weight.dtype != x.dtype:
+        return F.linear(x, weight, bias)
+    flat: Tensor = _Linear.apply(x.reshape(-1, x.shape[-1]), weight)  # type: ignore[no-untyped-call]
+    result = flat.reshape(*x.shape[:-1], -1)
+    return result if bias is None else result + bias
+
+
+class ExactLinear(TorchFunctionMode):
+    """While active, every `torch.nn.functional.linear` is the one of this module, so models need not know of it."""
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return (linear if function is F.linear else function)(*args, **(kwargs or {}))
