@@ -17,6 +17,7 @@ from serrm.arrays.stream import GridExamples, open_arrays
 from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
 from serrm.inference.settings import ScoringSettings
+from serrm.kernels.accelerate import accelerate
 from serrm.models.registry import build_model
 from serrm.models.settings import SeRrmSettings
 from serrm.puzzles.sudoku.data import generate_puzzles
@@ -137,12 +138,16 @@ def run_settings(**changes: Any) -> RunSettings:
     return RunSettings.model_validate({"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes})
 
 
-def trainer_on(arrays: Path, run: RunSettings, num_task_types: int = 1) -> Trainer:
-    """A trainer of a run on the training set of `arrays`."""
+def trainer_on(
+    arrays: Path, run: RunSettings, num_task_types: int = 1, *, is_accelerated: bool = False
+) -> Trainer:
+    """A trainer of a run on the training set of `arrays`, on PyTorch or accelerated."""
     examples = open_arrays(arrays, "train")
     stream = GridExamples(examples, run.arrays.num_augmentations, run.arrays.seed).stream()
     sizes = {"num_positions": stream.side**2, "num_task_types": num_task_types}
     model = build_model(run.model, stream.num_symbols, seeded(run.seed), **sizes)
+    if is_accelerated:
+        accelerate(model)
     return Trainer(model, stream, run.train, run.seed, run.fidelity)
 
 

@@ -5,11 +5,12 @@ has, on one. What processors of other makers give, the committed results tell.
 """
 
 import hashlib
+import itertools
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from serrm.inference.predict import confidences, predict
-from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.products import product
 from serrm.training.loop import Trainer
-from tests.conftest import HRM, Q_LEARNING, TASK_TYPES, TRM, MakePath, MakeTrainer, run_settings, trainer_on
+from tests.conftest import HRM, Q_LEARNING, TASK_TYPES, TRM, MakePath, run_settings, trainer_on
 
 pytestmark = [
     pytest.mark.numeric,
@@ -88,21 +88,18 @@ class Log(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def steps(trainer: Trainer, num: int) -> Iterator[None]:
-    """Take some steps on the kernels."""
-    accelerate(trainer.model)
-    for _, _ in zip(range(num), trainer.steps(), strict=False):
-        yield
+def take_steps(trainer: Trainer, num: int) -> None:
+    for _ in itertools.islice(trainer.steps(), num):
+        pass
 
 
 @pytest.mark.parametrize("name", TRAININGS)
-def test_no_operation_of_a_step_depends_on_the_processor(make_trainer: MakeTrainer, name: str) -> None:
+def test_no_operation_of_a_step_depends_on_the_processor(make_arrays: MakePath, name: str) -> None:
     if not has_kernels(torch.float32):
         pytest.skip("no native kernels here")
-    trainer = make_trainer(**TRAININGS[name])
+    trainer = trainer_on(make_arrays(side=4), run_settings(**TRAININGS[name]), is_accelerated=True)
     with Log() as log:
-        for _ in steps(trainer, 2):
-            pass
+        take_steps(trainer, 2)
     assert log.names <= ALLOWED | MOVING, log.names - ALLOWED - MOVING
 
 
@@ -120,10 +117,9 @@ def hashes(arrays: Path) -> str:
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     lines = []
     for name, changes in TRAININGS.items():
-        trainer = trainer_on(arrays, run_settings(**changes))
+        trainer = trainer_on(arrays, run_settings(**changes), is_accelerated=True)
         initial = _hash(trainer.parameters)
-        for _ in steps(trainer, 3):
-            pass
+        take_steps(trainer, 3)
         state = [*trainer.parameters, *trainer.ema, *trainer.slots.state]
         stream = trainer.stream
         outputs = predict(trainer.model.eval(), trainer.slots.tokens, stream.num_symbols, (1, 4))

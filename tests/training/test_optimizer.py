@@ -120,3 +120,41 @@ def test_the_update_of_rows_is_that_of_the_obvious_loop(
         expected[row] = expected[row] - lr * weight_decay * expected[row] - lr * total.sign()
     update_rows(table, task_types, gradients, lr=lr, weight_decay=weight_decay)
     torch.testing.assert_close(table.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+def updated(is_native: bool, num_steps: int, scale: float) -> dict[str, Tensor]:
+    """Parameters and moments after steps with gradients of many sizes, some of them zero."""
+    torch.set_num_threads(1)
+    shapes = [(7,), (33, 50), (129, 1031)]
+    parameters = [torch.randn(shape, generator=seeded(1)).requires_grad_() for shape in shapes]
+    optimizer = AdamAtan2(parameters, 1e-3, weight_decay=0.3, is_native=is_native)
+    for step in range(num_steps):
+        for parameter in parameters:
+            sizes = 10 ** torch.empty(parameter.shape).uniform_(-12, 4, generator=seeded(step))
+            drawn = torch.randn(parameter.shape, generator=seeded(step + 100))
+            parameter.grad = scale * sizes * drawn * (drawn.abs() > 0.1)
+        optimizer.step()
+    state = {
+        f"{name}{n}": optimizer.state[p][name]
+        for n, p in enumerate(parameters)
+        for name in ("mean", "square")
+    }
+    return state | {f"parameter{n}": p.detach() for n, p in enumerate(parameters)}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-8])
+@pytest.mark.parametrize("num_steps", [1, 5])
+def test_the_native_update_is_that_of_pytorch_but_for_rounding(num_steps: int, scale: float) -> None:
+    native, plain = (updated(is_native, num_steps, scale) for is_native in (True, False))
+    for name, value in plain.items():
+        torch.testing.assert_close(
+            native[name], value, rtol=2e-6, atol=1e-9 if "parameter" in name else 1e-38
+        )
+
+
+def test_a_native_update_keeps_what_is_not_a_number() -> None:
+    parameter = torch.zeros(20, requires_grad=True)
+    optimizer = AdamAtan2([parameter], 1e-3, is_native=True)
+    parameter.grad = torch.tensor([math.nan, *[1.0] * 18, math.nan])
+    optimizer.step()
+    assert parameter.isnan().tolist() == [True, *[False] * 18, True]

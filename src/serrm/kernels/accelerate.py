@@ -70,6 +70,11 @@ def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool 
         network.forward = FastNetwork(network, is_native, compiles)  # type: ignore[method-assign]
 
 
+def may_run_native(model: RecurrentModel) -> bool:
+    """True for a model that was accelerated with native kernels allowed."""
+    return any(network.is_native for network in _fast_networks(model))
+
+
 def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
     """True if a compiled network runs on states of this dtype; native kernels come first."""
     like = model.initial.to(dtype)

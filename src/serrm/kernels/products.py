@@ -44,7 +44,7 @@ def product(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "
         ctypes.c_void_p(out.data_ptr()),
         ctypes.c_int64(torch.get_num_threads()),
     )
-    return out[:, :columns]
+    return out[:, :columns].contiguous()
 
 
 class _Linear(torch.autograd.Function):

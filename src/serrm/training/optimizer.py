@@ -8,22 +8,33 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from serrm.kernels.cpu.optimizer import adam_atan2, can_update
 from serrm.kernels.products import product
 from serrm.models.recurrence import RecurrentModel
 from serrm.training.settings import Betas
 
 NEWTON_SCHULZ_STEPS = 5
 QUINTIC = (3.4445, -4.7750, 2.0315)  # coefficients of x, x³ and x⁵
-TINY = 1e-38  # the least square whose root is taken; less is 0
+TINY = 1e-38  # the least squared norm that is divided by
 
 
 class AdamAtan2(torch.optim.Optimizer):
-    """Adam with update −lr·atan2(m̂, √v̂), which has no epsilon and is scale-invariant; weight decay is decoupled."""
+    """Adam with update −lr·atan2(m̂, √v̂), which has no epsilon and is scale-invariant; weight decay is decoupled.
+
+    `is_native`: by the native kernel where it can be, in one pass over memory.
+    """
 
     def __init__(
-        self, params: Iterable[Tensor], lr: float, betas: Betas = (0.9, 0.95), weight_decay: float = 0.0
+        self,
+        params: Iterable[Tensor],
+        lr: float,
+        betas: Betas = (0.9, 0.95),
+        weight_decay: float = 0.0,
+        *,
+        is_native: bool = False,
     ) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+        self.is_native = is_native
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load the state as every optimiser does, but keep the count of steps, which every step reads, on the host."""
@@ -35,7 +46,6 @@ class AdamAtan2(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
-            lr, betas = group["lr"], group["betas"]
             parameters = [p for p in group["params"] if p.grad is not None]
             if not parameters:
                 continue
@@ -47,16 +57,39 @@ class AdamAtan2(torch.optim.Optimizer):
             means, squares = ([state[name] for state in states] for name in ("mean", "square"))
             torch._foreach_add_([state["step"] for state in states], 1)
             num_steps = float(states[0]["step"])
-            torch._foreach_lerp_(means, gradients, 1 - betas[0])
-            torch._foreach_mul_(squares, betas[1])
-            torch._foreach_addcmul_(squares, gradients, gradients, 1 - betas[1])
-            squared = torch._foreach_div(squares, 1 - betas[1] ** num_steps)
-            # As x/√x, whose root no library rounds by the processor.
-            roots = torch._foreach_mul(squared, torch._foreach_rsqrt(torch._foreach_clamp_min(squared, TINY)))
-            corrected = torch._foreach_div(means, 1 - betas[0] ** num_steps)
-            torch._foreach_mul_(parameters, 1 - lr * group["weight_decay"])
-            updates = [torch.atan2(mean, root) for mean, root in zip(corrected, roots, strict=True)]
-            torch._foreach_add_(parameters, updates, alpha=-lr)
+            is_native = self.is_native and can_update([*parameters, *gradients, *means, *squares])
+            (adam_atan2 if is_native else plain_adam_atan2)(
+                parameters,
+                gradients,
+                means,
+                squares,
+                lr=group["lr"],
+                betas=group["betas"],
+                weight_decay=group["weight_decay"],
+                num_steps=num_steps,
+            )
+
+
+def plain_adam_atan2(
+    parameters: list[Tensor],
+    gradients: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    *,
+    lr: float,
+    betas: Betas,
+    weight_decay: float,
+    num_steps: float,
+) -> None:
+    """Take step `num_steps` (from 1) of Adam-atan2 on PyTorch, in place; `means` and `squares` are the moments."""
+    torch._foreach_lerp_(means, gradients, 1 - betas[0])
+    torch._foreach_mul_(squares, betas[1])
+    torch._foreach_addcmul_(squares, gradients, gradients, 1 - betas[1])
+    roots = torch._foreach_sqrt(torch._foreach_div(squares, 1 - betas[1] ** num_steps))
+    corrected = torch._foreach_div(means, 1 - betas[0] ** num_steps)
+    torch._foreach_mul_(parameters, 1 - lr * weight_decay)
+    updates = [torch.atan2(mean, root) for mean, root in zip(corrected, roots, strict=True)]
+    torch._foreach_add_(parameters, updates, alpha=-lr)
 
 
 class Muon(torch.optim.Optimizer):
@@ -104,11 +137,17 @@ class MuonAtan2:
     """
 
     def __init__(
-        self, matrices: Sequence[Tensor], others: Sequence[Tensor], betas: Betas, weight_decay: float
+        self,
+        matrices: Sequence[Tensor],
+        others: Sequence[Tensor],
+        betas: Betas,
+        weight_decay: float,
+        *,
+        is_native: bool = False,
     ) -> None:
         self.parts = {
             "muon": Muon(matrices, 0.0, weight_decay=weight_decay),
-            "adam_atan2": AdamAtan2(others, 0.0, betas, weight_decay),
+            "adam_atan2": AdamAtan2(others, 0.0, betas, weight_decay, is_native=is_native),
         }
 
     @property

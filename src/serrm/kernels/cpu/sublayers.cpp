@@ -4,6 +4,7 @@
 // sequences and summed in a fixed order, so no number depends on the number of threads.
 #include "attention.h"
 #include "gradient.h"
+#include "optimizer.h"
 
 namespace {
 
@@ -273,5 +274,9 @@ void multiply(const float* a, int64_t row, int64_t step, int64_t num_rows, const
         }
 }
 #endif
+
+void adam_atan2_step(const AdamAtan2* a, const float* gradient, float* parameter, float* mean, float* square, int64_t num) {
+    update_all(*a, gradient, parameter, mean, square, num);
+}
 
 }  // extern "C"

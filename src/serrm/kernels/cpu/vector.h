@@ -23,6 +23,8 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_p
 inline Vector multiply_subtract(Vector a, Vector b, Vector c) { return _mm512_fmsub_ps(a, b, c); }
 inline Vector subtract_product(Vector a, Vector b, Vector c) { return _mm512_fnmadd_ps(a, b, c); }  // c − a·b
 inline Vector larger(Vector a, Vector b) { return _mm512_max_ps(a, b); }
+inline Vector smaller(Vector a, Vector b) { return _mm512_min_ps(a, b); }  // b where one of them is not a number
+inline Vector root(Vector x) { return _mm512_sqrt_ps(x); }
 inline Vector nearest(Vector x) { return _mm512_roundscale_ps(x, 8); }
 inline float sum_of(Vector x) { return _mm512_reduce_add_ps(x); }
 inline float largest_of(Vector x) { return _mm512_reduce_max_ps(x); }
@@ -30,6 +32,10 @@ inline Mask is_greater(Vector a, Vector b) { return _mm512_cmp_ps_mask(a, b, _CM
 // x·2ⁿ for whole n where the mask is on, else 0.
 inline Vector times_power(Mask here, Vector x, Vector n) { return _mm512_maskz_scalef_ps(here, x, n); }
 inline Vector where(Mask here, Vector x) { return _mm512_maskz_mov_ps(here, x); }
+inline Vector choose(Mask here, Vector x, Vector other) { return _mm512_mask_mov_ps(other, here, x); }
+inline Vector absolute(Vector x) { return _mm512_abs_ps(x); }
+// x ≥ 0 with the sign of `of`.
+inline Vector with_sign(Vector x, Vector of) { return _mm512_or_ps(x, _mm512_and_ps(of, all(-0.f))); }
 
 // The first `left` of 16 places.
 inline Mask first_places(int64_t left) { return left >= LANES ? 0xffff : (1 << std::max<int64_t>(0, left)) - 1; }
@@ -103,6 +109,10 @@ inline Vector subtract_product(Vector a, Vector b, Vector c) {  // c − a·b
     return {_mm256_fnmadd_ps(a.low, b.low, c.low), _mm256_fnmadd_ps(a.high, b.high, c.high)};
 }
 inline Vector larger(Vector a, Vector b) { return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)}; }
+inline Vector smaller(Vector a, Vector b) {  // b where one of them is not a number
+    return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+}
+inline Vector root(Vector x) { return {_mm256_sqrt_ps(x.low), _mm256_sqrt_ps(x.high)}; }
 inline Vector nearest(Vector x) { return {_mm256_round_ps(x.low, 8), _mm256_round_ps(x.high, 8)}; }
 inline float sum_of(Vector x) {
     const __m256 eight = x.low + x.high;
@@ -122,6 +132,19 @@ inline Mask is_greater(Vector a, Vector b) {
 }
 inline __m256 where(__m256i here, __m256 x) { return _mm256_and_ps(_mm256_castsi256_ps(here), x); }
 inline Vector where(Mask here, Vector x) { return {where(here.low, x.low), where(here.high, x.high)}; }
+inline Vector choose(Mask here, Vector x, Vector other) {
+    return {_mm256_blendv_ps(other.low, x.low, _mm256_castsi256_ps(here.low)),
+            _mm256_blendv_ps(other.high, x.high, _mm256_castsi256_ps(here.high))};
+}
+inline Vector absolute(Vector x) {
+    const __m256 sign = _mm256_set1_ps(-0.f);
+    return {_mm256_andnot_ps(sign, x.low), _mm256_andnot_ps(sign, x.high)};
+}
+// x ≥ 0 with the sign of `of`.
+inline Vector with_sign(Vector x, Vector of) {
+    const __m256 sign = _mm256_set1_ps(-0.f);
+    return {_mm256_or_ps(x.low, _mm256_and_ps(of.low, sign)), _mm256_or_ps(x.high, _mm256_and_ps(of.high, sign))};
+}
 inline __m256 times_power(__m256 x, __m256 n) {  // adds n to the exponent, which has to stay one of a normal number
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23)));
 }
@@ -144,9 +167,7 @@ inline Vector load(Mask here, const float* from) {
     return {_mm256_maskload_ps(from, here.low), _mm256_maskload_ps(from + 8, here.high)};
 }
 inline Vector load_or(Mask here, const float* from, Vector other) {
-    const Vector x = load(here, from);
-    return {_mm256_blendv_ps(other.low, x.low, _mm256_castsi256_ps(here.low)),
-            _mm256_blendv_ps(other.high, x.high, _mm256_castsi256_ps(here.high))};
+    return choose(here, load(here, from), other);
 }
 inline void store(Mask here, float* to, Vector x) {
     _mm256_maskstore_ps(to, here.low, x.low), _mm256_maskstore_ps(to + 8, here.high, x.high);
