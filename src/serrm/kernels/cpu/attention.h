@@ -1,20 +1,17 @@
 // Softmax attention of one head over one sequence, forward and backward, without a copy of the whole score matrix.
 //
-// Queries, keys and values are read where the product before left them, rows `row` apart, and turned on the way.
+// Queries, keys and values are read where the product before left them, rows `row` apart, and turned on the way. Scores of
+// bfloat16 numbers stand in a row per query (attention_rows.h), because a product takes two neighbours of a row. Those of
+// float32 numbers stand in a column per query (attention_columns.h), which adds up a softmax without summing a register.
 #pragma once
 
 #include "pack.h"
 #include "rows.h"
 
-constexpr int64_t CHUNK = 96;  // queries whose weights are kept at a time in the backward pass
-constexpr int64_t UNITS = CHUNK / PER_UNIT;
-constexpr int64_t QUERIES = HAS_TILES ? 48 : 24;  // that go through the softmax at a time
-
 struct Head {
     int64_t length, head_dim;
     int64_t row;          // between the queries of neighbours; likewise of keys and values
     int64_t mixed_row;    // between the results of neighbours
-    int64_t softmax_row;  // between what is kept of the softmax of neighbours
     const float *cos, *sin;  // length × head_dim/2, or null
     float dropout;
     uint32_t seed;  // of this head of this sequence
@@ -28,7 +25,7 @@ struct Softmax {
 
 struct AttentionScratch {
     Buffer<number> queries, keys, weights, changes;
-    Buffer<unit> keys_across, values_across;
+    Buffer<unit> keys_across, values_across, queries_across, outs_across;
     Buffer<unit> value_units, key_units, query_units, change_units, weight_units, out_units;
     Buffer<float> scores, weight_changes, key_sums, value_sums, query_sums;
 };
@@ -46,15 +43,11 @@ inline const number* turned(const number* from, const Head& head, Buffer<number>
     return to;
 }
 
-// 16 numbers that decide which of the weights from `column` on are dropped (a hash of seed, row and column).
-inline Integers mixed_bits(uint32_t seed, int64_t query, int64_t column) {
-    auto scramble = [](Integers x) {
-        x = product_of(xor_shifted(x, 16), all_integers(0x7feb352d));
-        x = product_of(xor_shifted(x, 15), all_integers(0x846ca68b));
-        return xor_shifted(x, 16);
-    };
-    const Integers row = scramble(all_integers(seed + (uint32_t)query * 0x9e3779b9u));
-    return scramble(sum_of(row, sum_of(zero_to_fifteen(), all_integers((uint32_t)column))));
+// Bits that have nothing in common with those of neighbours.
+inline Integers scrambled(Integers x) {
+    x = product_of(xor_shifted(x, 16), all_integers(0x7feb352d));
+    x = product_of(xor_shifted(x, 15), all_integers(0x846ca68b));
+    return xor_shifted(x, 16);
 }
 
 // Which of 16 weights stay, and by what those are multiplied.
@@ -68,177 +61,41 @@ struct Dropout {
           least(all_integers((uint32_t)(head.dropout * 4294967296.0))),
           factor(all(1.f / (1.f - head.dropout))),
           is_on(head.dropout > 0) {}
-    Vector operator()(Vector x, int64_t query, int64_t column) const {
+    // Whether weights are dropped is decided by a hash of seed, query and key, which begins with the query:
+    Integers rows(Integers queries) const {
+        return scrambled(sum_of(all_integers(seed), product_of(queries, all_integers(0x9e3779b9u))));
+    }
+    // … of 16 queries from `query` on.
+    Integers rows(int64_t query) const { return rows(sum_of(zero_to_fifteen(), all_integers((uint32_t)query))); }
+    // Weights of one query and 16 keys from `key` on, or of 16 queries and one key.
+    Vector operator()(Vector x, Integers rows, Integers keys) const {
+        return where(is_at_least(scrambled(sum_of(rows, keys)), least), x * factor);
+    }
+    Vector operator()(Vector x, Integers rows, int64_t key) const {
+        return is_on ? (*this)(x, rows, all_integers((uint32_t)key)) : x;
+    }
+    Vector of_row(Vector x, int64_t query, int64_t key) const {
         if (!is_on) return x;
-        return where(is_at_least(mixed_bits(seed, query, column), least), x * factor);
+        return (*this)(x, rows(all_integers((uint32_t)query)), sum_of(zero_to_fifteen(), all_integers((uint32_t)key)));
     }
 };
-
-// Scores from `length` up to `line` become −∞, so that their weights are 0.
-inline void mask(float* scores, int64_t length, int64_t line) {
-    const int64_t whole = length / LANES * LANES;
-    if (whole < line)
-        store(scores + whole, load_or(first_places(length - whole), scores + whole, all(-INFINITY)));
-}
-
-// The largest number of a row.
-inline float largest_of(const float* row, int64_t line) {
-    Vector most = all(-INFINITY);
-    for (int64_t c = 0; c < line; c += LANES) most = larger(most, load(row + c));
-    return largest_of(most);
-}
-
-// What to lower the scores of a row by after multiplication with `factor`, so that the largest becomes 0. The rounding of this
-// number is far below 1, or else the scores themselves are lowered, and there is nothing left to do.
-inline float lowered_by(float* scores, int64_t line, float factor, float largest) {
-    if (std::abs(factor * largest) < 1e6f) return factor * largest;
-    for (int64_t c = 0; c < line; c += LANES) store(scores + c, load(scores + c) - all(largest));
-    return 0;
-}
-
-// 2 to the power of scores times `factor` less `lowered`, for one row, dropped ones as 0; returns the sum of them all.
-inline float powers(const float* scores, int64_t line, float factor, float lowered, const Dropout& dropped, int64_t query,
-                    number* weights) {
-    Vector sums = all(0);
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Vector weight = power_of_two(multiply_subtract(load(scores + c), all(factor), all(lowered)));
-        sums = sums + weight;
-        store(weights + c, dropped(weight, query, c));
-    }
-    return sum_of(sums);
-}
 
 // Stores the sums of a tile as numbers, each row times its own share.
 struct StoreShares {
     static constexpr bool NEEDS_PANEL = false;
     number* to;
     int64_t row;
-    const Softmax* of_rows;
+    const float* shares;
     template <int R, int C>
     void operator()(int64_t at_row, int64_t column, Vector (&sum)[R][C]) const {
         for (int i = 0; i < R; i++)
             for (int j = 0; j < C; j++)
-                store(to + (at_row + i) * row + column + LANES * j, sum[i][j] * all(of_rows[at_row + i].share));
+                store(to + (at_row + i) * row + column + LANES * j, sum[i][j] * all(shares[at_row + i]));
     }
 };
 
-// Results of a head, and in `kept`, unless it is null, the softmax of every query.
-inline void attend(const number* query, const number* key, const number* value, number* mixed, Softmax* kept, const Head& head,
-                   AttentionScratch& own) {
-    const int64_t length = head.length, dim = head.head_dim, line = padded(length), num = num_units(length);
-    if (head.cos) query = turned(query, head, own.queries), key = turned(key, head, own.keys);
-    const int64_t row = head.cos ? dim : head.row;
-    unit* keys = own.keys_across.room(dim / PER_UNIT * line);
-    transpose(key, row, length, dim / PER_UNIT, keys, line);
-    const Right values = right_along(value, head.row, length, dim, own.value_units);
-    float* scores = own.scores.room(QUERIES * line);
-    number* weights = PER_UNIT == 1 ? (number*)scores : own.weights.room(QUERIES * line);
-    const float factor = LOG2_E * head.slope();
-    const Dropout dropped(head);
-    Softmax of_rows[QUERIES];
-    for (int64_t q = 0; q < length; q += QUERIES) {
-        const int64_t rows = std::min<int64_t>(QUERIES, length - q);
-        product(units(query + q * row), row / PER_UNIT, 1, rows, keys, dim / PER_UNIT, line,
-                StoreSums<false>{scores, line}, line);
-        // Each pass goes over all rows before the next one begins, because operations on one row wait for each other.
-        for (int64_t i = 0; i < rows; i++) {
-            mask(scores + i * line, length, line);
-            of_rows[i].largest = largest_of(scores + i * line, line);
-        }
-        for (int64_t i = 0; i < rows; i++) {
-            const float lowered = lowered_by(scores + i * line, line, factor, of_rows[i].largest);
-            of_rows[i].share = 1.f / powers(scores + i * line, line, factor, lowered, dropped, q + i, weights + i * line);
-            if (kept) kept[(q + i) * head.softmax_row] = of_rows[i];
-        }
-        product(units(weights), line / PER_UNIT, 1, rows, values.at, num, dim,
-                StoreShares{mixed + q * head.mixed_row, head.mixed_row, of_rows}, values.line);
-    }
-}
-
-// Turns the scores of a query into weights again, and drops from `changes`, the weights' gradients, what the forward pass
-// dropped. Returns the gradients' mean by the weights.
-inline float weights_again(float* scores, float* changes, int64_t line, float factor, Softmax softmax, const Dropout& dropped,
-                           int64_t query) {
-    const float lowered = lowered_by(scores, line, factor, softmax.largest);
-    Vector products = all(0);
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Vector exponent = multiply_subtract(load(scores + c), all(factor), all(lowered));
-        const Vector weight = power_of_two(exponent) * all(softmax.share), change = dropped(load(changes + c), query, c);
-        store(scores + c, weight);
-        if (dropped.is_on) store(changes + c, change);
-        products = multiply_add(weight, change, products);
-    }
-    return sum_of(products);
-}
-
-// For one query, the weights as the forward pass used them, and the gradients of the products of query and keys.
-inline void score_changes(const float* weights, const float* changes, int64_t line, float slope, float mean,
-                          const Dropout& dropped, int64_t query, number* used, number* of_scores) {
-    for (int64_t c = 0; c < line; c += LANES) {
-        const Vector weight = load(weights + c);
-        store(used + c, dropped(weight, query, c));
-        store(of_scores + c, weight * multiply_subtract(load(changes + c), all(slope), all(slope * mean)));
-    }
-}
-
-// Gradients of queries, keys and values (rows as the originals) from that of the result.
-inline void attend_backward(const number* query, const number* key, const number* value, const Softmax* softmax,
-                            const number* d_mixed, number* d_query, number* d_key, number* d_value, const Head& head,
-                            AttentionScratch& own) {
-    const int64_t length = head.length, dim = head.head_dim, half = dim / 2, depth = dim / PER_UNIT;
-    const int64_t line = padded(length), num = num_units(length);
-    query = turned(query, head, own.queries), key = turned(key, head, own.keys);
-    unit* keys = own.keys_across.room(depth * line);
-    transpose(key, dim, length, depth, keys, line);
-    unit* values = own.values_across.room(depth * line);
-    transpose(value, head.row, length, depth, values, line);
-    const Right keys_along = right_along(key, dim, length, dim, own.key_units);
-    const Right queries_along = right_along(query, dim, length, dim, own.query_units);
-    const Right out_along = right_along(d_mixed, head.mixed_row, length, dim, own.out_units);
-    float* scores = own.scores.room(QUERIES * line);
-    float* changes = own.weight_changes.room(QUERIES * line);
-    number* used = own.weights.room(CHUNK * line);
-    number* of_scores = own.changes.room(CHUNK * line);
-    float* query_sums = own.query_sums.room(QUERIES * dim);
-    float* key_sums = own.key_sums.room(line * dim);
-    float* value_sums = own.value_sums.room(line * dim);
-    std::fill_n(key_sums, line * dim, 0.f), std::fill_n(value_sums, line * dim, 0.f);
-    const float slope = head.slope();
-    const Dropout dropped(head);
-    float means[QUERIES];
-    auto angles = [&](const float* table, int64_t s) { return table ? table + s * half : nullptr; };
-    for (int64_t start = 0; start < length; start += CHUNK) {
-        const int64_t chunk = std::min(CHUNK, length - start);
-        for (int64_t i = 0; i < chunk; i += QUERIES) {
-            const int64_t q = start + i, rows = std::min<int64_t>(QUERIES, chunk - i);
-            product(units(query + q * dim), depth, 1, rows, keys, depth, line, StoreSums<false>{scores, line}, line);
-            product(units(d_mixed + q * head.mixed_row), head.mixed_row / PER_UNIT, 1, rows, values, depth, line,
-                    StoreSums<false>{changes, line}, line);
-            for (int64_t r = 0; r < rows; r++) {
-                mask(scores + r * line, length, line);
-                means[r] = weights_again(scores + r * line, changes + r * line, line, LOG2_E * slope,
-                                         softmax[(q + r) * head.softmax_row], dropped, q + r);
-            }
-            for (int64_t r = 0; r < rows; r++)
-                score_changes(scores + r * line, changes + r * line, line, slope, means[r], dropped, q + r,
-                              used + (i + r) * line, of_scores + (i + r) * line);
-            product(units(of_scores + i * line), line / PER_UNIT, 1, rows, keys_along.at, num, dim,
-                    StoreSums<false>{query_sums, dim}, keys_along.line);
-            for (int64_t r = 0; r < rows; r++)
-                rotate<true>(query_sums + r * dim, angles(head.cos, q + r), angles(head.sin, q + r), half,
-                             d_query + (q + r) * head.row);
-        }
-        const Left weights_across = left_across(used, line, chunk, line, own.weight_units, UNITS);
-        const Left changes_across = left_across(of_scores, line, chunk, line, own.change_units, UNITS);
-        const int64_t lines = num_units(chunk), first = start / PER_UNIT;
-        product(weights_across.at, weights_across.row, weights_across.step, length, out_along.at + first * out_along.line,
-                lines, dim, StoreSums<true>{value_sums, dim}, out_along.line);
-        product(changes_across.at, changes_across.row, changes_across.step, length,
-                queries_along.at + first * queries_along.line, lines, dim, StoreSums<true>{key_sums, dim},
-                queries_along.line);
-    }
-    for (int64_t s = 0; s < length; s++) {
-        rotate<true>(key_sums + s * dim, angles(head.cos, s), angles(head.sin, s), half, d_key + s * head.row);
-        round_row(value_sums + s * dim, d_value + s * head.row, dim);
-    }
-}
+#ifdef BFLOAT16
+#include "attention_rows.h"
+#else
+#include "attention_columns.h"
+#endif

@@ -64,10 +64,9 @@ struct Left {
 };
 
 // The left operand of a product whose summed axis is the rows: `rows` × `columns` (a multiple of 16) → units along the
-// rows; float32 numbers stay where they are. `buffer` holds `most` units (a multiple of 16) per column.
+// rows. `buffer` holds `most` units (a multiple of 16) per column.
 inline Left left_across(const number* from, int64_t row, int64_t rows, int64_t columns, Buffer<unit>& buffer,
                         int64_t most) {
-    if constexpr (PER_UNIT == 1) return {units(from), 1, row};
     unit* to = buffer.room(most * columns);
     if constexpr (HAS_TILES) {
         turn_units(from, row, rows, columns, to, most);

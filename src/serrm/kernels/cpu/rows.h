@@ -70,16 +70,21 @@ inline void round_row(const float* sums, number* to, int64_t width) {
     for (int64_t c = 0; c < width; c += LANES) store(to + c, load(sums + c));
 }
 
-// (x₁, x₂) → (x₁cos − x₂sin, x₂cos + x₁sin), or back; a copy where there is no rotation.
+// (x₁, x₂) → (x₁cos − x₂sin, x₂cos + x₁sin), or back; a copy where there is no rotation. `half` is a multiple of 8.
 template <bool IsBack, class From>
 inline void rotate(const From* from, const float* cos, const float* sin, int64_t half, number* to) {
+    if (cos == nullptr) {
+        for (int64_t c = 0; c < 2 * half; c += LANES) store(to + c, load(from + c));
+        return;
+    }
+    if (2 * half == LANES) {  // both halves at once
+        const Vector x = load(from), turned = with_halves_swapped(x) * load_twice(sin) * halves(IsBack ? 1.f : -1.f);
+        store(to, multiply_add(x, load_twice(cos), turned));
+        return;
+    }
     for (int64_t c = 0; c < half; c += LANES) {
         const Mask here = first_places(half - c);
         const Vector first = load(here, from + c), second = load(here, from + half + c);
-        if (cos == nullptr) {
-            store(here, to + c, first), store(here, to + half + c, second);
-            continue;
-        }
         const Vector co = load(here, cos + c), si = load(here, sin + c);
         const Vector of_first = (first * si), of_second = (second * si);
         const Vector turned_first = IsBack ? multiply_add(first, co, of_second) : multiply_subtract(first, co, of_second);

@@ -166,7 +166,7 @@ static Head head_of(const Attention* a, int64_t first, int64_t item, int64_t* st
     mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ull;
     mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebull;
     mixed ^= mixed >> 31;
-    return Head{a->length, a->head_dim, a->inner * 3 * across, a->inner * across, a->inner * a->heads, a->cos, a->sin,
+    return Head{a->length, a->head_dim, a->inner * 3 * across, a->inner * across, a->cos, a->sin,
                 (float)a->dropout, (uint32_t)(mixed >> 32)};
 }
 
@@ -191,7 +191,7 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
                 const Head head = head_of(a, first, item, &start, &h);
                 const number* query = kept + (start - base) * 3 * across + h * a->head_dim;
                 attend(query, query + across, query + 2 * across, mixed + (start - base) * across + h * a->head_dim,
-                       softmax ? softmax + start * a->heads + h : nullptr, head, own.attention);
+                       softmax ? softmax + (first * a->inner * a->heads + item) * a->length : nullptr, head, own.attention);
             }
 #pragma omp for schedule(dynamic)
             for (int64_t m = m0; m < m0 + rows; m += each)
@@ -233,7 +233,8 @@ void attention_backward(const Attention* a, const number* x, const number* y, co
                     const int64_t column = h * a->head_dim;
                     const number* query = kept + start * 3 * across + column;
                     number* change = changes + (start - base) * 3 * across + column;
-                    attend_backward(query, query + across, query + 2 * across, softmax + start * a->heads + h,
+                    attend_backward(query, query + across, query + 2 * across,
+                                    softmax + (first * a->inner * a->heads + item) * a->length,
                                     d_mixed + (start - base) * across + column, change, change + across,
                                     change + 2 * across, head, own.attention);
                 }

@@ -37,6 +37,10 @@ inline Vector absolute(Vector x) { return _mm512_abs_ps(x); }
 // x ≥ 0 with the sign of `of`.
 inline Vector with_sign(Vector x, Vector of) { return _mm512_or_ps(x, _mm512_and_ps(of, all(-0.f))); }
 
+inline Vector load_twice(const float* from) { return _mm512_broadcast_f32x8(_mm256_loadu_ps(from)); }  // 8 numbers
+inline Vector with_halves_swapped(Vector x) { return _mm512_shuffle_f32x4(x, x, 0x4e); }
+inline Vector halves(float x) { return _mm512_mask_mov_ps(all(-x), 0x00ff, all(x)); }  // 8 times x, 8 times −x
+
 // The first `left` of 16 places.
 inline Mask first_places(int64_t left) { return left >= LANES ? 0xffff : (1 << std::max<int64_t>(0, left)) - 1; }
 inline Vector load(Mask here, const float* from) { return _mm512_maskz_loadu_ps(here, from); }
@@ -152,6 +156,10 @@ inline __m256 times_power(__m256 x, __m256 n) {  // adds n to the exponent, whic
 inline Vector times_power(Mask here, Vector x, Vector n) {
     return where(here, Vector{times_power(x.low, n.low), times_power(x.high, n.high)});
 }
+
+inline Vector load_twice(const float* from) { return {_mm256_loadu_ps(from), _mm256_loadu_ps(from)}; }  // 8 numbers
+inline Vector with_halves_swapped(Vector x) { return {x.high, x.low}; }
+inline Vector halves(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(-x)}; }  // 8 times x, 8 times −x
 
 inline Integers all_integers(uint32_t x) { return {_mm256_set1_epi32((int)x), _mm256_set1_epi32((int)x)}; }
 inline Integers zero_to_fifteen() {
