@@ -32,6 +32,7 @@ def evaluate(
     gallery.write(layout.predictions / name)
     about = {
         "profile": params.profile,
+        "run": name,
         "task": run.task,
         "kind": run.kind,
         "model": run.variant,

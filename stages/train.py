@@ -30,7 +30,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
         train_run(*what)
         return
     records: list[Record] = []
-    with log_training(layout, run) as log_record:
+    with log_training(layout, name, run) as log_record:
 
         def note(record: Record) -> None:
             records.append(record)

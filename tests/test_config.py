@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from dvc.utils.hydra import apply_overrides
 
 from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
@@ -95,6 +96,36 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
         )
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_setting_a_parameter_by_dvc_changes_one_line(profile: str, tmp_path: Path) -> None:
+    before, params = (ROOT / "profiles" / f"{profile}.yaml").read_text(), plain(profile)
+    (task, recipes), run = next(iter(params["recipes"].items())), next(iter(params["runs"]))
+    model = next(iter(recipes))
+    number = next(key for key, value in recipes[model].items() if isinstance(value, int | float))
+    for key in (
+        f"models.{model}.layers",
+        f"recipes.{task}.{model}.{number}",
+        f"tasks.{task}.evaluate.batch_size",
+        f"runs.{run}.seed",
+    ):
+        file = tmp_path / "params.yaml"
+        file.write_text(before)
+        apply_overrides(str(file), [f"{key}=7"])
+        changed = [line for line in file.read_text().splitlines() if line not in before.splitlines()]
+        assert len(changed) == 1 and len(file.read_text().splitlines()) == len(before.splitlines()), key
+
+
+def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
+    params = plain()
+    params["runs"]["maze-trm-s0"]["seed"] = 5
+    swept = parse(Params, params, "params.yaml")
+    settings = swept.train_settings("maze-trm-s0")
+    assert (settings.seed, settings.variant, settings.name) == (5, "trm", "maze-trm-s5")
+    assert swept.run_keys()["maze-trm-s0"] == ("maze", "trm", 5)
+    params["runs"]["maze-trm-s5"] = {**params["runs"]["maze-trm-s0"]}
+    assert "maze-trm-s5" in refusal(params), "the same run twice"
+
+
 def test_the_default_is_laptop() -> None:
     assert (ROOT / "params.yaml").read_text() == (ROOT / "profiles" / "laptop.yaml").read_text()
 
@@ -131,7 +162,6 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         (CHANGES, {"model.heads": 3}, ".model.heads: width "),
         (CHANGES, {"arrays.num_augmentations": 8}, ".arrays.num_augmentations: a puzzle has at most 7"),
         ("runs.maze-se_rrm-s0.changes", {"train.halting": LEARNED}, f".train.halting.{NO_LEARNING}"),
-        ("runs.maze-trm-s0.seed", 1, "runs.maze-trm-s0"),
         ("runs.maze-trm-s0.model", "gru", ""),
         ("tasks.maze.augment.num_train", "all", ""),
         ("tasks.maze.evaluate.steps", [], ""),

@@ -4,6 +4,7 @@ Values have three levels, and the later one wins: the model, the recipe of (task
 run. DVC tracks the values of params.yaml themselves, so a stage re-runs when a value that it uses has changed.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -77,6 +78,10 @@ class Params(Settings):
                 f"runs.{name}.model", [run.model], self.recipes.get(run.task, {}), f"in recipes.{run.task}"
             )
             self.evaluate_settings(name)
+        names: dict[tuple[str, str, int], str] = {}
+        for name, key in self.run_keys().items():
+            if names.setdefault(key, name) != name:
+                raise ValueError(f"runs.{name}.seed: {names[key]} has the same seed (got {key[2]})")
         return self
 
     def kind(self, task: str) -> str:
@@ -84,15 +89,19 @@ class Params(Settings):
         return self.tasks[task].kind or task
 
     def variant(self, name: str) -> str:
-        """The part of a run's name between task and seed, by which tables name the run."""
-        start, end = f"{self.runs[name].task}-", f"-s{self.runs[name].seed}"
-        if not (name.startswith(start) and name.endswith(end) and len(name) > len(start + end)):
-            raise ValueError(f"runs.{name}: the name must have the form {start}{self.runs[name].model}{end}")
-        return name[len(start) : -len(end)]
+        """The part of a run's name between task and seed, by which tables name the run.
 
-    def run_keys(self) -> list[tuple[str, str, int]]:
-        """(task, variant, seed) of every run, in the order of the tables."""
-        return [(run.task, self.variant(name), run.seed) for name, run in self.runs.items()]
+        The number in the name is a label. It may differ from the seed, so that `-S runs.NAME.seed=1,2` sweeps seeds.
+        """
+        run = self.runs[name]
+        if not (match := re.fullmatch(rf"{run.task}-(.+)-s\d+", name)):
+            form = f"{run.task}-{run.model}-s{run.seed}"
+            raise ValueError(f"runs.{name}: the name must have the form {form}")
+        return match[1]
+
+    def run_keys(self) -> dict[str, tuple[str, str, int]]:
+        """(task, variant, seed) of every run by its name, in the order of the tables."""
+        return {name: (run.task, self.variant(name), run.seed) for name, run in self.runs.items()}
 
     def _record(self, task: str) -> Task:
         return TASKS[self.kind(task)]

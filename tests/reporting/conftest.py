@@ -26,6 +26,11 @@ RUNS = [
 ]
 
 
+def named(runs):
+    """Runs by the names of their files."""
+    return {"{}-{}-s{}".format(*run): run for run in runs}
+
+
 def read_made():
     paths = {run: MADE / "metrics" / "{}-{}-s{}.json".format(*run) for run in RUNS}
     return {run: json.loads(path.read_text(encoding="utf-8")) for run, path in paths.items()}
@@ -42,7 +47,7 @@ def report_of(files, folder):
     steps = {key: partial(flops, model.validate_python(each["model"])) for key, each in here.items()}
     nums = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
     found = {key: differences(here[key], paper[key], nums[key[0]]) for key in here}
-    return Report("made", load_results([*files], folder), here, found, steps, cost=COST)
+    return Report("made", load_results(named(files), folder), here, found, steps, cost=COST)
 
 
 def write_made(folder):

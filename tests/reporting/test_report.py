@@ -39,7 +39,7 @@ from serrm.reporting.tables import (
     to_latex,
     to_markdown,
 )
-from tests.reporting.conftest import COST, MADE, RUNS, paper_files, report_of, set_rate, write_made
+from tests.reporting.conftest import COST, MADE, RUNS, named, paper_files, report_of, set_rate, write_made
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
@@ -181,7 +181,7 @@ def test_any_words_fit_into_a_table(first, second):
 
 
 def test_curves_and_scores_hold_every_point(written):
-    runs = [run for seeds in load_results(RUNS, written / "metrics").values() for run in seeds]
+    runs = [run for seeds in load_results(named(RUNS), written / "metrics").values() for run in seeds]
     depth, learning = (pd.read_csv(written / "curves" / f"{name}.csv") for name in ("depth", "learning"))
     assert list(depth) == ["panel", "model", "steps", "solved", "gpa"]
     assert list(learning) == ["panel", "model", "step", "samples", "loss", "solved", "gpa"]
@@ -205,7 +205,7 @@ def test_a_wrong_metric_file_is_named(made, tmp_path, change, message):
     report_of(made, tmp_path)
     change(tmp_path / "sudoku-trm-s0.json")
     with pytest.raises(ValueError, match=rf"sudoku-trm-s0\.json: .*{message}"):
-        load_results(RUNS, tmp_path)
+        load_results(named(RUNS), tmp_path)
 
 
 def committed(profile):

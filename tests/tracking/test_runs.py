@@ -44,7 +44,7 @@ class MadeRun:
         self.training = {"steps": 6, "samples": 24, "seconds": seconds, "final_loss": 0.5, "device": "cpu"}
 
     def log(self) -> AbstractContextManager[Callable[[Record], None]]:
-        return log_training(self.layout, self.settings)
+        return log_training(self.layout, NAME, self.settings)
 
     def sync(self) -> str:
         return sync_run(self.layout, NAME)

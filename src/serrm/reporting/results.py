@@ -131,6 +131,7 @@ class Evaluation(_Part):
     """One metric file."""
 
     profile: str
+    run: str = ""  # the name of the run and of its files; older files do not have it
     task: str
     kind: Kind
     model: str
@@ -148,8 +149,8 @@ class Evaluation(_Part):
 
     @property
     def name(self) -> str:
-        """task-model-seed, the name of the run's files."""
-        return f"{self.task}-{self.model}-s{self.seed}"
+        """The name of the run and of its files, by default task-model-seed."""
+        return self.run or f"{self.task}-{self.model}-s{self.seed}"
 
     @property
     def main_metric(self) -> str:
@@ -255,15 +256,15 @@ def all_runs(results: Results) -> "list[Evaluation]":
     return [run for seeds in results.values() for run in seeds]
 
 
-def load_results(runs: Sequence[tuple[str, str, int]], folder: Path) -> Results:
-    """Read the metric file of each (task, model, seed).
+def load_results(runs: Mapping[str, tuple[str, str, int]], folder: Path) -> Results:
+    """Read the metric file of each run, by its name; its task, model and seed are those that the file must have.
 
     Raises:
         ValueError: a file is missing, malformed, or of another run than its name says.
     """
     results: Results = {}
-    for task, model, seed in runs:
-        path = folder / f"{task}-{model}-s{seed}.json"
+    for name, (task, model, seed) in runs.items():
+        path = folder / f"{name}.json"
         evaluation = read_evaluation(path)
         if (evaluation.task, evaluation.model, evaluation.seed) != (task, model, seed):
             raise ValueError(f"{path}: holds {evaluation.task}, {evaluation.model}, seed {evaluation.seed}")

@@ -58,7 +58,7 @@ def runs_with_results(root: Path, profile: str = "*") -> list[tuple[str, str]]:
 
 
 @contextmanager
-def log_training(layout: Layout, settings: RunSettings) -> Iterator[Callable[[Record], None]]:
+def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[Callable[[Record], None]]:
     """Log the records of a training as they come, and its files once it is done.
 
     A training that stops early leaves its run FAILED. A failure of MLflow stops no training: there is one warning,
@@ -70,7 +70,7 @@ def log_training(layout: Layout, settings: RunSettings) -> Iterator[Callable[[Re
     except BaseException:
         live.call(lambda client: client.set_terminated(live.run_id, "FAILED"))
         raise
-    live.call(lambda _: sync_run(layout, settings.name))
+    live.call(lambda _: sync_run(layout, name))
 
 
 class LiveRun:
