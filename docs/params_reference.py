@@ -84,6 +84,7 @@ TEXTS = {
     "init_from": "set by the `init` of a run",
     "num_augmentations": "augmentations of a training puzzle, besides the puzzle itself",
     "evaluate.steps": "supervision steps after which to score",
+    "headline_steps": "the one of `steps` whose scores headlines and learning curves show; null: 16, or else the most",
     "evaluate.batch_size": "batch size for 9×9 puzzles; larger grids get smaller batches",
     "curve_puzzles": "puzzles for each point of the learning curve; 0: no curve",
     "evaluate.precision": "arithmetic; `auto` is the faster one on this machine",

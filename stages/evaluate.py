@@ -1,6 +1,8 @@
 """data/<profile>/runs → reports/<profile>/metrics/<run>.json: scores with intervals at every depth."""
 
+import logging
 import sys
+import time
 from pathlib import Path
 
 import typer
@@ -18,6 +20,7 @@ def evaluate(
     from serrm.config import read_execution, read_params
     from serrm.files import write_json
     from serrm.inference import evaluate as inference
+    from serrm.inference.summary import score_line
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.tracking.runs import sync_or_warn
 
@@ -26,6 +29,7 @@ def evaluate(
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, "stages"))
+    start = time.monotonic()
     scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / run.task, run, execution)
     if not is_first_of_torchrun():
         return
@@ -37,6 +41,9 @@ def evaluate(
         "kind": run.kind,
         "model": run.variant,
         "seed": run.seed,
+        "headline_steps": run.evaluate.headline,
     }
     write_json(layout.metrics / f"{name}.json", about | scores)
     sync_or_warn(layout, name)
+    seconds = scores["training"]["seconds"] + time.monotonic() - start
+    logging.getLogger(__name__).info("%s", score_line(name, scores, run, seconds))

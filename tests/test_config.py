@@ -126,6 +126,18 @@ def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
     assert "maze-trm-s5" in refusal(params), "the same run twice"
 
 
+def test_a_run_may_have_a_headline_step_of_its_own() -> None:
+    params = plain()
+    params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 8}
+    settings = parse(Params, params, "params.yaml")
+    assert settings.evaluate_settings("maze-trm-s0").evaluate.headline == 8
+    assert settings.evaluate_settings("maze-hrm-s0").evaluate.headline == 16
+    params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 5}
+    assert refusal(params).startswith(
+        "params.yaml: runs.maze-trm-s0.changes.evaluate.headline_steps: is none of steps"
+    )
+
+
 def test_the_default_is_laptop() -> None:
     assert (ROOT / "params.yaml").read_text() == (ROOT / "profiles" / "laptop.yaml").read_text()
 

@@ -29,6 +29,7 @@ from serrm.reporting.report import all_tables, render_page, shown_examples, tabl
 from serrm.reporting.results import all_runs, load_results, read_report
 from serrm.reporting.tables import (
     BEGIN,
+    CANNOT_EXTRAPOLATE,
     END,
     Table,
     build_tables,
@@ -164,6 +165,25 @@ def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
     assert line["SE-RRM, paper"] == power(COST("sudoku", "se_rrm").flops) == "1.2e18"
     assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == power(COST("maze", "se_rrm").flops)
+
+
+def without_16(file, **facts):
+    """A metric file whose scores after 16 steps are after 8."""
+    text = json.dumps(file).replace('"16": {', '"8": {')
+    return json.loads(text) | facts
+
+
+def test_the_headline_shows_a_run_by_its_own_steps_and_never_calls_it_unable(made, tmp_path):
+    run = "sudoku", "trm", 0
+    before = headline(report_of(made, tmp_path / "before")).frame.set_index("Test puzzles")["TRM"]
+    other = made | {run: without_16(made[run], headline_steps=8)}
+    lines = headline(report_of(other, tmp_path / "one"))
+    after = lines.frame.set_index("Test puzzles")["TRM"]
+    (of_trained,) = (name for name in before.index if name.startswith("Sudoku 9×9"))
+    assert after[of_trained] == f"{before[of_trained]} after 8"
+    assert list(after == CANNOT_EXTRAPOLATE) == list(before == CANNOT_EXTRAPOLATE)
+    nowhere = {key: without_16(file) for key, file in made.items()}
+    assert len(headline(report_of(nowhere, tmp_path / "all")).frame) == len(before)
 
 
 text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))

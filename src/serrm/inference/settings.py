@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from serrm.settings import Kind, Settings
+from serrm.settings import Kind, Settings, refused
 from serrm.training.settings import Fidelity
 
 GUESS_STEPS = 4  # supervision steps per guess, after which answers have settled
-HEADLINE_STEPS = 16  # supervision steps of the paper's tables, of learning curves and of equivariance pairs
+HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of equivariance pairs
 TaskType = Literal["right", "blank", "random"]
 
 
@@ -25,6 +25,7 @@ class EvaluateSettings(Settings):
     """The section `evaluate` of a task."""
 
     steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
+    headline_steps: PositiveInt | None = None  # one of them, for the headline; null: 16, or else the most
     batch_size: PositiveInt  # 9×9 puzzles per batch; larger grids get proportionally fewer
     precision: Literal["float32", "bfloat16", "auto"]  # auto takes the faster on this machine
     compile: bool
@@ -34,10 +35,22 @@ class EvaluateSettings(Settings):
     test_time_compute: ComputeSettings | None = None  # Sudoku and mazes: measure accuracy against compute
     equivariance_pairs: NonNegativeInt = 0  # Sudoku, ARC: puzzles predicted again with permuted symbols
 
+    @model_validator(mode="after")
+    def _scores_the_headline(self) -> "EvaluateSettings":
+        if self.headline_steps not in (None, *self.steps):
+            scored = ", ".join(map(str, self.steps))
+            raise refused(("headline_steps",), f"is none of steps ({scored})", self.headline_steps)
+        return self
+
+    @property
+    def headline(self) -> int:
+        """Supervision steps of the headline's scores."""
+        return self.headline_steps or (HEADLINE_STEPS if HEADLINE_STEPS in self.steps else max(self.steps))
+
     @property
     def curve_steps(self) -> int:
         """Supervision steps of a learning curve's points, at most the largest number that is scored."""
-        return min(HEADLINE_STEPS, max(self.steps))
+        return self.headline_steps or min(HEADLINE_STEPS, max(self.steps))
 
 
 class ScoringFidelity(Fidelity):

@@ -136,6 +136,7 @@ class Evaluation(_Part):
     kind: Kind
     model: str
     seed: int
+    headline_steps: int = HEADLINE_STEPS  # of supervision; older files do not have it
     model_info: ModelInfo
     training: Training
     data: TrainingData
@@ -176,6 +177,11 @@ class Evaluation(_Part):
     def side(self) -> int:
         """The side of the grids trained on, of a task on square grids. In older files sets are named after it."""
         return self.scored[self.trained_set].side or int(self.trained_set.partition("x")[0])
+
+    def shown_steps(self, of_set: str) -> int:
+        """Supervision steps of the score that is shown for a scored set."""
+        part = self.scored[of_set]
+        return self.headline_steps if self.headline_steps in part.steps else part.shown_steps
 
     def curve(self, metric: str) -> list[tuple[float, "Score"]]:
         """The learning curve: scores, unrounded, with their numbers of samples processed."""

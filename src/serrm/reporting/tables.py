@@ -218,7 +218,7 @@ def variants(report: Report) -> pd.DataFrame:
     lines = []
     for (task, model), runs in report.results.items():
         for name, part in runs[0].scored.items() if (runs[0].kind, model) not in known else ():
-            steps = part.shown_steps
+            steps = runs[0].shown_steps(name)
             solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
             words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
             lines.append((*words, str(solved or DASH), str(gpa or DASH)))
@@ -269,8 +269,8 @@ def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
     """A line per task and model with a score; `columns` are those of the task's kind."""
     lines = []
     for (task, model), runs in report.results.items():
-        part = runs[0].scored.get(runs[0].trained_set)
-        steps = part.shown_steps if part else HEADLINE_STEPS
+        trained_set = runs[0].trained_set
+        steps = runs[0].shown_steps(trained_set) if trained_set else HEADLINE_STEPS
         scores = {
             name: score(runs, metric, of_set, steps)
             for name, (of_set, metric) in columns(runs[0].kind).items()
@@ -420,9 +420,11 @@ def headline(report: Report) -> Headline:
     by_two = " (on ARC-AGI, by one of two answers)" * any(
         isinstance(TASKS[run.kind], ArcTask) for first in shown.values() for run in first.values()
     )
+    others = any(" after " in text for line in lines for text in line.words.values())
+    steps = f"{HEADLINE_STEPS} supervision steps" + ", or the number after a score" * others
     of_seeds = SEEDS if any(len(runs) > 1 for (_, model), runs in results.items() if model in models) else ""
     notes = [
-        f"Scores are percentages of n puzzles solved exactly{by_two} after {HEADLINE_STEPS} supervision steps, with "
+        f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with "
         f"95% Wilson intervals.{of_seeds}"
     ]
     if theirs := dict.fromkeys(line.theirs for line in lines if line.theirs):
@@ -451,14 +453,27 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
     for of_set in dict.fromkeys(
         name for seeds in runs.values() for name in seeds[0].scored if "," not in name
     ):
-        scores = {model: score(seeds, seeds[0].main_metric, of_set) for model, seeds in runs.items()}
+        steps = {
+            model: seeds[0].shown_steps(of_set) for model, seeds in runs.items() if of_set in seeds[0].scored
+        }
+        scores = {
+            model: score(seeds, seeds[0].main_metric, of_set, steps.get(model, HEADLINE_STEPS))
+            for model, seeds in runs.items()
+        }
         if not any(scores.values()):
             continue
         num = max(each.num_puzzles for each in scores.values() if each)
         (run, *_), *_ = runs.values()
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
         words = {"Test puzzles": f"{_set(task, of_set)}{blanks(run.kind, parts)}, n {num:,}"}
-        words |= {model_name(model): str(each or CANNOT_EXTRAPOLATE) for model, each in scores.items()}
+        for model, each in scores.items():
+            if each is None:
+                is_refused = any(of_set in run.refused for run in runs[model])
+                words[model_name(model)] = CANNOT_EXTRAPOLATE if is_refused else DASH
+            else:
+                words[model_name(model)] = f"{each}" + f" after {steps[model]}" * (
+                    steps[model] != HEADLINE_STEPS
+                )
         theirs = ""
         for table in (load_paper().score_tables[number] for number in ("1", "3")):
             (row,) = (row for row in table.rows if row.variant == "se_rrm")
