@@ -22,10 +22,11 @@ setup: $(TOOLS)
 export PYTHONDONTWRITEBYTECODE :=
 
 $(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline]'
-	$(BIN)/python -m compileall -q src stages
-	touch $(READY)
+	@echo "installing serrm and what it needs into .venv: up to 2 GB, some minutes"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline]'
+	@$(BIN)/python -m compileall -q src stages
+	@touch $(READY)
 
 # Extra packages of tests and checks.
 $(TOOLS): $(READY)
@@ -33,10 +34,11 @@ $(TOOLS): $(READY)
 	touch $(TOOLS)
 
 repro: $(READY)
-	$(if $(PROFILE),$(BIN)/serrm use $(PROFILE))
-	$(BIN)/serrm forecast
-	stages/side_by_side $(JOBS)
-	$(BIN)/serrm headline
+	@$(if $(PROFILE),$(BIN)/serrm use $(PROFILE))
+	@scripts/side_by_side $(JOBS)
+	@$(BIN)/serrm headline
+	@git diff --quiet HEAD -- reports && echo "results: those of the commit" \
+	  || echo "results: not those of the commit (git diff --stat reports)"
 
 test: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -28,7 +28,7 @@ take() {
 
 run() {
   [[ $1 -gt 1 ]] || { dvc repro --glob 'evaluate@*'; return; }
-  serrm forecast --ready | xargs -P "$1" -n 1 stages/one_run
+  serrm forecast --ready | xargs -P "$1" -n 1 scripts/one_run
 }
 
 echo "| runs at a time | threads per run | seconds |"

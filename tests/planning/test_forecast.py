@@ -1,6 +1,7 @@
 """What is forecast is what is done, and what DVC calls done is not forecast."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
 from serrm.inference.evaluate import evaluate
-from serrm.planning.forecast import evaluation_flops, ready_runs, stages_of, still_to_do
+from serrm.planning.forecast import evaluation_flops, ready_runs, stages_of, still_to_do, summary
 from serrm.puzzles.raw import Counts
 from serrm.training.settings import Execution
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
@@ -119,6 +120,17 @@ def test_every_profile_has_a_forecast(
     num = len(read_params(path).runs)
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(f"profile {path.stem}: {num} training runs") and "at 300 TFLOP/s: about " in line
+
+
+def test_runs_at_a_time_share_the_time_of_the_runs_but_not_that_of_the_data() -> None:
+    stages = stages_of(profile("ci", runs={f"sudoku-{name}-s0": RUN for name in "abcd"}))
+    one, two, eight = (minutes(summary("ci", stages, 1e7, "", jobs)) for jobs in (1, 2, 8))
+    assert two == pytest.approx(one / 2, rel=0.02) and eight == pytest.approx(one / 4, rel=0.02)
+
+
+def minutes(line: str) -> float:
+    hours, number = re.fullmatch(r".*about (?:(\d+) h )?(\d+) min", line).groups()  # type: ignore[union-attr]
+    return 60 * int(hours or 0) + int(number)
 
 
 def test_the_rate_of_this_machine_is_measured(

@@ -171,14 +171,14 @@ def test_a_failing_run_stops_none_of_those_beside_it(built: Project) -> None:
     params["runs"][OTHER]["changes"]["model.expansion"] = 2.5
     params["runs"]["sudoku-lost-s0"] = params["runs"][RUN] | {"init": "ci/runs/nowhere"}
     built.write(params)
-    failed = built.run("stages/side_by_side", "2")
+    failed = built.run("scripts/side_by_side", "2")
     assert failed.returncode == 1 and "the same command continues" in failed.stderr
     assert (Layout("ci", built.root).metrics / f"{OTHER}.json").is_file()
     del params["runs"]["sudoku-lost-s0"]
     built.write(params)
-    assert ran(built.done("stages/side_by_side", "2")) == {"tabulate"}
+    assert ran(built.done("scripts/side_by_side", "2")) == {"tabulate"}
     assert "up to date" in built.run("dvc", "status").stdout
-    assert built.run("stages/side_by_side", "many").returncode == 2
+    assert built.run("scripts/side_by_side", "many").returncode == 2
 
 
 @pytest.mark.slow

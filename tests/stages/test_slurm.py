@@ -100,7 +100,7 @@ def test_an_array_with_a_preempted_training(size: str, built: Project, slurm: No
     is_preempted = False
     while runs := built.done("serrm", "forecast", "--ready"):
         (built.root / "runs.txt").write_text(runs)
-        built.done("sbatch", f"--array=1-{len(runs.splitlines())}", "--mem=0", "stages/slurm.sh")
+        built.done("sbatch", f"--array=1-{len(runs.splitlines())}", "--mem=0", "scripts/slurm.sh")
         if not is_preempted:
             wait_for(lambda: list(layout.scratch.glob("*/step_*")), 120)
             built.done("sbatch", "--partition=urgent", "--cpus-per-task=2", "--wrap=sleep 1")

@@ -33,11 +33,11 @@ def test_clones_that_trained_one_run_each_make_the_tables_of_both(built: Project
     for clone, run in ((first, RUN), (second, OTHER)):
         built.done("git", "clone", "-q", str(built.root), str(clone.root))
         clone.done("dvc", "pull", "build_arrays@sudoku")
-        clone.done("stages/one_run", run)
+        clone.done("scripts/one_run", run)
         clone.done("git", "add", "dvc.lock", "reports")
         clone.done("git", "commit", "-qm", run)
         clone.done("dvc", "push", f"train@{run}", f"evaluate@{run}")
-    first.done("git", "config", "merge.dvc-lock.driver", "python stages/merge_lock %O %A %B")
+    first.done("git", "config", "merge.dvc-lock.driver", "python scripts/merge_lock %O %A %B")
     first.done("git", "pull", "-q", "--no-rebase", "--no-edit", str(second.root))
     first.done("dvc", "pull", "--allow-missing")
     assert first.repro() == {"tabulate"}

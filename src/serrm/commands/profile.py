@@ -79,6 +79,7 @@ def forecast(
         "--ready",
         help="Print only the names of the unfinished runs that can start now, the longest first.",
     ),
+    jobs: int = typer.Option(1, min=1, help="Number of runs at a time; the rate is that of one of them."),
 ) -> None:
     """Forecast the FLOPs and time of a profile's runs (for the active profile, only of its unfinished runs).
 
@@ -95,7 +96,8 @@ def forecast(
         for run in ready_runs(stages):
             typer.echo(run)
     elif stages:
-        typer.echo(summary(params.profile, stages, *rate_of(params, stages, read_execution(root), tflops)))
+        rate, source = rate_of(params, stages, read_execution(root), tflops)
+        typer.echo(summary(params.profile, stages, rate, source, jobs))
     else:
         typer.echo(f"profile {params.profile}: everything is trained and scored")
 

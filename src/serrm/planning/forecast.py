@@ -5,6 +5,7 @@ answer. The number of published ARC-AGI puzzles that fit a canvas is unknown bef
 examples and test inputs are averages.
 """
 
+import heapq
 import json
 import math
 import subprocess
@@ -145,12 +146,31 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {settings.precision}"
 
 
-def summary(profile: str, stages: Stages, rate: float, source: str) -> str:
-    """The forecast in one line, at a rate in FLOPs per second; `source` names where the rate comes from."""
-    num, each = sum(name.startswith("train@") for name in stages), [stage.flops for stage in stages.values()]
-    seconds = sum(each) / rate + sum(COMPUTING_SECONDS if flops else DATA_SECONDS for flops in each)
-    needs = f"{num} training run{'' if num == 1 else 's'}, at most {with_prefix(sum(each))}FLOP in all"
-    return f"profile {profile}: {needs}; {source}: about {duration(seconds)}"
+def summary(profile: str, stages: Stages, rate: float, source: str, jobs: int = 1) -> str:
+    """The forecast in one line, at a rate in FLOPs per second; `source` names where the rate comes from.
+
+    With several jobs, each run does that rate, and the next one starts when a job is free. Runs that wait for another
+    run are counted as if they did not.
+    """
+    flops = {name: stage.flops for name, stage in stages.items()}
+    seconds, of_runs = 0.0, dict.fromkeys((name.partition("@")[2] for name in flops), 0.0)
+    for name, number in flops.items():
+        stage, _, of = name.partition("@")
+        took = number / rate + (COMPUTING_SECONDS if number else DATA_SECONDS)
+        if stage in DATA_STAGES:
+            seconds += took
+        else:
+            of_runs[of] += took
+    ends = [0.0] * jobs
+    for took in sorted(of_runs.values(), reverse=True):
+        heapq.heapreplace(ends, ends[0] + took)
+    seconds += max(ends)
+    num = sum(name.startswith("train@") for name in stages)
+    needs = (
+        f"{num} training run{'' if num == 1 else 's'}, at most {with_prefix(sum(flops.values()))}FLOP in all"
+    )
+    at_once = f", {jobs} runs at a time" if jobs > 1 else ""
+    return f"profile {profile}: {needs}; {source}{at_once}: about {duration(seconds)}"
 
 
 def with_prefix(number: int | float) -> str:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The runs of params.yaml as a Slurm array, one run per element; docs/scale.md has the commands from here to the tables.
-#   serrm forecast --ready > runs.txt && sbatch --array=1-"$(wc -l < runs.txt)" stages/slurm.sh
+#   serrm forecast --ready > runs.txt && sbatch --array=1-"$(wc -l < runs.txt)" scripts/slurm.sh
 #
 # A minute before the time limit, or when it is preempted, a training gets SIGTERM, writes a checkpoint and stops. The
 # element is then requeued and resumes the training. (A preempted element has the partition's GraceTime for that.)
@@ -15,7 +15,7 @@ set -uo pipefail
 run=$(sed -n "${SLURM_ARRAY_TASK_ID}p" runs.txt)
 [[ -n $run ]] || { echo "runs.txt has no line $SLURM_ARRAY_TASK_ID" >&2; exit 2; }
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}} GPUS=0 # Slurm chooses the GPU (--gpus=1)
-srun stages/one_run "$run"
+srun scripts/one_run "$run"
 code=$?
 [[ $code -ne 75 ]] || scontrol requeue "$SLURM_JOB_ID"
 exit $code
