@@ -103,7 +103,7 @@ def ui(
     port: int = typer.Option(5000, min=1, max=65535),
     host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
-    """Start the MLflow UI for the project's runs.
+    """Start the MLflow UI for the project's runs, and print the address of each experiment's table of scores.
 
     Example: serrm ui --port 5000
     """
@@ -111,7 +111,12 @@ def ui(
     from serrm.tracking import become, tracking_uri, ui_command
 
     command = ui_command(tracking_uri(root), host, port)
-    typer.echo(f"MLflow UI: http://{host}:{port} (ready in a few seconds, Ctrl-C ends it)")
+    from serrm.tracking.views import links
+
+    address = f"http://{host}:{port}"
+    for name, link in links(root, address):
+        typer.echo(f"{name}: {link}")
+    typer.echo(f"MLflow UI: {address} (ready in a few seconds, Ctrl-C ends it)")
     sys.stdout.flush()
     become(root, command)
 

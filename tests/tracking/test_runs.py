@@ -1,5 +1,6 @@
 """MLflow holds each training once, whoever logs it and however often, and no failure of it costs a result."""
 
+import base64
 import json
 import logging
 import re
@@ -7,20 +8,24 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from serrm.cli import main
+from serrm.config import read_params
 from serrm.project import Layout
-from serrm.tracking import tracking_uri, ui_command
-from serrm.tracking.runs import StoreError, log_training, sync_run
+from serrm.tracking import description, tracking_uri, ui_command
+from serrm.tracking.runs import StoreError, log_training, open_store, sync_run
+from serrm.tracking.views import links
 from serrm.training.log import Record, write_training_log
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
@@ -115,9 +120,12 @@ def check_everything(client: MlflowClient, made: MadeRun) -> None:
     assert run.info.end_time - run.info.start_time == 1500, "the training's duration"
     assert run.data.params["model.family"] == "se_rrm" and run.data.params["train.batch_size"] == "4"
     assert history(client, run, "train/loss") == LOSSES
-    assert history(client, run, "test/9x9/fsr") == [(1, 0.5), (16, 0.25)]
-    assert history(client, run, "curve/gpa") == [(6, 0.7)]
-    assert run.data.metrics["model/parameters"] == 1000
+    assert history(client, run, "test/9x9/fsr") == [(1, 50), (16, 25)], "percent"
+    assert history(client, run, "FSR/9x9") == [(16, 25)]
+    assert sorted(run.data.metrics, key=str.casefold)[:3] == ["FSR/9x9", "FSR/9x9 from", "FSR/9x9 to"]
+    assert history(client, run, "snapshots/gpa") == [(6, 70)]
+    assert not [name for name in run.data.metrics if "guess" in name]
+    assert run.data.metrics["size/parameters"] == 1000
     assert run.data.metrics["train/puzzle_steps_per_second"] == 16
     tags = {"task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "device": "cpu"}
     assert run.data.tags.items() >= tags.items()
@@ -325,3 +333,74 @@ def test_git_tags_give_the_commit_and_whether_the_code_differs(
     assert clean["mlflow.source.git.commit"] == git("rev-parse", "HEAD")
     write(tmp_path / "src" / "a.py", 2)
     assert (clean["mlflow.source.git.dirty"], tags("dirty")["mlflow.source.git.dirty"]) == ("false", "true")
+
+
+def test_a_view_of_each_experiment_has_scores_and_intervals_as_columns(
+    made: MadeRun, client: MlflowClient, root: Path
+) -> None:
+    made.train()
+    made.evaluate()
+    made.sync()
+    (run,) = stored(client, made)
+    found = dict(links(root, "http://host:1"))
+    link = found[f"serrm/{made.layout.profile}/sudoku"]
+    query = dict(parse_qsl(link.partition("?")[2]))
+    assert f"/experiments/{run.info.experiment_id}/runs" in link
+    tag = client.get_experiment(run.info.experiment_id).tags[
+        f"mlflow.sharedViewState.{query['viewStateShareKey']}"
+    ]
+    header, packed = json.loads(tag)["state"].split(";")
+    columns = json.loads(zlib.decompress(base64.b64decode(packed)))["selectedColumns"]
+    assert header == "deflate"
+    assert {f"metrics.`FSR/9x9{end}`" for end in ("", " from", " to")} <= set(columns)
+
+
+def test_artifacts_follow_a_moved_repository(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for variable in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
+        monkeypatch.delenv(variable, raising=False)
+    made = MadeRun(old, "moved", make_run())
+    made.train()
+    made.evaluate()
+    run_id = made.sync()
+    old.rename(new)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)  # MLflow sets it
+    moved = MadeRun(new, "moved", make_run())
+    with open_store(
+        new
+    ) as here:  # MLflow keeps the addresses of a run's artifacts as long as a process lives
+        address = here.get_run(run_id).info.artifact_uri
+    assert {path.name for path in Path(str(address).removeprefix("file://")).iterdir()} == {
+        f"{NAME}.json",
+        "examples",
+    }
+    moved.training["id"] = "b"
+    moved.train()
+    moved.evaluate()
+    newer = MlflowClient(f"sqlite:///{new / 'mlflow.db'}").get_run(moved.sync())
+    assert str(newer.info.artifact_uri).startswith((new / "mlruns").as_uri())
+    assert not (old / "mlruns").exists()
+
+
+def test_a_run_tells_its_experiment_its_changes_and_its_machine(
+    made: MadeRun, client: MlflowClient, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = (Path(__file__).parents[2] / "profiles" / "ci.yaml").read_text()
+    (root / "params.yaml").write_text(params.replace("profile: ci", f"profile: {made.layout.profile}"))
+    monkeypatch.setattr(description, "git", lambda *_: (root / "params.yaml").read_text())
+    committed = read_params(root / "params.yaml").train_settings("sudoku-trm-s0")
+    train = committed.train.model_copy(update={"steps": 7})
+    monkeypatch.setenv("DVC_EXP_NAME", "short")
+    with log_training(made.layout, "sudoku-trm-s0", committed.model_copy(update={"train": train})):
+        pass
+    run = stored(client, made)[0]
+    assert run.info.run_name == "sudoku-trm-s0 (short)"
+    assert run.data.tags["mlflow.note.content"].splitlines() == [
+        "DVC experiment short  ",
+        "train.steps: 7 instead of 60",
+    ]
+    assert run.data.params["machine.cpu"] and int(run.data.params["machine.threads"]) > 0

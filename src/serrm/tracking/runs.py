@@ -10,8 +10,9 @@ makes another run.
 import hashlib
 import json
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,23 +21,39 @@ import pandas as pd
 from filelock import FileLock
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
 from sqlalchemy.exc import SQLAlchemyError
 
+from serrm.metrics import metrics_of
 from serrm.project import Layout, current_commit
 from serrm.reporting.paper import style
 from serrm.reporting.results import Evaluation, read_evaluation
 from serrm.tracking import SQLITE, tracking_uri
+from serrm.tracking.description import description, display_name, machine
 from serrm.training.log import Record, read_training_log
 from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
 TAG: Final = "serrm.run"
-# Opens MLflow's view for model training.
+# MLflow shows the kind beside the name; it does not choose the page that opens (`views` does).
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
 COUNTED = ("seconds", "samples", "steps", "flops", "puzzle_steps_per_second", "peak_memory_bytes")
 SIZES = ("parameters", "parameters_with_task_types")
+# Columns of MLflow's database with addresses of artifacts.
+ADDRESSES: Final = (
+    ("experiments", "artifact_location"),
+    ("runs", "artifact_uri"),
+    ("logged_models", "artifact_location"),
+    ("model_versions", "storage_location"),
+)
 COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts
+# Sections of the score of the headline, which begin MLflow's charts, by the main metric of a task. The names of all
+# other sections come later in the alphabet.
+SECTIONS: Final = {"fsr": "FSR", "pass_at_2": "Pass at 2"}
+FIRST_SECTIONS: Final = (*SECTIONS.values(), "Main")
+OTHER_SETS: Final = " other sets"  # than the one of the size trained on
+ENDS: Final = {"": "", "_lo": " from", "_hi": " to"}  # of the 95% interval, in the order of the alphabet
 TAGGED = ("task", "model", "seed", "family", "device", "data_hash")
 
 # A failure is raised as well as logged there, and requests are repeated before they fail.
@@ -64,7 +81,7 @@ def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[C
     A training that stops early leaves its run FAILED. A failure of MLflow stops no training: there is one warning,
     nothing more is logged, and the evaluation or `serrm track sync` logs the files later.
     """
-    live = LiveRun(layout, settings)
+    live = LiveRun(layout, name, settings)
     try:
         yield live.log
     except BaseException:
@@ -76,18 +93,22 @@ def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[C
 class LiveRun:
     """The run of a training in progress; nothing is logged after a failure of MLflow."""
 
-    def __init__(self, layout: Layout, settings: RunSettings) -> None:
+    def __init__(self, layout: Layout, name: str, settings: RunSettings) -> None:
         self.layout, self.is_on = layout, True
-        self.call(lambda client: self._open(client, settings))
+        self.call(lambda client: self._open(client, name, settings))
 
-    def _open(self, client: MlflowClient, settings: RunSettings) -> None:
+    def _open(self, client: MlflowClient, name: str, settings: RunSettings) -> None:
         experiment = experiment_id(client, self.layout.profile, settings.task)
         run = _newest(client, experiment, settings.digest())
         if run is None:
             commit, has_changes = current_commit(self.layout.root)
             git = {"mlflow.source.git.commit": commit, "mlflow.source.git.dirty": str(has_changes).lower()}
             tags = {TAG: settings.digest(), COLOUR: style(settings.model.family)[0]} | (git if commit else {})
-            run = client.create_run(experiment, run_name=settings.name, tags=tags)
+            if words := description(self.layout.root, name, settings):
+                tags[MLFLOW_RUN_NOTE] = words
+            run = client.create_run(experiment, run_name=display_name(settings), tags=tags)
+            params = [mlflow.entities.Param(*param) for param in machine(self.layout.root).items()]
+            client.log_batch(run.info.run_id, params=params)
         self.run_id = run.info.run_id
         client.update_run(self.run_id, "RUNNING")
         # A resumed training repeats its earlier records.
@@ -141,9 +162,12 @@ def sync_run(layout: Layout, name: str) -> str:
             run = _newest(client, experiment, RunSettings.model_validate(config["run"]).digest())
         if run is None:
             written = (checkpoint if config else scores).stat().st_mtime
-            run = client.create_run(experiment, int(1000 * (written - facts["seconds"])), run_name=name)
+            run_name = f"{facts['task']}-{facts['model']}-s{facts['seed']}"
+            run = client.create_run(experiment, int(1000 * (written - facts["seconds"])), run_name=run_name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
+        if precision := config.get("training", {}).get("precision"):
+            params["machine.precision"] = precision  # that ran; train.precision may be auto
         tags = {TAG: digest, COLOUR: style(facts["family"])[0]} | {key: str(facts[key]) for key in TAGGED}
         client.log_batch(
             run_id,
@@ -194,21 +218,43 @@ def _metrics(
     for record in read_training_log(training_log) if training_log.is_file() else ():
         yield from _of_record(record)
     yield from _at(0, "train/", {key: facts.get(key) for key in COUNTED})
-    yield from _at(0, "model/", {key: facts[key] for key in SIZES})
+    yield from _at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return
+    kind, main = evaluation.kind, evaluation.main_metric
     for of_set, part in evaluation.scored.items():
+        name = of_set.replace(",", "")  # a metric's name has no comma
+        steps = evaluation.shown_steps(of_set)
+        section, shown = SECTIONS.get(main, FIRST_SECTIONS[-1]), _in_percent(kind, part.steps[steps])
+        section += "" if of_set == evaluation.trained_set else OTHER_SETS
+        ends = {f"{name}{word}": shown.get(main + end) for end, word in ENDS.items()}
+        yield from _at(steps, f"{section}/", ends)
         for depth, scores in part.steps.items():
-            yield from _at(depth, f"test/{of_set.replace(',', '')}/", scores)  # a metric's name has no comma
+            yield from _at(depth, f"test/{name}/", _in_percent(kind, scores))
     for point in evaluation.learning_curve:
-        values = {
-            key: value for key, value in point.items() if not key.endswith(("step", "_lo", "_hi", "_guess"))
-        }
-        yield from _at(int(point["step"]), "curve/", values)
+        values = _in_percent(kind, point)
+        curve = {key: value for key, value in values.items() if not key.endswith(("step", "_lo", "_hi"))}
+        yield from _at(int(point["step"]), "snapshots/", curve)
+
+
+def _in_percent(kind: str, scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores with their intervals, rates in percent; without constants, such as the accuracy of guessing."""
+    known = metrics_of(kind)
+
+    def factor(key: str) -> int:
+        metric = known.get(key.removesuffix("_lo").removesuffix("_hi"))
+        return metric.unit.factor if metric else 1
+
+    kept = {
+        key: value for key, value in scores.items() if not key.endswith("_guess") and key != "num_puzzles"
+    }
+    return {key: factor(key) * value for key, value in kept.items()}
 
 
 def _of_record(record: Record) -> list[mlflow.entities.Metric]:
-    return _at(int(record["step"]), "train/", {key: record[key] for key in record if key != "step"})
+    rates = {f"train_{name}" for name in ("fsr", "gpa")}
+    values = {key: 100 * record[key] if key in rates else record[key] for key in record if key != "step"}
+    return _at(int(record["step"]), "train/", values)
 
 
 def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> list[mlflow.entities.Metric]:
@@ -252,9 +298,11 @@ def open_store(root: Path) -> Iterator[MlflowClient]:
     mlflow.set_tracking_uri(uri)
     try:
         if uri.startswith(SQLITE):
-            create_database(Path(uri.removeprefix(SQLITE)))
+            database = Path(uri.removeprefix(SQLITE))
+            create_database(database)
+            follow_the_database(database)
         yield MlflowClient(uri)
-    except (MlflowException, SQLAlchemyError, OSError) as error:
+    except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise StoreError(f"MLFLOW_TRACKING_URI: {uri}: {str(error).splitlines()[0]}") from error
 
 
@@ -266,6 +314,23 @@ def create_database(path: Path) -> None:
             partial.unlink(missing_ok=True)
             MlflowClient(f"{SQLITE}{partial}").search_experiments(max_results=1)
             partial.replace(path)
+
+
+def follow_the_database(path: Path) -> None:
+    """Let the addresses of artifacts, which MLflow keeps absolute, follow a database that was moved or copied.
+
+    They begin with the folder mlruns beside it. In a copy without that folder the artifacts stay where they are.
+    """
+    here = path.with_name("mlruns")
+    with closing(sqlite3.connect(path)) as database, database:
+        found = database.execute("SELECT artifact_location FROM experiments WHERE name LIKE 'serrm/%'")
+        locations = {location for (location,) in found}
+        for old in locations - {here.as_uri()} if here.is_dir() else ():
+            for table, column in ADDRESSES:
+                database.execute(
+                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE {column} = ? OR {column} LIKE ?",
+                    (here.as_uri(), len(old) + 1, old, f"{old}/%"),
+                )
 
 
 def experiment_id(client: MlflowClient, profile: str, task: str) -> str:

@@ -1,0 +1,94 @@
+"""What tells a run in MLflow from others of its name: its DVC experiment, its changed settings, and its machine."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+import yaml
+
+from serrm.config import Params, read_execution
+from serrm.devices import choose_device, has_fast_bfloat16
+from serrm.project import PARAMS, PROFILES, git
+from serrm.settings import parse
+from serrm.training.settings import RunSettings
+
+EXPERIMENT = "DVC_EXP_NAME"  # set by `dvc exp run`
+NEW = "this run is not in the commit"
+
+
+def display_name(settings: RunSettings) -> str:
+    """The name of a run in MLflow: task, variant and seed, then the DVC experiment if there is one."""
+    experiment = os.environ.get(EXPERIMENT)
+    return f"{settings.name} ({experiment})" if experiment else settings.name
+
+
+def description(root: Path, name: str, settings: RunSettings) -> str:
+    """The DVC experiment, and the settings of a run that differ from those of the commit; "" if there are neither."""
+    experiment = os.environ.get(EXPERIMENT)
+    lines = [f"DVC experiment {experiment}"] if experiment else []
+    return "  \n".join(
+        [*lines, *changed_settings(root, name, settings)]
+    )  # two blanks break a line in Markdown
+
+
+def changed_settings(root: Path, name: str, settings: RunSettings) -> list[str]:
+    """The settings of a training that differ from those that the commit has for the run, such as
+    "train.steps: 40 instead of 326".
+
+    The commit's settings are those of its params.yaml, or of the file of the active profile.
+    """
+    committed = committed_params(root)
+    if committed is None:
+        return []
+    if name not in committed.runs:
+        return [NEW]
+    before, now = (flat(each) for each in (committed.train_settings(name), settings))
+    keys = [key for key in now | before if before.get(key) != now.get(key)]
+    return [f"{key}: {now.get(key)} instead of {before.get(key)}" for key in keys]
+
+
+def committed_params(root: Path) -> Params | None:
+    """The params file of the active profile in the checked-out commit; None if there is none that can be read."""
+    try:
+        profile = yaml.safe_load((root / PARAMS).read_text(encoding="utf-8"))["profile"]
+        for file in (PARAMS, f"{PROFILES}/{profile}.yaml"):
+            values = yaml.safe_load(git(root, "show", f"HEAD:./{file}")) or {}
+            if values.get("profile") == profile:
+                return parse(Params, values, file)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError):
+        pass
+    return None
+
+
+def flat(settings: RunSettings) -> dict[str, Any]:
+    """Settings by dotted key, as MLflow has them."""
+    (values,) = pd.json_normalize(settings.model_dump(mode="json")).to_dict("records")
+    return {str(key): value for key, value in values.items()}
+
+
+def machine(root: Path) -> dict[str, str]:
+    """The processor, its instructions and the threads of a training that begins in this process."""
+    execution = read_execution(root)
+    instructions = [torch.backends.cpu.get_cpu_capability()]
+    if has_fast_bfloat16(torch.device("cpu")):
+        instructions.append("AMX" if torch.cpu._is_amx_tile_supported() else "AVX512-BF16")
+    return {
+        "machine.cpu": processor(),
+        "machine.instructions": ", ".join(instructions),
+        "machine.threads": str(execution.threads or torch.get_num_threads()),
+        "machine.device": str(choose_device(execution.device)),
+        "machine.native": str(execution.native),
+    }
+
+
+def processor() -> str:
+    """The model of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

@@ -1,0 +1,78 @@
+"""The table of runs in MLflow's UI: a view of each experiment, kept as its tag, with scores and intervals as columns.
+
+MLflow's front page opens in a mode for language models, and its table of runs shows no score by itself. The form of the
+tag is that of MLflow 3.17's "Share" button.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from mlflow.entities import Experiment
+from mlflow.tracking import MlflowClient
+from mlflow.utils.time import get_current_time_millis
+
+from serrm.tracking.runs import EXPERIMENT_TAGS, FIRST_SECTIONS, OTHER_SETS, open_store
+
+KEY: Final = "scores"
+TAG: Final = f"mlflow.sharedViewState.{KEY}"
+NUM_RUNS: Final = 200  # newest runs whose metrics become columns
+SETTINGS: Final = ("train.learning_rate", "train.steps", "seed")
+
+
+def links(root: Path, address: str) -> Iterator[tuple[str, str]]:
+    """Name and address of the table of runs of each experiment with runs, whose view is written anew.
+
+    `address` is that of the UI, such as http://127.0.0.1:5000. Raises StoreError if MLflow fails.
+    """
+    with open_store(root) as client:
+        kind = next(iter(EXPERIMENT_TAGS.items()))
+        for experiment in client.search_experiments(filter_string="name LIKE 'serrm/%'", order_by=["name"]):
+            if experiment.tags.get(kind[0]) == kind[1] and write_view(client, experiment):
+                query = f"workflowType=machine_learning&viewStateShareKey={KEY}"
+                yield experiment.name, f"{address}/#/experiments/{experiment.experiment_id}/runs?{query}"
+
+
+def write_view(client: MlflowClient, experiment: Experiment) -> bool:
+    """Write the view of an experiment; False if it has no runs."""
+    runs = client.search_runs([experiment.experiment_id], max_results=NUM_RUNS)
+    names = {name for run in runs for name in run.data.metrics}
+    scores = sorted(
+        name for name in names if name.partition("/")[0].removesuffix(OTHER_SETS) in FIRST_SECTIONS
+    )
+    columns = [f"metrics.`{name}`" for name in scores] + [f"params.`{name}`" for name in SETTINGS]
+    state = {**STATE, "selectedColumns": [*columns, "attributes.`Description`"]}
+    now = get_current_time_millis()
+    packed = base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()
+    view = {"name": "Scores", "createdAt": now, "updatedAt": now, "state": f"deflate;{packed}"}
+    client.set_experiment_tag(experiment.experiment_id, TAG, json.dumps(view))
+    return bool(runs)
+
+
+# All that MLflow's page keeps of a table, as it is before anything is chosen.
+STATE: Final[dict[str, Any]] = {
+    "searchFilter": "",
+    "orderByKey": "attributes.start_time",
+    "orderByAsc": False,
+    "startTime": "ALL",
+    "lifecycleFilter": "Active",
+    "datasetsFilter": [],
+    "modelVersionFilter": "All Runs",
+    "selectedColumns": [],
+    "runsExpanded": {},
+    "runsPinned": [],
+    "runsHidden": [],
+    "runsVisibilityMap": {},
+    "runsHiddenMode": "FIRST_10_RUNS",
+    "viewMaximized": False,
+    "runListHidden": False,
+    "isAccordionReordered": False,
+    "useGroupedValuesInCharts": True,
+    "hideEmptyCharts": True,
+    "groupBy": None,
+    "groupsExpanded": {},
+    "autoRefreshEnabled": True,
+}
