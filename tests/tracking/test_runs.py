@@ -121,7 +121,7 @@ def check_everything(client: MlflowClient, made: MadeRun) -> None:
     assert run.data.params["model.family"] == "se_rrm" and run.data.params["train.batch_size"] == "4"
     assert history(client, run, "train/loss") == LOSSES
     assert history(client, run, "test/9x9/fsr") == [(1, 50), (16, 25)], "percent"
-    assert history(client, run, "FSR/9x9") == [(16, 25)]
+    assert history(client, run, "FSR/9x9") == [(0, 25)], "after the headline's 16 steps"
     assert sorted(run.data.metrics, key=str.casefold)[:3] == ["FSR/9x9", "FSR/9x9 from", "FSR/9x9 to"]
     assert history(client, run, "snapshots/gpa") == [(6, 70)]
     assert not [name for name in run.data.metrics if "guess" in name]

@@ -51,8 +51,8 @@ COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts
 # Sections of the score of the headline, which begin MLflow's charts, by the main metric of a task. The names of all
 # other sections come later in the alphabet.
 SECTIONS: Final = {"fsr": "FSR", "pass_at_2": "Pass at 2"}
-FIRST_SECTIONS: Final = (*SECTIONS.values(), "Main")
-OTHER_SETS: Final = " other sets"  # than the one of the size trained on
+OTHER_SETS: Final = "Score"  # on sets of other sizes than the one trained on
+FIRST_SECTIONS: Final = (*SECTIONS.values(), OTHER_SETS)
 ENDS: Final = {"": "", "_lo": " from", "_hi": " to"}  # of the 95% interval, in the order of the alphabet
 TAGGED = ("task", "model", "seed", "family", "device", "data_hash")
 
@@ -225,10 +225,10 @@ def _metrics(
     for of_set, part in evaluation.scored.items():
         name = of_set.replace(",", "")  # a metric's name has no comma
         steps = evaluation.shown_steps(of_set)
-        section, shown = SECTIONS.get(main, FIRST_SECTIONS[-1]), _in_percent(kind, part.steps[steps])
-        section += "" if of_set == evaluation.trained_set else OTHER_SETS
-        ends = {f"{name}{word}": shown.get(main + end) for end, word in ENDS.items()}
-        yield from _at(steps, f"{section}/", ends)
+        shown = _in_percent(kind, part.steps[steps])
+        section = SECTIONS[main] if of_set == evaluation.trained_set and main in SECTIONS else OTHER_SETS
+        ends = {name + word: round(shown[main + end], 2) for end, word in ENDS.items() if main + end in shown}
+        yield from _at(0, f"{section}/", ends)  # at step 0 it is a bar
         for depth, scores in part.steps.items():
             yield from _at(depth, f"test/{name}/", _in_percent(kind, scores))
     for point in evaluation.learning_curve:

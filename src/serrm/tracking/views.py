@@ -15,7 +15,7 @@ from mlflow.entities import Experiment
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 
-from serrm.tracking.runs import EXPERIMENT_TAGS, FIRST_SECTIONS, OTHER_SETS, open_store
+from serrm.tracking.runs import EXPERIMENT_TAGS, FIRST_SECTIONS, open_store
 
 KEY: Final = "scores"
 TAG: Final = f"mlflow.sharedViewState.{KEY}"
@@ -40,9 +40,7 @@ def write_view(client: MlflowClient, experiment: Experiment) -> bool:
     """Write the view of an experiment; False if it has no runs."""
     runs = client.search_runs([experiment.experiment_id], max_results=NUM_RUNS)
     names = {name for run in runs for name in run.data.metrics}
-    scores = sorted(
-        name for name in names if name.partition("/")[0].removesuffix(OTHER_SETS) in FIRST_SECTIONS
-    )
+    scores = sorted(name for name in names if name.partition("/")[0] in FIRST_SECTIONS)
     columns = [f"metrics.`{name}`" for name in scores] + [f"params.`{name}`" for name in SETTINGS]
     state = {**STATE, "selectedColumns": [*columns, "attributes.`Description`"]}
     now = get_current_time_millis()
