@@ -1,0 +1,122 @@
+"""The undo of docs/howto.md, `git checkout params.yaml && dvc repro`, on a fresh clone: other results stay in place.
+
+The stages write a file and no more. The clone's results differ from the committed ones, as another CPU's may.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stages.test_pipeline import ran, stages
+from tests.stages.test_reruns import ALL, TABULATE, TRM, StandIns
+
+pytestmark = pytest.mark.slow
+RECIPE = "recipes.sudoku.trm.steps"
+
+
+class Clone(StandIns):
+    """A clone of the commit, without DVC's cache."""
+
+    def __init__(self, origin: StandIns, root: Path) -> None:
+        self.root = root
+        origin.done("git", "clone", "-q", str(origin.root), str(root))
+
+    def results(self) -> dict[str, bytes]:
+        """All outputs of the pipeline by path."""
+        tops = [self.root / "reports", *(self.root / "data").glob("*")]
+        files = (path for top in tops if top.name != "scratch" for path in top.rglob("*") if path.is_file())
+        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in files}
+
+    def commit(self) -> None:
+        """Commit everything."""
+        self.done("git", "add", ".")
+        self.done("git", "commit", "-qm", "results")
+
+    def undo(self) -> set[str]:
+        """The commands of the how-to; returns the stages that ran."""
+        self.done("git", "checkout", "params.yaml")
+        return self.repro()
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> StandIns:
+    """A repository with committed results."""
+    made = StandIns(tmp_path_factory.mktemp("origin"))
+    made.repro()
+    made.done("git", "add", ".")
+    made.done("git", "commit", "-qm", "results")
+    return made
+
+
+@pytest.fixture(params=["with a commit", "without a commit"])
+def clone(
+    request: pytest.FixtureRequest, origin: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Clone:
+    """A clone after its first `dvc repro`, whose results are committed or not."""
+    made = Clone(origin, tmp_path / "clone")
+    monkeypatch.setenv("MACHINE", "another")
+    assert made.repro() >= ALL
+    if request.param == "with a commit":
+        made.commit()
+    return made
+
+
+def edit(clone: Clone) -> None:
+    clone.edit(RECIPE.replace(".", "/"), 7)
+    assert clone.repro() == stages("train evaluate", TRM) | TABULATE
+
+
+def experiment(clone: Clone) -> None:
+    output = clone.done("dvc", "exp", "run", "-n", "short", "-S", f"{RECIPE}=7")
+    assert ran(output) == stages("train evaluate", TRM) | TABULATE
+
+
+def queued_experiment(clone: Clone) -> None:
+    clone.done("dvc", "exp", "run", "--queue", "-n", "queued", "-S", f"{RECIPE}=7")
+    clone.done("dvc", "exp", "run", "--run-all")
+    assert clone.repro() <= TABULATE, "it ran in a copy"
+    apply(clone, "queued")
+
+
+def applied_experiment(clone: Clone) -> None:
+    experiment(clone)
+    clone.undo()
+    apply(clone, "short")
+
+
+def apply(clone: Clone, name: str) -> None:
+    clone.done("dvc", "exp", "apply", name)
+    assert clone.repro() <= TABULATE, "all of it is in the cache"
+
+
+@pytest.mark.parametrize("change", [edit, experiment, queued_experiment, applied_experiment])
+def test_an_undo_restores_every_result_and_trains_nothing(
+    clone: Clone, change: Callable[[Clone], None]
+) -> None:
+    before = clone.results()
+    change(clone)
+    assert clone.results() != before
+    assert clone.undo() <= TABULATE
+    assert clone.results() == before
+    assert clone.repro() == set()
+
+
+def test_a_switch_of_profile_and_its_undo_keep_the_results_of_both(clone: Clone) -> None:
+    before = clone.results()
+    clone.use("laptop")
+    assert clone.repro() >= ALL
+    both = clone.results()
+    assert both.items() > before.items()
+    assert clone.undo() <= TABULATE
+    assert clone.results() == both
+
+
+def test_a_committed_edit_is_undone_by_the_params_of_the_commit_before(clone: Clone) -> None:
+    before = clone.results()
+    clone.done("git", "commit", "--allow-empty", "-qam", "before the edit")
+    edit(clone)
+    clone.commit()
+    clone.done("git", "checkout", "HEAD~1", "params.yaml")
+    assert clone.repro() <= TABULATE
+    assert clone.results() == before
