@@ -17,14 +17,15 @@ from serrm.arrays import open_stream
 from serrm.arrays.build import build
 from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
-from serrm.drawing.panels import picture_svg, read_examples, read_scene
+from serrm.drawing.panels import picture_svg, read_examples
+from serrm.drawing.scenes import read_scene
 from serrm.drawing.terminal import print_panels
 from serrm.inference.evaluate import evaluate
 from serrm.models.registry import flops, num_parameters
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
-from serrm.puzzles.files import questions_of, read_file
 from serrm.puzzles.tasks import TASKS
+from serrm.reading.reader import questions_of, read_file
 from serrm.reporting.report import write_report
 from serrm.reporting.results import read_report
 from serrm.settings import parse

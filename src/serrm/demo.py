@@ -25,10 +25,11 @@ from serrm.drawing.panels import Panel, Puzzle, cell_of, grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
-from serrm.puzzles.files import Question, questions_of
 from serrm.puzzles.look import PAPER, Cell, Keys
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.reading.question import Question
+from serrm.reading.reader import read_inline
 from serrm.solving.model import Model, packaged_for
 from serrm.solving.solve import FIRST_STEPS
 
@@ -96,7 +97,7 @@ def _caption(puzzle: Search, num_guesses: int) -> str:
 
 def question_of(text: str) -> Question:
     """The puzzle of a text. ValueError for what is none, or one without a packaged model."""
-    question = next(questions_of(text.replace("\n", "")))
+    question = read_inline(text, "the text")[0]
     packaged_for(question)
     return question
 

@@ -22,11 +22,11 @@ from serrm.datasets.sets import check_answers
 from serrm.metrics import metrics_of
 from serrm.progress import progress_bar
 from serrm.puzzles.boxes import box_for_side
-from serrm.puzzles.files import read_puzzles
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
+from serrm.reading.reader import read_puzzles
 from serrm.scoring import Tally, rates
 
 logger = logging.getLogger(__name__)

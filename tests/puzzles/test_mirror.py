@@ -13,7 +13,6 @@ import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.puzzles.arc.data import VERSIONS, PackagedArc, read_raw
-from serrm.puzzles.files import read_puzzles
 from serrm.puzzles.maze.data import PUBLISHED, MirrorMaze, Windows
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.maze.rules import are_shortest_paths, num_steps, shortest_path
@@ -21,6 +20,7 @@ from serrm.puzzles.settings import Mirror, SubsetSettings
 from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings
 from serrm.puzzles.sudoku.rules import are_solutions
 from serrm.puzzles.tasks import grid_task
+from serrm.reading.reader import read_puzzles
 from serrm.sources.download import fetch
 from tests.references import count_solutions
 

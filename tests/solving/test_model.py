@@ -15,9 +15,9 @@ from torch import Tensor
 import serrm
 from serrm.files import hash_file
 from serrm.inference.predict import load_model
-from serrm.puzzles.files import questions_of
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.reading.reader import questions_of
 from serrm.solving.model import PACKAGED
 from serrm.solving.solve import Status
 from tests.conftest import MakeModel

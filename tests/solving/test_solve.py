@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from serrm.inference.predict import LoadedModel
 from serrm.puzzles.arc.grids import decode
-from serrm.puzzles.files import Question, questions_of, read_text
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
+from serrm.reading.question import Question
+from serrm.reading.reader import questions_of, read_text
 from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
 from tests.conftest import CLUES, MakeModel
 from tests.oracle import is_right, make_oracle

@@ -102,7 +102,7 @@ def solve(
         raise typer.BadParameter(
             f"{str(picture)!r} is not a .png, .svg or .gif file", param_hint="--trace-file"
         )
-    from serrm.puzzles.files import read_arguments
+    from serrm.reading.reader import read_arguments
 
     if not (questions := read_arguments(arguments, _standard_input)):
         raise ValueError("no puzzle in the input")
@@ -157,10 +157,8 @@ def _piped() -> list[str]:
     return ["-"]
 
 
-def _standard_input() -> str:
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace")
-    return sys.stdin.read()
+def _standard_input() -> bytes:
+    return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
 
 
 @contextmanager
@@ -182,12 +180,12 @@ def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
 
 def _draw(question: Any, answer: Any) -> None:
     """Draw an answer in the terminal, above one line with its status."""
-    from serrm.drawing.panels import puzzle_of
+    from serrm.drawing.scenes import puzzle_of
     from serrm.drawing.terminal import console, print_grid
     from serrm.solving.solve import status_line
 
     if answer.answer:
-        puzzle = puzzle_of(replace(question, answer=answer.grid))
+        puzzle = puzzle_of(replace(question, answer=answer.cells))
         assert puzzle.answer is not None
         print_grid(console(), puzzle.answer_panel(puzzle.answer))
     typer.echo(status_line(answer))
@@ -315,7 +313,7 @@ def show(
         raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
     if name is not None and number is not None:
         raise typer.BadParameter("give --task or --number, not both", param_hint="--task")
-    from serrm.drawing.panels import read_scene
+    from serrm.drawing.scenes import read_scene
 
     scene = read_scene(file, number or 1, name, has_answer)
     is_example = any(puzzle.predictions for puzzle in scene.puzzles)

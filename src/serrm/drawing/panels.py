@@ -1,8 +1,8 @@
 """Grids as pictures: the content of each cell, which cells are given, wrong or changed, and the remark beneath.
 
-Files of puzzles and an evaluation's examples are read as scenes; the tokens of a question, its answer and
-predictions become panels; SVG and `terminal` draw what `cell_of` gives for each cell and compare nothing. A fault in
-a file is a ValueError of one line that names the file.
+An evaluation's examples are read as scenes, as are files of puzzles by `serrm.drawing.scenes`. The tokens of a
+question, its answer and predictions become panels; SVG and `terminal` draw what `cell_of` gives for each cell and
+compare nothing. A fault in a file is a ValueError of one line that names the file.
 
 SVG is written as text, for the diagrams of the report too, with colours as #rrggbb, so that a picture stands alone as a
 file; the report's page turns those of its palette into its own light or dark ones. PNG and GIF are rendered from it.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -21,12 +21,9 @@ from jaxtyping import Bool, UInt8
 from pydantic import BaseModel, Field
 
 from serrm.files import read_parsed, write_whole
-from serrm.puzzles.arc import grids as arc
-from serrm.puzzles.files import Question, read_file
 from serrm.puzzles.look import INK, PAPER, Cell, Look
-from serrm.puzzles.tasks import ARC, TASKS, grid_task
+from serrm.puzzles.tasks import TASKS
 
-T = TypeVar("T")
 Tokens = UInt8[np.ndarray, " I"]
 Cells = UInt8[np.ndarray, "_ _"]  # R × C, without names, as the panels of one picture differ in size
 Mask = Bool[np.ndarray, "_ _"]
@@ -222,55 +219,6 @@ def read_examples(path: Path) -> list[Scene]:
         Scene(f"{path.parent.name}: {each.set}, {each.name}", [each.puzzle(content.task)])
         for each in content.examples
     ]
-
-
-def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer: bool = False) -> Scene:
-    """The puzzle of a file, or of a folder of an evaluation's examples or of Sudokus, by its number or ARC name.
-
-    With `has_answer` the answer to a Sudoku or a maze is computed if the file has none. ValueError for what is
-    malformed or missing.
-    """
-    if (path / EXAMPLES).is_file():
-        path = path / EXAMPLES
-    if path.name == EXAMPLES:
-        return _numbered(path, read_examples(path), number)
-    # The tests of an ARC task belong together.
-    puzzles = [
-        list(each) for _, each in groupby(read_file(path), lambda question: question.name or question.place)
-    ]
-    if name is not None:
-        puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
-        if not puzzles:
-            raise ValueError(f"{path}: no puzzle is named {name!r}")
-    tests = _numbered(path, puzzles, number)
-    if not (name := tests[0].name):
-        return Scene(f"{path.name}: puzzle {number}", [puzzle_of(tests[0], has_answer)])
-    title = name if path.stem == name else f"{path.name}: {name}"
-    demonstrations = [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations]
-    return Scene(title, [puzzle_of(test) for test in tests], demonstrations)
-
-
-def _numbered(path: Path, found: Sequence[T], number: int) -> T:
-    """Thing `number` of those in a file, from 1. ValueError if there are fewer."""
-    if number > len(found):
-        raise ValueError(f"{path}: there is no puzzle {number}, only {len(found)}")
-    return found[number - 1]
-
-
-def puzzle_of(question: Question, has_answer: bool = False) -> Puzzle:
-    """A question as tokens, with its answer; that of a square grid is computed if it is to be shown and not known."""
-    if question.task == ARC:
-        return _arc_puzzle(question.cells, question.answer)
-    record, cells, answer = grid_task(question.task), question.cells.reshape(-1), question.answer
-    if has_answer and answer is None:
-        answer = record.solution(cells)
-    tokens = None if answer is None else record.tokens(answer.reshape(-1))
-    return Puzzle(question.task, question.side, record.tokens(cells), tokens)
-
-
-def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:
-    right = None if answer is None else arc.encode(answer, arc.MAX_SIDE)
-    return Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)
 
 
 Length = int | float

@@ -8,7 +8,7 @@ ValueError of one line that names file, line and value. Paper: appendix, data se
 import csv
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.files import existing, new_file
+from serrm.puzzles.notation import Notation
 
 T = TypeVar("T")
 Cells = UInt8[np.ndarray, "_"]  # row by row
@@ -124,6 +125,8 @@ class GridText:
     check_question: Callable[[Cells], object] = lambda question: (
         None
     )  # ValueError for cells that are no question
+    # Of puzzles of users: (question's symbols, side, answer's symbols) → their notation; None where it is only this.
+    notation: Callable[[Sequence[str], int, Sequence[str]], Notation] | None = None
 
     def parse(self, value: Any) -> Cells:
         """The cells of a text, in which other white space does not count, or of n lists of n whole numbers."""

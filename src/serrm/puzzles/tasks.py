@@ -19,7 +19,7 @@ ARC: Final = "arc"
 
 
 def asked_as(task: str) -> str:
-    """The task of the questions that a checkpoint of a task answers, as `serrm.puzzles.files` has it."""
+    """The task of the questions that a checkpoint of a task answers, as `serrm.reading` has it."""
     return ARC if isinstance(TASKS[task], ArcTask) else task
 
 

@@ -20,9 +20,10 @@ from torch import Tensor
 from serrm.devices import choose_device
 from serrm.files import write_whole
 from serrm.inference.predict import LoadedModel, load_model, predict
-from serrm.puzzles.files import Question, questions_of
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet
+from serrm.reading.question import Question
+from serrm.reading.reader import questions_of, read_argument
 from serrm.solving.solve import Answer, SolveOptions, in_order, solve
 from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.settings import RunSettings
@@ -51,7 +52,8 @@ class Model(LoadedModel):
         Raises:
             ValueError: an input is no puzzle, or the device has too little memory for the batch.
         """
-        return list(in_order(self.answers(list(questions_of(puzzles)), SolveOptions(**options))))
+        questions = read_argument(puzzles) if isinstance(puzzles, str) else list(questions_of(puzzles))
+        return list(in_order(self.answers(questions, SolveOptions(**options))))
 
     def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
         """(number of the question, its answer), as they are done."""

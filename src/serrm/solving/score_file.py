@@ -12,9 +12,10 @@ from serrm.devices import supported
 from serrm.inference.evaluate import score_set, vote, vote_scores
 from serrm.inference.predict import Predictor, load_model, refusal
 from serrm.models.layers import DTYPES
-from serrm.puzzles.files import Question, read_file
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, asked_as, grid_task
+from serrm.reading.question import Question
+from serrm.reading.reader import read_file
 from serrm.solving.solve import arc_evaluation, arc_refusal
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch

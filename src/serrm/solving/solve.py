@@ -27,9 +27,10 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.layers import DTYPES
 from serrm.puzzles.arc.grids import decode, encode
-from serrm.puzzles.files import Question
+from serrm.puzzles.notation import Notation
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, asked_as, grid_task
+from serrm.reading.question import Question
 
 FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
 ONLY_STEPS = 128  # and of one without guesses after it
@@ -78,16 +79,25 @@ class Answer:
     seconds: float = 0.0
     remark: str = ""
     trace: Trace | None = None
+    notation: Notation | None = None  # the signs of the question, in which the answer is written, too
 
     @property
     def grid(self) -> UInt8[np.ndarray, "R C"]:
-        """The answer as an array: a Sudoku's values 1…n, a maze's tokens, an ARC grid's colours; 0 × 0 without one."""
+        """The answer as an array: a Sudoku's values, a maze's tokens, an ARC grid's colours; 0 × 0 without one.
+
+        The values are 1…n, or 0…n−1 if the question counts from 0.
+        """
+        return self.cells if self.notation is None else self.cells - np.uint8(1 - self.notation.base)
+
+    @property
+    def cells(self) -> UInt8[np.ndarray, "R C"]:
+        """The answer as the cells of its task, which are 1…n for a Sudoku; 0 × 0 without one."""
         if not self.answer:
             return np.zeros((0, 0), dtype=np.uint8)
         if self.task == ARC:
             cells = np.array(json.loads(self.answer), dtype=np.uint8)
             return cells.reshape(cells.shape if cells.ndim == 2 else (0, 0))
-        cells = grid_task(self.task).text.parse(self.answer)
+        cells = (self.notation or grid_task(self.task).text).parse(self.answer)
         return cells.reshape(math.isqrt(len(cells)), -1)
 
 
@@ -123,8 +133,8 @@ def as_json(answer: Answer) -> str:
 
 
 def values(answer: Answer) -> dict[str, str | int | float]:
-    """The fields of an answer by name but for its trace, seconds rounded to microseconds."""
-    fields = {name: value for name, value in vars(answer).items() if name != "trace"}
+    """The fields of an answer by name but for its trace and notation, seconds rounded to microseconds."""
+    fields = {name: value for name, value in vars(answer).items() if name not in ("trace", "notation")}
     return fields | {"seconds": round(answer.seconds, 6)}
 
 
@@ -258,10 +268,18 @@ def _answer(
     status = Status.VERIFIED if found.is_verified else Status.UNVERIFIED
     trace = Trace(subject.task, subject.side, found.question, found.history) if options.has_trace else None
     answer = Answer(
-        question.place, question.task, question.text, text, status, "network", remark=remark, trace=trace
+        question.place,
+        question.task,
+        question.text,
+        text,
+        status,
+        "network",
+        remark=remark,
+        trace=trace,
+        notation=question.notation,
     )
     if isinstance(subject, Grids) and options.is_exact and not found.is_verified:
-        answer = subject.solved_exactly(question, found, answer)
+        answer = subject.solved_exactly(number, found, answer)
     seconds = sum(part.seconds for part in parts) + time.perf_counter() - start
     steps, attempts = (sum(getattr(part, name) for part in parts) for name in ("steps", "attempts"))
     return replace(answer, steps=steps, attempts=attempts, seconds=seconds)
@@ -290,9 +308,13 @@ class Grids:
         answer, blank = parts[0].answer, self.record.blank
         assert answer is not None and blank is not None
         cells = self.record.cells(np.where(answer == 0, np.uint8(blank), answer))
-        return parts[0], self.record.text.format(cells), ""
+        return parts[0], self._format(number, cells), ""
 
-    def solved_exactly(self, question: Question, found: Search, answer: Answer) -> Answer:
+    def _format(self, number: int, cells: Tokens) -> str:
+        """An answer in the signs of its question."""
+        return (self.questions[number].notation or self.record.text).format(cells)
+
+    def solved_exactly(self, number: int, found: Search, answer: Answer) -> Answer:
         """The exact solver's answer, or the network's where the task has no exact solver.
 
         The cells of which the network is sure are the solver's hints.
@@ -303,7 +325,7 @@ class Grids:
         is_hint = (found.question == self.record.blank) & (found.certainty >= CONFIDENT)
         values = self.record.cells(found.answer)
         hints = {cell: int(values[cell]) for cell in np.flatnonzero(is_hint).tolist()}
-        solutions = list(islice(self.record.solutions(question.cells.reshape(-1), hints), 2))
+        solutions = list(islice(self.record.solutions(self.questions[number].cells.reshape(-1), hints), 2))
         answer = replace(answer, by=self.record.exact_method)
         if not solutions:
             return replace(
@@ -311,7 +333,7 @@ class Grids:
             )
         remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
         return replace(
-            answer, answer=self.record.text.format(solutions[0]), status=Status.VERIFIED, remark=remark
+            answer, answer=self._format(number, solutions[0]), status=Status.VERIFIED, remark=remark
         )
 
 

@@ -26,6 +26,7 @@ from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
+from serrm.puzzles.sudoku.notation import notation_of
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
 from serrm.settings import Settings
 
@@ -59,7 +60,7 @@ def largest_digit(side: int) -> int:
     return side
 
 
-TEXT = raw.GridText(characters=SYMBOLS, others={"0": 0}, largest=largest_digit)
+TEXT = raw.GridText(characters=SYMBOLS, others={"0": 0}, largest=largest_digit, notation=notation_of)
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before giving up."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.puzzles.files import Question, questions_of, read_arguments, read_file, read_puzzles, read_text
+from serrm.reading.question import Question
+from serrm.reading.reader import questions_of, read_arguments, read_file, read_puzzles, read_text
 
 SUDOKU, ANSWER = "12..34..4..1.3.2", "1234341242314322"  # which keeps the clues, and no rule
 ROWS = [[1, 2, 0, 0], [3, 4, 0, 0], [4, 0, 0, 1], [0, 3, 0, 2]]
@@ -148,7 +149,7 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
     file.write_bytes(b"\xef\xbb\xbf" + f"{SUDOKU}\n".encode())
     folder.mkdir()
     (folder / "abc.json").write_text(json.dumps(ARC))
-    found = read_arguments([SUDOKU, str(file), "-", "." * 900, str(folder)], lambda: f"\n{SUDOKU}\n")
+    found = read_arguments([SUDOKU, str(file), "-", "." * 900, str(folder)], lambda: f"\n{SUDOKU}\n".encode())
     assert [each.place for each in found] == [
         "argument 1",
         f"{file}:1",

@@ -1,0 +1,63 @@
+"""Puzzles of files as scenes to draw: `serrm show`, and the answers of `serrm solve`."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TypeVar
+
+from serrm.drawing.panels import EXAMPLES, Puzzle, Scene, read_examples
+from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.tasks import ARC, grid_task
+from serrm.reading.question import Question
+from serrm.reading.reader import read_file
+
+T = TypeVar("T")
+
+
+def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer: bool = False) -> Scene:
+    """The puzzle of a file, or of a folder of an evaluation's examples or of Sudokus, by its number or ARC name.
+
+    With `has_answer` the answer to a Sudoku or a maze is computed if the file has none. ValueError for what is
+    malformed or missing.
+    """
+    if (path / EXAMPLES).is_file():
+        path = path / EXAMPLES
+    if path.name == EXAMPLES:
+        return _numbered(path, read_examples(path), number)
+    # The tests of an ARC task belong together.
+    puzzles = [
+        list(each) for _, each in groupby(read_file(path), lambda question: question.name or question.place)
+    ]
+    if name is not None:
+        puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
+        if not puzzles:
+            raise ValueError(f"{path}: no puzzle is named {name!r}")
+    tests = _numbered(path, puzzles, number)
+    if not (name := tests[0].name):
+        return Scene(f"{path.name}: puzzle {number}", [puzzle_of(tests[0], has_answer)])
+    title = name if path.stem == name else f"{path.name}: {name}"
+    demonstrations = [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations]
+    return Scene(title, [puzzle_of(test) for test in tests], demonstrations)
+
+
+def _numbered(path: Path, found: Sequence[T], number: int) -> T:
+    """Thing `number` of those in a file, from 1. ValueError if there are fewer."""
+    if number > len(found):
+        raise ValueError(f"{path}: there is no puzzle {number}, only {len(found)}")
+    return found[number - 1]
+
+
+def puzzle_of(question: Question, has_answer: bool = False) -> Puzzle:
+    """A question as tokens, with its answer; that of a square grid is computed if it is to be shown and not known."""
+    if question.task == ARC:
+        return _arc_puzzle(question.cells, question.answer)
+    record, cells, answer = grid_task(question.task), question.cells.reshape(-1), question.answer
+    if has_answer and answer is None:
+        answer = record.solution(cells)
+    tokens = None if answer is None else record.tokens(answer.reshape(-1))
+    return Puzzle(question.task, question.side, record.tokens(cells), tokens)
+
+
+def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:
+    right = None if answer is None else arc.encode(answer, arc.MAX_SIDE)
+    return Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)

@@ -1,0 +1,39 @@
+"""ARC tasks of decoded JSON: a question for each test input, with the task's demonstrations."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from serrm.puzzles.arc.data import RawPuzzle
+from serrm.puzzles.arc.grids import Grid, Pair
+from serrm.puzzles.raw import as_text, shorten
+from serrm.puzzles.tasks import ARC
+from serrm.reading.question import Question
+
+FORM = 'an ARC task is {"train": pairs, "test": pairs}, and a pair {"input": rows, "output": rows}'
+
+
+def arc_questions(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
+    """The test inputs of an ARC task. ValueError with the key that is wrong."""
+    try:
+        task = RawPuzzle.model_validate({"train": [], **value})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where, wrong = "/".join(map(str, first["loc"])), shorten(as_text(first["input"]))
+        raise ValueError(f"{place}: {where}: {first['msg']}: {wrong}") from None
+    if not task.test:
+        raise ValueError(f"{place}: an ARC task without a test: {FORM}")
+    pairs = [(grid_of(pair.input), pair.output) for pair in task.train]
+    demonstrations = tuple(Pair(question, grid_of(rows)) for question, rows in pairs if rows is not None)
+    for number, test in enumerate(task.test, start=1):
+        cells, answer = grid_of(test.input), None if test.output is None else grid_of(test.output)
+        text = json.dumps(test.input)
+        yield Question(ARC, cells, f"{place} test {number}", text, answer, name, demonstrations)
+
+
+def grid_of(rows: list[list[int]]) -> Grid:
+    """An ARC grid of rows."""
+    return np.array(rows, dtype=np.uint8)

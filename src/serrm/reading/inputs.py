@@ -1,0 +1,104 @@
+"""Files, pipes and archives opened: the texts and arrays in them, whatever they are compressed with.
+
+A file may be a named pipe or a device, such as /dev/stdin or a shell's `<(…)`. What is no text is a ValueError of one
+line.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+COMPRESSED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ\x00": lzma.decompress,
+}
+"""Compressions by the first bytes of their files."""
+ZIP, NPY, TAR = b"PK\x03\x04", b"\x93NUMPY", b"ustar"
+OTHERS: Final = {
+    b"PAR1": "a Parquet file; write it as CSV",
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"(\xb5/\xfd": "compressed with zstd; unpack it",
+    b"7z\xbc\xaf": "a 7z archive; unpack it",
+    b"Rar!": "a RAR archive; unpack it",
+    b"SQLite": "a database; write it as CSV",
+}
+ENCODINGS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+UNREADABLE: Final = "�"
+
+
+class Document(NamedTuple):
+    """A text or an array, its name for messages, and the name of its file without an ending."""
+
+    name: str
+    stem: str
+    content: Any
+
+
+def documents(path: Path) -> Iterator[Document]:
+    """The texts and arrays of a file. ValueError if there is no file, or none that can be read."""
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    yield from unpacked(path.read_bytes(), str(path), path.name.partition(".")[0])
+
+
+def unpacked(content: bytes, name: str, stem: str) -> Iterator[Document]:
+    """The texts and arrays that the bytes of a file hold, those of an archive one after the other."""
+    try:
+        for start, decompress in COMPRESSED.items():
+            if content.startswith(start):
+                yield from unpacked(decompress(content), name, stem)
+                return
+        if content.startswith(ZIP):
+            yield from _of_archive(content, name)
+        elif content.startswith(NPY):
+            yield Document(name, stem, _array(content, name))
+        else:
+            yield Document(name, stem, text_of(content, name))
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        raise ValueError(f"{name}: damaged or not readable: {error}") from None
+
+
+def _array(content: bytes, name: str) -> Any:
+    try:
+        return np.load(io.BytesIO(content), allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{name}: damaged or not readable: {error}") from None
+
+
+def _of_archive(content: bytes, name: str) -> Iterator[Document]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = [each for each in archive.namelist() if not each.endswith("/")]
+        if "[Content_Types].xml" in names:
+            raise ValueError(f"{name}: an office document; write it as CSV")
+        for member in names:
+            path = PurePosixPath(member)
+            if path.parts[0] != "__MACOSX" and path.name[0] != ".":
+                yield from unpacked(archive.read(member), f"{name}/{member}", path.name.partition(".")[0])
+
+
+def text_of(content: bytes, name: str) -> str:
+    """The text of bytes in UTF-8 or UTF-16. ValueError for what is no text.
+
+    Bytes that are no UTF-8 become a character that no grid has, as they may stand in a comment.
+    """
+    for start, words in OTHERS.items():
+        if content.startswith(start):
+            raise ValueError(f"{name}: {words}")
+    if content[257:262] == TAR:
+        raise ValueError(f"{name}: a tar archive; unpack it")
+    encoding = next((each for start, each in ENCODINGS.items() if content.startswith(start)), "utf-8")
+    if encoding != "utf-16" and content.count(0) > len(content) / 8:
+        raise ValueError(f"{name}: not a text file")
+    return content.decode(encoding, "replace")
