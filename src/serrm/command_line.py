@@ -1,6 +1,7 @@
 """Run a command line of `serrm`, the stages or `serrm.training`: log lines and errors on stderr, exit codes."""
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from typing import cast
@@ -16,6 +17,7 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 
     Any other exception is a fault of the program and is passed on, so Python prints its traceback.
     """
+    os.environ["MPLBACKEND"] = "agg"  # a notebook's own, which its commands inherit, may not be installed
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         code: int | None = app(arguments, standalone_mode=False)

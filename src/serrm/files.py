@@ -57,6 +57,32 @@ def new_file(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+@contextmanager
+def new_output(path: Path) -> Iterator[Path]:
+    """`new_file` for a path that a user names: a link is followed, and a pipe or a device is itself the file to write.
+
+    To one of these append, as it may lead to a file with content, such as /dev/stdout.
+    """
+    if is_written_through(path):
+        yield path
+        return
+    with new_file(path.resolve() if path.is_symlink() else path) as partial:
+        partial.unlink(missing_ok=True)  # of a killed process with the same number
+        yield partial
+
+
+def is_written_through(path: Path) -> bool:
+    """True for a pipe or a device, which must not be replaced by a regular file."""
+    is_special = path.exists() and not path.is_file() and not path.is_dir()
+    return is_special or path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc")
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write a file that a user names, whole (`new_output`)."""
+    with new_output(path) as partial, partial.open("ab") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file under another name, then let it take its place."""
     with new_file(path) as partial:

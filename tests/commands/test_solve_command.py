@@ -2,10 +2,14 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from serrm.cli import main
 from serrm.inference.predict import LoadedModel
 from serrm.puzzles.sudoku.data import TEXT, generate_puzzles
 from serrm.solving.model import packaged
+from serrm.solving.solve import Answer, Status
 from tests.conftest import MakeModel
 from tests.oracle import is_right, make_oracle
 
@@ -167,6 +172,47 @@ def test_a_trace_as_a_picture(tmp_path: Path, suffix: str, capsys: pytest.Captur
         frames = getattr(image, "n_frames", 1)
         assert frames == (3 if suffix == ".gif" else 1)  # the question, and after 1 and 3 steps
     assert "after 1 step" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("oracle")
+def test_a_pipe_is_written_through_and_a_link_followed(tmp_path: Path) -> None:
+    pipe, read = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    assert solve(EASY, "--out", pipe) == 0
+    reader.join(20)
+    assert "1234341221434321" in read[0] and pipe.is_fifo()
+    (tmp_path / "link").symlink_to("target")
+    for _ in range(2):
+        assert solve(EASY, "--out", tmp_path / "link") == 0
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text().count("\n") == 1
+    assert solve(EASY, "--out", "/dev/null") == 0
+    assert Path("/dev/null").is_char_device()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "target"]
+
+
+@pytest.mark.usefixtures("oracle")
+def test_what_was_found_before_an_interrupt_is_kept_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def interrupted(questions: Any, *arguments: Any) -> Iterator[tuple[int, Answer]]:
+        for number, question in enumerate(questions[:2]):
+            yield number, Answer(question.place, "sudoku", question.text, "", Status.UNVERIFIED)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("serrm.solving.model.solve", interrupted)
+    caplog.set_level("INFO")
+    assert solve(EASY, EASY, EASY, "--out", tmp_path / "answers") == 130
+    assert (tmp_path / "answers").read_text().count("\n") == 2
+    assert f"2 of 3 answers are in {tmp_path / 'answers'}" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_notebooks_backend_does_not_matter(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "serrm.cli", "solve", EASY, "--trace-file", str(tmp_path / "trace.png")]
+    environment = os.environ | {"MPLBACKEND": "module://not_installed.backend"}
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def ask(
     """
     from serrm import llm
     from serrm.drawing.terminal import console, in_words, table
-    from serrm.files import write_json
+    from serrm.files import write_output
 
     try:
         request = dict(json.loads(extra))
@@ -55,7 +55,8 @@ def ask(
         raise typer.BadParameter(f"{key_variable} is not set", param_hint="--key-variable")
     sets = llm.ask(llm.Server(server, model, request, concurrency, key), llm.draw_puzzles(puzzles, num))
     if target is not None:
-        write_json(target, {"server": server, "model": model, "extra": request, "sets": sets})
+        content = {"server": server, "model": model, "extra": request, "sets": sets}
+        write_output(target, json.dumps(content, indent=2) + "\n")
     lines = table("grid", "puzzles", "FSR", "answered", "GPA of answered", "no response")
     for name, entry in sets.items():
         fsr, gpa = (in_words(entry["scores"], metric) for metric in ("fsr", "gpa_answered"))

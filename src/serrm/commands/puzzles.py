@@ -1,6 +1,7 @@
 """`serrm solve`, `evaluate` and `show`: solve and check puzzles, score them, draw them."""
 
 import io
+import json
 import logging
 import os
 import sys
@@ -119,6 +120,7 @@ def solve(
     found = model.answers(questions, options)
     answers = in_order(found) if is_ordered else (answer for _, answer in found)
     start, num_steps, statuses = time.perf_counter(), 0, Counter[Status]()
+    is_interrupted = False
     try:
         with (
             _opened(target) as write,
@@ -126,26 +128,33 @@ def solve(
         ):
             if notation == Notation.csv:
                 write(csv_header())
-            for answer in answers:
-                statuses[answer.status] += 1
-                num_steps += answer.steps
-                num_solved, num_done = statuses[Status.VERIFIED], statuses.total()
-                counts = {"solved": num_solved, "open": len(questions) - num_done}
-                bar.set_postfix({**counts, "given_up": num_done - num_solved}, refresh=False)
-                bar.update()
-                with bar.external_write_mode():
-                    if answer.trace is not None:
-                        _show(answer.trace, answer.place, is_traced, picture)
-                        picture = None  # of the first alone
-                    if is_drawn:
-                        _draw(questions[0], answer)
-                    else:
-                        write(FORMATS[notation.value](answer))
+            try:
+                for answer in answers:
+                    statuses[answer.status] += 1
+                    num_steps += answer.steps
+                    num_solved, num_done = statuses[Status.VERIFIED], statuses.total()
+                    counts = {"solved": num_solved, "open": len(questions) - num_done}
+                    bar.set_postfix({**counts, "given_up": num_done - num_solved}, refresh=False)
+                    bar.update()
+                    with bar.external_write_mode():
+                        if answer.trace is not None:
+                            _show(answer.trace, answer.place, is_traced, picture)
+                            picture = None  # of the first alone
+                        if is_drawn:
+                            _draw(questions[0], answer)
+                        else:
+                            write(FORMATS[notation.value](answer))
+            except KeyboardInterrupt:  # the answers so far stay
+                is_interrupted = True
     except BrokenPipeError:  # the reader of standard output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     if not is_drawn:
         log.info(summary(statuses, num_steps, time.perf_counter() - start))
+    if is_interrupted:
+        place = "" if target is None else f" are in {target}"
+        log.info("interrupted: %d of %d answers%s", statuses.total(), len(questions), place)
+        raise typer.Exit(130)
     if statuses.keys() != {Status.VERIFIED}:
         raise typer.Exit(1)
 
@@ -163,17 +172,17 @@ def _standard_input() -> bytes:
 
 @contextmanager
 def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
-    """A function that writes a line to standard output, or to a file that appears when it is whole."""
+    """A function that writes a line to standard output, or to a file that appears when the block ends."""
     if target is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         yield typer.echo
         return
-    from serrm.files import new_file
+    from serrm.files import new_output
 
     with (
-        new_file(target) as partial,
-        partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as output,
+        new_output(target) as partial,
+        partial.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as output,
     ):
         yield lambda line: output.write(f"{line}\n")
 
@@ -245,7 +254,7 @@ def evaluate(
     """
     from serrm.devices import choose_device, keep_memory
     from serrm.drawing.terminal import console, in_words, table
-    from serrm.files import write_json
+    from serrm.files import write_output
     from serrm.metrics import metrics_of
     from serrm.puzzles.tasks import TASKS
     from serrm.solving.model import folder_of
@@ -253,11 +262,11 @@ def evaluate(
 
     keep_memory()
     if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
     where = choose_device(device)
     scores = score_file(folder_of(checkpoint), puzzles, steps, where, precision.value, batch_size)
     if target is not None:
-        write_json(target, scores)
+        write_output(target, json.dumps(scores, indent=2) + "\n")
     sets: dict[str, dict[str, Any]] = scores["sets"]
     found = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
     known = {name: each for task in TASKS for name, each in metrics_of(task).items() if name in found}

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 from pydantic import BaseModel, Field
 
-from serrm.files import read_parsed, write_whole
+from serrm.files import read_parsed, write_output
 from serrm.puzzles.look import INK, PAPER, Cell, Look
 from serrm.puzzles.tasks import TASKS
 
@@ -319,9 +319,9 @@ def _lines(every_row: int, every_column: int, rows: int, columns: int, colour: s
 def write_picture(path: Path, svgs: Sequence[str]) -> None:
     """Write an SVG as .svg or .png, or several as a .gif, by the suffix; the file appears whole or not at all."""
     if path.suffix == ".svg":
-        write_whole(path, svgs[0])
+        write_output(path, svgs[0])
     else:
-        write_whole(path, png(svgs[0]) if path.suffix == ".png" else gif(svgs))
+        write_output(path, png(svgs[0]) if path.suffix == ".png" else gif(svgs))
 
 
 def png(svg: str) -> bytes:
