@@ -16,9 +16,11 @@ from serrm.inference.predict import Predictor, load_model
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.tasks import grid_task
 from serrm.solving.score_file import score_file
 from tests.conftest import CLUES, MakePath
 from tests.drawn import CPU
+from tests.oracle import make_oracle
 
 NUM = {4: 7, 6: 3, 9: 4}
 Scorer = Callable[..., dict[str, Any]]
@@ -88,6 +90,24 @@ def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzle
     assert sets == score(puzzles)["sets"]
     with pytest.raises(ValueError, match="nothing to score: no puzzle with a blank cell and a solution"):
         score(unsolvable)
+
+
+def test_another_solution_than_the_answer_is_counted_beside_fsr(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def knows(loaded: Any) -> Any:
+        make_oracle(loaded.model, lambda question, _: 1)
+        return loaded
+
+    load = load_model
+    monkeypatch.setattr("serrm.solving.score_file.load_model", lambda *where: knows(load(*where)))
+    file = tmp_path / "puzzles.csv"
+    solutions = [*grid_task("sudoku").solutions(SUDOKU_TEXT.read("1.3.34.........."), {})]
+    rows = "".join(f"1.3.34..........,{SUDOKU_TEXT.format(each)}\n" for each in solutions)
+    file.write_text(f"question,answer\n{rows}")
+    entry = score_file(checkpoint, file, steps=1, device=CPU)["sets"]["4x4"]
+    assert entry["num_other_solutions"] == {"1": len(solutions) - 1}
+    assert entry["steps"]["1"]["fsr"] == pytest.approx(1 / len(solutions))
 
 
 def test_a_size_that_the_model_cannot_take_is_said(

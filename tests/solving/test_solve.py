@@ -131,6 +131,16 @@ def test_guesses_solve_what_needs_more_clues(untrained: MakeModel, puzzles: list
     assert all(is_right(a.question, a.answer) and a.attempts > 1 for a in more)
 
 
+SEVERAL = "1.3.34..........", "." * 16
+
+
+def test_several_solutions_are_said(oracle: LoadedModel) -> None:
+    plain, open_grid, single = run(oracle, [*SEVERAL, "1.3.34...14...21"], max_steps=6)
+    assert plain.status == Status.VERIFIED and "several solutions" in plain.remark
+    assert "any solution" in open_grid.remark
+    assert single.remark == ""
+
+
 def test_a_hopeless_puzzle_costs_its_budget_and_holds_no_other_back(oracle: LoadedModel) -> None:
     questions = read_text("\n".join([HOPELESS, *["1.3.34...14...21"] * 6]), "input")
     done = list(solve(questions, lambda _: oracle, SolveOptions(budget=90, batch_size=2)))

@@ -109,7 +109,19 @@ def solve(
         raise ValueError("no puzzle in the input")
     from serrm.devices import keep_memory
     from serrm.solving.model import folder_of, load
-    from serrm.solving.solve import FORMATS, SolveOptions, Status, csv_header, in_order, summary
+    from serrm.solving.solve import (
+        FORMATS,
+        SolveOptions,
+        Status,
+        csv_header,
+        early_remark,
+        in_order,
+        summary,
+    )
+
+    for question in questions:
+        if remark := early_remark(question):
+            log.info("%s: %s", question.place, remark)
 
     # One puzzle on a terminal is drawn; everything else is lines for programs to read.
     is_drawn = len(questions) == 1 and notation == Notation.text and target is None and sys.stdout.isatty()
@@ -281,6 +293,11 @@ def evaluate(
         lines.add_section()
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
         remarks += [f"{name}: {words}: {entry[key]}" for key, words in REMARKS.items() if entry.get(key)]
+        remarks += [
+            f"{name}: another solution than the answer after {step} steps, not counted in FSR: {num}"
+            for step, num in entry.get("num_other_solutions", {}).items()
+            if num
+        ]
     screen = console()
     screen.print(f"{puzzles} with {checkpoint}: scores with 95% intervals", markup=False, soft_wrap=True)
     screen.print(lines)

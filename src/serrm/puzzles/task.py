@@ -109,6 +109,8 @@ class GridTask(Task):
     flaw: Callable[[Grid], str | None] = lambda question: None
     solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
     exact_method: str = ""
+    # Other facts about a question with a solution: how many solutions it has, if not one and if that is quick to find.
+    caveat: Callable[[Grid], str] = lambda question: ""
     checkpoint: Callable[[int], str] | None = None  # the packaged one for grids of a side
     # Of `serrm demo`: the keys that edit a question, by default one for each symbol above the blank; and puzzles to try
     # by name, as text or made from a seed.

@@ -1,6 +1,8 @@
 """Any file of puzzles scored with a checkpoint, by the scorer of the evaluate stage."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,8 @@ import torch
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.devices import supported
-from serrm.inference.evaluate import score_set, vote, vote_scores
-from serrm.inference.predict import Predictor, load_model, refusal
+from serrm.inference.evaluate import Gallery, score_set, vote, vote_scores
+from serrm.inference.predict import Predicted, Predictor, load_model, refusal
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, asked_as, grid_task
@@ -102,7 +104,28 @@ def _score_size(
             f"{questions[kept[int(np.argmin(are_right))]].place}: the given answer breaks the rules"
         )
     puzzles = PuzzleArrays(name, side, tokens, record.tokens(right), task)
-    return {**score_set(predictor, puzzles, depths), **counts}
+    others = OtherSolutions(task, 0)
+    return {**score_set(predictor, puzzles, depths, others), **counts, **others.counts()}
+
+
+@dataclass
+class OtherSolutions(Gallery):
+    """Counts the predictions that are another solution than the answer, of a task that has such puzzles."""
+
+    nums: Counter[str] = field(default_factory=Counter)
+
+    def add(self, of: str, side: int, found: Predicted, name: Callable[[int], str], votes: int = 1) -> None:
+        """Count those of a batch."""
+        record = grid_task(self.task)
+        if record.verify is not None and not record.criteria:
+            is_solution = record.verify(found.batch.questions, found.tokens)
+            self.nums[str(found.step)] += int(
+                (is_solution & (found.tokens != found.batch.answers).any(axis=1)).sum()
+            )
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """The entry of a set, if there are any."""
+        return {"num_other_solutions": dict(self.nums)} if any(self.nums.values()) else {}
 
 
 def _score_votes(

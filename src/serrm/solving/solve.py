@@ -211,6 +211,13 @@ def solve(
         yield from _solve_size(loaded, side, group, options)
 
 
+def early_remark(question: Question) -> str:
+    """What is known of a question before it is solved: that it leaves everything open; else empty."""
+    record = None if question.task == ARC else grid_task(question.task)
+    is_open = record is not None and bool((record.tokens(question.cells) == record.blank).all())
+    return record.caveat(question.cells.reshape(-1)) if record is not None and is_open else ""
+
+
 def in_order(answers: Iterable[tuple[int, Answer]]) -> Iterator[Answer]:
     """The answers in the order of their numbers 0, 1, …, each as soon as those before it are there."""
     done: dict[int, Answer] = {}
@@ -308,7 +315,9 @@ class Grids:
         answer, blank = parts[0].answer, self.record.blank
         assert answer is not None and blank is not None
         cells = self.record.cells(np.where(answer == 0, np.uint8(blank), answer))
-        return parts[0], self._format(number, cells), ""
+        question = self.questions[number]
+        remark = self.record.caveat(question.cells.reshape(-1)) if parts[0].is_verified else ""
+        return parts[0], self._format(number, cells), remark or early_remark(question)
 
     def _format(self, number: int, cells: Tokens) -> str:
         """An answer in the signs of its question."""

@@ -61,6 +61,7 @@ SUDOKU = GridTask(
     draw=symmetries.draw_symmetry,
     apply=symmetries.apply_symmetries,
     flaw=search.flaw,
+    caveat=search.caveat,
     solutions=search.solutions,
     exact_method="cp-sat",
     checkpoint=lambda side: "sudoku_extreme" if side == 9 else "sudoku",

@@ -12,7 +12,7 @@ and a fixed seed make it deterministic.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial, reduce
-from itertools import product
+from itertools import islice, product
 from operator import or_
 
 import numpy as np
@@ -22,6 +22,10 @@ from serrm.puzzles.sudoku.rules import are_consistent, unit_indices
 
 Position = tuple[int, int]
 """A position of the search, as bits of a `Board`: the candidates that are left, and those of them that are placed."""
+
+
+MAX_POSITIONS = 2_000
+"""Positions without a solution after which the search for a second one ends (about 0.05 s on 9×9)."""
 
 
 class SearchBudgetError(Exception):
@@ -226,3 +230,15 @@ def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
     if propagate(place_clues(question.tolist(), board), board) is None:
         return "the clues contradict one another"
     return None
+
+
+def caveat(question: UInt8[np.ndarray, " I"]) -> str:
+    """A remark on a Sudoku with several solutions; empty for one solution, or if the search takes too long."""
+    if not question.any():
+        return "a grid without clues: any solution is right"
+    board = board_of(math.isqrt(len(question)))
+    found = search(place_clues(question.tolist(), board), board, max_positions=MAX_POSITIONS)
+    try:
+        return "one of several solutions" if len(list(islice(found, 2))) > 1 else ""
+    except SearchBudgetError:
+        return ""
