@@ -2,12 +2,15 @@
 
 import gc
 import logging
+import os
 import signal
 import sys
+from pathlib import Path
 
 import typer
 
 from serrm import command_line
+from serrm.project import git_fault, has_no_scm
 from stages import augment, build_arrays, download, evaluate, tabulate, train
 
 app = typer.Typer(
@@ -29,6 +32,10 @@ def main() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     # SIGTERM makes an orderly exit, which closes MLflow's runs; a training in progress has its own handler.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    # Under DVC, which would fail only after the stage. A project may have told DVC that there is no git.
+    if "DVC_ROOT" in os.environ and not has_no_scm(Path()) and (fault := git_fault(Path())):
+        command_line.print_error(fault)
+        sys.exit(1)
     try:
         sys.exit(command_line.run(app))
     finally:

@@ -1,6 +1,7 @@
 """The command line: quick to start, one line for what went wrong, and an exit code that says whose fault it is."""
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -244,3 +245,29 @@ def test_the_ui_answers_within_seconds(project: Path) -> None:
         pass
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(address)
+
+
+def test_the_version_and_the_commands_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert torch.__version__ in capsys.readouterr().out
+    assert main(["slove"]) == 2
+    assert "solve" in capsys.readouterr().err
+    assert main(["solve", "1......2..3.....", "--checkpoint", "sudoko"]) == 1
+    assert "sudoku_extreme" in capsys.readouterr().err
+
+
+def test_git_is_asked_before_a_stage_under_dvc(tmp_path: Path) -> None:
+    """As in a container, whose user does not own the clone, and where no repository was unpacked."""
+    (tmp_path / "params.yaml").touch()
+    paths, found = {"DVC_ROOT": str(tmp_path), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}, []
+    for environment in ({}, {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}):
+        done = subprocess.run(
+            [sys.executable, "-m", "stages", "download", "maze"],
+            cwd=tmp_path, env=os.environ | paths | environment,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        found.append(done.stderr)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1
+        subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    assert "git init" in found[0]
+    assert f"safe.directory '{tmp_path}'" in found[1]

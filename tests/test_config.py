@@ -360,3 +360,22 @@ def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
     assert sides == [8, 11]
     large["kind"] = "labyrinth"
     assert refusal(params).startswith("params.yaml: tasks.maze_11.kind: 'labyrinth' is not a task")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "name"),
+    [
+        (("recipes", "sudoku", "se_rrm", "learning_rate"), True, "recipes.sudoku.se_rrm.learning_rate"),
+        (("recipes", "sudoku", "se_rrm", "steps"), True, "recipes.sudoku.se_rrm.steps"),
+        (("fidelity", "identity_twice"), 1, "fidelity.identity_twice"),
+        (("runs", "sudoku-se_rrm-s0.5"), {"task": "sudoku", "model": "se_rrm", "seed": 0}, "letters"),
+    ],
+)
+def test_booleans_are_no_numbers_and_names_have_a_rule(keys: tuple[str, ...], value: Any, name: str) -> None:
+    params = plain()
+    section = params
+    for key in keys[:-1]:
+        section = section[key]
+    section[keys[-1]] = value
+    with pytest.raises(ValueError, match=name):
+        parse(Params, params, "params.yaml")

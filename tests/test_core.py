@@ -68,7 +68,7 @@ def test_the_core_trains_and_solves_without_the_extras(
     assert trained.startswith("argument 1\t1234341221434321\t"), run.stderr
     errors = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
     assert errors == [
-        "error: ortools is not installed: pip install 'serrm[pipeline]'",
-        "error: openai is not installed: pip install 'serrm[language-model]'",
+        "error: ortools is not installed: pip install '.[pipeline]'",
+        "error: openai is not installed: pip install '.[language-model]'",
     ]
     assert (run.returncode, "Traceback" in run.stderr) == (1, False)

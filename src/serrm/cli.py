@@ -18,12 +18,37 @@ from serrm.commands.puzzles import evaluate, show, solve
 from serrm.project import find_root
 
 app = typer.Typer(
-    help="Recurrent reasoning models: solve puzzles, score checkpoints, inspect and compare runs.\n\n"
-    "Example: serrm solve 1......2..3.....",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(is_asked: bool) -> bool:
+    """Print the versions of the package and of PyTorch, and which kernels run."""
+    if is_asked:
+        from importlib.metadata import version
+
+        import torch
+
+        from serrm.kernels.cpu.build import has_kernels
+
+        kernels = "native" if has_kernels(torch.float32) else "PyTorch alone"
+        typer.echo(f"serrm {version('serrm')}, torch {torch.__version__}, kernels: {kernels}")
+        raise typer.Exit
+    return is_asked
+
+
+@app.callback()
+def options(
+    is_version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the versions and exit."
+    ),
+) -> None:
+    """Recurrent reasoning models: solve puzzles, score checkpoints, inspect and compare runs.
+
+    Example: serrm solve 1......2..3.....
+    """
 
 
 @app.command()
@@ -88,9 +113,9 @@ def export_checkpoint(
     target: Path = typer.Argument(..., metavar="FILE", help="File for the state dict (.pt), in float32."),
     is_forced: bool = typer.Option(False, "--force", help="Replace an existing file."),
 ) -> None:
-    """Convert a checkpoint into weights for the authors' code.
+    """Convert a checkpoint into weights for the authors' code, if that has all parts of the model.
 
-    Example: serrm export-checkpoint data/laptop/runs/sudoku-trm-s0 trm.pt
+    Example: serrm export-checkpoint data/imported/trm trm.pt
     """
     from serrm.published.exchange import export_checkpoint
 

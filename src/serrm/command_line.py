@@ -4,7 +4,8 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
 import typer
 
@@ -23,7 +24,7 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         code: int | None = app(arguments, standalone_mode=False)
     except UsageError as error:
         if message := error.format_message():  # empty when the help was printed in its place
-            print_error(message)
+            print_error(message + _known_commands(error))
         return error.exit_code
     except (ValueError, OSError) as error:
         print_error(str(error))
@@ -33,7 +34,9 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         if package in ("", "serrm", "stages"):
             raise
         extra = {"openai": "language-model", "gradio": "demo"}.get(package, "pipeline")
-        print_error(f"{package} is not installed: pip install 'serrm[{extra}]'")
+        # In a clone, from whose package index serrm cannot be had, the project itself is to be installed.
+        name = "." if (Path(__file__).parents[2] / "pyproject.toml").is_file() else "serrm"
+        print_error(f"{package} is not installed: pip install '{name}[{extra}]'")
         return 1
     except (typer.Abort, KeyboardInterrupt) as error:
         # Importing a truncated .pyc file raises EOFError, which Typer takes for Ctrl-C.
@@ -41,6 +44,13 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
             raise error.__cause__ from None
         return 130
     return code or 0
+
+
+def _known_commands(error: Any) -> str:
+    """The commands, after a message that there is no such command."""
+    commands = getattr(getattr(error.ctx, "command", None), "commands", {}) if error.ctx else {}
+    is_unknown = error.message.startswith("No such command") and commands
+    return f" Known are {', '.join(sorted(commands))}." if is_unknown else ""
 
 
 def print_error(message: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
-from pydantic import Field, JsonValue, NonNegativeInt, model_validator
+from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, model_validator
 
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.models.families import FAMILIES
@@ -26,7 +26,14 @@ from serrm.training.settings import Execution, Fidelity, RunSettings
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]  # stages of DVC and files are named after it
+
+def _check_name(name: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9_-]+", name):
+        raise ValueError(f"{name!r} is no name: letters, digits, - and _ alone, as DVC names stages after it")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_check_name)]  # stages of DVC and files are named after it
 Values = dict[str, Any]  # checked when they are composed
 
 

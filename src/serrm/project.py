@@ -33,6 +33,27 @@ def current_commit(root: Path) -> tuple[str, bool]:
     return commit, bool(commit and git(root, "status", "--porcelain", "--", *WATCHED))
 
 
+def git_fault(root: Path) -> str | None:
+    """Why git cannot be used in a project, with its remedy; None if it can. DVC needs git at the end of a stage."""
+    try:
+        command = ["git", "rev-parse", "--git-dir"]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "git is not installed, and DVC needs it"
+    if done.returncode == 0:
+        return None
+    folder = root.resolve()
+    if "dubious ownership" in done.stderr:
+        return f"{folder} belongs to another user: git config --global --add safe.directory '{folder}'"
+    return f"{folder} is no git repository, which DVC needs: git init && git add . && git commit -m start"
+
+
+def has_no_scm(root: Path) -> bool:
+    """True if DVC's configuration says that the project is in no repository."""
+    files = [root / ".dvc" / name for name in ("config", "config.local")]
+    return any("no_scm = true" in file.read_text().lower() for file in files if file.is_file())
+
+
 def git(root: Path, *arguments: str) -> str:
     """The output of a git command in a project, stripped; "" if it fails or there is no git."""
     command = ["git", "--no-optional-locks", *arguments]  # takes no lock that a kill could leave

@@ -2,9 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 # The key in TASKS of a data set, by default the data set's own name.
@@ -17,6 +24,20 @@ class Settings(BaseModel):
     """A frozen group of parameters that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_booleans(cls, data: Any) -> Any:
+        """Refuse true and false where numbers are meant, and the reverse: true is no learning rate of 1."""
+        for name, value in data.items() if isinstance(data, dict) else ():
+            kind = cls.model_fields[name].annotation if name in cls.model_fields else Any
+            if kind is bool and not isinstance(value, bool):
+                raise refused((name,), "must be true or false", value)
+            may_be_boolean = kind in (bool, Any, JsonValue) or bool in get_args(kind)
+            items = value if isinstance(value, list | tuple) else [value]
+            if not may_be_boolean and any(isinstance(item, bool) for item in items):
+                raise refused((name,), "must not be true or false", value)
+        return data
 
 
 @dataclass(frozen=True)

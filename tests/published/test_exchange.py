@@ -1,5 +1,6 @@
 """Published checkpoints in and out: nothing is lost either way, and what does not fit is refused by name."""
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -211,13 +212,39 @@ class Harmful:
         return os.mkdir, (str(self.path),)
 
 
-@pytest.mark.parametrize("content", [b"PK\x03\x04", {"model": {"a": torch.zeros(1)}}, Harmful])
+@pytest.mark.parametrize("content", [b"PK\x03\x04", {"model": {"a": 1}}, {"epoch": 3}, [1], Harmful])
 def test_what_is_no_state_dict_is_refused_and_never_run(content: object, tmp_path: Path) -> None:
     file, trace = tmp_path / "file.pt", tmp_path / "trace"
     if isinstance(content, bytes):
         file.write_bytes(content)
     else:
         torch.save({"a": Harmful(trace)} if content is Harmful else content, file)
-    with pytest.raises(ValueError, match="not a state dict of plain"):
+    with pytest.raises(ValueError, match="state dict"):
         read_state_dict(file)
     assert not trace.exists()
+
+
+@pytest.mark.parametrize("key", ["", "state_dict", "model", "model_state_dict"])
+def test_wrapped_weights_and_parameters_count_the_same(
+    make: CellMaker, exported: Exporter, tmp_path: Path, key: str
+) -> None:
+    name = next(iter(MODELS))
+    file = exported(name)
+    before = import_checkpoint(file, make(name), tmp_path / "plain")
+    weights = {each: torch.nn.Parameter(value) for each, value in torch.load(file, weights_only=True).items()}
+    torch.save({key: weights, "epoch": 3} if key else weights, tmp_path / "other.pt")
+    after = import_checkpoint(tmp_path / "other.pt", make(name), tmp_path / "other")
+    counts = ("parameters", "parameters_with_task_types")
+    assert [before[each] for each in counts] == [after[each] for each in counts]
+    assert_same(read_weights(tmp_path / "plain"), read_weights(tmp_path / "other"))
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_weights_that_are_not_finite_are_refused_by_name(exported: Exporter, wrong: float) -> None:
+    file = exported(next(iter(MODELS)))
+    weights = torch.load(file, weights_only=True)
+    key = sorted(weights)[0]
+    weights[key].view(-1)[0] = wrong
+    torch.save(weights, file)
+    with pytest.raises(ValueError, match=key):
+        read_state_dict(file)

@@ -172,3 +172,31 @@ print(json.dumps([light, sorted(sys.modules)]))
     assert not (heavy | {"torch._inductor", "torch._dynamo"}) & set(names)
     with pytest.raises(AttributeError, match="no attribute 'solve'"):
         serrm.solve  # noqa: B018
+
+
+def test_several_models_are_not_saved_as_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="sudoku_extreme"):
+        serrm.load(device="cpu").save_pretrained(tmp_path / "saved")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_answer_is_shown_as_a_grid(model: serrm.Model) -> None:
+    [answer] = model.solve("1.3.34...14...21", budget=32)
+    assert str(answer).splitlines()[:4] == ["1 2 3 4", "3 4 1 2", "2 1 4 3", "4 3 2 1"]
+    assert "verified" in str(answer)
+    assert answer._repr_html_().count("<td") == 16
+    [unsolvable] = model.solve("123....4........")
+    assert str(unsolvable).startswith("contradictory") and "<td" not in unsolvable._repr_html_()
+    [letters] = model.solve("A.C.CD...AD...BA", budget=32)
+    assert letters.answer == "ABCDCDABBADCDCBA" and letters.grid.tolist()[0] == [1, 2, 3, 4]
+    [numbers] = model.solve([[1, None, 0, None]] + [[None] * 4] * 3, budget=64)
+    assert set(numbers.answer) <= set("0123") and numbers.grid.min() == 0
+
+
+def test_a_file_may_be_named(model: serrm.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("puzzle.txt").write_text("1.3.34...14...21\n")
+    for name in ("puzzle.txt", Path("puzzle.txt")):
+        assert [answer.status for answer in model.solve(name, budget=32)] == [Status.VERIFIED]
+    with pytest.raises(ValueError, match=r"missing\.txt"):
+        model.solve("missing.txt")

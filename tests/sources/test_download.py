@@ -1,6 +1,7 @@
 """Raw files come whole from hub, mirror and package, in the publishers' formats, or one line names what is missing."""
 
 import io
+import shutil
 import tarfile
 from dataclasses import replace
 from hashlib import sha256
@@ -12,6 +13,7 @@ import pytest
 import requests
 
 from serrm.files import check_manifest, data_hash
+from serrm.puzzles.sudoku.data import SudokuSubsetSettings
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind, fetch
 
@@ -156,6 +158,8 @@ def fill_mirror(root: Path, task: str) -> Any:
     for number in range(100):
         (root / "sudoku-25x25").mkdir(parents=True, exist_ok=True)
         (root / f"sudoku-25x25/{number:03d}.json").write_text(str(number))
+    (root / "sudoku-4x4").mkdir(exist_ok=True)
+    (root / "sudoku-4x4/4x4_sudoku_unique_solution.csv").touch()
     source = source_of(task, kind="mirror", root=str(root))
     for name in [*TASKS[task].mirrored(source), "sudoku-25x25/README.md", "other/train.csv"]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -183,3 +187,22 @@ def test_the_mirror_is_copied_from_any_path_and_a_missing_file_is_named(tmp_path
     with pytest.raises(ValueError, match=name.partition("/")[0]):
         fetch(task, source, tmp_path / "third", seed=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "other"]
+
+
+def test_a_mirror_without_its_folder_is_named_and_may_lack_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = source_of("sudoku", kind="mirror", root=str(tmp_path / "none"))
+    with pytest.raises(ValueError, match=f"^{tmp_path / 'none'}: no such folder"):
+        fetch("sudoku", missing, tmp_path / "raw", seed=0)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    at_home = fill_mirror(tmp_path / "mirror", "sudoku").model_copy()
+    for folder in ("sudoku-25x25", "sudoku-4x4"):
+        shutil.rmtree(tmp_path / "mirror" / folder)
+    source = type(at_home).model_validate(at_home.model_dump() | {"root": "~/mirror"})
+    fetch("sudoku", source, tmp_path / "raw", seed=0)
+    names = {record.name.partition("/")[0] for record in check_manifest(tmp_path / "raw").files}
+    assert names & {"sudoku-25x25", "sudoku-4x4"} == set()
+    settings = SudokuSubsetSettings(num_train=1, num_test=1, num_test_sizes={"25x25": 1}, seed=0)
+    with pytest.raises(ValueError, match="25x25"):
+        TASKS["sudoku"].raw_sets(tmp_path / "raw", settings)  # type: ignore[attr-defined]

@@ -108,7 +108,7 @@ def solve(
     if not (questions := read_arguments(arguments, _standard_input)):
         raise ValueError("no puzzle in the input")
     from serrm.devices import keep_memory
-    from serrm.solving.model import folder_of, load
+    from serrm.solving.model import checkpoint_of, load
     from serrm.solving.solve import (
         FORMATS,
         SolveOptions,
@@ -128,7 +128,7 @@ def solve(
     keep_memory()
     has_trace = is_traced or picture is not None
     options = SolveOptions(budget, seconds, max_steps, precision.value, batch_size, is_exact, has_trace)
-    model = load(None if checkpoint is None else folder_of(checkpoint), device=device)
+    model = load(None if checkpoint is None else checkpoint_of(checkpoint), device=device)
     found = model.answers(questions, options)
     answers = in_order(found) if is_ordered else (answer for _, answer in found)
     start, num_steps, statuses = time.perf_counter(), 0, Counter[Status]()
@@ -269,14 +269,14 @@ def evaluate(
     from serrm.files import write_output
     from serrm.metrics import metrics_of
     from serrm.puzzles.tasks import TASKS
-    from serrm.solving.model import folder_of
+    from serrm.solving.model import checkpoint_of
     from serrm.solving.score_file import score_file
 
     keep_memory()
     if target is not None:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
     where = choose_device(device)
-    scores = score_file(folder_of(checkpoint), puzzles, steps, where, precision.value, batch_size)
+    scores = score_file(checkpoint_of(checkpoint), puzzles, steps, where, precision.value, batch_size)
     if target is not None:
         write_output(target, json.dumps(scores, indent=2) + "\n")
     sets: dict[str, dict[str, Any]] = scores["sets"]

@@ -96,12 +96,30 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         raise ValueError(
             f"not a state dict of plain tensors: unpickling raised {type(error).__name__}"
         ) from error
-    if not isinstance(content, dict) or not all(
-        isinstance(key, str) and isinstance(value, Tensor) and value.is_floating_point()
-        for key, value in content.items()
-    ):
-        raise ValueError("not a state dict of plain floating-point tensors")
-    return content
+    content = _unwrapped(content)
+    if not isinstance(content, dict):
+        raise ValueError(f"a {type(content).__name__}, not a state dict of plain floating-point tensors")
+    for key, value in content.items():
+        if not isinstance(key, str) or not isinstance(value, Tensor) or not value.is_floating_point():
+            raise ValueError(
+                f"not a state dict of plain floating-point tensors, alone or under the key "
+                f"{', '.join(WRAPPERS)}: {key} is none"
+            )
+        if not value.isfinite().all():
+            raise ValueError(f"{key}: not all of its numbers are finite")
+    return {key: value.detach() for key, value in content.items()}  # a parameter would count as one
+
+
+def _unwrapped(content: Any) -> Any:
+    """The state dict in what a trainer saved: itself, or the value of one of the keys that trainers give it."""
+    is_wrapper = isinstance(content, dict) and not any(
+        isinstance(value, Tensor) for value in content.values()
+    )
+    names = [name for name in WRAPPERS if is_wrapper and isinstance(content.get(name), dict)]
+    if not names:
+        return content
+    log.info("the weights are those under the key %s", names[0])
+    return content[names[0]]
 
 
 def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
@@ -119,6 +137,13 @@ def _warn_of_rotation(settings: ModelSettings) -> None:
 
 
 PUBLISHED = ("hrm", "trm", "se_rrm")  # families
+WRAPPERS = (
+    "state_dict",
+    "model",
+    "model_state_dict",
+    "module",
+    "ema",
+)  # what files of trainers name a state dict
 PREFIXES = ("_orig_mod.", "model.", "inner.")
 TASK_TYPES = "puzzle_emb.weights"  # theirs
 TABLE = "task_types"  # the same, ours

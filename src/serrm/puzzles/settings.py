@@ -1,9 +1,9 @@
 """Settings of the data stages that tasks share: kinds of sources, subsets, augmentations, hints."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import AfterValidator, NonNegativeInt, PositiveInt
 
 from serrm.settings import Settings
 
@@ -17,12 +17,19 @@ class Hub(Settings):
     kind: Literal["hub"]
 
 
+def _at_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
 class Mirror(Settings):
     """A local directory with the publishers' file names, for machines without network."""
 
     kind: Literal["mirror"]
-    # The directory; a relative one is relative to the repository root, and arrives here resolved.
-    root: Path
+    # The directory; ~ is the user's own, and a relative one is relative to the repository root.
+    root: Annotated[Path, AfterValidator(_at_home)]
 
 
 class SubsetSettings(Settings):

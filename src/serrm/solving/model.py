@@ -90,8 +90,14 @@ class Model(LoadedModel):
     def save_pretrained(self, folder: str | Path, name: str = "") -> None:
         """Write weights, settings, checksums and a model card as a folder that appears whole; `name` heads the card.
 
-        Raises ValueError rather than replace a folder that holds anything else.
+        Raises ValueError rather than replace a folder that holds anything else, and for `serrm.load()` without a name,
+        which holds several models.
         """
+        if self.model_for is not None:
+            known = ", ".join(packaged())
+            raise ValueError(
+                f"serrm.load() without a name has several models; load one of {known} to save it"
+            )
         target = Path(folder)
         if target.exists() and (other := sorted({path.name for path in target.iterdir()} - SHIPPED)):
             raise ValueError(
@@ -167,6 +173,15 @@ def packaged() -> list[str]:
 def folder_of(name: str) -> Path:
     """The packaged checkpoint of that name, else the folder."""
     return PACKAGED / name if name in packaged() else Path(name)
+
+
+def checkpoint_of(name: str) -> Path:
+    """The packaged checkpoint of that name, else the folder. ValueError with the packaged names if there is neither."""
+    folder = folder_of(name)
+    if not folder.is_dir():
+        known = ", ".join(packaged()) or "none"
+        raise ValueError(f"no checkpoint {name!r}: not a folder, and not a packaged checkpoint ({known})")
+    return folder
 
 
 def _from_hub(name: str, options: dict[str, Any]) -> Path:

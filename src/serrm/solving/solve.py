@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from html import escape
 from itertools import islice
 
 import numpy as np
@@ -88,6 +89,29 @@ class Answer:
         The values are 1…n, or 0…n−1 if the question counts from 0.
         """
         return self.cells if self.notation is None else self.cells - np.uint8(1 - self.notation.base)
+
+    def __str__(self) -> str:
+        """The grid above one line with its status, as `serrm solve` draws it off a terminal."""
+        rows = (
+            [] if not self.answer else ["".join(f"{sign} " for sign in row).rstrip() for row in self._signs()]
+        )
+        return "\n".join([*rows, status_line(self)])
+
+    def _repr_html_(self) -> str:
+        """The grid as a table above its status, for notebooks."""
+        edge = "border:1px solid #999;width:1.6em;height:1.6em;text-align:center"
+        rows = [] if not self.answer else self._signs()
+        cells = ("".join(f'<td style="{edge}">{escape(sign)}</td>' for sign in row) for row in rows)
+        table = "".join(f"<tr>{row}</tr>" for row in cells)
+        return f'<table style="border-collapse:collapse">{table}</table><p>{escape(status_line(self))}</p>'
+
+    def _signs(self) -> list[list[str]]:
+        """The rows of the answer in the signs of its question."""
+        if self.task == ARC:
+            return [[str(cell) for cell in row] for row in self.cells.tolist()]
+        joiner = "" if self.notation is None else self.notation.joiner
+        signs, side = self.answer.split(joiner) if joiner else list(self.answer), len(self.cells)
+        return [signs[start : start + side] for start in range(0, side**2, side)]
 
     @property
     def cells(self) -> UInt8[np.ndarray, "R C"]:

@@ -146,12 +146,16 @@ PUBLISHED = (
 
 
 def mirrored(source: MirrorSudoku) -> list[str]:
-    """Published files below a mirror's root. ValueError if the 25×25 puzzles are incomplete."""
+    """Published files below a mirror's root, without sizes that are not there, as a params file may use none of them.
+
+    ValueError if the 25×25 puzzles are incomplete.
+    """
     puzzles_25x25 = files_25x25(source.root)
-    if len(puzzles_25x25) != NUM_PUBLISHED_25X25:
+    if puzzles_25x25 and len(puzzles_25x25) != NUM_PUBLISHED_25X25:
         folder = source.root / FOLDER_25X25
         raise ValueError(f"{folder}: {len(puzzles_25x25)} .json files, {NUM_PUBLISHED_25X25} are published")
-    names = [f"{source.folder_9x9}/train.csv", f"{source.folder_9x9}/test.csv", FILE_4X4]
+    names = [f"{source.folder_9x9}/train.csv", f"{source.folder_9x9}/test.csv"]
+    names += [FILE_4X4] if (source.root / FILE_4X4).is_file() else []
     return names + [f"{FOLDER_25X25}/{path.name}" for path in puzzles_25x25]
 
 
@@ -206,6 +210,8 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
     if (directory / FILE_25X25).is_file():
         others["25x25"] = enumerate(TEXT.read_table(directory / FILE_25X25))
     for size, num_drawn in settings.num_test_sizes.items():
+        if size == "25x25" and not files_25x25(directory) and not (directory / FILE_25X25).is_file():
+            raise ValueError(f"{directory / FOLDER_25X25}: no such folder, but num_test_sizes has 25x25")
         side = int(size.partition("x")[0])
         sets[size] = raw.RawSet(side, num_drawn, side, others[size])
     return sets
