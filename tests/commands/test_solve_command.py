@@ -155,7 +155,7 @@ def test_without_puzzles_a_terminal_is_no_input(
 def test_a_trace_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert solve(EASY, "--trace") == 0
     out = capsys.readouterr().out
-    assert "argument 1" in out
+    assert "Sudoku 4×4" in out
     assert "question" in out and "after 1 step" in out and "after 3 steps" in out
     assert "after 2 steps" not in out, "nothing changed there"
     assert out.splitlines()[-1].split("\t")[2] == "verified"

@@ -150,7 +150,7 @@ def solve(
                     bar.update()
                     with bar.external_write_mode():
                         if answer.trace is not None:
-                            _show(answer.trace, answer.place, is_traced, picture)
+                            _show(answer, len(questions) > 1, is_traced, picture)
                             picture = None  # of the first alone
                         if is_drawn:
                             _draw(questions[0], answer)
@@ -201,35 +201,40 @@ def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
 
 def _draw(question: Any, answer: Any) -> None:
     """Draw an answer in the terminal, above one line with its status."""
-    from serrm.drawing.scenes import puzzle_of
+    from serrm.drawing.scenes import puzzle_of, written_in
     from serrm.drawing.terminal import console, print_grid
     from serrm.solving.solve import status_line
 
     if answer.answer:
         puzzle = puzzle_of(replace(question, answer=answer.cells))
         assert puzzle.answer is not None
-        print_grid(console(), puzzle.answer_panel(puzzle.answer))
+        print_grid(console(), written_in(puzzle.answer_panel(puzzle.answer), answer.notation))
     typer.echo(status_line(answer))
 
 
-def _show(trace: Any, place: str, is_traced: bool, picture: Path | None) -> None:
+def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) -> None:
     """Draw the steps to an answer in the terminal, in a picture, or both."""
     from serrm.drawing.panels import Puzzle, picture_svg, settling_panels, write_picture
+    from serrm.drawing.scenes import written_in
     from serrm.drawing.terminal import console, print_panels
+    from serrm.puzzles.tasks import TASKS
 
+    trace = answer.trace
+    title = f"{TASKS[trace.task].name} {trace.side}×{trace.side}"
+    title = f"{title}, {answer.place}" if is_of_many else title
     predictions = dict(enumerate(trace.predictions, start=1))
     puzzle = Puzzle(trace.task, trace.side, trace.question, predictions=predictions)
-    panels = settling_panels(puzzle, MAX_PANELS)
+    panels = [written_in(panel, answer.notation) for panel in settling_panels(puzzle, MAX_PANELS)]
     if is_traced:
-        print_panels(console(), [panels], place)
+        print_panels(console(), [panels], title)
     if picture is None:
         return
     if picture.suffix == ".gif":
-        frames = [[[panel]] for panel in settling_panels(puzzle)]
+        frames = [[[written_in(panel, answer.notation)]] for panel in settling_panels(puzzle)]
     else:
         frames = [[panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]]
-    write_picture(picture, [picture_svg(rows, place) for rows in frames])
-    log.info("%s: steps to the answer of %s", picture, place)
+    write_picture(picture, [picture_svg(rows, title) for rows in frames])
+    log.info("%s: steps to the answer of %s", picture, answer.place)
 
 
 REMARKS = {

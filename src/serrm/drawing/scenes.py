@@ -1,12 +1,15 @@
 """Puzzles of files as scenes to draw: `serrm show`, and the answers of `serrm solve`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from serrm.drawing.panels import EXAMPLES, Puzzle, Scene, read_examples
+from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, Scene, read_examples
 from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.look import Cell
+from serrm.puzzles.notation import Notation
 from serrm.puzzles.tasks import ARC, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_file
@@ -61,3 +64,17 @@ def puzzle_of(question: Question, has_answer: bool = False) -> Puzzle:
 def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:
     right = None if answer is None else arc.encode(answer, arc.MAX_SIDE)
     return Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)
+
+
+def written_in(panel: Panel, notation: Notation | None) -> Panel:
+    """A panel with the signs of its question, such as the hexadecimal digits from 0, where the task's are others."""
+    if notation is None or notation.joiner or notation.first:
+        return panel
+    look, signs = panel.look, notation.signs
+
+    def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
+        plain = look.cell(token, is_given, is_wrong)
+        has_sign = plain.symbol and 0 < token <= len(signs)
+        return plain._replace(symbol=signs[token - 1], plain=signs[token - 1]) if has_sign else plain
+
+    return replace(panel, look=replace(look, cell=cell))
