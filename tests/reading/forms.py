@@ -96,6 +96,9 @@ TEXTS: dict[str, Callable[[Grid], str]] = {
         {"place": "a:1", "task": "sudoku", "question": line(grid), "answer": "", "status": "unverified"}
     ),
     "python": lambda grid: str(cells(grid, None)),
+    "assignment": lambda grid: f"board = {cells(grid)}",
+    "array": lambda grid: f"np.array({cells(grid)}, dtype=np.int64)",
+    "code": lambda grid: "{" + ",\n ".join("{" + ",".join(map(str, row)) + "}" for row in cells(grid)) + "};",
 }  # fmt: skip
 """Texts of a grid up to 9×9."""
 

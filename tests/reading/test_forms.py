@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import threading
 import zipfile
 from collections.abc import Callable
@@ -71,12 +72,11 @@ def test_a_form_of_a_large_grid(form: str, tmp_path: Path) -> None:
         assert cells_of(questions) == [LARGE_GRID], way
 
 
+# Forms that are a whole text, not a part of one.
+WHOLE = {"header of other names", "semicolons", "tabs", "quotes", "markup", "assignment", "array", "code"}
 NINES, FOURS, LARGES, MAZES = "nine by nine", "small", "large", "maze"
 KINDS = {
-    NINES: (
-        GRIDS,
-        sorted(TEXTS.keys() - {"header of other names", "semicolons", "tabs", "quotes", "markup"}),
-    ),
+    NINES: (GRIDS, sorted(TEXTS.keys() - WHOLE)),
     FOURS: (SMALL, ["blank .", "rating after", "blank 0"]),
     LARGES: ([LARGE_GRID], sorted(LARGE.keys() - {"semicolons"})),
     MAZES: ([MAZE, "\n".join(MAZE_ROWS)], ["maze"]),
@@ -224,6 +224,14 @@ def test_a_maze_with_a_part_missing_is_refused(text: str) -> None:
         read_text(text, "text")
 
 
+@pytest.mark.parametrize("changed", [("S", "s"), (" ", "."), (" ", "0"), ("G", "E")])
+def test_a_maze_in_rows_of_other_signs_is_not_a_comment(changed: tuple[str, str]) -> None:
+    rows = "\n".join(MAZE_ROWS).replace(*changed)
+    for text in (rows, f"{MAZE}\n\n{rows}"):
+        with pytest.raises(ValueError, match=f"'{re.escape(changed[1])}'"):
+            read_text(text, "text")
+
+
 def test_comments_and_headings_are_no_mazes() -> None:
     text = f"# mazes of S and G\n#AMe\n####### easy #######\n#\n{MAZE}\n# end"
     assert [question.place for question in read_text(text, "text")] == ["text:5"]
@@ -314,6 +322,9 @@ NONE = [[cell or None for cell in row] for row in ARRAY[0].reshape(9, 9).tolist(
         (ARRAY.astype(np.float32), 4),
         (np.where(ARRAY == 0, np.nan, ARRAY), 4),
         (np.array(NONE, dtype=object), 1),
+        (np.where(ARRAY == 0, -1, ARRAY), 4),
+        ({"puzzles": [line(grid) for grid in GRIDS]}, 4),
+        ({"quizzes": ARRAY, "source": "a"}, 4),
         (NONE, 1),
         (torch.from_numpy(ARRAY), 4),
         (torch.from_numpy(ARRAY.reshape(-1, 9, 9)).float(), 4),
@@ -349,7 +360,7 @@ def test_an_array_of_sixteen_rows_is_one_grid_or_sixteen() -> None:
     [
         np.full((9, 9), 0.5),
         np.full((9, 9), 10),
-        np.full((9, 9), -1),
+        np.full((9, 9), -2),
         np.zeros((9, 8)),
         np.zeros((3, 80)),
         [[True] * 9] * 9,

@@ -157,6 +157,8 @@ def solve(
                         else:
                             write(FORMATS[notation.value](answer))
             except KeyboardInterrupt:  # the answers so far stay
+                if not statuses.total():
+                    raise
                 is_interrupted = True
     except BrokenPipeError:  # the reader of standard output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -94,3 +94,24 @@ def spoilt(line: str) -> str | None:
             place = line.index(wrong[0]) + 1
             return f"{wrong[0]!r} at position {place} is not one of {known[:-1]!r}: {shorten(line)}"
     return None
+
+
+def spoilt_rows(lines: Sequence[str], start: int) -> str | None:
+    """Why the lines from `start` on are no drawn puzzle in rows, though they look like one; None for other lines.
+
+    Such lines are as many as each is long, or nearly all of the task's characters, and all begin and end with a wall.
+    """
+    side, rows = len(lines[start]), list[str]()
+    for line in lines[start : start + side]:
+        if len(line) != side or not line.startswith("#") or not line.endswith("#"):
+            break
+        rows.append(line)
+    text = "".join(rows)
+    for record in drawn_records():
+        known = record.text.characters
+        share = sum(each in known for each in text) / max(len(text), 1)
+        wrong = next((each for each in text if each not in known), None)
+        if side >= 3 and wrong and (len(rows) == side or (len(rows) > 3 and share >= SPOILT)):
+            number = start + 1 + text.index(wrong) // side
+            return f"{wrong!r} in line {number} is not one of {known[:-1]!r}: {shorten(lines[number - 1])}"
+    return None

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from serrm.puzzles.raw import shorten
-from serrm.reading.drawings import drawn_records, find_drawing, spoilt
+from serrm.reading.drawings import drawn_records, find_drawing, spoilt, spoilt_rows
 from serrm.reading.question import Found, Question, Written, is_puzzle, is_square, question_of
 from serrm.reading.rows import find_rows, is_row_of_more
 from serrm.reading.symbols import LEAST_ALONE, is_ruling, symbol_lists, whole_puzzle
@@ -82,6 +82,8 @@ def _find(lines: Sequence[str], position: int) -> Found:
         return [], after
     if (drawing := find_drawing(lines, position)) is not None:
         return drawing
+    if line.startswith("#") and (flaw := spoilt_rows(lines, position)) is not None:
+        raise ValueError(flaw)
     written = whole_puzzle(line)
     if written is not None and not is_row_of_more(lines, position, len(written.symbols)):
         return [(after, written)], after
@@ -195,6 +197,10 @@ def _flaw(line: str) -> str:
     fields = [each for each in re.split(r"[\s,;|]+", stripped) if len(each) >= LEAST_ALONE - 1]
     ways = [tuple(each) for each in fields] or list(symbol_lists(line)) or [tuple(stripped)]
     best = next((way for way in ways if is_square(len(way))), ways[-1])
+    if is_square(len(best)) and len(best) < LEAST_ALONE and len(best) != len(stripped):
+        return f"no puzzle: {shorten(line)}"
+    if len(best) in (1, 4, 9):
+        return f"{len(best)} symbols are neither a puzzle nor rows of one: {shorten(line)}"
     try:
         question_of("", Written(best, "".join(best) if max(map(len, best)) == 1 else stripped))
     except ValueError as error:
@@ -209,7 +215,9 @@ def decoded(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:  # not what has comments, which may be mazes
-        return None if "#" in text or len(text) > LONGEST_LITERAL else ast.literal_eval(text.strip())
+        has_set = "{" in text and ":" not in text  # which has no order
+        is_literal = "#" not in text and not has_set and len(text) <= LONGEST_LITERAL
+        return ast.literal_eval(text.strip()) if is_literal else None
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return None
 

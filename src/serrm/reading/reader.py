@@ -130,6 +130,7 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
     lines = re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff"))
     while lines and not lines[-1].strip():
         lines.pop()
+    text = _literal(text)
     is_json = text.lstrip()[:1] in ("{", "[")
     whole = source if is_inline else f"{source}: puzzle"
     if is_json and (value := decoded(text)) is not None:
@@ -149,6 +150,14 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
         if is_json and re.match(r"\s*\[[A-Za-z]", text) is None and decoded(lines[0]) is None:
             raise ValueError(f"{whole}: {_flaw_of_json(text)}") from None
         raise
+
+
+def _literal(text: str) -> str:
+    """The lists in a text that is code, such as `board = [[…]]` or `array([[…]])`; other text as it is."""
+    name, call = r"(?:[A-Za-z_]\w*\s*=\s*)?", r"(?:(?:\w+\.)?(?:array|tensor)\()?"
+    found = re.fullmatch(rf"\s*{name}{call}(\[.*\])(?:,\s*dtype=[\w.]+)?\)?;?\s*", text, re.DOTALL)
+    is_code = found is not None and re.match(r"\s*\[", text) is None
+    return found[1] if found is not None and is_code else text
 
 
 def _flaw_of_json(text: str) -> str:
@@ -213,6 +222,9 @@ def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Ques
         yield from arc.arc_questions(value, place, str(given))
     elif question is not None and value.get("task") == ARC:
         raise ValueError(f"{place}: a question of an ARC task without its demonstrations: {arc.FORM}")
+    elif question is not None and (several := _several(value[question], answer)):
+        for number, (each, solved) in enumerate(several, start=1):
+            yield _pair(each, solved, f"{place} {number}")
     elif question is not None:
         yield _pair(value[question], answer, place)
     elif value.keys() >= {"input", "output"} or not isinstance(value.get("train", {}), Mapping):
@@ -224,6 +236,20 @@ def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Ques
             yield from questions_of(each, f"{place} {key}", str(key))
     else:
         raise ValueError(f"{place}: not a puzzle: {shorten(as_text(dict(value)))}")
+
+
+def _several(questions: Any, answers: Any) -> list[tuple[Any, Any]]:
+    """The pairs of a list of questions and one of answers, if there is one as long; none for a single grid."""
+    questions, answers = plain(questions, QUESTIONS), plain(answers, QUESTIONS)
+    if not isinstance(questions, list | tuple) or not questions:
+        return []
+    grids = grids_of([plain(each, QUESTIONS) for each in questions])
+    if grids is not None and len(grids) == 1:
+        return []
+    if any(isinstance(each, Mapping) for each in questions):
+        return []
+    solved = answers if isinstance(answers, list | tuple) else [None] * len(questions)
+    return list(zip(questions, solved, strict=True)) if len(solved) == len(questions) else []
 
 
 def _pair(question: Any, answer: Any, place: str) -> Question:

@@ -1,7 +1,7 @@
 """Grids of Python values and of decoded JSON: cells, rows of cells, rows as text, arrays of several grids.
 
-A cell is a whole number, also as a float, or a text of one symbol; None, NaN and an empty text are blanks. Of an array
-`B I` each row is a grid of I = n² cells.
+A cell is a whole number, also as a float, or a text of one symbol; None, NaN, −1 and an empty text are blanks. Of an
+array `B I` each row is a grid of I = n² cells.
 """
 
 import math
@@ -98,7 +98,7 @@ def is_cell(value: Any) -> bool:
 
 def symbol_of(value: Any) -> str:
     """The symbol of a cell."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or value == -1 or (isinstance(value, float) and math.isnan(value)):
         return BLANK_CELL
     return (value.strip() or BLANK_CELL) if isinstance(value, str) else str(int(value))
 
