@@ -106,7 +106,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     for name in listed:
-        if name.startswith(("src/", "stages/", ".dvc", ".gitignore", "profiles/", "data/", "dvc.yaml")):
+        if name.startswith(
+            ("src/", "stages/", "scripts/", ".dvc", ".gitignore", "profiles/", "data/", "dvc.yaml")
+        ):
             (project.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, project.root / name)
     project.write(tiny())
