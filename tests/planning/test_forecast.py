@@ -37,7 +37,7 @@ def test_an_evaluation_takes_what_is_forecast(
 
     def forecast_and_done(**changes: Any) -> tuple[int, int]:
         cell = scoring(steps=(1, 3), equivariance_pairs=4, **changes)
-        done = counted(lambda: evaluate(checkpoint, arrays, cell, Execution(device="cpu")))
+        done = counted(lambda: evaluate(checkpoint, arrays, cell, Execution(device="cpu", native=False)))
         return evaluation_flops(run, Counts(4, 8, {4: 5, 9: 5}), cell), done
 
     without, done = forecast_and_done()

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from serrm.kernels.accelerate import may_run_native
 from serrm.kernels.cpu.optimizer import adam_atan2, can_update
 from serrm.kernels.products import product
 from serrm.models.recurrence import RecurrentModel
@@ -173,6 +174,19 @@ class MuonAtan2:
         """Restore the states that `state_dict` gave."""
         for name, part in self.parts.items():
             part.load_state_dict(state_dict[name])
+
+
+def build_adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> AdamAtan2:
+    """Adam-atan2 for all parameters of a model; the rate is set before every step."""
+    return AdamAtan2(trained(model), 0.0, betas, weight_decay, is_native=may_run_native(model))
+
+
+def build_muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
+    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
+    matrices = [p for p in model.networks.parameters() if p.ndim == 2]
+    known = {id(p) for p in matrices}
+    others = [p for p in trained(model) if id(p) not in known]
+    return MuonAtan2(matrices, others, betas, weight_decay, is_native=may_run_native(model))
 
 
 def trained(model: RecurrentModel) -> list[Tensor]:

@@ -28,21 +28,16 @@ SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
 
 def adam_atan2(model: "RecurrentModel", betas: Betas, weight_decay: float) -> Any:
     """The paper's optimiser, for all parameters."""
-    from serrm.kernels.accelerate import may_run_native
-    from serrm.training.optimizer import AdamAtan2, trained
+    from serrm.training.optimizer import build_adam_atan2
 
-    return AdamAtan2(trained(model), 0.0, betas, weight_decay, is_native=may_run_native(model))
+    return build_adam_atan2(model, betas, weight_decay)
 
 
 def muon(model: "RecurrentModel", betas: Betas, weight_decay: float) -> Any:
     """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout; ours."""
-    from serrm.kernels.accelerate import may_run_native
-    from serrm.training.optimizer import MuonAtan2, trained
+    from serrm.training.optimizer import build_muon
 
-    matrices = [p for p in model.networks.parameters() if p.ndim == 2]
-    known = {id(p) for p in matrices}
-    others = [p for p in trained(model) if id(p) not in known]
-    return MuonAtan2(matrices, others, betas, weight_decay, is_native=may_run_native(model))
+    return build_muon(model, betas, weight_decay)
 
 
 # Builders of optimisers. They alone import torch, so that reading params.yaml does not. A builder gives a
