@@ -1,0 +1,55 @@
+"""The first losses of a run of a committed profile, in float32: committed text that shows whether code moved them.
+
+`python -m tests.training.first_losses PROFILE [MIRROR]` prints a file of tests/training/losses. Profiles whose puzzles
+are downloaded need a MIRROR, a folder with the publishers' files (docs/data.md).
+"""
+
+import itertools
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+from serrm.arrays.build import build
+from serrm.config import read_params
+from serrm.datasets.sets import write_sets
+from serrm.puzzles.tasks import TASKS
+from serrm.sources.download import fetch
+from serrm.training.run import TrainingRun
+from serrm.training.settings import Execution
+
+PROFILES = Path(__file__).parents[2] / "profiles"
+NUM_LOSSES = 10
+RUNS = {
+    "claims": "sudoku-trm_rope2d-s0",
+    "published": "sudoku-se_rrm_muon_hints-s0",
+    "arc_10x10": "arc_agi_1-se_rrm-s0",
+    "maze_hard": "maze_15-trm-s0",
+}
+
+
+def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
+    """A line per optimiser step, after one with the run's name; `folder` is scratch space."""
+    name, params = RUNS[profile], read_params(PROFILES / f"{profile}.yaml")
+    task = params.runs[name].task
+    section = params.tasks[task]
+    if mirror is not None:
+        section.download["source"] = TASKS[params.kind(task)].mirror(section.download["source"], mirror)
+    settings, kind = params.download_settings(task), params.kind(task)
+    fetch(kind, settings.source, folder / "raw", settings.seed, folder / "downloads")
+    write_sets(folder / "raw", folder / "sets", kind, params.augment_settings(task))
+    build(folder / "sets", folder / "arrays", kind, params.array_settings(task))
+    run = params.train_settings(name)
+    recipe = run.train.model_copy(update={"precision": "float32", "log_every": 1})
+    run = run.model_copy(update={"train": recipe})
+    training = TrainingRun(run, folder / "arrays", folder / "scratch", Execution(device="cpu", threads=1))
+    records = itertools.islice(training.trainer.steps(), NUM_LOSSES)
+    return "\n".join([name, *(repr(record["loss"]) for record in records if record is not None)]) + "\n"
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        where = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+        print(first_losses(sys.argv[1], where, Path(scratch)), end="")
