@@ -52,4 +52,4 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as scratch:
         where = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-        print(first_losses(sys.argv[1], where, Path(scratch)), end="")
+        sys.stdout.write(first_losses(sys.argv[1], where, Path(scratch)))
