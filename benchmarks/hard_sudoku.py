@@ -25,7 +25,7 @@ from serrm.models.layers import DTYPES
 from serrm.models.registry import flops
 from serrm.progress import watch
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring import rates
+from serrm.scoring.tally import rates
 
 
 def main() -> None:

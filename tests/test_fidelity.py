@@ -17,7 +17,7 @@ from serrm.inference.evaluate import Gallery, evaluate, votes
 from serrm.inference.predict import LoadedModel, Predictor, load_snapshot
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grids import Pair, PairName
-from serrm.scoring import CONFIDENCE_UNIT, ArcTally
+from serrm.scoring.tally import CONFIDENCE_UNIT, ArcTally
 from serrm.training.settings import Execution
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import seeded

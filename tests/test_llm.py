@@ -15,7 +15,7 @@ from serrm.metrics import metrics_of
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.scoring import Tally
+from serrm.scoring.tally import Tally
 from tests.chat_server import ChatServer, serving
 
 

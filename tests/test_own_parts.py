@@ -27,7 +27,7 @@ from serrm.reporting.regression import _values
 from serrm.reporting.report import write_report
 from serrm.reporting.results import Evaluation, Report, read_report, score
 from serrm.reporting.tables import FURTHER, headline
-from serrm.scoring import Tally
+from serrm.scoring.tally import Tally
 from serrm.settings import parse
 from serrm.sources.download import fetch
 from serrm.training.run import train

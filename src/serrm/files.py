@@ -29,14 +29,19 @@ def existing(path: Path) -> Path:
 
 def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:
     """Parse a file with a pydantic parser. ValueError naming the file and the first key that is missing or wrong."""
+    return parsed(existing(path).read_bytes(), str(path), parse)
+
+
+def parsed(content: bytes, name: str, parse: Callable[[bytes], T]) -> T:
+    """Parse content with a pydantic parser. ValueError with `name` and the first key that is missing or wrong."""
     from pydantic import ValidationError  # not needed by those who only write
 
     try:
-        return parse(existing(path).read_bytes())
+        return parse(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(map(str, first["loc"]))
-        raise ValueError(f"{path}: {where or 'file'}: {first['msg']}") from error
+        raise ValueError(f"{name}: {where or 'file'}: {first['msg']}") from error
 
 
 @contextmanager
@@ -94,6 +99,21 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     return text.getvalue()
+
+
+def json_text(value: Any) -> str:
+    """JSON, indented by one; an object or a list in which no other stands takes one line."""
+
+    def lines(value: Any, indent: str) -> str:
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if not any(isinstance(part, dict | list) for part in parts):
+            return json.dumps(value, ensure_ascii=False)
+        inner, (start, end) = indent + " ", "{}" if isinstance(value, dict) else "[]"
+        keys = [f"{json.dumps(key)}: " for key in value] if isinstance(value, dict) else [""] * len(value)
+        body = ",\n".join(inner + key + lines(part, inner) for key, part in zip(keys, parts, strict=True))
+        return f"{start}\n{body}\n{indent}{end}"
+
+    return lines(value, "") + "\n"
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

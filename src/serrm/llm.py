@@ -27,7 +27,7 @@ from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
 from serrm.randomness import Purpose, keyed_rng
 from serrm.reading.reader import read_puzzles
-from serrm.scoring import Tally, rates
+from serrm.scoring.tally import Tally, rates
 
 logger = logging.getLogger(__name__)
 

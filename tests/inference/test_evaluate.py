@@ -16,7 +16,7 @@ from serrm.inference.evaluate import Gallery, evaluate, score_set
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork
-from serrm.scoring import rates
+from serrm.scoring.tally import rates
 from serrm.training.settings import Execution
 from tests.conftest import MakePath, scoring
 from tests.drawn import CPU

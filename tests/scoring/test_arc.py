@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from serrm.metrics import KS, wilson
 from serrm.puzzles.arc.grids import Grid
-from serrm.scoring import ArcTally, submission
+from serrm.scoring.tally import ArcTally, submission
 
 Lines = tuple[tuple[int, ...], ...]
 Vote = tuple[str, int, Lines, float]

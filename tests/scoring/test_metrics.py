@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from serrm.metrics import MEAN, METRICS, Metric, metrics_of, wilson
 from serrm.puzzles.maze.rules import SPACE
-from serrm.scoring import Tally
+from serrm.scoring.tally import Tally
 from tests.references import generate_mazes, is_shortest_path, is_valid_path
 
 TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell

@@ -138,7 +138,7 @@ CODE: dict[str, set[str]] = {
     "puzzles/look.py": DATA,
     "puzzles/tasks.py": DATA,
     "puzzles/futoshiki.py": DATA,  # a new file
-    "scoring.py": stages("evaluate", *RUNS),
+    "scoring/tally.py": stages("evaluate", *RUNS),
     "metrics.py": stages("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
     "drawing/panels.py": TABULATE,

@@ -37,7 +37,7 @@ from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet, grid_task
 from serrm.randomness import Purpose, keyed_rng
-from serrm.scoring import ArcTally, Tally, rates, submission
+from serrm.scoring.tally import ArcTally, Tally, rates, submission
 from serrm.training.settings import Execution
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"

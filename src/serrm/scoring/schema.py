@@ -1,0 +1,281 @@
+"""The schema of scores: what one evaluation yields, and what a profile's committed `metrics.json` holds.
+
+Evaluation builds an `Evaluation` and writes it below data/; the stage `tabulate` gathers those of a profile's runs into
+`reports/<profile>/metrics.json`; tables, MLflow and comparisons read them here. Rates are fractions. A field may be
+missing only where a docstring says so; unknown keys are refused. Needs no torch.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+from pydantic import BaseModel, ConfigDict, Field
+
+from serrm.files import existing, json_text, parsed, read_parsed, write_whole
+from serrm.puzzles.tasks import TASKS
+
+Scores = dict[str, float]
+"""Values by metric, with the ends of their 95% intervals as `<metric>_lo` and `<metric>_hi`."""
+TaskType = Literal["right", "blank", "random"]
+"""The row of the task-type table with which ARC-AGI is scored: the puzzle's, zeros, or that of a random puzzle."""
+METRICS_FILE: Final = "metrics.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelInfo(_Part):
+    """The model's family and size, without and with its task-type embeddings."""
+
+    family: str
+    parameters: int
+    parameters_with_task_types: int
+
+
+class Training(_Part):
+    """Length and result of the training run."""
+
+    settings: str | None = None
+    """Digest of the resolved settings; runs evaluated before it was kept do not have it."""
+    arithmetic: str | None = None
+    """Precision and kernels; not known of runs trained before it was kept."""
+    steps: int
+    samples: int
+    flops: int
+    """Of all matrix products."""
+    final_loss: float | None = None
+    """None after fewer steps than one record of the training log has."""
+
+
+class TrainingData(_Part):
+    """The puzzles that a run was trained on."""
+
+    source: str
+    """In words, for notes beneath tables."""
+    source_kind: str
+    """`generated`, `packaged`, `mirror` or `hub`, or as a custom task calls it."""
+    side: int
+    """Side of the grids; of ARC-AGI the canvas, the largest grid used."""
+    train_puzzles: int
+    hash: str
+
+    @property
+    def is_generated(self) -> bool:
+        """True if the puzzles were generated here and none of them is published."""
+        return self.source_kind == "generated"
+
+
+class ScoredSet(_Part):
+    """Scores of a test set by number of supervision steps."""
+
+    status: Literal["scored"] = "scored"
+    side: int
+    """Side of the grids; of ARC-AGI the canvas."""
+    num_puzzles: int
+    num_blank: int | None = None
+    """Blank cells, of all puzzles together; None where votes were counted."""
+    task_type: TaskType = "right"
+    num_test_inputs: int | None = None
+    """Of ARC-AGI alone."""
+    num_variants: int | None = None
+    """Votes per test input; of ARC-AGI alone."""
+    steps: dict[int, Scores]
+    num_puzzles_after: dict[int, int] = {}
+    """Number of puzzles after some numbers of steps, where it was smaller; no set is scored so any more."""
+    headline_steps: int
+    """The number of steps whose scores tables show."""
+    puzzles: str | None = None
+    """Digest of questions and answers; sets scored before it was kept do not have it."""
+    solved: str | None = None
+    """Whether each puzzle was solved after `headline_steps`, in the order of the set: bits, the first one highest, as
+    hexadecimal digits (`pack`). None where votes were counted, and for sets scored before it was kept."""
+    credits: tuple[float, ...] | None = None
+    """The share of each ARC-AGI puzzle's test inputs that one of two answers solves, after `headline_steps`; None for
+    other tasks, and for sets scored before it was kept."""
+
+    def num_at(self, steps: int) -> int:
+        """The number of puzzles that were scored after so many steps."""
+        return self.num_puzzles_after.get(steps, self.num_puzzles)
+
+    @property
+    def outcomes(self) -> Float[np.ndarray, " N"] | None:
+        """The credit of every puzzle after `headline_steps`, 0 to 1, whose mean is the main metric; None if not kept.
+
+        Outcomes of two sets are of the same puzzles, one by one, if their `puzzles` are equal.
+        """
+        if self.credits is not None:
+            return np.array(self.credits, dtype=np.float64)
+        return None if self.solved is None else unpack(self.solved, self.num_puzzles).astype(np.float64)
+
+
+class RefusedSet(_Part):
+    """A set whose size the model cannot take."""
+
+    status: Literal["cannot_extrapolate"] = "cannot_extrapolate"
+    side: int
+    reason: str
+
+
+ScoredOrRefused = Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]
+
+
+class CurvePoint(_Part):
+    """Scores of a snapshot on the first test puzzles of the size trained on."""
+
+    step: int
+    samples: int
+    loss: float
+    scores: Scores
+
+
+class Search(_Part):
+    """FSR at a mean number of supervision steps per puzzle, over its up to `num` attempts."""
+
+    num: int = 1
+    max_steps: int
+    """Supervision steps of the first attempt at most."""
+    num_puzzles: int
+    mean_steps: float
+    fsr: float
+    fsr_lo: float
+    fsr_hi: float
+
+
+class PermutedPuzzle(_Part):
+    """A puzzle and the same with its symbols permuted, with both predictions; side² tokens each.
+
+    `permutation[k]` is the token that stands in the permuted puzzle where k stood.
+    """
+
+    side: int
+    permutation: tuple[int, ...]
+    question: tuple[int, ...]
+    prediction: tuple[int, ...]
+    permuted_question: tuple[int, ...]
+    permuted_prediction: tuple[int, ...]
+
+
+class Equivariance(_Part):
+    """Number of times f(πx) is πf(x), over pairs of a puzzle x and a permutation π of its symbols."""
+
+    num_pairs: int
+    num_identical: int
+    precision: str
+    """Of the arithmetic of the predictions; evaluation uses float32."""
+    example: PermutedPuzzle
+
+    @property
+    def is_exact(self) -> bool:
+        """True if counted in float32."""
+        return self.precision == "float32"
+
+
+class Evaluation(_Part):
+    """All scores of a run, with the facts about it that tables need."""
+
+    profile: str
+    task: str
+    kind: str
+    """The task's key in TASKS, of which `task` is a data set."""
+    model: str
+    """The variant: the part of the run's name between task and seed."""
+    seed: int
+    arithmetic: str | None = None
+    """Precision and kernels of the evaluation; not known of runs evaluated before it was kept."""
+    model_info: ModelInfo
+    training: Training
+    data: TrainingData
+    sets: dict[str, ScoredOrRefused]
+    trained_set: str
+    """The test set of the size trained on; empty without one."""
+    learning_curve: tuple[CurvePoint, ...] = ()
+    early_stopping: tuple[Search, ...] = ()
+    """One attempt up to its first verified answer, by limit of steps."""
+    guesses: tuple[Search, ...] = ()
+    """Several attempts, of which all but the first have guesses, by limit of attempts."""
+    equivariance: Equivariance | None = None
+    notes: tuple[str, ...] = ()
+    """Remarks on runs that were made by other means than the pipeline."""
+
+    @property
+    def name(self) -> str:
+        """task-model-seed, the name of the run."""
+        return f"{self.task}-{self.model}-s{self.seed}"
+
+    @property
+    def main_metric(self) -> str:
+        """The metric of the paper's tables 1 and 3."""
+        return TASKS[self.kind].metrics[0]
+
+    @property
+    def scored(self) -> dict[str, ScoredSet]:
+        """The sets with scores by steps."""
+        return {name: part for name, part in self.sets.items() if isinstance(part, ScoredSet)}
+
+    @property
+    def refused(self) -> dict[str, RefusedSet]:
+        """The sets whose size the model cannot take."""
+        return {name: part for name, part in self.sets.items() if isinstance(part, RefusedSet)}
+
+    @property
+    def main_set(self) -> str:
+        """The set of the size trained on, or else the first scored one; empty if none was scored."""
+        return self.trained_set if self.trained_set in self.scored else next(iter(self.scored), "")
+
+
+class ProfileScores(_Part):
+    """The content of `reports/<profile>/metrics.json`: the evaluations of a profile's runs by name, in its order."""
+
+    profile: str
+    runs: dict[str, Evaluation]
+
+
+def pack(is_solved: Bool[np.ndarray, " N"]) -> str:
+    """Bits as hexadecimal digits, the first bit highest, filled up with zeros to whole bytes."""
+    return np.packbits(is_solved).tobytes().hex()
+
+
+def unpack(digits: str, num: int) -> Bool[np.ndarray, " N"]:
+    """The first `num` bits of `pack`. ValueError if there are more or fewer than fill whole bytes."""
+    packed = np.frombuffer(bytes.fromhex(digits), dtype=np.uint8)
+    if len(packed) != -(-num // 8):
+        raise ValueError(f"{num} puzzles have {-(-num // 8)} bytes of bits, not {len(packed)}")
+    return np.unpackbits(packed, count=num).astype(bool)
+
+
+def write_evaluation(path: Path, evaluation: Evaluation) -> None:
+    """Write the scores of one run."""
+    write_whole(path, json_text(evaluation.model_dump(mode="json", exclude_none=True)))
+
+
+def read_evaluation(path: Path) -> Evaluation:
+    """Read the scores of one run. ValueError naming the file if it is missing or malformed."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; has this run been evaluated?")
+    return read_parsed(path, Evaluation.model_validate_json)
+
+
+def profile_text(profile: str, runs: Iterable[Evaluation]) -> str:
+    """The content of `metrics.json`; equal runs give equal text."""
+    scores = ProfileScores(profile=profile, runs={run.name: run for run in runs})
+    return json_text(scores.model_dump(mode="json", exclude_none=True))
+
+
+def read_profile_scores(path: Path) -> ProfileScores:
+    """Read a profile's `metrics.json`. ValueError naming the file if it is missing or malformed."""
+    return parse_profile_scores(existing(path).read_bytes(), str(path))
+
+
+def parse_profile_scores(content: bytes, name: str) -> ProfileScores:
+    """Parse the content of a `metrics.json`, such as one of another commit.
+
+    ValueError with `name` if a key is missing, unknown or wrong, or if a run stands under the name of another.
+    """
+    scores = parsed(content, name, ProfileScores.model_validate_json)
+    for key, run in scores.runs.items():
+        if (run.name, run.profile) != (key, scores.profile):
+            raise ValueError(f"{name}: {key}: holds {run.name} of profile {run.profile}")
+    return scores
