@@ -6,7 +6,6 @@
 # make test-slow: tests that take more than a few seconds.
 # make faults: update the table of docs/reliability.md.
 # make docs: update docs/params.md from the settings classes.
-# make regress: compare the results of profile ci with regression/ci.json; make regress-update: run ci and accept its results.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -14,7 +13,7 @@ TOOLS := .venv/.tools
 # DVC, MLflow and tests start programs by name: those of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: setup repro test coverage test-slow test-plain check regress regress-update faults docs ui clean
+.PHONY: setup repro test coverage test-slow test-plain check faults docs ui clean
 
 setup: $(TOOLS)
 
@@ -64,12 +63,6 @@ check: $(TOOLS)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MAKE) test-plain coverage
-
-regress: $(READY)
-	$(BIN)/serrm regress
-
-regress-update: $(READY)
-	.ci/profile serrm regress --update
 
 faults: $(READY)
 	$(BIN)/python -m benchmarks.faults --write docs/reliability.md

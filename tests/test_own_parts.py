@@ -23,9 +23,8 @@ from serrm.models.settings import SequenceSettings
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
 from serrm.reporting.paper import OTHER, STYLES, style
-from serrm.reporting.regression import _values
 from serrm.reporting.report import write_report
-from serrm.reporting.results import Evaluation, Report, read_report, score
+from serrm.reporting.results import Report, read_report, score
 from serrm.reporting.tables import FURTHER, headline
 from serrm.scoring.tally import Tally
 from serrm.settings import parse
@@ -211,24 +210,3 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
     ends = [whole.scores()[f"broken{end}"] for end in ("", "_lo", "_hi")]
     assert ends == pytest.approx([values.mean(), values.mean() - half, values.mean() + half], rel=1e-6)
-
-
-def test_regress_compares_every_metric_that_a_task_has(own: None, tmp_path: Path) -> None:
-    rates = {
-        key: value
-        for name in ("fsr", "gpa")
-        for key, value in ((name, 0.9), (f"{name}_lo", 0.8), (f"{name}_hi", 1))
-    }
-    part = {"status": "scored", "num_puzzles": 20, "steps": {"16": rates | {"broken": 3.25}}}
-    made = {
-        "profile": "ci", "task": "sudoku", "model": "looped", "seed": 0, "learning_curve": [], "sets": {"9x9": part},
-        "model_info": {"family": "looped", "parameters": 1, "parameters_with_task_types": 1},
-        "training": {"steps": 1, "samples": 1, "seconds": 1.0}, "data": {"source": "made", "train_puzzles": 1},
-    }  # fmt: skip
-    (tmp_path / "log.csv").write_text("step,samples,loss\n1,4,0.5\n")
-    run = Evaluation.model_validate(made)
-    values = {
-        name: (kind, value, is_guess) for kind, name, value, is_guess in _values(run, tmp_path / "log.csv")
-    }
-    assert values["9x9 broken after 16"] == ("mean", 3.25, False)
-    assert str(score([run], "broken")) == "3.25", "no interval in the file"

@@ -1,4 +1,4 @@
-"""The metrics: one record each, by name, from which scoring, tables, figures and `serrm regress` read what differs.
+"""The metrics: one record each, by name, from which scoring, tables and figures read what differs.
 
 A metric of one's own is a function and an entry of METRICS. Training reaches nothing here, so it is not repeated.
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Integer, Shaped
@@ -82,13 +82,7 @@ class Metric:
     unit: Unit = RATE
     tasks: tuple[str, ...] = ()  # the only ones that have it; none named: all on square grids
     meaning: str = ""  # of a rule of the task, beneath tables
-    per_cell: bool = False  # its trials are cells, not puzzles
-    is_main: bool = True  # in lists of scores and compared by `serrm regress`, not only in a table of its own
-
-    @property
-    def tolerance(self) -> Literal["fsr", "gpa", "mean"]:
-        """The kind of value as which `serrm regress` compares it."""
-        return "mean" if self.unit is MEAN else "gpa" if self.per_cell else "fsr"
+    is_main: bool = True  # in lists of scores, not only in a table of its own
 
 
 def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:
@@ -108,7 +102,7 @@ def obey(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
 
 METRICS: Final[dict[str, Metric]] = {
     "fsr": Metric("Fully solved rate", "FSR", are_solved),
-    "gpa": Metric("Grid-point accuracy", "GPA", are_right, per_cell=True),
+    "gpa": Metric("Grid-point accuracy", "GPA", are_right),
     **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_main=k <= 2) for k in KS},
 }
 assert all(task in TASKS for each in METRICS.values() for task in each.tasks)

@@ -57,9 +57,7 @@ def test_the_command_line_imports_none_of_them() -> None:
 
 
 def test_settings_of_models_and_reports_import_no_torch() -> None:
-    assert "torch" not in loaded(
-        "import serrm.models.families, serrm.reporting.report, serrm.reporting.regression"
-    )
+    assert "torch" not in loaded("import serrm.models.families, serrm.reporting.report")
 
 
 def imports_of(stage: str) -> str:

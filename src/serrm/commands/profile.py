@@ -1,4 +1,4 @@
-"""`serrm use`, `forecast`, `rehearse`, `headline`, `regress` and `track`: commands on a whole profile and its runs."""
+"""`serrm use`, `forecast`, `rehearse`, `headline` and `track`: commands on a whole profile and its runs."""
 
 import os
 import shutil
@@ -203,39 +203,6 @@ def committed_overview(root: Path) -> dict[str, str]:
         "hard_sudoku.csv": hard_sudoku.to_csv(found),
         PICTURE: hard_sudoku.picture(found),
     }
-
-
-def regress(
-    profile: str = typer.Option("ci", help="Name of a file in profiles/."),
-    is_update: bool = typer.Option(
-        False, "--update", help="Write the measured values as the new expectations."
-    ),
-) -> None:
-    """Compare a profile's results with regression/PROFILE.json; exit code 1 if a value is outside its tolerance.
-
-    Example: serrm regress --profile ci
-    """
-    from serrm.config import open_project
-    from serrm.files import write_json
-    from serrm.reporting import regression
-
-    root = open_project(profile).root
-    file, reports = root / "regression" / f"{profile}.json", root / "reports" / profile
-    measured = regression.measure(reports / "metrics", reports / "training")
-    if not (is_update or file.is_file()):
-        raise ValueError(f"{file}: no such file; `serrm regress --profile {profile} --update` writes it")
-    known = regression.read_expectations(file) if file.is_file() else regression.Expectations()
-    changes = regression.changes(known, measured)
-    if len(changes):
-        typer.echo(changes.to_markdown(index=False, tablefmt="github", floatfmt=".6g", missingval="none"))
-    num_outside = int(changes["outside"].sum())
-    num_runs = measured["run"].nunique()
-    typer.echo(f"\n{num_runs} runs: {len(changes)} values moved, {num_outside} outside their tolerance")
-    if is_update:
-        new = known.model_copy(update={"runs": regression.expected_from(measured)})
-        write_json(file, new.model_dump(mode="json"))
-    elif num_outside:
-        raise typer.Exit(1)
 
 
 track = typer.Typer(

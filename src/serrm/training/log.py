@@ -1,4 +1,4 @@
-"""The training log of a run as a CSV file, one line per record, for plots, MLflow and `serrm regress`.
+"""The training log of a run as a CSV file, one line per record, for plots and MLflow.
 
 The train stage writes it beside the metrics; it is small enough to be committed. Needs no torch.
 """
