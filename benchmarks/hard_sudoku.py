@@ -25,6 +25,7 @@ from serrm.models.layers import DTYPES
 from serrm.models.registry import flops
 from serrm.progress import watch
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.schema import read_evaluation
 from serrm.scoring.tally import rates
 
 
@@ -40,7 +41,13 @@ def main() -> None:
     parser.add_argument("--guesses", type=int, default=0, help="attempts after it, each with a guess more")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--precision", choices=DTYPES, default="bfloat16")
-    parser.add_argument("--training", type=Path, nargs="*", default=[], help="metric files")
+    parser.add_argument(
+        "--training",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="files of scores, data/<profile>/scores/<run>.json",
+    )
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -113,8 +120,8 @@ def write_table(result: dict[str, Any], path: Path) -> None:
             writer.writerow([row["steps"], row["num_solved"], score, mean, gflops])
 
 
-def _training_flops(metrics: Path) -> int:
-    return int(json.loads(metrics.read_text())["training"]["flops"])
+def _training_flops(scores: Path) -> int:
+    return read_evaluation(scores).training.flops
 
 
 if __name__ == "__main__":

@@ -41,12 +41,11 @@ take one 1 1
 echo
 echo "Two at a time: $(bc <<<"scale=2; $one_by_one / $together") times as fast."
 profile=$(sed -n 's/^profile: *\([^ ]*\).*/\1/p' params.yaml)
-python - "$folder"/{two,one}/reports/"$profile"/metrics <<'PYTHON'
+python - "$folder"/{two,one}/reports/"$profile"/metrics.json <<'PYTHON'
 import json, sys
 from pathlib import Path
 
-SCORES = ("sets", "early_stopping", "attempts", "equivariance", "learning_curve")
-two, one = ({p.name: json.loads(p.read_text()) for p in Path(folder).glob("*.json")} for folder in sys.argv[1:])
-differ = [name for name in sorted(two | one) if any(two[name].get(key) != one[name].get(key) for key in SCORES)]
+two, one = (json.loads(Path(file).read_text())["runs"] for file in sys.argv[1:])
+differ = [name for name in sorted(two | one) if two[name] != one[name]]
 print(f"Scores of {len(two)} runs with one thread: {'different: ' + ', '.join(differ) if differ else 'all the same'}.")
 PYTHON

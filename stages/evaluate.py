@@ -1,4 +1,4 @@
-"""data/<profile>/runs → reports/<profile>/metrics/<run>.json: scores with intervals at every depth."""
+"""data/<profile>/runs → data/<profile>/scores/<run>.json: scores with intervals at every depth."""
 
 import logging
 import sys
@@ -18,10 +18,11 @@ def evaluate(
     Example: python -m stages evaluate sudoku-se_rrm-s0
     """
     from serrm.config import read_execution, read_params
-    from serrm.files import write_json
     from serrm.inference import evaluate as inference
     from serrm.inference.summary import score_line
+    from serrm.machine import about_machine, read_machine, write_machine
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
+    from serrm.scoring.schema import write_evaluation
     from serrm.tracking.runs import sync_or_warn
 
     params = read_params(Path(PARAMS))
@@ -34,16 +35,10 @@ def evaluate(
     if not is_first_of_torchrun():
         return
     gallery.write(layout.predictions / name)
-    about = {
-        "profile": params.profile,
-        "run": name,
-        "task": run.task,
-        "kind": run.kind,
-        "model": run.variant,
-        "seed": run.seed,
-        "headline_steps": run.evaluate.headline,
-    }
-    write_json(layout.metrics / f"{name}.json", about | scores)
+    write_evaluation(layout.scores / f"{name}.json", scores)
+    seconds, machine = round(time.monotonic() - start, 1), layout.machine / f"{name}.json"
+    write_machine(machine, "evaluation", {**about_machine(layout.root), "seconds": seconds})
     sync_or_warn(layout, name)
-    seconds = scores["training"]["seconds"] + time.monotonic() - start
-    logging.getLogger(__name__).info("%s", score_line(name, scores, run, seconds))
+    training = read_machine(machine).get("training", {})  # not known after a `dvc pull`
+    line = score_line(scores, training.get("seconds", 0.0) + seconds)
+    logging.getLogger(__name__).info("%s", line)

@@ -1,4 +1,4 @@
-"""reports/<profile>/metrics, data/<profile>/predictions → tables, figures and report.html, ours beside the paper's."""
+"""data/<profile>/{scores,logs,predictions} → reports/<profile>: scores, curves, tables, figures."""
 
 from datetime import date
 from importlib.metadata import version
@@ -8,19 +8,25 @@ from serrm.project import PAPER, PARAMS, PROFILES, Layout
 
 
 def tabulate() -> None:
-    """Write all tables and figures of the profile, and report.html.
+    """Gather the scores and training logs of the profile, and write all tables and figures, and report.html.
 
     Example: python -m stages tabulate
     """
     from serrm.config import read_params
+    from serrm.machine import read_machine
     from serrm.models.registry import flops, num_parameters
     from serrm.project import current_commit
-    from serrm.reporting.report import write_report
-    from serrm.reporting.results import read_report
+    from serrm.reporting.report import Inputs, write_report
+    from serrm.reporting.results import make_report, read_runs
 
     params, papers = read_params(Path(PARAMS)), read_params(Path(PROFILES) / f"{PAPER}.yaml")
     layout, (commit, has_changes) = Layout(params.profile), current_commit(Path())
-    made = {"date": f"{date.today():%d %B %Y}".lstrip("0"), "commit": commit + ", with changes" * has_changes}
+    made = {
+        "date": f"{date.today():%d %B %Y}".lstrip("0"),
+        "commit": f"{commit}, with changes" if has_changes else commit,
+    }
     provenance = made | {name: version(name) for name in ("serrm", "torch", "numpy")}
-    report = read_report(params, papers, layout.metrics, flops, num_parameters)
-    write_report(report, layout.reports, layout.predictions, provenance)
+    report = make_report(params, papers, read_runs(params, layout.scores), flops, num_parameters)
+    machine = {name: read_machine(layout.machine / f"{name}.json") for name in params.runs}
+    inputs = Inputs(layout.predictions, layout.logs, machine, provenance)
+    write_report(report, layout.reports, layout.tables, inputs)

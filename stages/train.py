@@ -15,9 +15,11 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     """
     from serrm.config import read_execution, read_params
     from serrm.files import remove_directory
+    from serrm.machine import about_machine, read_machine, write_machine
     from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.tracking.runs import log_training
     from serrm.training.log import Record, write_training_log
+    from serrm.training.run import MACHINE
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))
@@ -37,5 +39,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
             log_record(record)
 
         train_run(*what, note)
-        write_training_log(layout.reports / "training" / f"{name}.csv", records)
+        write_training_log(layout.logs / f"{name}.csv", records)
+        taken = read_machine(layout.scratch / run.digest() / MACHINE)
+        write_machine(layout.machine / f"{name}.json", "training", about_machine(layout.root) | taken)
     remove_directory(layout.scratch / run.digest())

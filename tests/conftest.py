@@ -110,7 +110,9 @@ def scoring(
 ) -> ScoringSettings:
     """Settings of a small evaluation; keywords change its section `evaluate`."""
     small = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
-    facts = {"task": task, "variant": "tiny", "seed": seed, "source": "made here", "fidelity": fidelity or {}}
+    facts = {"profile": "made", "name": f"{task}-tiny-s{seed}", "task": task, "variant": "tiny", "seed": seed}
+    facts |= {"fidelity": fidelity or {}}
+    facts |= {"source": "made here", "source_kind": "generated"}
     return ScoringSettings.model_validate({**facts, "evaluate": {"steps": (1, 2, 16), **small, **changes}})
 
 

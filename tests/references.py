@@ -18,9 +18,11 @@ from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import search as sudoku_search
 from serrm.puzzles.sudoku.rules import are_solutions
+from serrm.scoring.schema import Evaluation
 
 # Of a stage's files: scores after a step, and a puzzle to look at.
 RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}
+SCORED = {"status": "scored", "side": 9, "num_puzzles": 12, "headline_steps": 16, "steps": {"16": RATES}}
 EXAMPLE = {
     "set": "4x4",
     "side": 4,
@@ -31,21 +33,24 @@ EXAMPLE = {
 }
 
 
-def metric_file(profile: str, model: str, sets: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """The metric file of an SE-RRM on Sudoku with seed 0, with the given sections changed."""
-    training = {"steps": 6, "samples": 24, "seconds": 1.5, "puzzles_per_second": 16.0, "final_loss": 0.5}
-    return {
+def run_scores(profile: str, model: str, sets: dict[str, Any], **changes: Any) -> Evaluation:
+    """The scores of an SE-RRM on Sudoku with seed 0, with the given sections changed."""
+    source = {"source": "generated puzzles", "source_kind": "generated"}
+    values = {
         "profile": profile,
+        "name": f"sudoku-{model}-s0",
         "task": "sudoku",
+        "kind": "sudoku",
         "model": model,
         "seed": 0,
         "model_info": {"family": "se_rrm", "parameters": 1000, "parameters_with_task_types": 1016},
-        "training": training,
-        "data": {"source": "generated puzzles", "train_puzzles": 12, "hash": "d" * 64},
+        "training": {"steps": 6, "samples": 24, "flops": 100, "final_loss": 0.5},
+        "data": {**source, "side": 9, "train_puzzles": 12, "hash": "d" * 64},
         "sets": sets,
-        "learning_curve": [],
+        "trained_set": "9x9",
         **changes,
     }
+    return Evaluation.model_validate(values)
 
 
 def count_solutions(grid: UInt8[np.ndarray, " I"], limit: int = 2) -> int:

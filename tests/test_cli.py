@@ -1,6 +1,5 @@
 """The command line: quick to start, one line for what went wrong, and an exit code that says whose fault it is."""
 
-import json
 import os
 import re
 import shutil
@@ -19,9 +18,10 @@ from serrm.cli import main
 from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.published.exchange import published_weights
+from serrm.scoring.schema import profile_text
 from serrm.tracking import ui_command
 from tests.drawn import seeded
-from tests.references import RATES, metric_file
+from tests.references import SCORED, run_scores
 from tests.servers import free_port, serving
 
 ROOT = Path(__file__).parents[1]
@@ -148,12 +148,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params | {"profile": "cpu", "runs": runs}))
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
     reports = tmp_path / "reports" / "cpu"
-    (reports / "metrics").mkdir(parents=True)
-    (reports / "tables").mkdir()
-    metrics = metric_file(
-        "cpu", "se_rrm", {"9x9": {"status": "scored", "num_puzzles": 12, "steps": {"16": RATES}}}
-    )
-    (reports / "metrics" / "sudoku-se_rrm-s0.json").write_text(json.dumps(metrics))
+    (reports / "tables").mkdir(parents=True)
+    scores = run_scores("cpu", "se_rrm", {"9x9": SCORED})
+    (reports / "metrics.json").write_text(profile_text("cpu", [scores]))
     (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path / "docs")
     for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI"):

@@ -1,7 +1,6 @@
 """Params files: every profile composes to what it says; whatever is misspelt, missing or out of range is named."""
 
 import copy
-import json
 import re
 import shutil
 import subprocess
@@ -21,6 +20,7 @@ from serrm.models.families import FAMILIES
 from serrm.models.registry import build_model
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.schema import read_profile_scores
 from serrm.settings import parse
 from serrm.training.settings import SCHEDULES
 
@@ -266,9 +266,8 @@ def test_matched_means_se_rrms_hyperparameters(task: str) -> None:
 
 def spread(name: str) -> float:
     """Points between the highest and the lowest score of three seeds of a Sudoku run of `claims`."""
-    metrics = ROOT / "reports" / "claims" / "metrics"
-    runs = [json.loads((metrics / f"{name}{seed}.json").read_text()) for seed in range(3)]
-    scores = [100 * run["sets"]["9x9"]["steps"]["16"]["fsr"] for run in runs]
+    runs = read_profile_scores(ROOT / "reports" / "claims" / "metrics.json").runs
+    scores = [100 * runs[f"{name}{seed}"].scored["9x9"].steps[16]["fsr"] for seed in range(3)]
     return max(scores) - min(scores)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.inference.evaluate import Gallery, evaluate, votes
@@ -18,6 +17,7 @@ from serrm.inference.predict import LoadedModel, Predictor, load_snapshot
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.scoring.tally import CONFIDENCE_UNIT, ArcTally
+from serrm.training.checkpoint import write_snapshot
 from serrm.training.settings import Execution
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import seeded
@@ -40,7 +40,7 @@ def test_scores_depend_on_the_seed_only_with_dropout_at_evaluation(
     def sets(seed: int) -> Any:
         fidelity = {"dropout_at_evaluation": has_dropout}
         cell = scoring(seed=seed, fidelity=fidelity, steps=range(1, 9), batch_size=5, curve_puzzles=0)
-        return evaluate(checkpoint, arrays, cell, Execution(device="cpu"))[0]["sets"]
+        return evaluate(checkpoint, arrays, cell, Execution(device="cpu"))[0].sets
 
     assert sets(0) == sets(0), "dropout too is a function of the seed"
     assert (sets(0) == sets(1)) != has_dropout
@@ -60,9 +60,9 @@ def asked(make_run: MakeRun, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     arrays = write_arc_arrays(folder, named, canvas=3, num_variants=8)
     cell = make_run(task="arc_agi_1", **{**TRM_CHANGES, "arrays": {"num_augmentations": 7}})
     models = [build_model(cell.model, 12, seeded(n), num_positions=9, num_task_types=16) for n in range(2)]
-    paths = tuple(folder / f"step_{n}.safetensors" for n in range(2))
-    for model, path in zip(models, paths, strict=True):
-        save_file(model.state_dict(), path, {"step": "1"})
+    for number, model in enumerate(models):
+        write_snapshot(folder / "snapshots", model.state_dict(), number, samples=1, loss=1.0)
+    paths = tuple(sorted((folder / "snapshots").iterdir()))
     return LoadedModel(models[-1].eval(), cell, {"side": 3}, paths), open_arc_evaluation(arrays, 8)
 
 

@@ -1,6 +1,5 @@
 """A family, a metric, a schedule, an optimiser of one's own, through a real small run to the tables: one entry each."""
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,12 +22,13 @@ from serrm.models.settings import SequenceSettings
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
 from serrm.reporting.paper import OTHER, STYLES, style
-from serrm.reporting.report import write_report
-from serrm.reporting.results import Report, read_report, score
+from serrm.reporting.report import Inputs, write_report
+from serrm.reporting.results import Report, make_report, score
 from serrm.reporting.tables import FURTHER, headline
 from serrm.scoring.tally import Tally
 from serrm.settings import parse
 from serrm.sources.download import fetch
+from serrm.training.log import write_training_log
 from serrm.training.run import train
 from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas, Execution
 
@@ -137,14 +137,14 @@ def test_they_run_from_params_to_the_tables(
     rates = [peak * falls(step / 3, 0.1) for step in range(3)]
     assert [record["learning_rate"] for record in records] == pytest.approx([peak, *rates])
     scores, _ = evaluate(run, arrays, params.evaluate_settings(name), HERE)
-    found = scores["sets"]["9x9"]["steps"]["16"]
+    found = scores.scored["9x9"].steps[16]
     assert 0 <= found["broken_lo"] <= found["broken"] <= found["broken_hi"] and found["broken"] > 1
-    about = {"profile": "ci", "task": "sudoku", "kind": "sudoku", "model": "looped", "seed": 0}
-    (tmp_path / "metrics").mkdir()
-    (tmp_path / "metrics" / f"{name}.json").write_text(json.dumps(about | scores))
+    write_training_log(tmp_path / "logs" / f"{name}.csv", records)
     papers = read_params(CI.with_name("paper.yaml"))
-    report = read_report(params, papers, tmp_path / "metrics", flops, num_parameters)
-    write_report(report, tmp_path, tmp_path / "examples", {})
+    report = make_report(params, papers, [scores], flops, num_parameters)
+    write_report(
+        report, tmp_path, tmp_path / "data", Inputs(tmp_path / "examples", tmp_path / "logs", {}, {})
+    )
     assert "looped" in (tmp_path / "tables" / "variants.md").read_text()
     assert "looped" in headline(report)[0].columns
     assert f"{found['broken']:.2f} (" in (tmp_path / "tables" / "metrics.md").read_text()

@@ -1,6 +1,5 @@
 """A task of one's own, Latin squares, from its raw file to a row of a table: one record, no file of the package."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -26,10 +25,12 @@ from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
 from serrm.puzzles.tasks import TASKS
 from serrm.reading.reader import questions_of, read_file
-from serrm.reporting.report import write_report
-from serrm.reporting.results import read_report
+from serrm.reporting.report import Inputs, write_report
+from serrm.reporting.results import make_report
+from serrm.scoring.schema import Evaluation
 from serrm.settings import parse
 from serrm.sources.download import fetch
+from serrm.training.log import Record, write_training_log
 from serrm.training.run import train
 from serrm.training.settings import Execution
 from tests.own.latin import LATIN, SIDE, are_latin
@@ -84,23 +85,24 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     name = f"{latin}-trm-s0"
     cell, asked = params.train_settings(name), params.evaluate_settings(name)
-    train(cell, arrays, run, tmp_path / "scratch", Execution(device="cpu"))
+    records = list[Record]()
+    train(cell, arrays, run, tmp_path / "scratch", Execution(device="cpu"), records.append)
+    write_training_log(tmp_path / "logs" / f"{name}.csv", records)
     scores, gallery = evaluate(run, arrays, asked, Execution(device="cpu"))
     gallery.write(tmp_path / "examples" / cell.name)
-    metrics = {"profile": "mine", "task": latin, "model": "trm", "seed": 0, **scores}
-    (tmp_path / "metrics").mkdir()
-    (tmp_path / "metrics" / f"{cell.name}.json").write_text(json.dumps(metrics))
     papers = read_params(CI.with_name("paper.yaml"))
-    report = read_report(params, papers, tmp_path / "metrics", flops, num_parameters)
-    write_report(report, tmp_path, tmp_path / "examples", {})
-    solved = scores["sets"]["unseen"]["steps"]["2"]["fsr"]
+    report = make_report(params, papers, [scores], flops, num_parameters)
+    write_report(
+        report, tmp_path, tmp_path / "data", Inputs(tmp_path / "examples", tmp_path / "logs", {}, {})
+    )
+    solved = scores.scored["unseen"].steps[2]["fsr"]
     (row,) = (line for line in (tmp_path / "tables/variants.md").read_text().splitlines() if "| 2 " in line)
     assert "TRM" in row and f"{100 * solved:.2f} (" in row
     page = (tmp_path / "report.html").read_text()
     assert "9 Latin squares; 6 training puzzles" in page and "after 2 steps" in page
     tables = {path.stem: path.read_text() for path in (tmp_path / "tables").glob("*.md")}
     # The test set is not called after its size: its curve, its compute and its rule are there all the same.
-    assert scores["learning_curve"] and "TRM, Latin square" in tables["compute"]
+    assert scores.learning_curve and "TRM, Latin square" in tables["compute"]
     assert "Full rows" in tables["criteria"] and "every digit in every row" in tables["criteria"]
     assert "TRM on Latin square: the paper has no such run." in tables["recipes"]
     assert not {"compute", "criteria"} & {path.stem for path in (tmp_path / "tables").glob("table*")}
@@ -113,24 +115,37 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
 def test_tabulate_leaves_its_outputs_where_nothing_was_solved(latin: str, tmp_path: Path) -> None:
     zero = dict.fromkeys(("fsr", "fsr_lo", "gpa", "gpa_lo"), 0.0)
     zero |= {"fsr_hi": 0.5, "gpa_hi": 0.1, "gpa_guess": 0.2}
-    name = f"{latin}-trm-s0"
-    metrics = {
+    part = {"status": "scored", "side": SIDE, "num_puzzles": 3, "num_blank": 48, "headline_steps": 2}
+    facts = {"source": "9 Latin squares", "source_kind": "generated", "side": SIDE, "train_puzzles": 6}
+    values = {
         "profile": "mine",
+        "name": f"{latin}-trm-s0",
         "task": latin,
+        "kind": latin,
         "model": "trm",
         "seed": 0,
-        "learning_curve": [],
         "model_info": {"family": "trm", "parameters": 1, "parameters_with_task_types": 1},
-        "training": {"steps": 3, "samples": 3, "seconds": 1.0},
-        "data": {"source": "9 Latin squares", "train_puzzles": 6},
-        "sets": {"unseen": {"status": "scored", "num_puzzles": 3, "num_blank": 48, "steps": {"2": zero}}},
+        "training": {"steps": 3, "samples": 3, "flops": 1},
+        "data": {**facts, "hash": "d"},
+        "sets": {"unseen": {**part, "steps": {"2": zero}}},
+        "trained_set": "unseen",
     }
-    (tmp_path / "metrics").mkdir()
-    (tmp_path / "metrics" / f"{name}.json").write_text(json.dumps(metrics))
+    write_training_log(tmp_path / "logs" / f"{latin}-trm-s0.csv", [])
     params, papers = parse(Params, params_of(latin), "params.yaml"), read_params(CI.with_name("paper.yaml"))
-    report = read_report(params, papers, tmp_path / "metrics", flops, num_parameters)
-    write_report(report, tmp_path, tmp_path / "examples", {})
-    for output in ("tables", "figures", "curves", "report.html", "scores.json"):
+    report = make_report(params, papers, [Evaluation.model_validate(values)], flops, num_parameters)
+    write_report(
+        report, tmp_path, tmp_path / "data", Inputs(tmp_path / "examples", tmp_path / "logs", {}, {})
+    )
+    outputs = (
+        "metrics.json",
+        "scores.json",
+        "tables",
+        "figures",
+        "curves/training.csv",
+        "report.html",
+        "data",
+    )
+    for output in outputs:
         assert (tmp_path / output).exists(), output
 
 

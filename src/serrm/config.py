@@ -156,14 +156,18 @@ class Params(Settings):
         _known("RUN", [name], self.runs, "an entry of runs")
         run = self.runs[name]
         sections = self._sections(run, name)
+        source, subset = self._puzzles(run.task)
         values = {
+            "profile": self.profile,
+            "name": name,
             "task": run.task,
             "kind": self.kind(run.task),
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
             "fidelity": self._compose(run, name)[1],
-            "source": self._record(run.task).in_words(*self._puzzles(run.task)),
+            "source": self._record(run.task).in_words(source, subset),
+            "source_kind": source.kind,
         }
         return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 

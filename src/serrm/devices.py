@@ -10,8 +10,9 @@ from time import perf_counter
 
 import torch
 
-from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16
+from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16, has_kernels, may_use_tiles
 from serrm.kernels.precision import faster_precision
+from serrm.models.layers import DTYPES
 from serrm.processes import ALONE, Processes
 
 log = logging.getLogger(__name__)
@@ -106,6 +107,28 @@ def resolved_precision(precision: str, device: torch.device) -> str:
     if device.type == "cpu":
         return faster_precision()
     return "bfloat16" if has_fast_bfloat16(device) else "float32"
+
+
+def arithmetic(precision: str, device: torch.device, *, is_native: bool, compiles: bool) -> str:
+    """Describe the arithmetic on which results depend.
+
+    "float32, native kernels" gives the same numbers on every CPU that has these kernels, so that says all; anything
+    else comes with the kind of device, its instruction set and, on a CPU, the number of threads.
+    """
+    if device.type != "cpu":
+        major, minor = torch.cuda.get_device_capability(device)
+        implementation = "torch.compile" if compiles else "PyTorch"
+        return f"{precision}, {implementation}, {device.type} sm_{major}{minor}"
+    has_native = is_native and has_kernels(DTYPES[precision])
+    kernels = "native kernels" if has_native else "PyTorch"
+    if has_native and precision == "float32":
+        return f"{precision}, {kernels}"
+    tiles = " with AMX" if precision == "bfloat16" and may_use_tiles() else ""
+    threads = torch.get_num_threads()
+    return (
+        f"{precision}, {kernels}, cpu {torch.backends.cpu.get_cpu_capability()}{tiles}, "
+        f"{threads} {'thread' if threads == 1 else 'threads'}"
+    )
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:

@@ -18,6 +18,7 @@ from serrm.puzzles.tasks import TASKS
 
 LEVEL: Final = 0.95  # of all intervals
 KS: Final = (1, 2, 5, 10, 100, 1000)
+NUM_ANSWERS: Final = 2  # of ARC-AGI's rules, one of which has to be right
 
 
 class Batch(NamedTuple):

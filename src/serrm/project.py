@@ -74,7 +74,13 @@ class Layout:
         self.arrays = data / "arrays"  # token arrays, one folder per task
         self.code = data / "code"  # hashes of each task's own code, on which its runs depend
         self.runs = data / "runs"  # checkpoints, one folder per run
+        self.logs = data / "logs"  # training logs, one file per run
+        self.scores = data / "scores"  # scores, one file per run
         self.predictions = data / "predictions"  # answers for pictures, one folder per run
+        self.machine = data / "machine"  # seconds, memory, versions, one file per run; outside DVC and git
+        self.tables = data / "tables"  # tables as CSV and LaTeX
         self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC
-        self.reports = root / "reports" / profile  # metrics, training logs, tables, figures, the page
-        self.metrics = self.reports / "metrics"  # one file per run
+        self.reports = (
+            root / "reports" / profile
+        )  # what people open: scores, curves, tables, figures, the page
+        self.metrics = self.reports / "metrics.json"  # the scores of all runs

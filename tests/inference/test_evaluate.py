@@ -1,4 +1,4 @@
-"""Scores of a checkpoint: right for models whose answers are known, and the metric file's whole shape."""
+"""Scores of a checkpoint: right for models whose answers are known, and all that an evaluation holds."""
 
 import json
 import pickle
@@ -16,6 +16,7 @@ from serrm.inference.evaluate import Gallery, evaluate, score_set
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork
+from serrm.scoring.schema import ModelInfo, RefusedSet, ScoredSet
 from serrm.scoring.tally import rates
 from serrm.training.settings import Execution
 from tests.conftest import MakePath, scoring
@@ -40,8 +41,10 @@ def checkpoint(trained: MakePath) -> Path:
     return trained(model={"attention_dropout": 0.3, **SHALLOW})
 
 
-def score(loaded: LoadedModel, puzzles: PuzzleArrays, batch_size: int = 2) -> dict[str, Any]:
-    return score_set(Predictor(loaded, batch_size), puzzles, (1, 2, 16))
+def score(loaded: LoadedModel, puzzles: PuzzleArrays, batch_size: int = 2) -> ScoredSet:
+    result = score_set(Predictor(loaded, batch_size), puzzles, (1, 2, 16))
+    assert isinstance(result, ScoredSet)
+    return result
 
 
 @pytest.mark.parametrize("num_wrong", [0, 1, 3, 5])
@@ -55,45 +58,47 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
     is_right = is_blank & (puzzles.answers == 2)
     num_blank = int(is_blank.sum())
     num_right = num_blank - int(is_blank[:num_wrong].sum()) + int(is_right[:num_wrong].sum())
-    assert (result["status"], result["num_puzzles"], result["num_blank"]) == ("scored", 5, num_blank)
+    assert (result.num_puzzles, result.num_blank, result.headline_steps) == (5, num_blank, 16)
     expected = rates({"fsr": (5 - num_wrong, 5), "gpa": (num_right, num_blank)})
-    for scores in result["steps"].values():
+    for scores in result.steps.values():
         assert expected.items() <= scores.items()
+    assert result.outcomes is not None
+    assert result.outcomes.tolist() == [0] * num_wrong + [1] * (5 - num_wrong), "puzzle by puzzle"
+    same, other = puzzles.first(5), puzzles.first(4)
+    assert score(loaded, same).puzzles == result.puzzles != score(loaded, other).puzzles
 
 
 def test_a_size_without_weights_is_told_with_its_reason(trained: MakePath, arrays: Path) -> None:
     result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, scoring(), CPU_ONLY)[0]
-    assert result["sets"]["4x4"]["status"] == "scored"
-    assert result["sets"]["9x9"] == {
-        "status": "cannot_extrapolate",
-        "reason": "untied symbols are learned for 6 planes, the task has 11",
-    }
+    assert list(result.scored) == ["4x4"]
+    reason = "untied symbols are learned for 6 planes, the task has 11"
+    assert result.refused == {"9x9": RefusedSet(side=9, reason=reason)}
 
 
 def test_the_metric_file_is_complete_with_a_point_of_the_curve_for_every_snapshot(
     checkpoint: Path, arrays: Path
 ) -> None:
     result = evaluate(checkpoint, arrays, scoring(curve_puzzles=5), CPU_ONLY)[0]
-    config = load_model(checkpoint, CPU).config
-    sizes = dict.fromkeys(("parameters", "parameters_with_task_types"), config["parameters"])
-    assert result["model_info"] == {"family": "se_rrm", **sizes}
-    told = {"id", "steps", "samples", "seconds", "puzzles_per_second", "flops", "final_loss", "device"}
-    assert result["training"].keys() == told | {"peak_memory_bytes"}
-    assert result["training"]["steps"] == 6
-    assert result["data"] == {"source": "made here", "train_puzzles": 8, "hash": config["data_hash"]}
-    assert list(result["sets"]) == ["4x4", "9x9"]
-    for scores in result["sets"].values():
-        assert scores["status"] == "scored" and scores["num_puzzles"] == 5
-        assert list(scores["steps"]) == ["1", "2", "16"]
-        assert all(depth.keys() == RATES for depth in scores["steps"].values())
-    curve = result["learning_curve"]
-    assert [point["step"] for point in curve] == [4, 6]
-    assert all(point.keys() == RATES | {"step", "samples", "loss"} for point in curve)
-    assert curve[-1]["samples"] == result["training"]["samples"]
-    assert curve[-1]["loss"] == result["training"]["final_loss"]
+    loaded = load_model(checkpoint, CPU)
+    config = loaded.config
+    num = config["parameters"]
+    assert result.model_info == ModelInfo(family="se_rrm", parameters=num, parameters_with_task_types=num)
+    assert result.training.settings == loaded.settings.digest()
+    assert (result.training.steps, result.training.flops) == (6, config["training"]["flops"])
+    assert "float32" in (result.training.arithmetic or "") and result.arithmetic == result.training.arithmetic
+    assert (result.data.train_puzzles, result.data.side, result.data.hash) == (8, 4, config["data_hash"])
+    assert result.name == "sudoku-tiny-s0" and result.trained_set == "4x4"
+    assert list(result.sets) == list(result.scored) == ["4x4", "9x9"]
+    for part in result.scored.values():
+        assert part.num_puzzles == 5 and list(part.steps) == [1, 2, 16]
+        assert all(scores.keys() == RATES for scores in part.steps.values())
+        assert part.outcomes is not None and part.outcomes.mean() == part.steps[16]["fsr"]
+    curve = result.learning_curve
+    assert [point.step for point in curve] == [4, 6]
+    assert curve[-1].samples == result.training.samples
+    assert curve[-1].loss == result.training.final_loss
     # The last snapshot is the checkpoint, and 16 steps are the headline.
-    headline = result["sets"]["4x4"]["steps"]["16"]
-    assert {key: curve[-1][key] for key in RATES} == headline
+    assert curve[-1].scores == result.scored["4x4"].steps[16]
 
 
 PROGRAM = """
@@ -121,7 +126,7 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
     assert done.returncode == 0, done.stderr
     two, shared = pickle.loads(result.read_bytes())
     assert one == two
-    assert {"early_stopping", "attempts", "equivariance"} <= one.keys() and one["learning_curve"]
+    assert one.early_stopping and one.guesses and one.equivariance and one.learning_curve
     # Batches of two: the second process has seen the third puzzle.
     kept = [[(of, list(each.items())) for of, each in own.examples.items()] for own in (seen, shared)]
     assert kept[0] == kept[1]
@@ -145,7 +150,7 @@ def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
     for is_native in (False, True):
         assert num_calls == [0]
         execution = Execution(device="cpu", threads=1, native=is_native)
-        scores.append(evaluate(checkpoint, arrays, cell, execution)[0]["sets"]["9x9"]["steps"])
+        scores.append(evaluate(checkpoint, arrays, cell, execution)[0].scored["9x9"].steps)
     assert num_calls[0] > 0
     for step, plain in scores[0].items():
         assert scores[1][step] == pytest.approx(plain, abs=0.05) and plain["gpa"] > 0

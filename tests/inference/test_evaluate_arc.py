@@ -24,6 +24,7 @@ from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.processes import Processes
 from serrm.puzzles.arc.grids import Collection, Pair, PairName
+from serrm.scoring.schema import ScoredSet
 from tests.conftest import MakeRun, scoring
 from tests.drawn import seeded
 from tests.references import write_arc_arrays
@@ -102,10 +103,10 @@ def loaded(arrays: Path, make_run: MakeRun) -> LoadedModel:
     return LoadedModel(model, cell, {"side": SIDE})
 
 
-def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, Any]:
+def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, ScoredSet]:
     cell = scoring("arc_agi_1", steps=(1, 2, 4), task_types=("right", "blank"))
-    found: dict[str, Any] = score_votes(Predictor(loaded, 2), arrays, cell, Gallery("arc_agi_1", 4))["sets"]
-    return found
+    sets = score_votes(Predictor(loaded, 2), arrays, cell, Gallery("arc_agi_1", 4))
+    return {name: part for name, part in sets.items() if isinstance(part, ScoredSet)}
 
 
 def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
@@ -114,9 +115,11 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
     sets = scores_of(loaded, arrays)
     assert list(sets) == ["evaluation", "evaluation, blank task type"]
     found = sets["evaluation"]
-    assert (found["num_puzzles"], found["num_test_inputs"], found["num_variants"]) == (2, 3, NUM_VARIANTS)
-    assert [depth["pass_at_1"] for depth in found["steps"].values()] == [0, 0.25, 0.25]
-    assert sets["evaluation, blank task type"]["steps"]["4"]["pass_at_1"] == 0
+    assert (found.num_puzzles, found.num_test_inputs, found.num_variants) == (2, 3, NUM_VARIANTS)
+    assert [scores["pass_at_1"] for scores in found.steps.values()] == [0, 0.25, 0.25]
+    assert found.credits == (0.5, 0.0) and found.task_type == "right"
+    assert sets["evaluation, blank task type"].steps[4]["pass_at_1"] == 0
+    assert sets["evaluation, blank task type"].task_type == "blank"
     first = arc_questions(Predictor(loaded, 2), arrays, 1)
     assert vote(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
 
@@ -126,7 +129,7 @@ def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> 
     model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0, 1, 2], depth=1)
     sets = scores_of(replace(loaded, model=model), arrays)
     assert list(sets) == ["held_out", "held_out, blank task type"]
-    assert sets["held_out"]["steps"]["1"]["pass_at_1"] == 1
+    assert sets["held_out"].steps[1]["pass_at_1"] == 1
 
 
 def test_recoloured_test_inputs_have_recoloured_answers(
@@ -142,11 +145,11 @@ def test_recoloured_test_inputs_have_recoloured_answers(
     asked = symmetric_questions(loaded, arrays)
     assert asked is not None
     found = equivariance(Predictor(loaded, 2), asked, num=9, seed=0)
-    assert (found["num_pairs"], found["num_identical"]) == (3, 3)
-    example = found["example"]
+    assert (found.num_pairs, found.num_identical) == (3, 3)
+    example = found.example
     inputs = open_arc_evaluation(arrays, NUM_VARIANTS)
-    assert example["question"] == inputs.gather(0, 1).questions[0].tolist()
-    assert example["permutation"][:2] == [0, 1] and sorted(example["permutation"]) == list(range(12))
+    assert example.question == tuple(inputs.gather(0, 1).questions[0].tolist())
+    assert example.permutation[:2] == (0, 1) and sorted(example.permutation) == list(range(12))
 
 
 def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) -> None:

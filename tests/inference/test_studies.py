@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference.evaluate import compute_points, equivariance, of_trained_size, symmetric_questions
+from serrm.inference.evaluate import equivariance, of_trained_size, search_points, symmetric_questions
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
@@ -48,22 +48,20 @@ def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzl
     test_time_compute = ComputeSettings(
         num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES
     )
-    points = compute_points(Predictor(oracle, 1), puzzles, test_time_compute)
+    early_stopping, guesses = search_points(Predictor(oracle, 1), puzzles, test_time_compute)
     limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]
     solved = []
-    for limit, point in zip(limits, points["early_stopping"] + points["attempts"], strict=True):
+    for limit, point in zip(limits, early_stopping + guesses, strict=True):
         asked = (Search(n, row) for n, row in enumerate(puzzles.questions[:NUM_STUDIED]))
         found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9))
         num_right = sum(np.array_equal(each.answer, puzzles.answers[each.key]) for each in found)
-        assert (point["fsr"], point["fsr_lo"]) == (num_right / NUM_STUDIED, wilson(num_right, NUM_STUDIED)[0])
-        assert point["num_puzzles"] == NUM_STUDIED
-        assert point["mean_steps"] == pytest.approx(np.mean([each.steps for each in found]))
+        assert (point.fsr, point.fsr_lo) == (num_right / NUM_STUDIED, wilson(num_right, NUM_STUDIED)[0])
+        assert point.num_puzzles == NUM_STUDIED
+        assert point.mean_steps == pytest.approx(np.mean([each.steps for each in found]))
         solved.append(num_right)
     assert solved[0] < solved[2] and solved[3] < solved[5] < NUM_STUDIED
-    assert [point["max_steps"] for point in points["early_stopping"]] == [1, 4, 8]
-    assert [(point["kind"], point["num"], point["max_steps"]) for point in points["attempts"]] == [
-        ("guesses", num, 4) for num in (1, 2, 5)
-    ]
+    assert [point.max_steps for point in early_stopping] == [1, 4, 8]
+    assert [(point.num, point.max_steps) for point in guesses] == [(num, 4) for num in (1, 2, 5)]
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +79,12 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     asked = symmetric_questions(loaded, arrays)
     assert asked is not None
     found = equivariance(Predictor(loaded, 2), asked, num=4, seed=0)
-    assert found["num_pairs"] == 4
+    assert found.num_pairs == 4
     if loaded.settings.model.family == "se_rrm":
-        assert found["num_identical"] == 4
-    example = found["example"]
-    permutation = np.array(example["permutation"])
+        assert found.num_identical == 4
+    example = found.example
+    permutation = np.array(example.permutation)
     assert permutation[:2].tolist() == [0, 1] and sorted(permutation) == list(range(6))
-    assert permutation[example["question"]].tolist() == example["permuted_question"]
+    assert permutation[list(example.question)].tolist() == [*example.permuted_question]
     puzzles = of_trained_size(loaded, arrays)
-    assert puzzles is not None and puzzles.questions[0].tolist() == example["question"]
+    assert puzzles is not None and puzzles.questions[0].tolist() == [*example.question]

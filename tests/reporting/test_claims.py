@@ -23,7 +23,7 @@ from tests.reporting.conftest import paper_files, set_rate
 
 @pytest.fixture
 def parts(report):
-    """The parts of claims on metric files, SE-RRM with a number of augmentations where the others have 1,000."""
+    """The parts of claims on runs, SE-RRM with a number of augmentations where the others have 1,000."""
 
     def of_files(files, num_augmentations=7):
         whole = report(files)
@@ -37,7 +37,7 @@ def parts(report):
 
 @pytest.fixture
 def verdicts(parts):
-    """The verdicts on metric files by claim."""
+    """The verdicts on runs by claim."""
     return lambda *files: {key: overall(each) for key, each in parts(*files).items()}
 
 
@@ -165,7 +165,11 @@ def test_what_rounding_may_decide_refutes_no_equivariance(parts, made):
 def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, num, rate, expected):
     for task in ("arc_agi_1", "arc_agi_2"):
         for model in ("se_rrm", "trm", "hrm"):
-            made[task, model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {"task": task, "model": model}
+            made[task, model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {
+                "task": task,
+                "kind": task,
+                "model": model,
+            }
             set_rate(made[task, model, 0], "pass_at_2", rate if model == "se_rrm" else 0.002, "evaluation")
     assert verdicts(made, num)["augmentations"] == expected
 
@@ -187,7 +191,7 @@ def test_learning_curves_are_compared_at_the_others_best_score(verdicts, made, s
         rates = scores if model == "se_rrm" else (0.1, 0.2, 0.3)
         for point, rate in zip(file["learning_curve"], rates, strict=False):
             low, high = wilson(rate * 200, 200)
-            point |= {"fsr": rate, "fsr_lo": low, "fsr_hi": high}
+            point["scores"] |= {"fsr": rate, "fsr_lo": low, "fsr_hi": high}
     assert verdicts(made)["data_efficient"] == expected
 
 

@@ -1,9 +1,8 @@
-"""The page over all profiles: as the committed metric files give it, its sources, and what its tables set in bold."""
+"""The page over all profiles: as the committed scores give it, its sources, and what its tables set in bold."""
 
 import csv
 import io
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,16 +17,14 @@ from serrm.reporting.claims import judge, overall
 from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS
 from serrm.reporting.overview import BEGIN, END, claims, scores
 from serrm.reporting.paper import load_paper
-from tests.reporting.conftest import COST, report_of, set_rate
+from tests.reporting.conftest import COST, report_of, set_rate, skip_if_run_since
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def made_again():
-    changed = ["git", "-C", str(ROOT), "status", "--porcelain", "reports/*/metrics"]
-    if subprocess.run(changed, capture_output=True, check=False).stdout:
-        pytest.skip("the pipeline was run since")
+    skip_if_run_since("reports/*/metrics.json")
     return committed_overview(ROOT)
 
 
@@ -84,15 +81,15 @@ def test_the_costs_of_the_paper_are_those_of_the_forecast():
 
 
 @pytest.fixture
-def two_profiles(made, tmp_path):
+def two_profiles(made):
     """The made profile, and another with half its FLOPs, in which TRM solves other mazes."""
-    first = report_of(made, tmp_path / "made")
+    first = report_of(made)
     for (task, *_), file in made.items():
         file["training"] |= {"flops": file["training"]["flops"] // 2}
         if task == "maze":
             file["sets"] = {"30x30": next(iter(file["sets"].values()))}
     set_rate(made["maze", "trm", 0], "fsr", 0.7, "30x30")
-    return [first, replace(report_of(made, tmp_path / "other"), profile="other")]
+    return [first, replace(report_of(made), profile="other")]
 
 
 def test_the_score_with_the_most_flops_on_the_papers_grid_is_bold(two_profiles):

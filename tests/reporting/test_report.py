@@ -6,7 +6,6 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from copy import deepcopy
@@ -25,8 +24,15 @@ from serrm.files import between_markers
 from serrm.models.registry import flops, num_parameters
 from serrm.reporting.figures import depth, permuted
 from serrm.reporting.paper import load_paper
-from serrm.reporting.report import all_tables, render_page, shown_examples, table_files
-from serrm.reporting.results import all_runs, load_results, read_report
+from serrm.reporting.report import (
+    Inputs,
+    all_tables,
+    headline_scores,
+    render_page,
+    shown_examples,
+    table_files,
+)
+from serrm.reporting.results import all_runs, make_report, read_committed, read_runs
 from serrm.reporting.tables import (
     BEGIN,
     CANNOT_EXTRAPOLATE,
@@ -40,7 +46,16 @@ from serrm.reporting.tables import (
     to_latex,
     to_markdown,
 )
-from tests.reporting.conftest import COST, MADE, RUNS, named, paper_files, report_of, set_rate, write_made
+from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
+from tests.reporting.conftest import (
+    COST,
+    MADE,
+    paper_files,
+    report_of,
+    set_rate,
+    skip_if_run_since,
+    write_made,
+)
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
@@ -49,13 +64,14 @@ IN_README = ["claims", "published"]
 
 def shown(folder):
     """What is compared, by the name of its file: tables and the page as they are, of figures the words."""
-    paths = [*(folder / "tables").glob("*.md"), *(folder / "tables").glob("table1.*")]
+    reports = folder / "reports"
+    paths = [*(reports / "tables").iterdir(), *(folder / "data").glob("table1.*")]
     files = {path.name: path.read_text(encoding="utf-8") for path in paths}
-    for path in (folder / "figures").iterdir():
+    for path in (reports / "figures").iterdir():
         elements = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text")
         words = ["".join(each.itertext()).strip() for each in elements]
         files[f"{path.stem}.svg.txt"] = "\n".join(words) + "\n"
-    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = (reports / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"base64,[^\"]*", "base64,…", re.sub(r"<svg.*?</svg>", "<svg/>", page, flags=re.DOTALL))
     return files | {"report.html": re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)}
 
@@ -74,7 +90,7 @@ def test_equal_files_give_equal_bytes(written, tmp_path):
 
 
 def triples(value):
-    """Every score of a metric file as it is printed."""
+    """Every score of a file as it is printed."""
     if isinstance(value, dict):
         for key, each in value.items():
             if f"{key}_lo" in value:
@@ -86,11 +102,11 @@ def triples(value):
 
 
 def test_every_score_stands_in_a_metric_file_or_in_the_paper(written):
-    known = {each for path in (MADE / "metrics").iterdir() for each in triples(json.loads(path.read_text()))}
+    known = set(triples(json.loads((MADE / "metrics.json").read_text(encoding="utf-8"))))
     printed = re.compile(r"([\d.]+) \(([\d.]+)[–-]([\d.]+)\)")
     known |= set(printed.findall(PAPER))
     found = set()
-    for path in [*(written / "tables").glob("*.csv"), written / "report.html"]:
+    for path in [*(written / "data").glob("*.csv"), written / "reports" / "report.html"]:
         words = path.read_text(encoding="utf-8").replace("<span>", "")
         of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", words)
         found |= set(printed.findall(of_one_seed))
@@ -148,7 +164,7 @@ def test_arrows_compare_the_same_puzzles_alone(report, made):
     assert lines["4×4 Mini"].endswith(" ↑") and not re.search("[↑↓]", lines["9×9"] + lines["16×16 Maxi"])
     assert tables["table3"].set_index("Model")["ARC-AGI-1, ours"]["SE-RRM"].endswith(" ↓")
     for file in made.values():
-        file["data"]["source"] = "generated puzzles"
+        file["data"]["source_kind"] = "generated"
     assert not re.search("[↑↓]", "".join(to_csv(table.frame) for table in build_tables(report(made))))
 
 
@@ -167,23 +183,25 @@ def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
     assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == power(COST("maze", "se_rrm").flops)
 
 
-def without_16(file, **facts):
-    """A metric file whose scores after 16 steps are after 8."""
-    text = json.dumps(file).replace('"16": {', '"8": {')
-    return json.loads(text) | facts
+def without_16(file):
+    """An evaluation whose scores after 16 steps are after 8."""
+    text = (
+        json.dumps(file).replace('"16": {', '"8": {').replace('"headline_steps": 16', '"headline_steps": 8')
+    )
+    return json.loads(text)
 
 
-def test_the_headline_shows_a_run_by_its_own_steps_and_never_calls_it_unable(made, tmp_path):
+def test_the_headline_shows_a_run_by_its_own_steps_and_never_calls_it_unable(made):
     run = "sudoku", "trm", 0
-    before = headline(report_of(made, tmp_path / "before")).frame.set_index("Test puzzles")["TRM"]
-    other = made | {run: without_16(made[run], headline_steps=8)}
-    lines = headline(report_of(other, tmp_path / "one"))
+    before = headline(report_of(made)).frame.set_index("Test puzzles")["TRM"]
+    other = made | {run: without_16(made[run])}
+    lines = headline(report_of(other))
     after = lines.frame.set_index("Test puzzles")["TRM"]
     (of_trained,) = (name for name in before.index if name.startswith("Sudoku 9×9"))
     assert after[of_trained] == f"{before[of_trained]} after 8"
     assert list(after == CANNOT_EXTRAPOLATE) == list(before == CANNOT_EXTRAPOLATE)
     nowhere = {key: without_16(file) for key, file in made.items()}
-    assert len(headline(report_of(nowhere, tmp_path / "all")).frame) == len(before)
+    assert len(headline(report_of(nowhere)).frame) == len(before)
 
 
 text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
@@ -201,59 +219,79 @@ def test_any_words_fit_into_a_table(first, second):
 
 
 def test_curves_and_scores_hold_every_point(written):
-    runs = [run for seeds in load_results(named(RUNS), written / "metrics").values() for run in seeds]
-    depth, learning = (pd.read_csv(written / "curves" / f"{name}.csv") for name in ("depth", "learning"))
+    folder = written / "reports"
+    runs = read_profile_scores(folder / "metrics.json").runs.values()
+    names = ("depth", "learning", "training")
+    depth, learning, training = (pd.read_csv(folder / "curves" / f"{name}.csv") for name in names)
     assert list(depth) == ["panel", "model", "steps", "solved", "gpa"]
     assert list(learning) == ["panel", "model", "step", "samples", "loss", "solved", "gpa"]
     assert len(depth) == sum(len(part.steps) for run in runs for part in run.scored.values())
     assert len(learning) == sum(len(run.learning_curve) for run in runs)
-    scores = json.loads((written / "scores.json").read_text())
-    assert scores["sudoku-trm-s0"]["9x9"] == {"fsr": 31.0, "gpa": 65.5}
+    assert training["run"].tolist() == [run.name for run in runs for _ in range(2)]
+    assert training["loss"].tolist() == [1, 0.333333] * len(runs)
+    scores = json.loads((folder / "scores.json").read_text())
+    assert scores["sudoku-trm-s0"]["9x9"] == 30.0, "after 16 steps"
+    assert scores["arc_agi_1-trm-s0"].keys() == {"evaluation"}, "with the right task types alone"
     assert scores.keys() == {run.name for run in runs}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda path: path.unlink(), "no such metric file"),
+        (lambda path: path.unlink(), "no such file"),
         (lambda path: path.write_text("{"), "Invalid JSON"),
-        (lambda path: path.write_text('{"profile": "test"}'), "task: Field required"),
-        (lambda path: path.write_text(path.read_text().replace('"seed": 0', '"seed": 7')), "seed 7"),
+        (lambda path: path.write_text('{"profile": "test"}'), "name: Field required"),
+        (lambda path: path.write_text(path.read_text().replace("trm-s0", "trm-s7")), "sudoku-trm-s7"),
     ],
 )
-def test_a_wrong_metric_file_is_named(made, tmp_path, change, message):
-    report_of(made, tmp_path)
+def test_a_wrong_file_of_scores_is_named(made, tmp_path, change, message):
+    params = read_params(ROOT / "profiles" / "ci.yaml")
+    for name in params.runs:
+        task, model, seed = name.rsplit("-", 2)
+        run = made["sudoku", "trm", 0] | {
+            "profile": "ci",
+            "name": name,
+            "task": task,
+            "model": model,
+            "seed": int(seed[1:]),
+        }
+        write_evaluation(tmp_path / f"{name}.json", Evaluation.model_validate(run))
+    assert [run.name for run in read_runs(params, tmp_path)] == list(params.runs)
     change(tmp_path / "sudoku-trm-s0.json")
     with pytest.raises(ValueError, match=rf"sudoku-trm-s0\.json: .*{message}"):
-        load_results(named(RUNS), tmp_path)
+        read_runs(params, tmp_path)
 
 
-def committed(profile):
-    """A report of the committed metric files of a profile; skipped where the pipeline was run since."""
-    changed = ["git", "-C", str(ROOT), "status", "--porcelain", f"reports/{profile}/metrics"]
-    if subprocess.run(changed, capture_output=True, check=False).stdout:
-        pytest.skip("the pipeline was run since")
+def report_here(profile):
+    """A report of the scores of a profile in reports/, committed or made since."""
     params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
-    return read_report(params, papers, ROOT / "reports" / profile / "metrics", flops, num_parameters)
+    runs = read_committed(params, ROOT / "reports" / profile / "metrics.json")
+    return make_report(params, papers, runs, flops, num_parameters)
 
 
 @pytest.mark.parametrize("profile", [*IN_README, "laptop", "arc_10x10", "maze_hard"])
-def test_the_committed_tables_are_those_of_the_committed_metric_files(profile):
-    report, folder = committed(profile), ROOT / "reports" / profile / "tables"
+def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
+    """So too where the pipeline was run since, which writes both."""
+    report, folder = report_here(profile), ROOT / "reports" / profile
     files = table_files(report, all_tables(report))
-    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == files
+    assert {path.name: path.read_text(encoding="utf-8") for path in (folder / "tables").iterdir()} == files
+    scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    assert scores == headline_scores(all_runs(report.results))
+    for name in ("depth", "learning", "training"):
+        assert (folder / "curves" / f"{name}.csv").is_file()
 
 
 @pytest.mark.parametrize("profile", IN_README)
-def test_the_readme_holds_the_numbers_of_the_committed_metric_files(profile):
-    page, report = (ROOT / "README.md").read_text(encoding="utf-8"), committed(profile)
+def test_the_readme_holds_the_numbers_of_the_committed_scores(profile):
+    skip_if_run_since(f"reports/{profile}/metrics.json")
+    page, report = (ROOT / "README.md").read_text(encoding="utf-8"), report_here(profile)
     table = headline(report).text("github")
     assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 
 
 def test_windows_do_not_stand_beside_the_papers_mazes():
     """Generated mazes of another size do, in a profile without the paper's."""
-    frame, notes, _ = headline(committed("maze_hard"))
+    frame, notes, _ = headline(report_here("maze_hard"))
     theirs = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
     assert [theirs[f"maze_{side} {side}×{side}, n 100"] for side in (15, 22)] == ["—", "—"]
     assert theirs["maze_30 30×30, n 1,000"].startswith("88.8 ")
@@ -281,7 +319,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_is_whole_fetches_nothing_and_describes_its_pictures(written):
-    source = (written / "report.html").read_text(encoding="utf-8")
+    source = (written / "reports" / "report.html").read_text(encoding="utf-8")
     page = Page(source)
     names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert page.open == [] and len(names) == len(set(names))
@@ -299,7 +337,7 @@ def test_the_page_is_whole_fetches_nothing_and_describes_its_pictures(written):
 
 def test_a_section_without_content_has_no_heading(report, made):
     whole = report({key: file for key, file in made.items() if key[0] == "sudoku"})
-    source = render_page(whole, all_tables(whole), {}, Path("none"), {})
+    source = render_page(whole, all_tables(whole), {}, Inputs(Path("none"), Path("none"), {}, {}))
     headings = re.findall(r"<h2>(.*?)</h2>", source)
     assert headings == re.findall(r'<li><a href="#\w+">(.*?)</a>', source)
     assert "Sudoku" in headings and not {"Puzzles", "ARC-AGI and mazes"} & set(headings)
@@ -324,7 +362,7 @@ def test_words_from_files_are_escaped(report, made):
     for file in made.values():
         file["data"]["source"] = "<script>alert(1)</script> & so on"
     whole = report(made)
-    source = render_page(whole, all_tables(whole), {}, MADE, {"<b>": "<i>"})
+    source = render_page(whole, all_tables(whole), {}, Inputs(MADE, MADE, {}, {"<b>": "<i>"}))
     assert "<script>" not in source and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; so on" in source
     assert "&lt;b&gt;" in source and "<i>" not in source
 

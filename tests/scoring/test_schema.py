@@ -25,6 +25,7 @@ RATES = {"fsr": 0.6, "fsr_lo": 0.1 + 0.2, "fsr_hi": 0.9}
 SET = {"status": "scored", "side": 9, "num_puzzles": 5, "steps": {"16": RATES}, "headline_steps": 16}
 RUN: dict[str, Any] = {
     "profile": "made",
+    "name": "sudoku-trm-s0",
     "task": "sudoku",
     "kind": "sudoku",
     "model": "trm",
@@ -64,7 +65,7 @@ def test_outcomes_are_the_puzzles_solved_or_their_credits() -> None:
     ("change", "where"),
     [
         ({"seconds": 1.5}, "seconds"),
-        ({"seed": 1}, "sudoku-trm-s0"),
+        ({"name": "sudoku-trm-s1"}, "sudoku-trm-s0"),
         ({"sets": {"9x9": {**SET, "side": None}}}, "side"),
     ],
 )

@@ -17,7 +17,8 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
-from serrm.solving.score_file import score_file
+from serrm.scoring.schema import ScoredSet
+from serrm.solving.score_file import as_dict, score_file
 from tests.conftest import CLUES, MakePath
 from tests.drawn import CPU
 from tests.oracle import make_oracle
@@ -59,8 +60,8 @@ def test_scores_are_those_of_the_stage(score: Scorer, checkpoint: Path, puzzles:
         answers = np.stack([puzzle.answer for puzzle in own if puzzle.answer is not None]) + np.uint8(1)
         arrays = PuzzleArrays(f"{side}x{side}", side, questions, answers)
         expected = score_set(Predictor(load_model(checkpoint, CPU), 8), arrays, (1, 2, 4))
-        assert expected["num_puzzles"] == NUM[side]
-        assert expected.items() <= sets[f"{side}x{side}"].items()
+        assert isinstance(expected, ScoredSet) and expected.num_puzzles == NUM[side]
+        assert as_dict(expected).items() <= sets[f"{side}x{side}"].items()
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])

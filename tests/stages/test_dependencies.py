@@ -15,6 +15,7 @@ STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 MAY_STAY_OUT = {
     "src/serrm/__init__.py": "what a user of the package asks for by name; no stage does",
     "src/serrm/tracking": "MLflow mirrors what a stage writes",
+    "src/serrm/machine.py": "what a run took and where, on which no result depends",
     "src/serrm/progress.py": "words on standard error",
     "src/serrm/training/optimizer.py": "built by a training alone",
     "src/serrm/config.py": "DVC tracks the values that it reads and composes",

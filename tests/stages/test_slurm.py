@@ -1,6 +1,5 @@
 """A real Slurm on this machine: the runs of a profile as an array, one of them preempted while it trains."""
 
-import json
 import os
 import shutil
 import socket
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 from serrm.project import Layout
+from serrm.scoring.schema import read_evaluation
 from tests.servers import free_port
 from tests.stages.test_pipeline import ROOT, Project, built, tiny
 
@@ -91,7 +91,7 @@ def test_an_array_with_a_preempted_training(size: str, built: Project, slurm: No
     built.done("dvc", "repro")
     layout = Layout("ci", built.root)
     expected = {name: scores(layout, name) for name in params["runs"]}
-    for folder in (layout.runs, layout.metrics, layout.scratch, built.root / ".dvc" / "cache"):
+    for folder in (layout.runs, layout.scores, layout.scratch, built.root / ".dvc" / "cache"):
         shutil.rmtree(folder)
     for log in (built.root / "data").glob("slurm-*.log"):
         log.unlink()
@@ -112,5 +112,5 @@ def test_an_array_with_a_preempted_training(size: str, built: Project, slurm: No
 
 
 def scores(layout: Layout, name: str) -> object:
-    """What a metric file says of the test puzzles."""
-    return json.loads((layout.metrics / f"{name}.json").read_text())["sets"]
+    """The scores of a run on the test puzzles."""
+    return read_evaluation(layout.scores / f"{name}.json").sets

@@ -22,7 +22,10 @@ from mlflow.tracking import MlflowClient
 
 from serrm.cli import main
 from serrm.config import read_params
+from serrm.files import csv_text, write_whole
+from serrm.machine import write_machine
 from serrm.project import Layout
+from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
 from serrm.tracking import description, tracking_uri, ui_command
 from serrm.tracking.runs import StoreError, log_training, open_store, sync_run
 from serrm.tracking.views import links
@@ -30,7 +33,7 @@ from serrm.training.log import Record, write_training_log
 from serrm.training.run import Interrupted
 from serrm.training.settings import RunSettings
 from tests.conftest import MakeRun
-from tests.references import EXAMPLE, RATES, metric_file
+from tests.references import EXAMPLE, RATES, SCORED, run_scores
 from tests.servers import free_port, serving
 
 # MLflow's own models of its database.
@@ -43,10 +46,11 @@ LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
 class MadeRun:
     """A finished run's files, written part by part as the stages do."""
 
-    def __init__(self, root: Path, profile: str, cell: RunSettings, seconds: float = 1.5) -> None:
+    def __init__(self, root: Path, profile: str, cell: RunSettings) -> None:
         self.layout = Layout(profile, root)
         self.settings = cell.model_copy(update={"task": "sudoku", "variant": "tiny"})
-        self.training = {"steps": 6, "samples": 24, "seconds": seconds, "final_loss": 0.5, "device": "cpu"}
+        self.training = {"steps": 6, "samples": 24, "flops": 100, "final_loss": 0.5, "arithmetic": "exact"}
+        self.taken = {"seconds": 1.5, "puzzle_steps_per_second": 16.0, "peak_memory_bytes": 10**8}
 
     def log(self) -> AbstractContextManager[Callable[[Record], None]]:
         return log_training(self.layout, NAME, self.settings)
@@ -61,27 +65,35 @@ class MadeRun:
             "data_hash": "d" * 64,
             "parameters": 1000,
             "parameters_with_task_types": 1016,
-            "training": self.training | {"puzzle_steps_per_second": 16.0, "peak_memory_bytes": 10**8},
+            "training": self.training,
         }
         write(self.layout.runs / NAME / "config.json", config)
-        write_training_log(self.layout.reports / "training" / f"{NAME}.csv", RECORDS)
+        write_training_log(self.layout.logs / f"{NAME}.csv", RECORDS)
+        write_machine(self.layout.machine / f"{NAME}.json", "training", self.taken)
 
     def evaluate(self) -> None:
         """What the evaluate stage leaves."""
-        sets = {
-            "9x9": {
-                "status": "scored",
-                "num_puzzles": 10,
-                "steps": {"1": RATES, "16": RATES | {"fsr": 0.25}},
-            },
-            "25x25": {"status": "cannot_extrapolate", "reason": "no weights"},
-        }
-        training = self.training | {"puzzles_per_second": 16.0, "peak_memory_bytes": 10**8}
-        curve = [{"step": 6, "samples": 24, "loss": 0.5, **RATES}]
-        facts = {"training": training, "learning_curve": curve}
-        metrics = metric_file(self.layout.profile, "tiny", sets, **facts)
-        write(self.layout.metrics / f"{NAME}.json", metrics)
+        write_evaluation(self.layout.scores / f"{NAME}.json", self.scores())
         write(self.layout.predictions / NAME / "examples.json", {"task": "sudoku", "examples": [EXAMPLE]})
+
+    def scores(self) -> Evaluation:
+        """Its scores."""
+        sets = {
+            "9x9": {**SCORED, "steps": {"1": RATES, "16": RATES | {"fsr": 0.25}}},
+            "25x25": {"status": "cannot_extrapolate", "side": 25, "reason": "no weights"},
+        }
+        training = self.training | {"settings": self.settings.digest()}
+        curve = [{"step": 6, "samples": 24, "loss": 0.5, "scores": RATES}]
+        return run_scores(self.layout.profile, "tiny", sets, training=training, learning_curve=curve)
+
+    def commit(self) -> None:
+        """What git holds of it: the scores and the curves of the profile."""
+        self.layout.metrics.parent.mkdir(parents=True)
+        self.layout.metrics.write_text(profile_text(self.layout.profile, [self.scores()]))
+        rows = [[NAME, "Sudoku", *record.values()] for record in RECORDS]
+        write_whole(
+            self.layout.reports / "curves" / "training.csv", csv_text(["run", "task", *RECORDS[0]], rows)
+        )
 
 
 def write(path: Path, content: Any) -> None:
@@ -127,7 +139,7 @@ def check_everything(client: MlflowClient, made: MadeRun) -> None:
     assert not [name for name in run.data.metrics if "guess" in name]
     assert run.data.metrics["size/parameters"] == 1000
     assert run.data.metrics["train/puzzle_steps_per_second"] == 16
-    tags = {"task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "device": "cpu"}
+    tags = {"task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "arithmetic": "exact"}
     assert run.data.tags.items() >= tags.items()
     assert run.inputs is not None and len(run.inputs.dataset_inputs) == 1
     artifacts = {each.path for each in client.list_artifacts(run.info.run_id)}
@@ -176,34 +188,39 @@ def test_a_resumed_training_continues_its_run_and_its_files_add_each_metric_once
     check_everything(client, made)
 
 
-@pytest.mark.parametrize("changes", [{"seconds": 2.5}, {"id": "b"}], ids=["other results", "equal results"])
+@pytest.mark.parametrize("changes", [{"final_loss": 0.25}, {}], ids=["other results", "equal results"])
 def test_a_repeated_training_is_another_run(
     made: MadeRun, client: MlflowClient, changes: dict[str, Any]
 ) -> None:
-    made.training["id"] = "a"
+    made.train()
     made.evaluate()
     made.sync()
     made.training |= changes
     with made.log():
         made.train()
     newer, older = stored(client, made)
-    assert "test/9x9/fsr" not in newer.data.metrics, "the metric file is of the one before"
+    assert ("test/9x9/fsr" in newer.data.metrics) != bool(changes), (
+        "scores of other results are of the one before"
+    )
     made.evaluate()
     assert made.sync() == newer.info.run_id
-    assert newer.data.tags["serrm.run"] != older.data.tags["serrm.run"]
+    assert (newer.data.tags["serrm.run"] != older.data.tags["serrm.run"]) == bool(changes)
     assert [run.info.status for run in stored(client, made)] == ["FINISHED", "FINISHED"]
 
 
-def test_a_clone_has_metric_files_alone_and_the_checkpoint_comes_later(
+def test_a_clone_has_committed_scores_alone_and_the_checkpoint_comes_later(
     made: MadeRun, client: MlflowClient
 ) -> None:
-    made.evaluate()
+    made.commit()
     run_id = made.sync()
     (run,) = stored(client, made)
-    assert run.data.params == {} and run.data.metrics["train/seconds"] == 1.5
+    assert run.data.params == {} and run.data.metrics["test/9x9/fsr"] == 25.0
+    assert [step for step, _ in history(client, run, "train/loss")] == [2, 4, 6]
+    assert "train/seconds" not in run.data.metrics, "not known here"
     made.train()
+    made.evaluate()
     assert made.sync() == run_id
-    check_everything(client, made)
+    assert stored(client, made)[0].data.metrics["train/seconds"] == 1.5
 
 
 @pytest.mark.slow
@@ -274,7 +291,7 @@ def test_the_command_names_the_runs_and_the_store_and_one_that_fails_stops_no_ot
     assert main(command) == 0
     run, store = capsys.readouterr().out.splitlines()
     assert run == f"{made.layout.profile} {NAME}" and "mlflow.db" in store
-    (made.layout.metrics / "a-broken-s0.json").write_text("{}")
+    (made.layout.scores / "a-broken-s0.json").write_text("{}")
     assert main(command) == 1
     said = capsys.readouterr()
     assert NAME in said.out and "1 of 2 runs" in said.out
@@ -378,7 +395,7 @@ def test_artifacts_follow_a_moved_repository(
         f"{NAME}.json",
         "examples",
     }
-    moved.training["id"] = "b"
+    moved.training["final_loss"] = 0.25
     moved.train()
     moved.evaluate()
     newer = MlflowClient(f"sqlite:///{new / 'mlflow.db'}").get_run(moved.sync())

@@ -1,5 +1,6 @@
 """A run leaves its checkpoint, refuses what cannot come out well, and may begin with another run's weights."""
 
+import json
 import logging
 import re
 from pathlib import Path
@@ -48,8 +49,8 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     config = ckpt.read_config(target)
     done = config["training"]
     with safe_open(target / snapshots[2], "pt") as file:
-        facts = {"step": "6", "samples": str(done["samples"]), "loss": str(done["final_loss"])}
-        assert file.metadata() == facts
+        facts = {"step": 6, "samples": done["samples"], "loss": done["final_loss"]}
+        assert json.loads(file.metadata()["facts"]) == facts
     assert config["run"] == cell.model_dump(mode="json")
     assert done["steps"] == 6 and done["samples"] >= 4 and done["final_loss"] > 0
     assert (config["num_symbols"], config["side"]) == (6, 4)

@@ -149,11 +149,12 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     from serrm.files import between_markers, write_whole
     from serrm.models.registry import flops, num_parameters
     from serrm.reporting import tables
-    from serrm.reporting.results import read_report
+    from serrm.reporting.results import make_report, read_committed
 
     root, params = open_project(profile)
-    reports = root / "reports" / params.profile
-    report = read_report(params, open_project(PAPER).params, reports / "metrics", flops, num_parameters)
+    layout = Layout(params.profile, root)
+    reports, runs = layout.reports, read_committed(params, layout.metrics)
+    report = make_report(params, open_project(PAPER).params, runs, flops, num_parameters)
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
     scores = tables.headline(report)
     typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
@@ -183,19 +184,20 @@ def overview() -> None:
 
 
 def committed_overview(root: Path) -> dict[str, str]:
-    """The files of the overview by name, from all profiles whose metric files git knows; of README.md its part."""
+    """The files of the overview by name, from all profiles whose scores git knows; of README.md its part."""
     from serrm.config import read_params
     from serrm.models.registry import flops, num_parameters
     from serrm.reporting import hard_sudoku
     from serrm.reporting.overview import PICTURE, overview
-    from serrm.reporting.results import read_report
+    from serrm.reporting.results import make_report, read_committed
 
-    known = git(root, "ls-files", "reports/*/metrics/*.json").splitlines()
+    known = git(root, "ls-files", "reports/*/metrics.json").splitlines()
     papers = read_params(profile_file(root, PAPER, ""))
     reports = {}
     for name in sorted({Path(path).parts[1] for path in known}):
-        params, folder = read_params(profile_file(root, name, "")), root / "reports" / name / "metrics"
-        reports[name] = read_report(params, papers, folder, flops, num_parameters)
+        params = read_params(profile_file(root, name, ""))
+        runs = read_committed(params, Layout(name, root).metrics)
+        reports[name] = make_report(params, papers, runs, flops, num_parameters)
     found = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
     page = overview([*reports.values()], hard_sudoku.caption(found))
     return {
@@ -214,7 +216,7 @@ track = typer.Typer(
 def sync(
     profile: str | None = typer.Option(None, help="Only this profile. Default: all profiles with results."),
 ) -> None:
-    """Log runs to MLflow from their checkpoints, logs and metric files; running it again adds nothing.
+    """Log runs to MLflow from their checkpoints, logs and scores; running it again adds nothing.
 
     Example: serrm track sync --profile laptop
 

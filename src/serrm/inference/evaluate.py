@@ -7,6 +7,7 @@ makes of a puzzle without its row. Test-time compute and equivariance are measur
 (Tables 1 to 3, figures 1, A1 and A2 of the paper, its section "ARC-AGI"; test-time compute is an extension.)
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,18 +17,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Bool, Float, Shaped, UInt8
 from torch import Tensor
 
 from serrm.arrays.arc import ARRAYS, ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream, evaluation_sets, open_arrays, trained_size
-from serrm.devices import prepare_device, resolved_precision
+from serrm.devices import arithmetic, prepare_device, resolved_precision
 from serrm.files import new_directory
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, TaskType
+from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, usual_headline
 from serrm.kernels.accelerate import accelerate
-from serrm.metrics import metrics_of
+from serrm.metrics import NUM_ANSWERS, metrics_of
 from serrm.models.halting import HALT
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
@@ -37,11 +38,26 @@ from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet, grid_task
 from serrm.randomness import Purpose, keyed_rng
+from serrm.scoring.schema import (
+    CurvePoint,
+    Equivariance,
+    Evaluation,
+    ModelInfo,
+    PermutedPuzzle,
+    RefusedSet,
+    ScoredSet,
+    TaskType,
+    Training,
+    TrainingData,
+    pack,
+)
+from serrm.scoring.schema import (
+    Search as SearchScores,
+)
 from serrm.scoring.tally import ArcTally, Tally, rates, submission
 from serrm.training.settings import Execution
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
-Scores = dict[str, Any]
 Votes = dict[int, ArcTally]  # by number of supervision steps
 
 
@@ -95,12 +111,12 @@ class Gallery:
 
 def evaluate(
     checkpoint: Path, arrays: Path, run: ScoringSettings, execution: Execution
-) -> tuple[Scores, Gallery]:
+) -> tuple[Evaluation, Gallery]:
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
     Processes under torchrun share the batches, and all have the same scores. Dropout at evaluation draws its masks in
-    the order of a single process, so with it each process scores all batches. Returns the metric file's content without
-    the names of profile and run, and predictions for pictures.
+    the order of a single process, so with it each process scores all batches. Returns the scores, and predictions for
+    pictures.
     """
     settings, gallery = run.evaluate, Gallery(run.kind, run.evaluate.examples)
     has_dropout = run.fidelity.dropout_at_evaluation
@@ -113,15 +129,58 @@ def evaluate(
         torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
-        is_grid = isinstance(TASKS[run.kind], GridTask)
-        scores = (score_sets if is_grid else score_votes)(predictor, arrays, run, gallery)
+        if isinstance(TASKS[run.kind], GridTask):
+            sets = score_sets(predictor, arrays, run, gallery)
+            trained_set = trained_size(arrays, loaded.config["side"]) or ""
+        else:
+            sets = score_votes(predictor, arrays, run, gallery)
+            trained_set = next(iter(sets))
         gallery.share(shared)
-        scores = {**_facts(loaded, run.source), **scores}
         asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
-        if asked is not None:
-            scores["equivariance"] = equivariance(predictor, asked, settings.equivariance_pairs, run.seed)
-        scores["learning_curve"] = list(learning_curve(predictor, arrays, run))
-    return scores, gallery
+        pairs = asked and equivariance(predictor, asked, settings.equivariance_pairs, run.seed)
+        early_stopping, guesses = compute_points(predictor, arrays, run)
+        evaluation = Evaluation(
+            profile=run.profile,
+            name=run.name,
+            task=run.task,
+            kind=run.kind,
+            model=run.variant,
+            seed=run.seed,
+            arithmetic=arithmetic(precision, device, is_native=execution.native, compiles=compiles),
+            model_info=model_info(loaded),
+            training=training_of(loaded),
+            data=TrainingData(
+                source=run.source,
+                source_kind=run.source_kind,
+                side=loaded.config["side"],
+                train_puzzles=loaded.config["training"]["train_puzzles"],
+                hash=loaded.config["data_hash"],
+            ),
+            sets=sets,
+            trained_set=trained_set,
+            early_stopping=early_stopping,
+            guesses=guesses,
+            equivariance=pairs,
+            learning_curve=tuple(learning_curve(predictor, arrays, run)),
+        )
+    return evaluation, gallery
+
+
+def model_info(loaded: predict.LoadedModel) -> ModelInfo:
+    """The model of a checkpoint with its size."""
+    config = loaded.config
+    return ModelInfo(
+        family=loaded.settings.model.family,
+        parameters=config["parameters"],
+        parameters_with_task_types=config["parameters_with_task_types"],
+    )
+
+
+def training_of(loaded: predict.LoadedModel) -> Training:
+    """The training of a checkpoint."""
+    kept = ("arithmetic", "steps", "samples", "flops", "final_loss")
+    facts = {name: loaded.config["training"][name] for name in kept}
+    return Training(settings=loaded.settings.digest(), **facts)
 
 
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | ArcEvaluation | None:
@@ -134,9 +193,7 @@ def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArra
     return open_arc_evaluation(arrays, num_variants=1)
 
 
-def learning_curve(
-    predictor: predict.Predictor, arrays: Path, run: ScoringSettings
-) -> Iterator[dict[str, float]]:
+def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSettings) -> Iterator[CurvePoint]:
     """Scores of the snapshots on the first puzzles of the set of the size trained on, by samples processed."""
     num, step = run.evaluate.curve_puzzles, run.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
@@ -146,31 +203,17 @@ def learning_curve(
             own = vote(predictor, questions, (step,), ties_by_halting=run.fidelity.ties_by_halting)
             scores = pooled(predictor.processes.collect(own))[step].scores()
         elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:
-            scores = score_set(predictor, puzzles.first(num), (step,))["steps"][str(step)]
+            part = score_set(predictor, puzzles.first(num), (step,))
+            assert isinstance(part, ScoredSet), "a size that the model was trained on"
+            scores = part.steps[step]
         else:
             return
-        numbers = {"step": int(facts["step"]), "samples": int(facts["samples"]), "loss": float(facts["loss"])}
-        yield {**numbers, **scores}
-
-
-def _facts(loaded: predict.LoadedModel, source: str) -> Scores:
-    """The part of a metric file that describes the model, its training and its puzzles."""
-    config, training = loaded.config, loaded.config["training"]
-    kept = ("steps", "samples", "seconds", "final_loss", "device", "peak_memory_bytes")
-    return {
-        "model_info": loaded.info,
-        "training": {
-            "id": training.get("id", ""),  # older checkpoints have none
-            **{name: training[name] for name in kept},
-            "puzzles_per_second": training["puzzle_steps_per_second"],
-            "flops": training.get("flops"),  # not counted by older checkpoints
-        },
-        "data": {
-            "source": source,
-            "train_puzzles": training["train_puzzles"],
-            "hash": config["data_hash"],
-        },
-    }
+        yield CurvePoint(
+            step=int(facts["step"]),
+            samples=int(facts["samples"]),
+            loss=facts["loss"],
+            scores=scores,
+        )
 
 
 # Tasks on square grids.
@@ -182,32 +225,40 @@ def of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays |
     return None if name is None else open_arrays(arrays, name)
 
 
-def score_sets(predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
-    """The key `sets` of a metric file, and the keys of test-time compute if the settings ask for it."""
-    settings, sets, points = run.evaluate, {}, {}
-    trained = trained_size(arrays, predictor.loaded.config["side"])
-    for name in evaluation_sets(arrays):
-        puzzles = open_arrays(arrays, name)
-        sets[name] = score_set(predictor, puzzles, settings.steps, gallery)
-        if name == trained and settings.test_time_compute is not None and TASKS[run.kind].verify is not None:
-            points = compute_points(predictor, puzzles, settings.test_time_compute)
-    return {"sets": sets, "trained_set": trained or "", **points}
+def score_sets(
+    predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
+) -> dict[str, ScoredSet | RefusedSet]:
+    """Score every test set of a task on square grids, by name."""
+    return {
+        name: score_set(
+            predictor, open_arrays(arrays, name), run.evaluate.steps, run.evaluate.headline, gallery
+        )
+        for name in evaluation_sets(arrays)
+    }
 
 
 def score_set(
     predictor: predict.Predictor,
     puzzles: PuzzleArrays,
     steps: Sequence[int],
+    headline: int | None = None,
     gallery: Gallery | None = None,
-) -> Scores:
-    """Scores of one set after each number of steps, or the reason why the model cannot take its size."""
+) -> ScoredSet | RefusedSet:
+    """Scores of one set after each number of steps, or the reason why the model cannot take its size.
+
+    `headline` is the number of steps after which it is kept which puzzles were solved.
+    """
     task = grid_task(puzzles.task)
     assert task.blank is not None
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
-        return {"status": "cannot_extrapolate", "reason": reason}
+        return RefusedSet(side=puzzles.side, reason=reason)
     tallies = {step: Tally(task.blank, metrics_of(puzzles.task)) for step in steps}
+    shown = headline or usual_headline(steps)
+    solved: dict[int, Bool[np.ndarray, " B"]] = {}  # by the number of a batch's first puzzle
     for found in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
         tallies[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
+        if found.step == shown:
+            solved[found.start] = (found.tokens == found.batch.answers).all(axis=1)
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():
@@ -215,44 +266,64 @@ def score_set(
         tally.counts = first
         for counts in others:
             tally.counts.update(counts)
+    of_all = {start: part for each in predictor.processes.collect(solved) for start, part in each.items()}
     counts = tallies[steps[0]].counts
-    return {
-        "status": "scored",
-        "side": puzzles.side,
-        "num_puzzles": counts["fsr", "num"],
-        "num_blank": counts["gpa", "num"],
-        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
-    }
+    return ScoredSet(
+        side=puzzles.side,
+        num_puzzles=counts["fsr", "num"],
+        num_blank=counts["gpa", "num"],
+        steps={step: tally.scores() for step, tally in tallies.items()},
+        headline_steps=shown,
+        puzzles=digest(puzzles.questions, puzzles.answers),
+        solved=pack(np.concatenate([of_all[start] for start in sorted(of_all)])),
+    )
+
+
+def digest(*arrays: Shaped[np.ndarray, "..."]) -> str:
+    """The first 16 hexadecimal digits of a sha256 over the bytes of arrays: a name for the puzzles of a test set."""
+    content = hashlib.sha256()
+    for array in arrays:
+        content.update(np.ascontiguousarray(array).tobytes())
+    return content.hexdigest()[:16]
 
 
 # ARC-AGI.
 
 
-def score_votes(predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery) -> Scores:
-    """The key `sets` of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
+def score_votes(
+    predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
+) -> dict[str, ScoredSet | RefusedSet]:
+    """The sets of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
 
     If training puzzles are held out, the names of the sets begin with "held_out" instead. The gallery also takes the
     submission.
     """
-    questions, sets = arc_questions(predictor, arrays), dict[str, Any]()
+    questions, sets = arc_questions(predictor, arrays), dict[str, ScoredSet | RefusedSet]()
     for kind in run.evaluate.task_types:
         name = questions.name if kind == "right" else f"{questions.name}, {kind} task type"
         tallies = pooled(predictor.processes.collect(votes(predictor, questions, run, kind, gallery)))
         if kind == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
-        sets[name] = vote_scores(questions, tallies)
-    return {"sets": sets}
+        sets[name] = vote_scores(questions, tallies, kind, run.evaluate.headline)
+    return sets
 
 
-def vote_scores(questions: ArcEvaluation, tallies: Votes) -> Scores:
-    """The entry of a set in a metric file."""
-    return {
-        "status": "scored",
-        "num_puzzles": len(questions.answers()),
-        "num_test_inputs": len(questions.arrays),
-        "num_variants": questions.num_votes,
-        "steps": {str(step): tally.scores() for step, tally in tallies.items()},
-    }
+def vote_scores(
+    questions: ArcEvaluation, tallies: Votes, kind: TaskType = "right", headline: int | None = None
+) -> ScoredSet:
+    """The scores of the votes with one kind of task type; of every puzzle after the steps of the headline."""
+    shown = headline or usual_headline(tallies)
+    return ScoredSet(
+        side=questions.side,
+        num_puzzles=len(questions.answers()),
+        task_type=kind,
+        num_test_inputs=len(questions.arrays),
+        num_variants=questions.num_votes,
+        steps={step: tally.scores() for step, tally in tallies.items()},
+        headline_steps=shown,
+        puzzles=digest(questions.arrays.questions, questions.arrays.answers),
+        credits=tuple(tallies[shown].credits(NUM_ANSWERS).values()),
+    )
 
 
 def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
@@ -356,31 +427,41 @@ def task_vectors(
     return torch.zeros_like(vectors) if kind == "blank" else vectors
 
 
-Point = dict[str, str | int | float]
-
-
 def compute_points(
+    predictor: predict.Predictor, arrays: Path, run: ScoringSettings
+) -> tuple[tuple[SearchScores, ...], tuple[SearchScores, ...]]:
+    """The points of test-time compute on the test puzzles of the size trained on.
+
+    None if the settings do not ask for them, or if the task has no rule to verify answers by.
+    """
+    settings = run.evaluate.test_time_compute
+    if settings is None or TASKS[run.kind].verify is None:
+        return (), ()
+    puzzles = of_trained_size(predictor.loaded, arrays)
+    return ((), ()) if puzzles is None else search_points(predictor, puzzles, settings)
+
+
+def search_points(
     predictor: predict.Predictor, puzzles: PuzzleArrays, settings: ComputeSettings
-) -> dict[str, list[Point]]:
+) -> tuple[tuple[SearchScores, ...], tuple[SearchScores, ...]]:
     """FSR against mean supervision steps per puzzle, on the first puzzles of a set, by two searches.
 
-    Returns the keys `early_stopping`, with a point per limit of steps, each puzzle up to its first verified answer, and
-    `attempts`, with a point per limit of attempts; attempts after the first have guesses.
+    Returns a point per limit of steps, each puzzle up to its first verified answer, and a point per limit of attempts,
+    of which those after the first have guesses.
     """
     puzzles, first = puzzles.first(settings.num_puzzles), settings.attempt_steps
-    guesses = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
-    early_stopping, attempts = list[Point](), list[Point]()
+    limits = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
+    early_stopping, guesses = list[SearchScores](), list[SearchScores]()
     found = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
     for most in sorted(settings.max_steps):
         num_right = sum(is_right and steps <= most for steps, _, is_right in found)
-        early_stopping.append({"max_steps": most, **_point(found, most, num_right)})
-    if guesses:
-        found = _searched(predictor, puzzles, Limits(first, max(guesses) - 1))
-    for num in guesses:
+        early_stopping.append(_point(found, Limits(most), num_right))
+    if limits:
+        found = _searched(predictor, puzzles, Limits(first, max(limits) - 1))
+    for num in limits:
         num_right = sum(is_right and attempts <= num for _, attempts, is_right in found)
-        facts: Point = {"kind": "guesses", "num": num, "max_steps": first}
-        attempts.append({**facts, **_point(found, Limits(first, num - 1).budget, num_right)})
-    return {"early_stopping": early_stopping, "attempts": attempts}
+        guesses.append(_point(found, Limits(first, num - 1), num_right))
+    return tuple(early_stopping), tuple(guesses)
 
 
 def _searched(
@@ -398,14 +479,21 @@ def _searched(
     return [each for part in processes.collect(found) for each in part]
 
 
-def _point(found: Sequence[tuple[int, int, bool]], most: int, num_right: int) -> Point:
-    mean = sum(min(steps, most) for steps, _, _ in found) / len(found)
-    return {"num_puzzles": len(found), "mean_steps": mean, **rates({"fsr": (num_right, len(found))})}
+def _point(found: Sequence[tuple[int, int, bool]], limits: Limits, num_right: int) -> SearchScores:
+    mean = sum(min(steps, limits.budget) for steps, _, _ in found) / len(found)
+    scores = rates({"fsr": (num_right, len(found))})
+    return SearchScores(
+        num=limits.guesses + 1,
+        max_steps=limits.max_steps,
+        num_puzzles=len(found),
+        mean_steps=mean,
+        **scores,
+    )
 
 
 def equivariance(
     predictor: predict.Predictor, asked: PuzzleArrays | ArcEvaluation, num: int, seed: int
-) -> dict[str, Any]:
+) -> Equivariance:
     """Number of predictions for puzzles with permuted symbols that equal the permuted predictions, and the first pair.
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
@@ -426,19 +514,19 @@ def equivariance(
     plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather))
     after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), vectors)
     question = asked.gather(0, 1).questions[0]
-    return {
-        "num_pairs": num,
-        "num_identical": int((permutation[plain] == after).all(axis=1).sum()),
-        "example": {
-            "set": asked.name,
-            "side": asked.side,
-            "permutation": permutation.tolist(),
-            "question": question.tolist(),
-            "prediction": plain[0].tolist(),
-            "permuted_question": permutation[question].tolist(),
-            "permuted_prediction": after[0].tolist(),
-        },
-    }
+    return Equivariance(
+        num_pairs=num,
+        num_identical=int((permutation[plain] == after).all(axis=1).sum()),
+        precision="float32",
+        example=PermutedPuzzle(
+            side=asked.side,
+            permutation=permutation.tolist(),
+            question=question.tolist(),
+            prediction=plain[0].tolist(),
+            permuted_question=permutation[question].tolist(),
+            permuted_prediction=after[0].tolist(),
+        ),
+    )
 
 
 def _predicted(

@@ -22,7 +22,7 @@ from serrm.models.settings import NUM_SPECIAL
 from serrm.processes import ALONE, Processes
 from serrm.progress import watch
 from serrm.settings import parse
-from serrm.training.checkpoint import SNAPSHOTS, check, read_config, read_weights
+from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, read_config, read_weights
 from serrm.training.settings import RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
@@ -38,12 +38,6 @@ class LoadedModel:
     config: dict[str, Any]
     # EMA weights during training; the last are those of the checkpoint itself.
     snapshots: tuple[Path, ...] = ()
-
-    @property
-    def info(self) -> dict[str, Any]:
-        """The model's entry in a file of scores."""
-        counts = {name: self.config[name] for name in ("parameters", "parameters_with_task_types")}
-        return {"family": self.settings.model.family, **counts}
 
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
@@ -74,11 +68,11 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     return LoadedModel(model.to(device).train(has_dropout), settings, config, snapshots)
 
 
-def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, str]:
-    """Load the weights of a snapshot into the model; returns the snapshot's step, samples and loss as text."""
+def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, int | float]:
+    """Load the weights of a snapshot into the model; returns the snapshot's step, samples and loss."""
     with safe_open(path, "pt") as file:
         model.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
-        facts: dict[str, str] = file.metadata()
+        facts: dict[str, int | float] = json.loads(file.metadata()[FACTS])
     return facts
 
 

@@ -1,15 +1,21 @@
 """Settings of evaluations: the section `evaluate` of a profile, and all that one evaluation depends on."""
 
+from collections.abc import Collection
 from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
+from serrm.scoring.schema import TaskType
 from serrm.settings import Kind, Settings, refused
 from serrm.training.settings import Fidelity
 
 GUESS_STEPS = 4  # supervision steps per guess, after which answers have settled
 HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of equivariance pairs
-TaskType = Literal["right", "blank", "random"]
+
+
+def usual_headline(steps: Collection[int]) -> int:
+    """16 supervision steps, or the most that are scored where 16 are not."""
+    return HEADLINE_STEPS if HEADLINE_STEPS in steps else max(steps)
 
 
 class ComputeSettings(Settings):
@@ -45,7 +51,7 @@ class EvaluateSettings(Settings):
     @property
     def headline(self) -> int:
         """Supervision steps of the headline's scores."""
-        return self.headline_steps or (HEADLINE_STEPS if HEADLINE_STEPS in self.steps else max(self.steps))
+        return self.headline_steps or usual_headline(self.steps)
 
     @property
     def curve_steps(self) -> int:
@@ -63,6 +69,8 @@ class ScoringFidelity(Fidelity):
 class ScoringSettings(Settings):
     """Everything that an evaluation depends on besides the checkpoint and the arrays."""
 
+    profile: str
+    name: str  # of the run
     task: str
     kind: Kind
     variant: str
@@ -70,3 +78,4 @@ class ScoringSettings(Settings):
     evaluate: EvaluateSettings
     fidelity: ScoringFidelity
     source: str  # of the puzzles, in words
+    source_kind: str  # such as generated

@@ -24,7 +24,7 @@ from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings, SeRrmSettings
 from serrm.puzzles.tasks import alphabet
-from serrm.training.checkpoint import CONFIG, MODEL, code_hash, package_versions, write_checkpoint
+from serrm.training.checkpoint import CONFIG, MODEL, write_checkpoint
 from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
@@ -55,8 +55,6 @@ def import_checkpoint(
     config = {
         "run": settings.model_dump(mode="json"),
         "imported": {"file": file.name, "sha256": hash_file(file)},
-        "code_hash": code_hash(),
-        "packages": package_versions(),
         "num_symbols": num_symbols,
         "side": side,
         "parameters": num_parameters(model),

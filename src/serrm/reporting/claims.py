@@ -15,8 +15,10 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.metrics import METRICS
 from serrm.reporting.comparison import Difference, difference
 from serrm.reporting.paper import Check, load_paper, model_name, set_name, task_name
-from serrm.reporting.results import Evaluation, Report, Score, all_runs, over_seeds, runs_on, score
+from serrm.reporting.results import Report, Score, all_runs, over_seeds, runs_on, score
+from serrm.reporting.results import curve as curve_of_run
 from serrm.reporting.tables import Table
+from serrm.scoring.schema import Evaluation
 
 HOLDS, PARTLY, LEVEL = "holds", "holds in part", "undecided"
 FAILS, UNTESTED = "does not hold", "not tested"
@@ -240,7 +242,7 @@ def permutation(report: Report, check: Check) -> Iterator[Part]:
 
 def curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
     """The learning curve of a model over its seeds: mean numbers of samples processed, with scores."""
-    points = zip(*(run.curve(metric) for run in runs), strict=True)
+    points = zip(*(curve_of_run(run, metric) for run in runs), strict=True)
     return [
         (fmean(samples for samples, _ in seeds), over_seeds([each[:3] for _, each in seeds], 0))
         for seeds in points

@@ -19,8 +19,9 @@ from serrm.drawing import panels
 from serrm.metrics import METRICS
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import load_paper, model_name, style, task_name
-from serrm.reporting.results import Evaluation, PermutedPuzzle, Report, Score, all_runs, runs_on, score
+from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
 from serrm.reporting.tables import compute_points, main_models
+from serrm.scoring.schema import Evaluation, PermutedPuzzle
 
 INK, MUTED = "#333333", "#595959"
 LOOK: Final[dict[Any, Any]] = {
@@ -84,14 +85,14 @@ def learning_curves(report: Report) -> Figure | None:
         (task, metric)
         for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
         for metric in TASKS[kind].metrics
-        if any(point.get(metric) for run in runs if run.task == task for point in run.learning_curve)
+        if any(point.scores.get(metric) for run in runs if run.task == task for point in run.learning_curve)
     ]
     if not shown:
         return None
     figure, axes_of = _panels(len(shown))
     for axes, (task, metric) in zip(axes_of, shown, strict=True):
         for run in (run for run in runs if run.task == task):
-            _draw(axes, run.curve(metric), model_name(run.model), label=model_name(run.model))
+            _draw(axes, curve(run, metric), model_name(run.model), label=model_name(run.model))
         axes.set(title=task_name(task), xlabel="Samples processed")
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
@@ -106,8 +107,8 @@ def compute(report: Report) -> Figure | None:
     shown = list(dict.fromkeys((task, method) for task, _, method in points))
     figure, axes_of = _panels(len(shown))
     for (task, model, method), group in points.items():
-        curve, name = [(flops, each.score) for flops, each in group], model_name(model)
-        _draw(axes_of[shown.index((task, method))], curve, name, label=name)
+        scores, name = [(flops, search_score(each)) for flops, each in group], model_name(model)
+        _draw(axes_of[shown.index((task, method))], scores, name, label=name)
     flops = [each for group in points.values() for each, _ in group]
     for axes, (task, method) in zip(axes_of, shown, strict=True):
         axes.set(title=f"{task_name(task)}: {method}", xscale="log")

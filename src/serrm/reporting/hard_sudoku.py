@@ -1,6 +1,6 @@
 """Hard Sudoku solved against training FLOPs: our runs of profile `published`, the paper's models, and published peers.
 
-Ours are looked up in the metric files and in docs/experiments/hard_sudoku/guesses.json, the paper's in paper.yaml with
+Ours are looked up in the scores and in docs/experiments/hard_sudoku/guesses.json, the paper's in paper.yaml with
 the FLOPs of profile `paper`, and the peers in docs/experiments/hard_sudoku/peers.csv, which names their sources.
 """
 
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from serrm.models.families import FAMILIES
 from serrm.reporting import figures, tables
 from serrm.reporting.paper import load_paper, model_name, style
-from serrm.reporting.results import Report, over_seeds, score
+from serrm.reporting.results import Report, over_seeds, score, search_score
 
 PROFILE: Final = "published"
 FOLDER: Final = Path("docs/experiments/hard_sudoku")
@@ -49,14 +49,14 @@ def points(report: Report, root: Path) -> list[Point]:
 
 
 def _ours(report: Report, root: Path) -> Iterator[Point]:
-    for (task, model), runs in report.results.items():
+    for (_, model), runs in report.results.items():
         found = {"one attempt": score(runs, "fsr", "9x9")}
         if searches := [search for run in runs for search in run.guesses[-1:]]:
-            ends = [each.score[:3] for each in searches]
+            ends = [search_score(each)[:3] for each in searches]
             attempts = f"at most {searches[0].num:,} attempts"
-            found[attempts] = over_seeds(ends, searches[0].num_puzzles or 0)
+            found[attempts] = over_seeds(ends, searches[0].num_puzzles)
         family, flops = runs[0].model_info.family, float(tables.total_flops(runs[0], report))
-        source = f"reports/{PROFILE}/metrics/{task}-{model}-s*.json"
+        source = f"reports/{PROFILE}/metrics.json"
         for words, each in found.items():
             if each:
                 name = f"{model_name(model)}, {words}" + f", {len(each.seeds)} seeds" * (len(each.seeds) > 1)

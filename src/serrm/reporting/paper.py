@@ -50,8 +50,19 @@ class PaperEntry(_Frozen):
         return tuple(text for text in match.groups() if text) if match else ()
 
 
+class Blanks(_Frozen):
+    """The paper's mean number of blanks in a puzzle."""
+
+    num: int
+    is_exact: bool = False
+
+    def __str__(self) -> str:
+        """Such as "about 56"."""
+        return str(self.num) if self.is_exact else f"about {self.num}"
+
+
 class PaperColumn(_Frozen):
-    """A column: its heading, the paper's number of puzzles, and where metric files hold its score."""
+    """A column: its heading, the paper's number of puzzles, and where evaluations hold its score."""
 
     group: str
     name: str
@@ -62,7 +73,8 @@ class PaperColumn(_Frozen):
     steps: int = HEADLINE_STEPS
     num: int
     interval: IntervalKind | None = None
-    blanks: str = ""
+    side: int | None = None
+    blanks: Blanks | None = None
     unpublished: bool = False
 
 

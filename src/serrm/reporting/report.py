@@ -1,45 +1,65 @@
-"""The last stage: from a profile's metric files to all tables and figures, and report.html, one page with all of them.
+"""The last stage: from a profile's scores to metrics.json, curves, tables, figures, and a page with all of them.
 
-The page fetches nothing. Equal inputs give equal bytes: the commit and the date are passed in.
+What git and DVC keep holds results alone. The page, which they do not keep, fetches nothing, and also shows what the
+runs took and where. Equal inputs give equal bytes: the commit and the date are passed in.
 """
 
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
-from serrm.files import write_json, write_whole
-from serrm.metrics import metrics_of
+from serrm.files import json_text, write_whole
 from serrm.progress import duration
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
 from serrm.reporting.claims import claims_table, judge, tally
 from serrm.reporting.figures import build_figures
 from serrm.reporting.paper import model_name, set_name, task_name
-from serrm.reporting.results import Evaluation, Report, Results, all_runs, printed
+from serrm.reporting.results import Report, Results, all_runs, printed
+from serrm.scoring.schema import METRICS_FILE, Evaluation, profile_text
+from serrm.training.log import COUNTS, GATHERED, read_training_log
 
 
-def write_report(report: Report, folder: Path, examples: Path, provenance: Mapping[str, str]) -> None:
-    """Write every table as .md, .csv and .tex, every figure that there is data for as .svg, and the page.
+class Inputs(NamedTuple):
+    """What the stage reads besides the scores: predictions to look at, training logs, and what the runs took.
 
-    `examples` holds predictions to look at, a folder a run; `provenance` is shown on the page as it is. ValueError,
-    with the file, where examples are malformed.
+    `machine` has the facts of `serrm.machine` by run, as far as they are there; `provenance` is shown as it is.
+    """
+
+    examples: Path
+    logs: Path
+    machine: Mapping[str, Mapping[str, Any]]
+    provenance: Mapping[str, str]
+
+
+def write_report(report: Report, folder: Path, data: Path, inputs: Inputs) -> None:
+    """Write scores, curves, tables as Markdown, figures and the page into `folder`, CSV and LaTeX into `data`.
+
+    Only the page shows dates, times and machines; everything else is the same wherever it is made. ValueError, with
+    the file, where examples or logs are malformed.
     """
     made, figures = all_tables(report), build_figures(report)
-    for name in ("tables", "figures", "curves"):  # outputs of the stage, even with nothing in them
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    runs = all_runs(report.results)
+    for path in (folder / "tables", folder / "figures", folder / "curves", data):
+        path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
+    write_whole(folder / METRICS_FILE, profile_text(report.profile, runs))
+    write_whole(folder / "scores.json", json_text(headline_scores(runs)))
     for name, text in table_files(report, made).items():
         write_whole(folder / "tables" / name, text)
+    for name, text in data_files(made).items():
+        write_whole(data / name, text)
     for name, figure in figures.items():
         write_whole(folder / "figures" / f"{name}.svg", figure)
-    write_curves(report.results, folder)
-    write_whole(folder / "report.html", render_page(report, made, figures, examples, provenance))
+    write_curves(runs, folder / "curves")
+    write_whole(folder / "curves" / GATHERED, training_curves(runs, inputs.logs))
+    write_whole(folder / "report.html", render_page(report, made, figures, inputs))
 
 
 def all_tables(report: Report) -> list[tables.Table]:
@@ -48,12 +68,8 @@ def all_tables(report: Report) -> list[tables.Table]:
 
 
 def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
-    """The files of the tables, and of the notes and recipes that all tables share, by name."""
-    files = {}
-    for table in made:
-        files[f"{table.name}.md"] = tables.to_markdown(table)
-        files[f"{table.name}.csv"] = tables.to_csv(table.frame)
-        files[f"{table.name}.tex"] = tables.to_latex(table)
+    """The tables as Markdown, and the notes and recipes that all tables share, by name of the file."""
+    files = {f"{table.name}.md": tables.to_markdown(table) for table in made}
     for name, title, lines in (
         ("notes", "How to read the tables", tables.notes(report.results)),
         ("recipes", "Differences from the run of the same family in profile `paper`", tables.recipes(report)),
@@ -62,33 +78,54 @@ def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
     return files
 
 
-def write_curves(results: Results, folder: Path) -> None:
-    """Write curves/depth.csv and learning.csv for `dvc plots`, and scores.json for `dvc metrics`, all in percent.
+def data_files(made: Sequence[tables.Table]) -> dict[str, str]:
+    """The tables as CSV and LaTeX by name of the file."""
+    files = {f"{table.name}.csv": tables.to_csv(table.frame) for table in made}
+    return files | {f"{table.name}.tex": tables.to_latex(table) for table in made}
 
-    `solved` is the metric of tables 1 and 3. scores.json holds the rates after the last step, by run and set.
-    """
-    last: dict[str, dict[str, dict[str, float]]] = {}
+
+def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
+    """The main metric of every set after its headline steps by run, in percent, for `dvc metrics`."""
+    return {
+        run.name: {
+            name: round(printed(run.kind, run.main_metric, part.steps[part.headline_steps])[0], 2)
+            for name, part in run.scored.items()
+            if part.task_type == "right"
+        }
+        for run in runs
+    }
+
+
+def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
+    """Write depth.csv and learning.csv for `dvc plots`, in percent; `solved` is the metric of tables 1 and 3."""
     depth, learning = list[dict[str, Any]](), list[dict[str, Any]]()
-    has_seeds = len({run.seed for run in all_runs(results)}) > 1
-    for run in all_runs(results):
-        task, model = task_name(run.task), model_name(run.model) + f", seed {run.seed}" * has_seeds
-        main = [name for name, metric in metrics_of(run.kind).items() if metric.is_main]
+    has_seeds = len({run.seed for run in runs}) > 1
+    for run in runs:
+        task, seed = task_name(run.task), f", seed {run.seed}" if has_seeds else ""
+        model = f"{model_name(run.model)}{seed}"
         for point in run.learning_curve:
-            at = {"step": int(point["step"]), "samples": int(point["samples"]), "loss": point["loss"]}
-            learning.append({"panel": task, "model": model, **at, **_rates(run, point)})
+            at = {"step": point.step, "samples": point.samples, "loss": point.loss}
+            learning.append({"panel": task, "model": model, **at, **_rates(run, point.scores)})
         for name, part in run.scored.items():
             names = {"panel": f"{task} {set_name(name)}", "model": model}
-            depth += [{**names, "steps": num, **_rates(run, each)} for num, each in part.steps.items()]
-            scores = part.steps[max(part.steps)]
-            rates = {each: round(printed(run.kind, each, scores)[0], 2) for each in main if each in scores}
-            last.setdefault(run.name, {})[name] = rates
+            depth += [{**names, "steps": num, **_rates(run, scores)} for num, scores in part.steps.items()]
     for name, points, counts in (
         ("depth", depth, ["steps"]),
         ("learning", learning, ["step", "samples", "loss"]),
     ):
         frame = pd.DataFrame(points, columns=["panel", "model", *counts, "solved", "gpa"])
-        write_whole(folder / "curves" / f"{name}.csv", tables.to_csv(frame))
-    write_json(folder / "scores.json", last)
+        write_whole(folder / f"{name}.csv", tables.to_csv(frame))
+
+
+def training_curves(runs: Sequence[Evaluation], logs: Path) -> str:
+    """The training logs of all runs as one CSV file, with six significant digits."""
+    lines = [
+        {"run": run.name, "task": task_name(run.task), **record}
+        for run in runs
+        for record in read_training_log(logs / f"{run.name}.csv")
+    ]
+    frame = pd.DataFrame(lines, columns=None if lines else ["run", "task", *COUNTS])
+    return frame.to_csv(index=False, lineterminator="\n", float_format="%.6g")
 
 
 def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
@@ -100,10 +137,9 @@ def render_page(
     report: Report,
     made: Sequence[tables.Table],
     figures: Mapping[str, str],
-    examples: Path,
-    provenance: Mapping[str, str],
+    inputs: Inputs,
 ) -> str:
-    """The page as HTML, with tables, figures by name as SVG documents, and pictures of the examples in a folder."""
+    """The page as HTML, with tables, figures by name as SVG documents, and pictures of the examples."""
     page = Environment(
         loader=PackageLoader("serrm.reporting"),
         undefined=StrictUndefined,
@@ -117,7 +153,7 @@ def render_page(
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
-        total_time=duration(sum(run.training.seconds for run in runs)),
+        costs=costs(runs, inputs.machine),
         easier=tables.easier(report.results),
         headline=headline.frame,
         headline_notes=[*headline.notes, *headline.omitted],
@@ -125,13 +161,30 @@ def render_page(
         placed=[],  # names of tables in the order of the page; the others follow in a section of their own
         tally=tally(judge(report)),
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
-        examples=[*shown_examples(report.results, examples)],
+        examples=[*shown_examples(report.results, inputs.examples)],
         legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
         notes=tables.notes(report.results),
         recipes=tables.recipes(report),
-        provenance=provenance,
-        hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs if run.data.hash),
+        provenance=inputs.provenance,
+        hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs),
     )
+
+
+def costs(runs: Sequence[Evaluation], machine: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """What the trainings took, as far as it is known here."""
+    lines = []
+    for run in runs:
+        if training := machine.get(run.name, {}).get("training"):
+            lines.append(
+                {
+                    "Run": run.name,
+                    "Time": duration(training["seconds"]),
+                    "Puzzle-steps per second": f"{training['puzzle_steps_per_second']:,.0f}",
+                    "Memory": f"{training['peak_memory_bytes'] / 1e9:.1f} GB",
+                    "Machine": f"{training['device']}, {training['threads']} threads, {training['cpu']}",
+                }
+            )
+    return pd.DataFrame(lines)
 
 
 def intervals(words: str) -> Markup:

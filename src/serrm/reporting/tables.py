@@ -4,7 +4,6 @@ Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the 
 have. Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -13,25 +12,25 @@ import pandas as pd
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.metrics import KS, METRICS, metrics_of
 from serrm.models.families import FAMILIES
-from serrm.progress import duration
+from serrm.puzzles.arc.grids import MAX_SIDE
 from serrm.puzzles.task import ArcTask, GridTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.reporting import paper
 from serrm.reporting.paper import DASH, load_paper, model_name, set_name, task_name
 from serrm.reporting.results import (
-    Evaluation,
     Report,
     Results,
     Score,
-    ScoredSet,
-    Search,
     all_runs,
     runs_on,
     score,
+    search_score,
 )
+from serrm.scoring.schema import Evaluation, ScoredSet, Search
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
+NEARLY: Final = 0.95  # of the paper's blanks, whose numbers are approximate; fewer are easier
 LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
@@ -84,7 +83,7 @@ class Entry(NamedTuple):
         return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
 
     def _arrow(self, ours: Score) -> str:
-        is_made = self.column.unpublished or self.runs[0].data.source.startswith("generated")
+        is_made = self.column.unpublished or self.runs[0].data.is_generated
         ends = [float(end) for end in self.printed.numbers[1:]]
         if is_made or not ends or ours.num_puzzles != (self.printed.num or self.column.num):
             return ""
@@ -173,11 +172,16 @@ def puzzles(entries: Sequence[Entry]) -> str:
 
 def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
     """The mean number of blanks, such as ", 43 blanks"; nothing for a task whose blanks are not named."""
-    means = dict.fromkeys(f"{part.num_blank / part.num_puzzles:.0f}" for part in parts if part.num_blank)
+    means = mean_blanks(kind, parts)
+    return f", {' or '.join(map(str, means))} blanks" if means else ""
+
+
+def mean_blanks(kind: str, parts: Iterable[ScoredSet]) -> list[int]:
+    """The different mean numbers of blanks per puzzle; none for a task whose blanks are not named."""
     task = TASKS[kind]
-    return (
-        f", {' or '.join(means)} blanks" if isinstance(task, GridTask) and task.names_blanks and means else ""
-    )
+    if not (isinstance(task, GridTask) and task.names_blanks):
+        return []
+    return [*dict.fromkeys(round(part.num_blank / part.num_puzzles) for part in parts if part.num_blank)]
 
 
 def counts(numbers: Iterable[int | None]) -> str:
@@ -193,18 +197,16 @@ def easier(results: Results) -> list[str]:
             column, scored = entries[0].column, next((entry for entry in entries if entry.score), None)
             if scored is None:
                 continue
-            of_set, run = scored.of_set, scored.runs[0]
-            words = blanks(column.task, [run.scored[of_set]])
-            (ours, *_), (theirs, *_) = (
-                [*map(int, re.findall(r"\d+", text)), 0]
-                for text in ((words, column.blanks) if of_set == column.set else (of_set, column.set))
-            )
-            grids = re.search(r", grids of at most .*", run.data.source)
-            if ours < 0.95 * theirs:  # the paper's numbers of blanks are approximate
-                printed = column.blanks if words and of_set == column.set else set_name(column.set)
-                found.append(f"{_set(column.task, of_set)}{words} (paper: {printed})")
-            elif grids:
-                found.append(f"{_set(column.task, of_set)}{grids[0]}")
+            run, of_set = scored.runs[0], scored.of_set
+            part, name = run.scored[of_set], _set(column.task, of_set)
+            means = mean_blanks(column.task, [part])
+            is_arc = isinstance(TASKS[column.task], ArcTask)
+            if column.side is not None and part.side < column.side:
+                found.append(f"{name} (paper: {set_name(column.set)})")
+            elif column.blanks is not None and means and means[0] < NEARLY * column.blanks.num:
+                found.append(f"{name}{blanks(column.task, [part])} (paper: {column.blanks})")
+            elif is_arc and part.side < MAX_SIDE:
+                found.append(f"{name}, grids of at most {part.side}×{part.side}")
     return found
 
 
@@ -218,7 +220,7 @@ def variants(report: Report) -> pd.DataFrame:
     lines = []
     for (task, model), runs in report.results.items():
         for name, part in runs[0].scored.items() if (runs[0].kind, model) not in known else ():
-            steps = runs[0].shown_steps(name)
+            steps = part.headline_steps
             solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
             words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
             lines.append((*words, str(solved or DASH), str(gpa or DASH)))
@@ -269,8 +271,8 @@ def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
     """A line per task and model with a score; `columns` are those of the task's kind."""
     lines = []
     for (task, model), runs in report.results.items():
-        trained_set = runs[0].trained_set
-        steps = runs[0].shown_steps(trained_set) if trained_set else HEADLINE_STEPS
+        part = runs[0].scored.get(runs[0].main_set)
+        steps = part.headline_steps if part else HEADLINE_STEPS
         scores = {
             name: score(runs, metric, of_set, steps)
             for name, (of_set, metric) in columns(runs[0].kind).items()
@@ -285,13 +287,12 @@ def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
 
 def trainings(report: Report) -> pd.DataFrame:
     """Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two per
-    multiply-add. A puzzle-step is one supervision step of one puzzle, forward and backward."""
+    multiply-add. Arithmetic is the precision and the kernels, where the run kept them."""
     lines = []
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
         embeddings = info.parameters_with_task_types - info.parameters
         seed = f", seed {run.seed}" * (len(report.results[run.task, run.model]) > 1)
-        speed = training.puzzles_per_second
         lines.append(
             {
                 "Task": task_name(run.task),
@@ -300,15 +301,14 @@ def trainings(report: Report) -> pd.DataFrame:
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
                 "FLOPs": power(training.flops),
-                "Time": f"{duration(training.seconds)} on {training.device or 'an unknown device'}",
-                "Puzzle-steps per second": f"{speed:,.0f}" if speed else DASH,
+                "Arithmetic": training.arithmetic or DASH,
             }
         )
     return pd.DataFrame(lines)
 
 
 def power(flops: int | None) -> str:
-    """FLOPs with two digits, such as "5.0e14"."""
+    """FLOPs with two digits, such as "5.0e14"; a dash for none."""
     return f"{flops:.1e}".replace("e+", "e") if flops else DASH
 
 
@@ -318,8 +318,8 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[floa
     for (task, model), (run, *_) in report.results.items():
         for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
             if searches and model in shown:
-                num_symbols = alphabet(run.kind, run.side).num_symbols
-                flops = report.flops[task, model](run.side**2, num_symbols)
+                side = run.data.side
+                flops = report.flops[task, model](side**2, alphabet(run.kind, side).num_symbols)
                 points[task, model, method] = [(flops * each.mean_steps, each) for each in searches]
     return points
 
@@ -332,10 +332,14 @@ def compute(report: Report) -> pd.DataFrame:
     for (task, model, method), points in compute_points(report).items():
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, each = points[place]
-            num = f"{each.num_puzzles:,}" if each.num_puzzles else DASH
-            searched = num, f"{each.num:,}", f"{each.max_steps:,}", f"{each.mean_steps:.2f}"
+            searched = (
+                f"{each.num_puzzles:,}",
+                f"{each.num:,}",
+                f"{each.max_steps:,}",
+                f"{each.mean_steps:.2f}",
+            )
             names = f"{model_name(model)}, {task_name(task)}", method
-            lines.append((*names, *searched, f"{flops / 1e9:.3g}", str(each.score)))
+            lines.append((*names, *searched, f"{flops / 1e9:.3g}", str(search_score(each))))
     counted = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
@@ -451,10 +455,12 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
     kinds = {seeds[0].kind for seeds in runs.values()}
     sets = {name for run in all_runs(results) if run.kind in kinds for name in run.scored}
     for of_set in dict.fromkeys(
-        name for seeds in runs.values() for name in seeds[0].scored if "," not in name
+        name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.task_type == "right"
     ):
         steps = {
-            model: seeds[0].shown_steps(of_set) for model, seeds in runs.items() if of_set in seeds[0].scored
+            model: seeds[0].scored[of_set].headline_steps
+            for model, seeds in runs.items()
+            if of_set in seeds[0].scored
         }
         scores = {
             model: score(seeds, seeds[0].main_metric, of_set, steps.get(model, HEADLINE_STEPS))
@@ -518,7 +524,7 @@ def total_flops(run: Evaluation, report: Report) -> int:
     total, runs = 0, {each.name: each for each in all_runs(report.results)}
     name: str | None = run.name
     while name in runs:
-        total += runs[name].training.flops or 0
+        total += runs[name].training.flops
         name = report.init.get((runs[name].task, runs[name].model))
     return total
 

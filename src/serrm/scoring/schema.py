@@ -83,10 +83,10 @@ class ScoredSet(_Part):
     num_variants: int | None = None
     """Votes per test input; of ARC-AGI alone."""
     steps: dict[int, Scores]
-    num_puzzles_after: dict[int, int] = {}
+    num_puzzles_after: dict[int, int] | None = None
     """Number of puzzles after some numbers of steps, where it was smaller; no set is scored so any more."""
     headline_steps: int
-    """The number of steps whose scores tables show."""
+    """The number of steps whose scores the headline shows."""
     puzzles: str | None = None
     """Digest of questions and answers; sets scored before it was kept do not have it."""
     solved: str | None = None
@@ -98,7 +98,7 @@ class ScoredSet(_Part):
 
     def num_at(self, steps: int) -> int:
         """The number of puzzles that were scored after so many steps."""
-        return self.num_puzzles_after.get(steps, self.num_puzzles)
+        return (self.num_puzzles_after or {}).get(steps, self.num_puzzles)
 
     @property
     def outcomes(self) -> Float[np.ndarray, " N"] | None:
@@ -177,12 +177,15 @@ class Evaluation(_Part):
     """All scores of a run, with the facts about it that tables need."""
 
     profile: str
+    name: str
+    """The run's name, an entry of `runs` of the profile."""
     task: str
     kind: str
     """The task's key in TASKS, of which `task` is a data set."""
     model: str
-    """The variant: the part of the run's name between task and seed."""
+    """The variant: the part of the run's name between task and number."""
     seed: int
+    """Usually the number at the end of the name."""
     arithmetic: str | None = None
     """Precision and kernels of the evaluation; not known of runs evaluated before it was kept."""
     model_info: ModelInfo
@@ -199,11 +202,6 @@ class Evaluation(_Part):
     equivariance: Equivariance | None = None
     notes: tuple[str, ...] = ()
     """Remarks on runs that were made by other means than the pipeline."""
-
-    @property
-    def name(self) -> str:
-        """task-model-seed, the name of the run."""
-        return f"{self.task}-{self.model}-s{self.seed}"
 
     @property
     def main_metric(self) -> str:

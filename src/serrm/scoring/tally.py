@@ -134,25 +134,35 @@ class ArcTally:
 
         A test input without prediction counts as wrong. ValueError if there are no puzzles.
         """
-        ranks = {
-            puzzle: [self._rank(puzzle, test) for test in range(len(answers))]
-            for puzzle, answers in self.answers.items()
-        }
-        scores: dict[str, float] = {}
+        ranks, scores = self._ranks(), dict[str, float]()
         for k in KS:
-            credits = [
-                sum(rank is not None and rank < k for rank in of_puzzle) / len(of_puzzle)
-                for of_puzzle in ranks.values()
-            ]
+            credits = _credits(ranks, k).values()
             total = math.fsum(credits)
             scores[f"pass_at_{k}_lo"], scores[f"pass_at_{k}_hi"] = wilson(total, len(credits))
             scores[f"pass_at_{k}"] = total / len(credits)
         return scores
 
+    def credits(self, k: int) -> dict[str, float]:
+        """The share of each puzzle's test inputs whose right answer is among the first k, by the puzzle's name."""
+        return _credits(self._ranks(), k)
+
+    def _ranks(self) -> dict[str, list[int | None]]:
+        return {
+            puzzle: [self._rank(puzzle, test) for test in range(len(answers))]
+            for puzzle, answers in self.answers.items()
+        }
+
     def _rank(self, puzzle: str, test: int) -> int | None:
         """Number of grids that rank before the answer; None if it was not predicted."""
         pools, answer = self.pools.get((puzzle, test), {}), grid_key(self.answers[puzzle][test])
         return _ranked(pools).index(answer) if answer in pools else None
+
+
+def _credits(ranks: Mapping[str, Sequence[int | None]], k: int) -> dict[str, float]:
+    return {
+        puzzle: sum(rank is not None and rank < k for rank in of_puzzle) / len(of_puzzle)
+        for puzzle, of_puzzle in ranks.items()
+    }
 
 
 def grid_key(grid: Grid) -> Key:

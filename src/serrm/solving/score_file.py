@@ -11,17 +11,20 @@ import torch
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.devices import supported
-from serrm.inference.evaluate import Gallery, score_set, vote, vote_scores
+from serrm.inference.evaluate import Gallery, model_info, score_set, vote, vote_scores
 from serrm.inference.predict import Predicted, Predictor, load_model, refusal
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, asked_as, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_file
+from serrm.scoring.schema import RefusedSet, ScoredSet
 from serrm.solving.solve import arc_evaluation, arc_refusal
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
+# Not for a file, whose puzzles may stand in any order: what says which of them were solved.
+LEFT_OUT = {"task_type", "headline_steps", "num_puzzles_after", "puzzles", "solved", "credits"}
 
 
 def score_file(
@@ -36,7 +39,7 @@ def score_file(
 
     A Sudoku or a maze without an answer is solved exactly, and left out if it has no solution. Test inputs of ARC
     tasks are left out if they have no answer or the model cannot answer them. What is left out is counted. The result
-    has the sets of a metric file (see `evaluate`).
+    has the sets of an evaluation (`serrm.scoring.schema`) without what says which puzzles were solved.
 
     Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task or a wrong answer, and if
     nothing can be scored.
@@ -69,7 +72,7 @@ def score_file(
     return {
         "checkpoint": str(checkpoint),
         "puzzles": str(puzzles),
-        "model_info": loaded.info,
+        "model_info": model_info(loaded).model_dump(),
         "device": str(device),
         "precision": str(dtype).removeprefix("torch."),
         "sets": sets,
@@ -105,7 +108,8 @@ def _score_size(
         )
     puzzles = PuzzleArrays(name, side, tokens, record.tokens(right), task)
     others = OtherSolutions(task, 0)
-    return {**score_set(predictor, puzzles, depths, others), **counts, **others.counts()}
+    scores = score_set(predictor, puzzles, depths, gallery=others)
+    return {**as_dict(scores), **counts, **others.counts()}
 
 
 @dataclass
@@ -142,7 +146,12 @@ def _score_votes(
         return {"status": NOTHING, "reason": sorted(reasons.values())[0]}
     evaluation = arc_evaluation(predictor.loaded, kept)
     scores = vote_scores(evaluation, vote(predictor, evaluation, depths))
-    return {**scores, "num_left_out": len(questions) - len(kept)}
+    return {**as_dict(scores), "num_left_out": len(questions) - len(kept)}
+
+
+def as_dict(scores: ScoredSet | RefusedSet) -> dict[str, Any]:
+    """The scores of a set as plain data."""
+    return scores.model_dump(mode="json", exclude_none=True, exclude=LEFT_OUT)
 
 
 def depths_up_to(steps: int) -> list[int]:

@@ -1,7 +1,6 @@
 """What tells a run in MLflow from others of its name: its DVC experiment, its changed settings, and its machine."""
 
 import os
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import yaml
 
 from serrm.config import Params, read_execution
 from serrm.devices import choose_device, has_fast_bfloat16
+from serrm.machine import cpu_name
 from serrm.project import PARAMS, PROFILES, git
 from serrm.settings import parse
 from serrm.training.settings import RunSettings
@@ -76,19 +76,9 @@ def machine(root: Path) -> dict[str, str]:
     if has_fast_bfloat16(torch.device("cpu")):
         instructions.append("AMX" if torch.cpu._is_amx_tile_supported() else "AVX512-BF16")
     return {
-        "machine.cpu": processor(),
+        "machine.cpu": cpu_name(),
         "machine.instructions": ", ".join(instructions),
         "machine.threads": str(execution.threads or torch.get_num_threads()),
         "machine.device": str(choose_device(execution.device)),
         "machine.native": str(execution.native),
     }
-
-
-def processor() -> str:
-    """The model of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()

@@ -2,16 +2,16 @@
 
 The experiment `serrm/<profile>/<task>` holds the runs of a task, so that MLflow's charts compare models on the same
 puzzles. One tag, `serrm.run`, identifies a run. While it trains, its value is the digest of the settings, so a resumed
-training continues its run. Once it is finished, the value is `training_digest`, which the checkpoint and the metric
-file both give: the run is found after a `dvc pull` and in a clone that has only metric files, and repeating a training
-makes another run.
+training continues its run. Once it is finished, the value is `training_digest`, which the checkpoint and the scores
+both give: the run is found after a `dvc pull` and in a clone that has only `metrics.json`. Repeating a training makes
+another run.
 """
 
 import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,20 +25,23 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
 from sqlalchemy.exc import SQLAlchemyError
 
+from serrm.files import json_text
+from serrm.machine import read_machine
 from serrm.metrics import metrics_of
 from serrm.project import Layout, current_commit
 from serrm.reporting.paper import style
-from serrm.reporting.results import Evaluation, read_evaluation
+from serrm.scoring.schema import METRICS_FILE, Evaluation, read_evaluation, read_profile_scores
 from serrm.tracking import SQLITE, tracking_uri
 from serrm.tracking.description import description, display_name, machine
-from serrm.training.log import Record, read_training_log
+from serrm.training.log import GATHERED, Record, read_training_curve, read_training_log
 from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
 TAG: Final = "serrm.run"
 # MLflow shows the kind beside the name; it does not choose the page that opens (`views` does).
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
-COUNTED = ("seconds", "samples", "steps", "flops", "puzzle_steps_per_second", "peak_memory_bytes")
+COUNTED = ("samples", "steps", "flops")
+TAKEN = ("seconds", "puzzle_steps_per_second", "peak_memory_bytes")  # known where the run was trained
 SIZES = ("parameters", "parameters_with_task_types")
 # Columns of MLflow's database with addresses of artifacts.
 ADDRESSES: Final = (
@@ -54,7 +57,7 @@ SECTIONS: Final = {"fsr": "FSR", "pass_at_2": "Pass at 2"}
 OTHER_SETS: Final = "Score"  # on sets of other sizes than the one trained on
 FIRST_SECTIONS: Final = (*SECTIONS.values(), OTHER_SETS)
 ENDS: Final = {"": "", "_lo": " from", "_hi": " to"}  # of the 95% interval, in the order of the alphabet
-TAGGED = ("task", "model", "seed", "family", "device", "data_hash")
+TAGGED = ("task", "model", "seed", "family", "arithmetic", "data_hash")
 
 # A failure is raised as well as logged there, and requests are repeated before they fail.
 for logger in ("mlflow", "alembic", "urllib3.connectionpool"):
@@ -66,11 +69,13 @@ class StoreError(ValueError):
 
 
 def runs_with_results(root: Path, profile: str = "*") -> list[tuple[str, str]]:
-    """(profile, name) of the runs of one profile, or of all, that have a checkpoint or a metric file."""
+    """(profile, name) of the runs of one profile, or of all, that have a checkpoint or scores."""
     names = {
         (path.parents[2].name, path.parent.name) for path in root.glob(f"data/{profile}/runs/*/config.json")
     }
-    names |= {(path.parents[1].name, path.stem) for path in root.glob(f"reports/{profile}/metrics/*.json")}
+    names |= {(path.parents[1].name, path.stem) for path in root.glob(f"data/{profile}/scores/*.json")}
+    for path in root.glob(f"reports/{profile}/{METRICS_FILE}"):
+        names |= {(path.parent.name, name) for name in read_profile_scores(path).runs}
     return sorted(names)
 
 
@@ -87,7 +92,7 @@ def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[C
     except BaseException:
         live.call(lambda client: client.set_terminated(live.run_id, "FAILED"))
         raise
-    live.call(lambda _: sync_run(layout, name))
+    live.call(lambda _: sync_run(layout, name, live.run_id))
 
 
 class LiveRun:
@@ -141,100 +146,115 @@ def _succeeds(root: Path, action: Callable[[MlflowClient], object]) -> bool:
     return True
 
 
-def sync_run(layout: Layout, name: str) -> str:
+def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
     """Bring a run in MLflow up to its files; returns its id. Repeating it adds nothing.
 
-    Raises StoreError if MLflow fails, ValueError if a file is malformed or there is neither checkpoint nor metric file.
+    `run_id` is that of a training that has just ended; without it the run is found by its files.
+
+    Raises StoreError if MLflow fails, ValueError if a file is malformed or there is neither checkpoint nor scores.
     """
-    checkpoint, scores = layout.runs / name / "config.json", layout.metrics / f"{name}.json"
+    checkpoint = layout.runs / name / "config.json"
     config = json.loads(checkpoint.read_text(encoding="utf-8")) if checkpoint.is_file() else {}
-    evaluation = read_evaluation(scores) if scores.is_file() else None
+    evaluation = _evaluation(layout, name)
     facts = _facts_of_checkpoint(config) if config else evaluation and _facts_of_evaluation(evaluation)
     if not facts:
         raise ValueError(f"{checkpoint.parent}: no checkpoint here, and no scores: `dvc repro` makes them")
     digest = training_digest(layout.profile, name, facts)
     if evaluation and training_digest(layout.profile, name, _facts_of_evaluation(evaluation)) != digest:
         evaluation = None  # the scores of another training
+    taken = read_machine(layout.machine / f"{name}.json").get("training", {})
+    milliseconds = int(1000 * taken.get("seconds", 0))
     with open_store(layout.root) as client:
         experiment = experiment_id(client, layout.profile, facts["task"])
-        run = _newest(client, experiment, digest)
+        run = client.get_run(run_id) if run_id else _newest(client, experiment, digest)
         if run is None and config:
-            run = _newest(client, experiment, RunSettings.model_validate(config["run"]).digest())
+            run = _newest(client, experiment, facts["settings"])
         if run is None:
-            written = (checkpoint if config else scores).stat().st_mtime
+            written = _written(checkpoint if config else layout.metrics)
             run_name = f"{facts['task']}-{facts['model']}-s{facts['seed']}"
-            run = client.create_run(experiment, int(1000 * (written - facts["seconds"])), run_name=run_name)
+            run = client.create_run(experiment, written - milliseconds, run_name=run_name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
         if precision := config.get("training", {}).get("precision"):
             params["machine.precision"] = precision  # that ran; train.precision may be auto
-        tags = {TAG: digest, COLOUR: style(facts["family"])[0]} | {key: str(facts[key]) for key in TAGGED}
+        tags = {TAG: digest, COLOUR: style(facts["family"])[0]} | {
+            key: str(facts[key]) for key in TAGGED if facts.get(key) is not None
+        }
         client.log_batch(
             run_id,
-            _without_known(client, run, list(_metrics(layout, name, evaluation, facts))),
+            _without_known(client, run, list(_metrics(layout, name, evaluation, {**facts, **taken}))),
             [mlflow.entities.Param(str(key), str(value)) for key, value in params.items()],
             [mlflow.entities.RunTag(*tag) for tag in tags.items()],
         )
-        if facts["data_hash"]:  # of the arrays, which DVC keeps
-            source = json.dumps({"path": f"data/{layout.profile}/arrays/{facts['task']}"})
-            data = mlflow.entities.Dataset(
-                facts["task"], facts["data_hash"][:36], source_type="dvc", source=source
-            )
-            client.log_inputs(run_id, datasets=[mlflow.entities.DatasetInput(data)])
+        # The hash is that of the arrays, which DVC keeps.
+        source = json.dumps({"path": f"data/{layout.profile}/arrays/{facts['task']}"})
+        data = mlflow.entities.Dataset(
+            facts["task"], facts["data_hash"][:36], source_type="dvc", source=source
+        )
+        client.log_inputs(run_id, datasets=[mlflow.entities.DatasetInput(data)])
         if evaluation:
-            client.log_artifact(run_id, str(scores))
+            content = json_text(evaluation.model_dump(mode="json", exclude_none=True))
+            client.log_text(run_id, content, f"{name}.json")
             _log_pictures(client, run_id, layout.predictions / name / "examples.json")
-        # A run's duration is its training's.
-        client.set_terminated(run_id, "FINISHED", run.info.start_time + int(1000 * facts["seconds"]))
+        # A run's duration is its training's, where that is known.
+        client.set_terminated(run_id, "FINISHED", run.info.start_time + milliseconds)
     return run_id
 
 
+def _evaluation(layout: Layout, name: str) -> Evaluation | None:
+    """The scores of a run, from data/ or else from the committed file."""
+    if (scores := layout.scores / f"{name}.json").is_file():
+        return read_evaluation(scores)
+    return read_profile_scores(layout.metrics).runs.get(name) if layout.metrics.is_file() else None
+
+
+def _written(path: Path) -> int:
+    """When a file was written, in milliseconds; now if it is not there."""
+    return int(1000 * path.stat().st_mtime) if path.is_file() else get_current_time_millis()
+
+
 def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
-    """sha256 of what identifies a finished run."""
-    known = [facts.get(key) for key in ("data_hash", "steps", "samples", "seconds", "final_loss", "device")]
-    known += [facts["id"]] if facts.get("id") else []  # older trainings have none
+    """sha256 of what identifies a finished run: its settings, data and results."""
+    known = [facts.get(key) for key in ("settings", "data_hash", "steps", "samples", "flops", "final_loss")]
     return hashlib.sha256(json.dumps([profile, name, *known]).encode()).hexdigest()
 
 
 def _facts_of_checkpoint(config: Mapping[str, Any]) -> dict[str, Any]:
     """A run and its training, from config.json."""
-    run = config["run"]
-    about = {"model": run["variant"], "family": run["model"]["family"]}
-    return {**config, **config["training"], "task": run["task"], "seed": run["seed"], **about}
+    run = RunSettings.model_validate(config["run"])
+    about = {"task": run.task, "model": run.variant, "seed": run.seed, "family": run.model.family}
+    return {**config, **config["training"], **about, "settings": run.digest()}
 
 
 def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """The same, from the metric file."""
+    """The same, from the scores."""
     about = evaluation.model_dump(include={"task", "model", "seed"}) | {"data_hash": evaluation.data.hash}
-    about |= evaluation.model_info.model_dump() | evaluation.training.model_dump()
-    return {**about, "puzzle_steps_per_second": evaluation.training.puzzles_per_second}
+    return {**about, **evaluation.model_info.model_dump(), **evaluation.training.model_dump()}
 
 
 def _metrics(
     layout: Layout, name: str, evaluation: Evaluation | None, facts: Mapping[str, Any]
 ) -> Iterator[mlflow.entities.Metric]:
     """All metrics: the training log by optimiser step, scores by supervision step, the learning curve, and facts."""
-    training_log = layout.reports / "training" / f"{name}.csv"
-    for record in read_training_log(training_log) if training_log.is_file() else ():
+    for record in _records(layout, name):
         yield from _of_record(record)
-    yield from _at(0, "train/", {key: facts.get(key) for key in COUNTED})
+    yield from _at(0, "train/", {key: facts.get(key) for key in (*COUNTED, *TAKEN)})
     yield from _at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return
     kind, main = evaluation.kind, evaluation.main_metric
     for of_set, part in evaluation.scored.items():
         name = of_set.replace(",", "")  # a metric's name has no comma
-        steps = evaluation.shown_steps(of_set)
-        shown = _in_percent(kind, part.steps[steps])
-        section = SECTIONS[main] if of_set == evaluation.trained_set and main in SECTIONS else OTHER_SETS
+        shown = _in_percent(kind, part.steps[part.headline_steps])
+        section = SECTIONS[main] if of_set == evaluation.main_set and main in SECTIONS else OTHER_SETS
         ends = {name + word: round(shown[main + end], 2) for end, word in ENDS.items() if main + end in shown}
         yield from _at(0, f"{section}/", ends)  # at step 0 it is a bar
         for depth, scores in part.steps.items():
             yield from _at(depth, f"test/{name}/", _in_percent(kind, scores))
     for point in evaluation.learning_curve:
-        values = _in_percent(kind, point)
-        curve = {key: value for key, value in values.items() if not key.endswith(("step", "_lo", "_hi"))}
-        yield from _at(int(point["step"]), "snapshots/", curve)
+        values = _in_percent(kind, point.scores)
+        curve = {key: value for key, value in values.items() if not key.endswith(("_lo", "_hi"))}
+        yield from _at(point.step, "snapshots/", {"samples": point.samples, "loss": point.loss, **curve})
 
 
 def _in_percent(kind: str, scores: Mapping[str, float]) -> dict[str, float]:
@@ -245,10 +265,15 @@ def _in_percent(kind: str, scores: Mapping[str, float]) -> dict[str, float]:
         metric = known.get(key.removesuffix("_lo").removesuffix("_hi"))
         return metric.unit.factor if metric else 1
 
-    kept = {
-        key: value for key, value in scores.items() if not key.endswith("_guess") and key != "num_puzzles"
-    }
-    return {key: factor(key) * value for key, value in kept.items()}
+    return {key: factor(key) * value for key, value in scores.items() if not key.endswith("_guess")}
+
+
+def _records(layout: Layout, name: str) -> Sequence[Record]:
+    """The training log of a run, from data/ or else from the committed curves; empty without either."""
+    log, curves = layout.logs / f"{name}.csv", layout.reports / "curves" / GATHERED
+    if log.is_file():
+        return read_training_log(log)
+    return read_training_curve(curves, name) if curves.is_file() else ()
 
 
 def _of_record(record: Record) -> list[mlflow.entities.Metric]:
@@ -266,13 +291,13 @@ def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> lis
 def _without_known(
     client: MlflowClient, run: mlflow.entities.Run, metrics: list[mlflow.entities.Metric]
 ) -> list[mlflow.entities.Metric]:
-    """The metrics that a run does not have at their steps."""
+    """The metrics that a run does not have at their steps, to the six digits that committed curves have."""
     known = {
-        (name, metric.step, metric.value)
+        (name, metric.step, f"{metric.value:.6g}")
         for name in run.data.metrics
         for metric in client.get_metric_history(run.info.run_id, name)
     }
-    return [metric for metric in metrics if (metric.key, metric.step, metric.value) not in known]
+    return [metric for metric in metrics if (metric.key, metric.step, f"{metric.value:.6g}") not in known]
 
 
 def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:

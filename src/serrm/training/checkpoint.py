@@ -1,19 +1,17 @@
 """Checkpoints: a directory with everything needed to resume bit for bit, written whole or not at all.
 
 `model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` holds the raw weights, the
-optimiser, the EMA, the slots and the sampler's position; `config.json` holds the settings, data and results.
+optimiser, the EMA, the slots and the sampler's position; `config.json` holds the settings, data and results. Nothing
+in it depends on the machine's speed or the moment, so that repeating a training gives the same bytes.
 `SHA256SUMS` holds the hashes of all files, which are checked whenever a checkpoint is read.
 """
 
-import hashlib
 import io
 import json
 import logging
 import os
-import platform
 import shutil
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +26,8 @@ MODEL = "model.safetensors"
 STATE = "training_state.pt"
 CONFIG = "config.json"
 SUMS = "SHA256SUMS"  # as sha256sum writes and checks them
+FACTS = "facts"  # the key of a snapshot's metadata
 SNAPSHOTS = "snapshots"  # EMA weights along the way, in a checkpoint and in the scratch folder of a run
-PACKAGES = ("torch", "numpy", "serrm")
-SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # on which the numbers depend
 
 
 def write_checkpoint(
@@ -61,7 +58,8 @@ def write_result(target: Path, last: Path, snapshots: Path) -> None:
 
 def write_snapshot(folder: Path, weights: Mapping[str, Tensor], step: int, samples: int, loss: float) -> None:
     """Write EMA weights for the learning curve, with the examples drawn so far and the last record's loss."""
-    facts = {"step": str(step), "samples": str(samples), "loss": str(loss)}
+    # Under one key, as safetensors writes several in any order.
+    facts = {FACTS: json.dumps({"step": step, "samples": samples, "loss": loss})}
     content = save({name: value.contiguous() for name, value in weights.items()}, metadata=facts)
     write_whole(folder / f"step_{step:09d}.safetensors", content)
 
@@ -159,24 +157,3 @@ def prune(folder: Path, num: int) -> None:
     """Remove all but the newest checkpoints, and what an interrupted write left behind."""
     for path in [*sorted(folder.glob("step_*"), reverse=True)[num:], *folder.glob(".step_*")]:
         shutil.rmtree(path)
-
-
-def code_hash() -> str:
-    """Hash the package's source files, which identifies the code that made a checkpoint."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parents[1]
-    for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def package_versions() -> dict[str, str]:
-    """Versions of the packages on which the numbers depend."""
-    return {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"  # run from the folder of its sources

@@ -1,16 +1,18 @@
 """The training log of a run as a CSV file, one line per record, for plots and MLflow.
 
-The train stage writes it beside the metrics; it is small enough to be committed. Needs no torch.
+The train stage writes it below data/, and tabulate gathers those of all runs for git. Needs no torch.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from serrm.files import csv_text, write_whole
 
 Record = Mapping[str, int | float]
 COUNTS = ("step", "samples")
+GATHERED = "training.csv"  # the logs of all runs of a profile
+NAMES = ("run", "task")  # columns of the gathered logs
 
 
 def write_training_log(path: Path, records: Sequence[Record]) -> None:
@@ -21,12 +23,24 @@ def write_training_log(path: Path, records: Sequence[Record]) -> None:
 
 def read_training_log(path: Path) -> list[dict[str, int | float]]:
     """The records of a training log. ValueError naming the file if something else is in it."""
+    return [record for _, record in _rows(path)]
+
+
+def read_training_curve(path: Path, run: str) -> list[dict[str, int | float]]:
+    """The records of one run in the gathered logs of a profile, with fewer digits. ValueError as above."""
+    return [record for of, record in _rows(path) if of == run]
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, int | float]]]:
+    """Name of the run, empty in a log of one run, and record of every line."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         try:
-            return [
-                {key: int(value) if key in COUNTS else float(value) for key, value in row.items()}
-                for row in rows
-            ]
+            for row in rows:
+                numbers = {key: value for key, value in row.items() if key not in NAMES}
+                record = {
+                    key: int(value) if key in COUNTS else float(value) for key, value in numbers.items()
+                }
+                yield row.get("run", ""), record
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: line {rows.line_num}: not a training log: {error}") from error

@@ -5,12 +5,12 @@ same command resumes; a changed setting starts a new run. The folder holds the s
 another machine and back; the caller removes it once the result is in place.
 """
 
+import json
 import logging
 import math
 import os
 import signal
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,7 +22,7 @@ from torch import Tensor
 from serrm import devices
 from serrm.arrays import open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
-from serrm.files import hash_file, write_whole
+from serrm.files import hash_file, write_json, write_whole
 from serrm.kernels.accelerate import accelerate, runs_compiled
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model, flops
@@ -35,6 +35,7 @@ from serrm.training.slots import Piece, to_device
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
+MACHINE = "machine.json"  # the seconds, memory and device of the run so far, there too
 NUM_KEPT = 2  # checkpoints kept of an unfinished run, in case the newest is damaged
 EXPLODED = 10.0  # times log K, the loss of guessing; no run recovers from there
 EXIT_RESUMABLE = 75  # EX_TEMPFAIL of sysexits.h: the run is unfinished and nothing is wrong
@@ -105,9 +106,6 @@ class TrainingRun:
         self.settings, self.folder, self.execution, self.processes = run, folder, execution, processes
         self.records: list[Record] = []
         self.seconds = 0.0  # of training, over all interruptions
-        self.id = (
-            uuid.uuid4().hex
-        )  # kept over interruptions; another training of the same settings has another
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
         num, seed, twice = run.arrays.num_augmentations, run.arrays.seed, run.fidelity.identity_twice
@@ -126,6 +124,9 @@ class TrainingRun:
         accelerate(model, is_native=execution.native, compiles=self.compiles)
         precision = run.train.precision if before is None else before["training"]["precision"]
         self.precision: str = processes.collect(devices.resolved_precision(precision, self.device))[0]
+        self.arithmetic = devices.arithmetic(
+            self.precision, self.device, is_native=execution.native, compiles=self.compiles
+        )
         self.trainer = self._trainer(model, stream, self.precision)
         if found is not None:
             self._resume(found)
@@ -186,28 +187,36 @@ class TrainingRun:
         trainer = self.trainer
         return {
             **self._identity(),
-            "code_hash": ckpt.code_hash(),
             "initial_sha256": self.initial_sha256,
-            "packages": ckpt.package_versions(),
             "num_symbols": trainer.stream.num_symbols,
             "side": trainer.stream.side,
             "puzzles": list(trainer.stream.puzzle_names),
             "parameters": num_parameters(trainer.model),
             "parameters_with_task_types": num_parameters(trainer.model, has_task_types=True),
             "training": {
-                "id": self.id,
                 "steps": trainer.step,
                 "samples": trainer.slots.position,
                 "train_puzzles": trainer.stream.num_examples,
-                "seconds": round(self.seconds, 1),
-                "puzzle_steps_per_second": round(self._speed(), 1),
                 "flops": trainer.step * self.flops_per_step,
                 "final_loss": self.records[-1]["loss"] if self.records else None,
                 "precision": self.precision,
+                "arithmetic": self.arithmetic,
                 "compile": self.compiles,
                 **self._hardware(),
-                "peak_memory_bytes": sum(self.processes.collect(devices.peak_memory(self.device))),
             },
+        }
+
+    def machine(self) -> dict[str, Any]:
+        """The content of machine.json: what the run took, which no result depends on.
+
+        All processes have to call it together.
+        """
+        return {
+            "seconds": round(self.seconds, 1),
+            "puzzle_steps_per_second": round(self._speed(), 1),
+            "peak_memory_bytes": sum(self.processes.collect(devices.peak_memory(self.device))),
+            "device": str(self.device),
+            "threads": torch.get_num_threads(),
         }
 
     def _identity(self) -> dict[str, Any]:
@@ -218,7 +227,7 @@ class TrainingRun:
         """The entries of config.json that change rounding and the masks of dropout."""
         execution = self.execution
         return {
-            "device": str(self.device),
+            "device": self.device.type,
             "processes": self.processes.num,
             "micro_batch": execution.micro_batch,
             "native": execution.native,
@@ -245,11 +254,12 @@ class TrainingRun:
             self._check_loss(float(tally.loss) / tally.num_steps)
         if not self.trainer.is_sound():
             raise self._diverged("weights or states are not finite")
-        state = self.trainer.state_dict() | {"progress": {"records": self.records, "seconds": self.seconds}}
-        config = self.config()
+        state = self.trainer.state_dict() | {"records": self.records}
+        config, machine = self.config(), self.machine()
         if self.processes.is_first:
             if not self.checkpoint.exists():
                 ckpt.write_checkpoint(self.checkpoint, self.trainer.ema_weights(), state, config)
+            write_json(self.folder / MACHINE, machine)
             ckpt.prune(self.folder, NUM_KEPT)
         self.processes.agree(True)  # nothing waits for an empty message
 
@@ -277,12 +287,12 @@ class TrainingRun:
 
     def _resume(self, found: Path) -> None:
         state = ckpt.read_training_state(found, self._identity(), self.device)
-        progress = state.pop("progress")
-        self.records, self.seconds = progress["records"], progress["seconds"]
+        self.records = state.pop("records")
+        if (machine := self.folder / MACHINE).is_file():
+            self.seconds = json.loads(machine.read_text())["seconds"]
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
         before, now = ckpt.read_config(found)["training"], self._hardware()
-        self.id = before.get("id", self.id)
         changed = [key for key in now if before[key] != now[key]]
         if changed and self.processes.is_first:
             then, here = (", ".join(f"{key} {values[key]}" for key in changed) for values in (before, now))

@@ -1,0 +1,74 @@
+"""What a run took and where: seconds, memory, machine, packages, commit. No result depends on it.
+
+It stands in `data/<profile>/machine/<run>.json`, which is no output of DVC and in no commit, so that outputs and
+committed results are the same wherever they were made. The report page and MLflow show it where it is there.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from serrm.files import write_json
+from serrm.project import current_commit
+
+Part = Literal["training", "evaluation"]
+PACKAGES = ("torch", "numpy", "serrm")
+SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # on which the numbers depend
+
+
+def about_machine(root: Path) -> dict[str, Any]:
+    """The machine, the moment, the commit checked out in `root` and the versions of packages."""
+    commit, has_changes = current_commit(root)
+    return {
+        "host": platform.node(),
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit,
+        "has_changes": has_changes,
+        "code_hash": code_hash(),
+        "packages": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
+    }
+
+
+def write_machine(path: Path, part: Part, facts: Mapping[str, Any]) -> None:
+    """Write the facts of one part of a run, beside those of the other part."""
+    write_json(path, {**read_machine(path), part: dict(facts)})
+
+
+def read_machine(path: Path) -> dict[str, Any]:
+    """The facts of the parts of a run; none without a file, as after a `dvc pull`."""
+    if not path.is_file():
+        return {}
+    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return facts
+
+
+def cpu_name() -> str:
+    """The name of the CPU as Linux tells it, or else as Python does."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    names = (line.partition(": ")[2] for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def code_hash() -> str:
+    """Hash the package's source files, which identifies the code that made a checkpoint."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"  # run from the folder of its sources
