@@ -1,7 +1,7 @@
 """The paper's claims, each in parts (the checks in paper.yaml) that are compared with our numbers; five verdicts.
 
 A verdict is about the runs of a profile, with their data and sizes, and not about the paper's runs. A model is ahead
-only if the interval of the difference (`serrm.reporting.comparison`) lies wholly above zero.
+only if the interval of the difference (`serrm.scoring.intervals`) lies wholly above zero.
 """
 
 from collections import Counter
@@ -13,11 +13,11 @@ import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.metrics import METRICS
-from serrm.reporting.comparison import Difference, difference
 from serrm.reporting.paper import Check, load_paper, model_name, set_name, task_name
-from serrm.reporting.results import Report, Score, all_runs, over_seeds, runs_on, score
+from serrm.reporting.results import Report, Score, all_runs, difference, over_seeds, runs_on, score
 from serrm.reporting.results import curve as curve_of_run
 from serrm.reporting.tables import Table
+from serrm.scoring.intervals import Difference
 from serrm.scoring.schema import Evaluation
 
 HOLDS, PARTLY, LEVEL = "holds", "holds in part", "undecided"
@@ -87,9 +87,9 @@ def margin(*scores: Score) -> float:
 # Rules: the finding on the scores of a check's models and the check's number.
 
 
-def ahead(points: float, first: Score, *others: Score, is_paired: bool = False) -> Finding:
+def ahead(points: float, first: Score, *others: Score, has_same_runs: bool = False) -> Finding:
     """The first is ahead of all others, by more than so many points."""
-    found = [difference(first, each, is_paired=is_paired) for each in others]
+    found = [difference(first, each, has_same_runs=has_same_runs) for each in others]
     return decided(found, points, points), f"{'least ' * (len(found) > 1)}difference {min(found)}"
 
 
@@ -193,7 +193,7 @@ def more_steps(report: Report, check: Check) -> Iterator[Part]:
     found = {steps: each[SE_RRM] for steps, each in scores.items() if each and steps >= HEADLINE_STEPS}
     verdict, ours = UNTESTED, "More steps than in training were not scored."
     if len(found) > 1:
-        verdict, apart = ahead(0.0, found[max(found)], found[min(found)], is_paired=True)
+        verdict, apart = ahead(0.0, found[max(found)], found[min(found)], has_same_runs=True)
         numbers = "; ".join(f"after {steps} steps {each}" for steps, each in found.items())
         ours = f"{METRICS['fsr'].name} {numbers}; {apart}."
     yield Part(check.words, verdict, ours)

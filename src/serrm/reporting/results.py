@@ -8,12 +8,16 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+import numpy as np
+
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.metrics import metrics_of
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import Settings, differences
-from serrm.scoring.schema import Evaluation, Search, read_evaluation, read_profile_scores
+from serrm.scoring import intervals
+from serrm.scoring.intervals import Difference, correlation
+from serrm.scoring.schema import Evaluation, ScoredSet, Search, read_evaluation, read_profile_scores
 
 Key = tuple[str, str]  # task and model of a run
 Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile's runs
@@ -23,7 +27,8 @@ class Score(NamedTuple):
     """A score, rates in percent, with its 95% interval, rounded as printed.
 
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
-    of the seeds' intervals to the highest. `by_seed` has value and interval of each seed.
+    of the seeds' intervals to the highest. `by_seed` has value and interval of each seed. `puzzles` is the digest of
+    the puzzles and `outcomes` the mean of the seeds' credits for each of them, if they were kept.
     """
 
     value: float
@@ -32,6 +37,8 @@ class Score(NamedTuple):
     num_puzzles: int
     sd: float | None = None
     by_seed: tuple[tuple[float, ...], ...] = ()
+    puzzles: str | None = None
+    outcomes: tuple[float, ...] | None = None
 
     @property
     def seeds(self) -> tuple[tuple[float, ...], ...]:
@@ -55,7 +62,34 @@ def score(
         return None
     part, _ = scored[0]
     by_seed = [printed(runs[0].kind, metric, scores) for _, scores in scored]
-    return over_seeds(by_seed, part.num_at(steps))
+    found = over_seeds(by_seed, part.num_at(steps))
+    if metric != runs[0].main_metric:
+        return found
+    return found._replace(puzzles=part.puzzles, outcomes=_outcomes([part for part, _ in scored], steps))
+
+
+def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
+    """The mean credit of every puzzle over seeds; None if a seed has none, or has those of other puzzles or steps."""
+    credits = [part.outcomes for part in parts]
+    known = [values for values in credits if values is not None]
+    if len(known) < len(parts) or {(part.puzzles, part.headline_steps) for part in parts} != {
+        (parts[0].puzzles, steps)
+    }:
+        return None
+    return tuple(np.mean(known, axis=0).tolist())
+
+
+def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> Difference:
+    """The first score minus the second, as pairs if it is known which of the same puzzles were solved."""
+    related = 0.0
+    if are_pairs(first, second):
+        related = correlation(np.array(first.outcomes), np.array(second.outcomes))
+    return intervals.difference(first.seeds, second.seeds, correlation=related, has_same_runs=has_same_runs)
+
+
+def are_pairs(first: Score, second: Score) -> bool:
+    """True if both scores have the outcomes of the same puzzles."""
+    return None not in (first.puzzles, first.outcomes, second.outcomes) and first.puzzles == second.puzzles
 
 
 def printed(kind: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:

@@ -1,0 +1,122 @@
+"""Differences between scores with 95% intervals, over puzzles and, with several seeds, over seeds too.
+
+Over puzzles it is Newcombe's interval, made of the Wilson intervals of both scores: for scores of different puzzles the
+hybrid score interval of independent proportions (Newcombe 1998, Statistics in Medicine 17:873, method 10,
+https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I), and for scores of the same puzzles
+that of paired proportions, which their correlation narrows (Newcombe 1998, Statistics in Medicine 17:2635, method 10,
+https://doi.org/10.1002/(SICI)1097-0258(19981130)17:22<2635::AID-SIM954>3.0.CO;2-C). Over seeds it is Welch's t
+interval, or for two scores of the same runs the paired t interval. The distances of both intervals' ends from the
+difference are added in squares (MOVER, Zou and Donner, https://doi.org/10.1002/sim.3095).
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, variance
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+LEVEL: Final = 0.975  # of a one-sided interval: both ends together leave 5%
+Seeds = Sequence[Sequence[float]]
+"""A score by seed: its value and the ends of its interval."""
+
+
+class Difference(NamedTuple):
+    """The difference of two scores with its 95% interval, in the unit of the scores."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Such as "+13.28 (7.05 to 19.63)"."""
+        value, low, high = (round(number, 2) + 0.0 for number in self)  # no negative zero
+        return f"{value:+.2f} ({low:.2f} to {high:.2f})"
+
+
+def difference(
+    first: Seeds, second: Seeds, *, correlation: float = 0.0, has_same_runs: bool = False
+) -> Difference:
+    """The first score minus the second.
+
+    `correlation` is that of the outcomes (`correlation`) if both are of the same puzzles; without it they are taken as
+    independent. `has_same_runs` if both are of the same runs in the same order.
+    """
+    seeds = first, second
+    means, below, above = zip(*map(_over_puzzles, seeds), strict=True)
+    values = [[value for value, _, _ in of_score] for of_score in seeds]
+    by_seed = _paired(*values) if has_same_runs else _welch(*values)
+    value = means[0] - means[1]
+    return Difference(
+        value,
+        value - math.hypot(_combined(below[0], above[1], correlation), by_seed),
+        value + math.hypot(_combined(above[0], below[1], correlation), by_seed),
+    )
+
+
+def correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarray, " N"]) -> float:
+    """The correlation of two models' outcomes on the same N puzzles, each 0 to 1, as Newcombe's paired interval has it.
+
+    With a, b, c and d puzzles that both solve, only the first, only the second and neither of them solves, it is
+    ad − bc over √((a+b)(c+d)(a+c)(b+d)), where a positive ad − bc is first reduced by N/2, at most to zero. Sums in
+    place of counts extend it to credits between 0 and 1, as on ARC-AGI with several test inputs and in means of seeds.
+    The interval is then rather too wide, because Wilson intervals have the largest variance of a given mean.
+    """
+    num, solved, others = len(first), float(first.sum()), float(second.sum())
+    assert num == len(second), "outcomes of the same puzzles"
+    common = num * float(first @ second) - solved * others  # ad − bc
+    scale = solved * (num - solved) * others * (num - others)
+    if scale <= 0:
+        return 0.0
+    return (max(0.0, common - num / 2) if common > 0 else common) / math.sqrt(scale)
+
+
+def _combined(one: float, other: float, correlation: float) -> float:
+    """The distance of an end of a difference from those of its terms."""
+    return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))
+
+
+def _over_puzzles(seeds: Seeds) -> tuple[float, float, float]:
+    """The mean of the seeds, and the distances of the ends of its interval: those of the seeds, on average.
+
+    All seeds have the same puzzles, so that the mean's error is at most the mean of their errors.
+    """
+    return (
+        fmean(value for value, _, _ in seeds),
+        fmean(value - low for value, low, _ in seeds),
+        fmean(high - value for value, _, high in seeds),
+    )
+
+
+def _welch(first: list[float], second: list[float]) -> float:
+    """Half of Welch's t interval; 0 with one seed each, or if no seed differs from another.
+
+    A model with one seed is taken to vary as much as the other.
+    """
+    spread = [(variance(values), len(values) - 1) for values in (first, second) if len(values) > 1]
+    if not any(of_model for of_model, _ in spread):
+        return 0.0
+    errors = [
+        spread[min(place, len(spread) - 1)][0] / len(values) for place, values in enumerate((first, second))
+    ]
+    if len(spread) == 1:
+        degrees = float(spread[0][1])
+    else:
+        degrees = sum(errors) ** 2 / sum(e**2 / num for e, (_, num) in zip(errors, spread, strict=True))
+    return _quantile(degrees) * math.sqrt(sum(errors))
+
+
+def _paired(first: list[float], second: list[float]) -> float:
+    """Half of the t interval of the seeds' differences; 0 with one seed."""
+    pairs = [one - other for one, other in zip(first, second, strict=True)]
+    return (
+        _quantile(float(len(pairs) - 1)) * math.sqrt(variance(pairs) / len(pairs)) if len(pairs) > 1 else 0.0
+    )
+
+
+def _quantile(degrees: float) -> float:
+    """The quantile of Student's t distribution."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, LEVEL))

@@ -1,0 +1,47 @@
+"""Scores of the same puzzles are compared as pairs where it was kept which of them were solved."""
+
+import numpy as np
+import pytest
+
+from serrm.metrics import wilson
+from serrm.reporting.results import are_pairs, difference, score
+from serrm.scoring.schema import Evaluation, pack
+from tests.references import run_scores
+
+
+def run(is_solved: np.ndarray, puzzles: str | None = "a", seed: int = 0, steps: int = 16) -> Evaluation:
+    """A run with these outcomes after 16 steps."""
+    rate, (low, high) = float(is_solved.mean()), wilson(int(is_solved.sum()), len(is_solved))
+    part = {
+        "status": "scored",
+        "side": 9,
+        "num_puzzles": len(is_solved),
+        "headline_steps": steps,
+        "steps": {number: {"fsr": rate, "fsr_lo": low, "fsr_hi": high} for number in (8, 16)},
+        "puzzles": puzzles,
+        "solved": pack(is_solved),
+    }
+    return run_scores("made", "trm", {"9x9": part}, seed=seed)
+
+
+FIRST, SECOND = np.repeat([True, True, False, False], [36, 12, 2, 50]), np.repeat([True, False], [36, 64])
+
+
+def test_outcomes_of_the_same_puzzles_narrow_the_interval() -> None:
+    one, other = score([run(FIRST)], "fsr"), score([run(SECOND)], "fsr")
+    strange, early = score([run(SECOND, puzzles="b")], "fsr"), score([run(SECOND, steps=8)], "fsr")
+    assert one and other and strange and early
+    assert are_pairs(one, other) and not are_pairs(one, strange) and not are_pairs(one, early)
+    pairs, apart = difference(one, other), difference(one, strange)
+    assert pairs.value == apart.value == pytest.approx(12)
+    assert apart.low < pairs.low < 12 < pairs.high < apart.high
+    assert difference(one, early) == apart
+
+
+def test_seeds_have_pairs_by_the_mean_of_their_outcomes() -> None:
+    first = score([run(FIRST, seed=0), run(~SECOND, seed=1)], "fsr")
+    assert first and first.outcomes is not None and set(first.outcomes) == {0.5, 1.0}
+    mixed = score([run(FIRST, seed=0), run(SECOND, puzzles="b", seed=1)], "fsr")
+    unknown = score([run(FIRST, puzzles=None)], "fsr")
+    assert mixed and mixed.outcomes is None
+    assert unknown and not are_pairs(unknown, unknown)
