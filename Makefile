@@ -36,8 +36,7 @@ repro: $(READY)
 	@$(if $(PROFILE),$(BIN)/serrm use $(PROFILE))
 	@scripts/side_by_side $(JOBS)
 	@$(BIN)/serrm headline
-	@git diff --quiet HEAD -- reports && echo "results: those of the commit" \
-	  || echo "results: not those of the commit (git diff --stat reports)"
+	@$(BIN)/serrm compare --summary
 
 test: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile

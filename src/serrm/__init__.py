@@ -1,17 +1,23 @@
 """Recurrent reasoning models on puzzles: `serrm.load()` gives one that solves (docs/api.md).
 
-The commands and stages import what they need from the packages; torch is imported at the first `load`.
+The commands and stages import what they need from the packages; torch is imported at the first `load`, and pandas at
+the first `results`.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from serrm.reporting.frame import results
     from serrm.solving.model import Model, load
 
-__all__ = ["Model", "load"]
+__all__ = ["Model", "load", "results"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "results":
+        from serrm.reporting.frame import results
+
+        return results
     if name not in __all__:
         raise AttributeError(f"module 'serrm' has no attribute {name!r}")
     from serrm.solving.model import Model, load

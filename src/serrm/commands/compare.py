@@ -1,0 +1,138 @@
+"""`serrm compare`: the scores of two revisions, with intervals of their differences and verdicts."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from serrm.project import find_root
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from serrm.reporting.comparison import Comparison, Line
+
+NUM_NAMES = 8  # of runs in a line
+WIDE = 250  # off a terminal, where no line of the table is folded
+FIRST = typer.Argument("HEAD", metavar="[A]", help="The revision to compare with.", show_default=False)
+SECOND = typer.Argument("workspace", metavar="[B]", help="The other revision.", show_default=False)
+PROFILE = typer.Option(
+    None, help="Compare the scores of this profile. Default: the one that is active in params.yaml of B."
+)
+ALL = typer.Option(
+    False, "--all", help="All metrics after all numbers of steps, and also the scores that are the same."
+)
+SUMMARY = typer.Option(False, "--summary", help="Print one line, also if there is nothing to compare with.")
+EXIT_CODE = typer.Option(False, "--exit-code", help="Exit code 1 if any number of the scores differs.")
+JSON = typer.Option(False, "--json", help="Print the comparison as JSON.")
+
+
+def compare(
+    first: str = FIRST,
+    second: str = SECOND,
+    profile: str | None = PROFILE,
+    has_all: bool = ALL,
+    is_summary: bool = SUMMARY,
+    has_exit_code: bool = EXIT_CODE,
+    is_json: bool = JSON,
+) -> None:
+    """Compare the scores of two revisions, by default those of HEAD with those in the workspace.
+
+    Example: serrm compare main --exit-code
+
+    A and B are each `workspace`, a profile's name (its results in the working tree), a commit, branch or tag, or the
+    name of a DVC experiment. They are looked up in this order; a branch that is named like a profile is
+    refs/heads/NAME. Scores of the same puzzles are compared puzzle by puzzle, several seeds by Welch's interval.
+    """
+    from serrm.reporting import comparison as reporting
+    from serrm.reporting.revisions import UnknownRevision
+
+    root = find_root(Path.cwd())
+    try:
+        found = reporting.compare(root, first, second, profile, has_all=has_all)
+    except UnknownRevision as error:
+        if not is_summary:
+            raise typer.BadParameter(str(error)) from None
+        typer.echo(f"compare: {error}")
+        return
+    if is_summary:
+        typer.echo(f"compare: {reporting.summary(found)}{'' if found.is_same else '; see serrm compare'}")
+    elif is_json:
+        typer.echo(json.dumps(reporting.as_json(found, has_all=has_all), indent=2, ensure_ascii=False))
+    else:
+        print_comparison(found, root, has_all=has_all)
+    if has_exit_code and not found.is_same:
+        raise typer.Exit(1)
+
+
+def print_comparison(found: "Comparison", root: Path, *, has_all: bool) -> None:
+    """Print the summary, settings that differ, the table of scores and its notes."""
+    from serrm.drawing.terminal import console
+    from serrm.reporting.changes import in_lines
+    from serrm.reporting.comparison import summary
+
+    screen, lines = console(), list(found.lines) if has_all else found.changed
+    if not screen.is_terminal:
+        screen.width = WIDE
+    for text in (
+        summary(found),
+        *found.first.remarks,
+        *found.second.remarks,
+        *in_lines(found.settings),
+    ):
+        screen.print(text, markup=False, soft_wrap=True)
+    if lines:
+        screen.print(scores_table(found, lines, has_steps=has_all))
+    for text in notes(found, root):
+        screen.print(text, markup=False, soft_wrap=True)
+
+
+def scores_table(found: "Comparison", lines: "Sequence[Line]", *, has_steps: bool) -> "Table":
+    """The scores, rates in percent, with their differences; an asterisk marks intervals of independent samples."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from serrm.reporting.comparison import SAME
+    from serrm.reporting.paper import set_name
+
+    empty = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("run", "set", "metric"):
+        empty.add_column(name, overflow="fold")
+    for name in (found.first.name, found.second.name):
+        empty.add_column(name, justify="right", overflow="fold")
+    empty.add_column("difference (95%)", no_wrap=True)
+    empty.add_column("verdict", no_wrap=True)
+    for line in lines:
+        metric = f"{line.metric_name}, {line.steps} steps" if has_steps else line.metric_name
+        scores = [
+            f"{score.value:.2f}" + ("" if score.sd is None else f" ± {score.sd:.2f}")
+            for score in (line.first, line.second)
+        ]
+        mark = "" if line.are_pairs else "*"
+        words = "" if line.verdict == SAME else f"{line.difference}{mark}"
+        empty.add_row(line.run, set_name(line.set), metric, *scores, words, line.verdict)
+    return empty
+
+
+def notes(found: "Comparison", root: Path) -> Iterator[str]:
+    """Remarks beneath the table: what intervals do not cover, and what else differs."""
+    from serrm.reporting.comparison import seed_spreads
+
+    if not all(line.are_pairs for line in found.changed):
+        yield "* takes both samples as independent: of other puzzles, or it was not kept which of them were solved."
+    if single := dict.fromkeys(line.key for line in found.changed if line.num_seeds == 1):
+        yield "With one seed, the interval does not cover the noise of training, which other seeds would show."
+        for profile, key, num, points in seed_spreads(root, single):
+            yield (
+                f"Between {num} seeds of {'-'.join(key)}, the score differs by up to {points:.2f} points in profile "
+                f"{profile}."
+            )
+    for revision, names in zip((found.first, found.second), found.only, strict=True):
+        if names:
+            more = len(names) - NUM_NAMES
+            words = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
+            yield f"Only in {revision.name}: {', '.join(words)}."
+    if found.num_others:
+        yield f"{found.num_others} other numbers differ: after other numbers of steps, in curves or searches (--all)."

@@ -1,0 +1,77 @@
+"""Settings of runs that differ between two revisions, by their keys in the params file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from serrm.reporting.revisions import Revision
+
+NUM_CHANGES: Final = 4  # settings or runs named in a line
+
+
+def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
+    """The settings of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700"."""
+    runs = [revision.runs[name] for revision in (first, second)]
+    here, there = (_settings_of(revision.settings, name) for revision in (first, second))
+    if here and there:
+        for key in {**here, **there}:
+            if here.get(key) != there.get(key):
+                yield f"{key} {_words(here.get(key))} → {_words(there.get(key))}"
+    for stage, values in (
+        ("training", [run.training.arithmetic for run in runs]),
+        ("evaluation", [run.arithmetic for run in runs]),
+    ):
+        if None not in values and values[0] != values[1]:
+            yield f"arithmetic of the {stage} {values[0]} → {values[1]}"
+
+
+def _settings_of(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The values of a params file that a run uses, by dotted key; empty if it does not have the run."""
+    run = (settings.get("runs") or {}).get(name)
+    if not isinstance(run, Mapping):
+        return {}
+    task, model = str(run.get("task")), str(run.get("model"))
+    result = dict[str, Any]()
+    for keys in (
+        ("fidelity",),
+        ("models", model),
+        ("tasks", task),
+        ("recipes", task, model),
+        ("runs", name),
+    ):
+        value: Any = settings
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        result |= _flat(value, ".".join(keys))
+    return result
+
+
+def _flat(value: Any, key: str) -> dict[str, Any]:
+    if isinstance(value, Mapping) and value:
+        return {name: leaf for part in value for name, leaf in _flat(value[part], f"{key}.{part}").items()}
+    return {} if value is None else {key: value}
+
+
+def _words(value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "on" if value else "off"
+        case float():
+            return f"{value:g}"
+        case list():
+            return ",".join(map(_words, value))
+    return str(value)
+
+
+def in_lines(changes: Mapping[str, Sequence[str]]) -> list[str]:
+    """One line per run whose settings differ, from its changes by name; runs with the same changes share one."""
+    names: dict[str, list[str]] = {}
+    for name, of_run in changes.items():
+        more = len(of_run) - NUM_CHANGES
+        words = [*of_run[:NUM_CHANGES], *([f"and {more} more"] if more > 0 else [])]
+        names.setdefault("; ".join(words), []).append(name)
+    return [
+        f"{', '.join(of_line) if len(of_line) <= NUM_CHANGES else f'{len(of_line)} runs'}: {words}"
+        for words, of_line in names.items()
+    ]

@@ -1,0 +1,279 @@
+"""Compare the scores of two revisions: the differences with their intervals and a verdict in words.
+
+A difference is that from the first revision to the second. Several seeds of a task and model are one line. Scores and
+intervals are those of the claims (`serrm.reporting.results.difference`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from serrm.metrics import MEAN, metrics_of
+from serrm.reporting.changes import changes_of
+from serrm.reporting.results import Key, Score, are_pairs, difference, grouped, score
+from serrm.reporting.revisions import WORKSPACE, Revision, active_profile, read_revision
+from serrm.scoring.intervals import Difference
+from serrm.scoring.schema import METRICS_FILE, Evaluation, read_profile_scores
+
+BETTER, WORSE, LEVEL, SAME = "better", "worse", "not distinguishable", "the same"
+HIGHER, LOWER, UNKNOWN = "higher", "lower", "no interval"
+
+
+class Line(NamedTuple):
+    """A score at both revisions."""
+
+    run: str
+    """The run's name, or task, model and number of seeds."""
+    key: Key
+    set: str
+    metric: str
+    metric_name: str
+    steps: int
+    first: Score
+    second: Score
+    difference: Difference
+    verdict: str
+    are_pairs: bool
+    num_seeds: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of two revisions, one line per score that both have.
+
+    `num_others` counts numbers of the same runs and sets that differ and have no line: after other numbers of steps,
+    of learning curves, of searches. `only` names runs, and sets of runs, that one revision alone has scored, by the
+    place of that revision.
+    """
+
+    first: Revision
+    second: Revision
+    lines: tuple[Line, ...]
+    num_others: int
+    only: tuple[tuple[str, ...], tuple[str, ...]]
+    settings: Mapping[str, Sequence[str]]
+
+    @property
+    def changed(self) -> list[Line]:
+        """The lines whose scores differ."""
+        return [line for line in self.lines if line.verdict != SAME]
+
+    @property
+    def is_same(self) -> bool:
+        """True if both have the same runs, and all of their numbers are equal."""
+        return not (self.changed or self.num_others or any(self.only))
+
+
+def compare(
+    root: Path,
+    first: str = "HEAD",
+    second: str = WORKSPACE,
+    profile: str | None = None,
+    *,
+    has_all: bool = False,
+) -> Comparison:
+    """Compare two revisions (`serrm.reporting.revisions`), both with the profile that is active in the second.
+
+    With `has_all` there are lines for all numbers of steps and all metrics, not only for the main metrics after the
+    headline steps.
+
+    Raises:
+        UnknownRevision: a name stands for no scores.
+        ValueError: a file is malformed.
+    """
+    profile = profile or active_profile(root, second)
+    revisions = read_revision(root, first, profile), read_revision(root, second, profile)
+    return compared(*revisions, has_all=has_all)
+
+
+def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Comparison:
+    """The comparison of two revisions that are read."""
+    here, there = grouped(first.runs.values()), grouped(second.runs.values())
+    lines, only = list[Line](), ([*_missing(first, second)], [*_missing(second, first)])
+    for key in [key for key in there if key in here]:
+        runs = here[key], there[key]
+        for name, steps in _scored(*runs, has_all=has_all):
+            kind = runs[1][0].kind
+            for metric, record in metrics_of(kind).items():
+                scores = [score(of_side, metric, name, steps) for of_side in runs]
+                if scores[0] and scores[1] and (has_all or record.is_main):
+                    lines.append(_line(key, runs, name, metric, steps, scores[0], scores[1]))
+    others = {
+        name: _others(first.runs[name], second.runs[name], lines)
+        for name in second.runs
+        if name in first.runs
+    }
+    settings = {
+        name: changes
+        for name in second.runs
+        if name in first.runs and (changes := [*changes_of(first, second, name)])
+    }
+    return Comparison(
+        first, second, tuple(lines), sum(others.values()), (tuple(only[0]), tuple(only[1])), settings
+    )
+
+
+def _scored(
+    first: Sequence[Evaluation], second: Sequence[Evaluation], *, has_all: bool
+) -> Iterator[tuple[str, int]]:
+    """The sets that both have scored, with the numbers of steps to compare."""
+    for name, part in second[0].scored.items():
+        if all(name in run.scored for run in (*first, *second)):
+            for steps in part.steps if has_all else [part.headline_steps]:
+                yield name, steps
+
+
+def _line(
+    key: Key,
+    runs: tuple[Sequence[Evaluation], Sequence[Evaluation]],
+    name: str,
+    metric: str,
+    steps: int,
+    first: Score,
+    second: Score,
+) -> Line:
+    nums, label = (len(runs[0]), len(runs[1])), runs[1][0].name
+    if max(nums) > 1:
+        seeds = f"{nums[1]}" if nums[0] == nums[1] else f"{nums[0]}/{nums[1]}"
+        label = f"{'-'.join(key)}, {seeds} seeds"
+    found = difference(second, first)
+    is_equal = first.seeds == second.seeds and (
+        not are_pairs(first, second) or first.outcomes == second.outcomes
+    )
+    record, pairs = metrics_of(runs[1][0].kind)[metric], are_pairs(first, second)
+    words = SAME if is_equal else verdict(found, is_rate=record.unit is not MEAN)
+    return Line(label, key, name, metric, record.short, steps, first, second, found, words, pairs, max(nums))
+
+
+def verdict(found: Difference, *, is_rate: bool = True) -> str:
+    """The verdict on a difference; a score that is no rate need not be good where it is high."""
+    if isnan(found.low):
+        return UNKNOWN
+    if found.low > 0:
+        return BETTER if is_rate else HIGHER
+    if found.high < 0:
+        return WORSE if is_rate else LOWER
+    return LEVEL
+
+
+def _missing(one: Revision, other: Revision) -> Iterator[str]:
+    """The runs that one revision has and the other does not, and the sets of common runs."""
+    for name, run in one.runs.items():
+        if name not in other.runs:
+            yield name
+        else:
+            yield from (f"{name} {of_set}" for of_set in run.scored if of_set not in other.runs[name].scored)
+
+
+def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> int:
+    """The number of scores of a run that differ and have no line."""
+    of_lines = {
+        ("sets", line.set, "steps", line.steps, line.metric)
+        for line in lines
+        if line.key == (second.task, second.model)
+    }
+    apart = {
+        name for name in first.sets | second.sets if not (name in first.scored and name in second.scored)
+    }
+    here, there = numbers(first), numbers(second)
+    return sum(
+        here.get(key) != there.get(key)
+        for key in here | there
+        if key not in of_lines and not (key[0] == "sets" and key[1] in apart)
+    )
+
+
+PARTS: Final = ("sets", "learning_curve", "early_stopping", "guesses", "equivariance")
+FACTS: Final = {"puzzles", "solved", "credits", "reason", "headline_steps"}
+
+
+def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
+    """All numbers of a run's scores by their keys, without the ends of intervals, which follow from them.
+
+    Which puzzles were solved is left out, because runs may have been scored before it was kept.
+    """
+
+    def leaves(value: Any, keys: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+        if isinstance(value, Mapping | list | tuple):
+            parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+            for key, part in parts:
+                if key not in FACTS and not str(key).endswith(("_lo", "_hi")):
+                    yield from leaves(part, (*keys, key))
+        elif value is not None:
+            yield keys, value
+
+    return dict(leaves(run.model_dump(include=set(PARTS)), ()))
+
+
+def seed_spreads(root: Path, keys: Iterable[Key]) -> Iterator[tuple[str, Key, int, float]]:
+    """How far the seeds of a task and model are apart in a profile of the working tree that has several.
+
+    The profile, task and model, the number of seeds, and the distance of the lowest and the highest main score after
+    the headline steps on the set trained on, in points.
+    """
+    todo = dict.fromkeys(keys)
+    for path in sorted(root.glob(f"reports/*/{METRICS_FILE}")):
+        runs = grouped(read_profile_scores(path).runs.values())
+        for key in [key for key in todo if len(runs.get(key, ())) > 1]:
+            seeds, name = runs[key], runs[key][0].main_set
+            steps = seeds[0].scored[name].headline_steps if name else 0
+            if found := score(seeds, seeds[0].main_metric, name, steps):
+                values = [value for value, *_ in found.seeds]
+                yield path.parent.name, key, len(values), max(values) - min(values)
+                del todo[key]
+
+
+def summary(comparison: Comparison) -> str:
+    """The comparison in one line."""
+    name, num, changed = comparison.first.name, len(comparison.lines), comparison.changed
+    if comparison.is_same:
+        return f"the same as {name} to the last digit ({num} scores)"
+    counts = {word: sum(line.verdict == word for line in changed) for word in (BETTER, WORSE, LEVEL)}
+    words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({words})' if words else ''}"]
+    if not changed and comparison.num_others:
+        parts = [f"{num} scores are those of {name}, {comparison.num_others} other numbers differ"]
+    parts += [
+        f"{len(names)} only in {revision.name}"
+        for revision, names in zip((comparison.first, comparison.second), comparison.only, strict=True)
+        if names
+    ]
+    return "; ".join(parts)
+
+
+def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
+    """The comparison as plain data; only lines that differ, unless `has_all`."""
+
+    def of_score(value: Score) -> dict[str, Any]:
+        return {"value": value.value, "low": value.low, "high": value.high, "num_puzzles": value.num_puzzles}
+
+    lines = comparison.lines if has_all else comparison.changed
+    return {
+        "first": {"name": comparison.first.name, "profile": comparison.first.profile},
+        "second": {"name": comparison.second.name, "profile": comparison.second.profile},
+        "is_same": comparison.is_same,
+        "num_scores": len(comparison.lines),
+        "num_other_numbers": comparison.num_others,
+        "only_first": list(comparison.only[0]),
+        "only_second": list(comparison.only[1]),
+        "settings": {name: list(changes) for name, changes in comparison.settings.items()},
+        "scores": [
+            {
+                "run": line.run,
+                "task": line.key[0],
+                "model": line.key[1],
+                "num_seeds": line.num_seeds,
+                "set": line.set,
+                "metric": line.metric,
+                "steps": line.steps,
+                "first": of_score(line.first),
+                "second": of_score(line.second),
+                "difference": line.difference._asdict(),
+                "verdict": line.verdict,
+                "are_pairs": line.are_pairs,
+            }
+            for line in lines
+        ],
+    }

@@ -1,0 +1,40 @@
+"""The scores of a revision as a table of pandas, for notebooks: `serrm.results()`."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from serrm.metrics import metrics_of
+from serrm.project import find_root
+from serrm.reporting.results import printed
+from serrm.reporting.revisions import WORKSPACE, read_revision
+
+COLUMNS = (
+    *("profile", "run", "task", "model", "seed"),
+    *("set", "num_puzzles", "steps", "metric", "value", "low", "high"),
+)
+
+
+def results(revision: str | None = None) -> pd.DataFrame:
+    """The scores of all runs of a profile: one row per run, test set, number of supervision steps and metric.
+
+    `revision` is what `serrm compare` takes: a profile's name, a commit, branch or tag, or a DVC experiment's name. By
+    default it is the workspace with its active profile. `value` and the ends `low` and `high` of its 95% interval are
+    in percent, where the metric is a rate. Sets whose size a model cannot take have no rows.
+
+    Raises:
+        ValueError: outside of a project, or there are no such scores.
+    """
+    scores = read_revision(find_root(Path.cwd()), revision or WORKSPACE)
+    rows = [
+        (
+            *(scores.profile, run.name, run.task, run.model, run.seed),
+            *(name, part.num_at(steps), steps, metric, *printed(run.kind, metric, values)),
+        )
+        for run in scores.runs.values()
+        for name, part in run.scored.items()
+        for steps, values in part.steps.items()
+        for metric in metrics_of(run.kind)
+        if metric in values
+    ]
+    return pd.DataFrame(rows, columns=[*COLUMNS])

@@ -1,0 +1,169 @@
+"""The scores of a revision: a commit, a DVC experiment, a profile's committed results, or the workspace.
+
+A name is looked up in this order: `workspace`; a profile with results in the working tree; whatever git knows as a
+commit; a DVC experiment. So a branch that is called like a profile is named by `refs/heads/NAME`.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import yaml
+
+from serrm.config import Values, read_yaml
+from serrm.project import PARAMS, PROFILES, Layout, git
+from serrm.scoring.schema import (
+    METRICS_FILE,
+    Evaluation,
+    parse_profile_scores,
+    read_evaluation,
+    read_profile_scores,
+)
+
+WORKSPACE: Final = "workspace"
+EXPERIMENT: Final = re.compile(
+    r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)"
+)  # the commit it began at, and its name
+
+
+class UnknownRevision(ValueError):
+    """A name that stands for no results."""
+
+
+class Revision(NamedTuple):
+    """The scores of a profile's runs at a revision, by name in the order of the profile, with their params file."""
+
+    name: str
+    profile: str
+    runs: dict[str, Evaluation]
+    settings: Values
+    remarks: tuple[str, ...] = ()
+
+
+def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None) -> Revision:
+    """Read the scores of a revision. A profile's name has the scores of that profile, whatever `profile` says.
+
+    Commits and the workspace have the scores of `profile`, or else of the profile of their params.yaml.
+
+    Raises:
+        UnknownRevision: there is no such revision, or it has no scores of the profile.
+        ValueError: a file is malformed.
+    """
+    if name == WORKSPACE:
+        return _read_workspace(root, profile or active_profile(root, name))
+    if Layout(name, root).metrics.is_file():
+        return Revision(
+            name, name, read_profile_scores(Layout(name, root).metrics).runs, _settings(root, name)
+        )
+    commit = find_commit(root, name)
+    profile = profile or active_profile(root, name)
+    path = f"reports/{profile}/{METRICS_FILE}"
+    content = git(root, "show", f"{commit}:./{path}")
+    if not content:
+        raise UnknownRevision(f"{name} has no {path}, so no scores of profile {profile}")
+    runs = parse_profile_scores(content.encode(), f"{name}:{path}").runs
+    return Revision(name, profile, runs, _settings_at(root, commit, profile))
+
+
+def active_profile(root: Path, name: str = WORKSPACE) -> str:
+    """The profile that a name names, or that the params.yaml of a commit or of the workspace has.
+
+    UnknownRevision if there is no such revision, or if its params.yaml names no profile.
+    """
+    if name == WORKSPACE:
+        params = read_yaml(root / PARAMS)
+    elif Layout(name, root).metrics.is_file():
+        return name
+    else:
+        params = _yaml_at(root, find_commit(root, name), PARAMS)
+    profile = params.get("profile") if isinstance(params, dict) else None
+    if not isinstance(profile, str):
+        raise UnknownRevision(f"{name}: {PARAMS} names no profile")
+    return profile
+
+
+def find_commit(root: Path, name: str) -> str:
+    """The commit that git knows by a name, or that of a DVC experiment.
+
+    An experiment's name may be used once per commit that it began at; that of HEAD is preferred. UnknownRevision if
+    there is none, with names like it, or if an experiment's name is not unique.
+    """
+    if commit := git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
+        return commit
+    found = [(start, ref) for start, experiment, ref in _experiments(root) if experiment == name]
+    head = git(root, "rev-parse", "HEAD")
+    refs = [ref for start, ref in found if start == head] or [ref for _, ref in found]
+    if len(refs) == 1:
+        return git(root, "rev-parse", refs[0])
+    if refs:
+        starts = ", ".join(start[:7] for start, _ in found)
+        raise UnknownRevision(
+            f"several DVC experiments are called {name}, of {starts}: give the commit of one"
+        )
+    close = " or ".join(get_close_matches(name, known_names(root), n=3))
+    kinds = "no profile with results, commit, branch, tag or DVC experiment"
+    raise UnknownRevision(f"{name!r} is {kinds}" + (f"; did you mean {close}?" if close else ""))
+
+
+def known_names(root: Path) -> list[str]:
+    """Names of revisions: the workspace, profiles with results, branches, tags and DVC experiments."""
+    refs = git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+    profiles = (path.parent.name for path in root.glob(f"reports/*/{METRICS_FILE}"))
+    experiments = (experiment for _, experiment, _ in _experiments(root))
+    return [*dict.fromkeys([WORKSPACE, "HEAD", *profiles, *refs.split(), *experiments])]
+
+
+def _experiments(root: Path) -> Iterator[tuple[str, str, str]]:
+    """DVC's experiments: the commit that each began at, its name and its ref."""
+    for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines():
+        if match := EXPERIMENT.fullmatch(ref):
+            yield match[1].replace("/", ""), match[2], ref
+
+
+def _read_workspace(root: Path, profile: str) -> Revision:
+    """What the user's runs left: the profile's metrics.json, and scores below data/ that it does not have."""
+    layout, settings = Layout(profile, root), _settings(root, profile)
+    gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
+    names = [name for name in settings.get("runs") or {} if (layout.scores / f"{name}.json").is_file()]
+    found = {name: read_evaluation(layout.scores / f"{name}.json") for name in names}
+    newer = {name: run for name, run in found.items() if run != gathered.get(name)}
+    metrics, scores = (os.path.relpath(path, root) for path in (layout.metrics, layout.scores))
+    if not gathered and not found:
+        raise UnknownRevision(f"{WORKSPACE} has neither {metrics} nor {scores}: `dvc repro` makes them")
+    remarks = []
+    if newer and gathered:
+        runs = ", ".join(newer) if len(newer) <= 4 else f"{len(newer)} runs"
+        remarks = [
+            f"{WORKSPACE}: the scores of {runs} are those below {scores}; `dvc repro` puts them into {metrics}"
+        ]
+    return Revision(WORKSPACE, profile, gathered | newer, settings, tuple(remarks))
+
+
+def _settings(root: Path, profile: str) -> Values:
+    """The params file of a profile in the working tree; empty without one."""
+    for path in (root / PARAMS, root / PROFILES / f"{profile}.yaml"):
+        values = read_yaml(path) if path.is_file() else None
+        if isinstance(values, dict) and values.get("profile") == profile:
+            return values
+    return {}
+
+
+def _settings_at(root: Path, commit: str, profile: str) -> Values:
+    """The same in a commit."""
+    for path in (PARAMS, f"{PROFILES}/{profile}.yaml"):
+        values = _yaml_at(root, commit, path)
+        if values.get("profile") == profile:
+            return values
+    return {}
+
+
+def _yaml_at(root: Path, commit: str, path: str) -> Values:
+    """A YAML file in a commit; empty if it is missing or no mapping."""
+    try:
+        values = yaml.safe_load(git(root, "show", f"{commit}:./{path}"))
+    except yaml.YAMLError:
+        return {}
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,202 @@
+"""`serrm compare` on a repository: which name stands for which scores, exit codes, and one line for bad names."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import serrm
+from serrm.cli import main
+from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
+from tests.references import RATES, SCORED, run_scores
+
+NAME = "sudoku-trm-s0"
+
+
+def run(fsr: float, profile: str = "made", **changes: object) -> Evaluation:
+    rates = RATES | {"fsr": fsr, "fsr_lo": max(0.0, fsr - 0.1), "fsr_hi": min(1.0, fsr + 0.1)}
+    return run_scores(profile, "trm", {"9x9": SCORED | {"steps": {"16": rates}}}, **changes)
+
+
+def git(*arguments: str) -> str:
+    who = {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["git", *arguments], check=True, capture_output=True, text=True, env=os.environ | who
+    )
+    return done.stdout.strip()
+
+
+def leave(*runs: Evaluation, steps: int = 1) -> None:
+    """Write scores as `tabulate` does, and params.yaml."""
+    folder = Path("reports", runs[0].profile)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "metrics.json").write_text(profile_text(runs[0].profile, runs))
+    params = {
+        "profile": "made",
+        "recipes": {"sudoku": {"trm": {"steps": steps}}},
+        "runs": {NAME: {"task": "sudoku", "model": "trm"}},
+    }
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+
+
+def commit(message: str) -> str:
+    git("add", ".")
+    git("commit", "-qm", message)
+    return git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with the scores 0.2 and 0.3 in two commits, 0.3 of another profile, and 0.3 in the workspace."""
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    leave(run(0.2))
+    commit("first")
+    git("tag", "begin")
+    leave(run(0.3), steps=2)
+    leave(run(0.3, "other"), steps=2)
+    commit("second")
+    return tmp_path
+
+
+def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[float, float]:
+    """FSR on both sides in percent, of the only score that is compared."""
+    capsys.readouterr()
+    assert main(["compare", *arguments, "--json", "--all"]) == 0
+    score = next(each for each in json.loads(capsys.readouterr().out)["scores"] if each["metric"] == "fsr")
+    return score["first"]["value"], score["second"]["value"]
+
+
+@pytest.mark.usefixtures("project")
+def test_names_are_commits_tags_branches_profiles_and_experiments(capsys: pytest.CaptureFixture[str]) -> None:
+    leave(run(0.5), steps=3)
+    experiment = git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "x")
+    head = git("rev-parse", "HEAD")
+    git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/wide", experiment)
+    assert compared(capsys) == (30, 50)
+    assert compared(capsys, "begin") == (20, 50)
+    assert compared(capsys, "begin", "main") == (20, 30)
+    assert compared(capsys, "HEAD~1", "wide") == (20, 30)
+    assert compared(capsys, "workspace", "begin") == (50, 20)
+    assert compared(capsys, "made", "other") == (50, 30), "the profile's results in the working tree"
+    git("branch", "other", "begin")
+    assert compared(capsys, "other", "made") == (30, 50)
+    assert compared(capsys, "refs/heads/other", "made") == (20, 50)
+    assert compared(capsys, "HEAD", "--profile", "other") == (30, 30)
+
+
+@pytest.mark.usefixtures("project")
+def test_an_experiment_of_two_commits_is_that_of_head(capsys: pytest.CaptureFixture[str]) -> None:
+    for start in ("HEAD", "begin"):
+        sha = git("rev-parse", start)
+        git("update-ref", f"refs/exps/{sha[:2]}/{sha[2:]}/wide", sha)
+    assert compared(capsys, "begin", "wide") == (20, 30)
+    commit_empty = git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "y")
+    git("reset", "-q", "--soft", commit_empty)
+    assert main(["compare", "wide"]) == 2
+
+
+@pytest.mark.usefixtures("project")
+def test_scores_below_data_count_until_they_are_gathered(capsys: pytest.CaptureFixture[str]) -> None:
+    write_evaluation(Path("data/made/scores", f"{NAME}.json"), run(0.6))
+    assert compared(capsys) == (30, 60)
+    assert main(["compare"]) == 0
+    assert "data/made/scores" in capsys.readouterr().out
+    shutil.rmtree("reports/made")
+    assert compared(capsys) == (30, 60)
+
+
+@pytest.mark.usefixtures("project")
+def test_exit_codes_are_those_of_git_diff(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--exit-code"]) == 0
+    assert capsys.readouterr().out == "the same as HEAD to the last digit (2 scores)\n"
+    leave(run(0.31), steps=2)
+    assert main(["compare", "--exit-code"]) == 1
+    assert main(["compare"]) == 0
+    leave(run(0.3), run(0.3, name="sudoku-trm-s1", seed=1), steps=2)
+    assert main(["compare", "--exit-code"]) == 1, "a new run is a difference"
+
+
+@pytest.mark.usefixtures("project")
+def test_the_table_names_settings_and_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    seeds = [
+        run(rate, "study", name=f"sudoku-trm-s{seed}", seed=seed) for seed, rate in enumerate((0.1, 0.4))
+    ]
+    leave(*seeds)
+    leave(run(0.9), steps=7)
+    assert main(["compare"]) == 0
+    output = capsys.readouterr().out
+    for words in ("recipes.sudoku.trm.steps 2 → 7", "better", "+60.00", "30.00 points in profile study"):
+        assert words in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["begim"], "did you mean begin"),
+        (["HEAD", "xyz"], "'xyz'"),
+        (["HEAD", "--profile", "new"], "reports/new/metrics.json"),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_a_bad_name_is_one_line_and_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1 and words in error
+
+
+def test_the_summary_is_one_line_and_never_a_failure(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", "--summary"]) == 0
+    leave(run(0.9), steps=2)
+    assert main(["compare", "--summary"]) == 0
+    shutil.rmtree(project / "reports")
+    assert main(["compare", "--summary"]) == 0
+    leave(run(0.9), steps=2)
+    shutil.rmtree(project / ".git")
+    assert main(["compare", "--summary"]) == 0
+    same, differs, no_scores, no_git = capsys.readouterr().out.splitlines()
+    assert "last digit" in same and "1 of 2" in differs
+    assert no_scores.startswith("compare: ") and no_git.startswith("compare: ")
+
+
+@pytest.mark.usefixtures("project")
+def test_results_is_a_table_of_every_score() -> None:
+    leave(run(0.5), steps=2)
+    table = serrm.results()
+    row = table[table.metric == "fsr"].iloc[0]
+    assert (row.run, row.set, row.steps, row.seed, row.model, row.task) == (
+        NAME,
+        "9x9",
+        16,
+        0,
+        "trm",
+        "sudoku",
+    )
+    assert (row.value, row.low, row.high) == pytest.approx((50, 40, 60))
+    assert serrm.results("HEAD").value[0] == pytest.approx(30)
+    assert set(serrm.results("other").profile) == {"other"}
+    with pytest.raises(ValueError, match="nothing"):
+        serrm.results("nothing")
+
+
+def test_a_comparison_imports_no_torch(project: Path) -> None:
+    program = "import sys; from serrm.cli import main; main(['compare']); print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(Path(serrm.__file__).parents[1])}
+    python = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=project,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert not {"torch", "pandas", "scipy", "mlflow", "dvc"} & set(python.stdout.split())

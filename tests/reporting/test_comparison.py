@@ -1,0 +1,116 @@
+"""Comparisons of revisions: what counts as a difference, with which verdict, and what a line needs to be read."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serrm.metrics import wilson
+from serrm.reporting.comparison import BETTER, LEVEL, SAME, WORSE, Comparison, as_json, compared, summary
+from serrm.reporting.revisions import Revision
+from serrm.scoring.schema import Evaluation, pack
+from tests.references import run_scores
+
+NUM = 200
+
+
+def scored(num_solved: int, **changes: Any) -> dict[str, Any]:
+    """A set of 200 puzzles, of which the first ones are solved after 16 steps, and half after 8."""
+    steps = {}
+    for number, solved in ((8, NUM // 2), (16, num_solved)):
+        low, high = wilson(solved, NUM)
+        steps[number] = {"fsr": solved / NUM, "fsr_lo": low, "fsr_hi": high}
+    solved = pack(np.arange(NUM) < num_solved)
+    facts = {"status": "scored", "side": 9, "num_puzzles": NUM, "headline_steps": 16, "steps": steps}
+    return facts | {"puzzles": "a", "solved": solved} | changes
+
+
+def run(num_solved: int, seed: int = 0, model: str = "trm", **changes: Any) -> Evaluation:
+    name = f"sudoku-{model}-s{seed}"
+    return run_scores("made", model, {"9x9": scored(num_solved, **changes)}, seed=seed, name=name)
+
+
+def revision(name: str, *runs: Evaluation, **settings: Any) -> Revision:
+    return Revision(name, "made", {run.name: run for run in runs}, settings)
+
+
+def of(first: Evaluation, second: Evaluation) -> Comparison:
+    return compared(revision("old", first), revision("new", second))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"), [(100, 120, BETTER), (120, 100, WORSE), (100, 101, LEVEL), (100, 100, SAME)]
+)
+def test_a_verdict_is_on_the_change_from_the_first_to_the_second(first: int, second: int, word: str) -> None:
+    found = of(run(first), run(second))
+    [line] = found.lines
+    assert (line.verdict, line.difference.value) == (word, pytest.approx((second - first) / 2))
+    assert found.is_same == (word == SAME)
+
+
+def test_only_outcomes_of_the_same_puzzles_are_pairs() -> None:
+    pairs, others = of(run(100), run(110)), of(run(100), run(110, puzzles="b"))
+    unknown = of(run(100, solved=None, puzzles=None), run(110))
+    assert [each.lines[0].are_pairs for each in (pairs, others, unknown)] == [True, False, False]
+    assert [each.lines[0].verdict for each in (pairs, others, unknown)] == [BETTER, LEVEL, LEVEL]
+
+
+def test_equal_scores_that_kept_more_are_the_same_and_other_puzzles_solved_are_not() -> None:
+    assert of(run(100, solved=None, puzzles=None), run(100)).is_same
+    shifted = run(100, solved=pack(np.arange(NUM) >= 100))
+    assert [line.verdict for line in of(run(100), shifted).lines] == [LEVEL]
+
+
+def test_what_has_no_line_is_counted() -> None:
+    changed = scored(100)
+    changed["steps"][8] |= {"fsr": 0.4, "fsr_lo": 0.3, "fsr_hi": 0.5}
+    second = run(100).model_copy(update={"sets": run_scores("made", "trm", {"9x9": changed}).sets})
+    found = of(run(100), second)
+    assert (found.changed, found.num_others, found.is_same) == ([], 1, False)
+    everything = compared(found.first, found.second, has_all=True)
+    assert [(line.steps, line.verdict) for line in everything.changed] == [(8, LEVEL)]
+    assert everything.num_others == 0
+
+
+def test_several_seeds_are_one_line_that_their_spread_widens() -> None:
+    one = compared(revision("old", run(100)), revision("new", run(124)))
+    seeds = (
+        [run(100 + 30 * seed, seed) for seed in range(3)],
+        [run(124 + 30 * seed, seed) for seed in range(3)],
+    )
+    several = compared(revision("old", *seeds[0]), revision("new", *seeds[1]))
+    [line] = several.lines
+    assert (line.num_seeds, line.verdict, one.lines[0].verdict) == (3, LEVEL, BETTER)
+    assert line.first.sd and line.difference.value == pytest.approx(12)
+
+
+def test_runs_and_sets_of_one_side_are_named() -> None:
+    refused = {"status": "cannot_extrapolate", "side": 16, "reason": "too large"}
+    first = run_scores("made", "trm", {"9x9": scored(100), "16x16": scored(9)})
+    second = run_scores("made", "trm", {"9x9": scored(100), "16x16": refused})
+    found = compared(revision("old", first, run(5, model="hrm")), revision("new", second, run(5, seed=1)))
+    assert found.only == (("sudoku-trm-s0 16x16", "sudoku-hrm-s0"), ("sudoku-trm-s1",))
+    assert found.num_others == 0 and not found.is_same
+
+
+def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
+    runs = {"sudoku-trm-s0": {"task": "sudoku", "model": "trm"}}
+    recipes = [{"sudoku": {"trm": {"steps": steps}, "hrm": {"steps": steps}}} for steps in (656, 700)]
+    sides = [
+        revision(name, run(100), runs=runs, models={"trm": {"width": 64}}, recipes=recipe)
+        for name, recipe in zip(("old", "new"), recipes, strict=True)
+    ]
+    assert compared(*sides).settings == {"sudoku-trm-s0": ["recipes.sudoku.trm.steps 656 → 700"]}
+
+
+def test_the_summary_counts_and_the_data_hold_every_number() -> None:
+    found = compared(
+        revision("old", run(100), run(50, model="hrm")), revision("new", run(120), run(50, model="hrm"))
+    )
+    assert "1 of 2 scores differ from old (1 better)" in summary(found)
+    assert "to the last digit" in summary(of(run(3), run(3)))
+    data = as_json(found)
+    [score] = data["scores"]
+    assert (score["run"], score["verdict"], data["is_same"]) == ("sudoku-trm-s0", BETTER, False)
+    assert score["difference"]["value"] == pytest.approx(10)
+    assert len(as_json(found, has_all=True)["scores"]) == 2
