@@ -84,6 +84,9 @@ class Metric:
     tasks: tuple[str, ...] = ()  # the only ones that have it; none named: all on square grids
     meaning: str = ""  # of a rule of the task, beneath tables
     is_main: bool = True  # in lists of scores, not only in a table of its own
+    is_per_cell: bool = (
+        False  # cells of a puzzle depend on one another, so intervals are too narrow for a verdict
+    )
 
 
 def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:
@@ -103,7 +106,7 @@ def obey(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
 
 METRICS: Final[dict[str, Metric]] = {
     "fsr": Metric("Fully solved rate", "FSR", are_solved),
-    "gpa": Metric("Grid-point accuracy", "GPA", are_right),
+    "gpa": Metric("Grid-point accuracy", "GPA", are_right, is_per_cell=True),
     **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_main=k <= 2) for k in KS},
 }
 assert all(task in TASKS for each in METRICS.values() for task in each.tasks)

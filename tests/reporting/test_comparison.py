@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from serrm.metrics import wilson
-from serrm.reporting.comparison import BETTER, LEVEL, SAME, WORSE, Comparison, as_json, compared, summary
+from serrm.reporting.comparison import (
+    BETTER,
+    LEVEL,
+    SAME,
+    UNCLEAR,
+    WORSE,
+    Comparison,
+    as_json,
+    compared,
+    summary,
+)
 from serrm.reporting.revisions import Revision
 from serrm.scoring.schema import Evaluation, pack
 from tests.references import run_scores
@@ -53,6 +63,15 @@ def test_only_outcomes_of_the_same_puzzles_are_pairs() -> None:
     unknown = of(run(100, solved=None, puzzles=None), run(110))
     assert [each.lines[0].are_pairs for each in (pairs, others, unknown)] == [True, False, False]
     assert [each.lines[0].verdict for each in (pairs, others, unknown)] == [BETTER, LEVEL, LEVEL]
+
+
+def test_cells_of_a_puzzle_give_no_verdict_of_their_own() -> None:
+    sides = []
+    for rate in (0.5, 0.9):
+        part = scored(100)
+        part["steps"][16] |= {"gpa": rate, "gpa_lo": rate - 0.01, "gpa_hi": rate + 0.01}
+        sides.append(run_scores("made", "trm", {"9x9": part}))
+    assert [line.verdict for line in of(*sides).lines] == [SAME, UNCLEAR]
 
 
 def test_equal_scores_that_kept_more_are_the_same_and_other_puzzles_solved_are_not() -> None:

@@ -118,10 +118,12 @@ def scores_table(found: "Comparison", lines: "Sequence[Line]", *, has_steps: boo
 
 def notes(found: "Comparison", root: Path) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.reporting.comparison import seed_spreads
+    from serrm.reporting.comparison import UNCLEAR, seed_spreads
 
     if not all(line.are_pairs for line in found.changed):
         yield "* takes both samples as independent: of other puzzles, or it was not kept which of them were solved."
+    if any(line.verdict == UNCLEAR for line in found.changed):
+        yield "unclear: the interval takes the cells of a puzzle as independent, and is too narrow for a verdict."
     if single := dict.fromkeys(line.key for line in found.changed if line.num_seeds == 1):
         yield "With one seed, the interval does not cover the noise of training, which other seeds would show."
         for profile, key, num, points in seed_spreads(root, single):

@@ -10,7 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from serrm.metrics import MEAN, metrics_of
+from serrm.metrics import MEAN, Metric, metrics_of
 from serrm.reporting.changes import changes_of
 from serrm.reporting.results import Key, Score, are_pairs, difference, grouped, score
 from serrm.reporting.revisions import WORKSPACE, Revision, active_profile, read_revision
@@ -18,7 +18,7 @@ from serrm.scoring.intervals import Difference
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_profile_scores
 
 BETTER, WORSE, LEVEL, SAME = "better", "worse", "not distinguishable", "the same"
-HIGHER, LOWER, UNKNOWN = "higher", "lower", "no interval"
+HIGHER, LOWER, UNKNOWN, UNCLEAR = "higher", "lower", "no interval", "unclear"
 
 
 class Line(NamedTuple):
@@ -143,19 +143,24 @@ def _line(
         not are_pairs(first, second) or first.outcomes == second.outcomes
     )
     record, pairs = metrics_of(runs[1][0].kind)[metric], are_pairs(first, second)
-    words = SAME if is_equal else verdict(found, is_rate=record.unit is not MEAN)
+    words = SAME if is_equal else verdict(found, record)
     return Line(label, key, name, metric, record.short, steps, first, second, found, words, pairs, max(nums))
 
 
-def verdict(found: Difference, *, is_rate: bool = True) -> str:
-    """The verdict on a difference; a score that is no rate need not be good where it is high."""
+def verdict(found: Difference, metric: Metric) -> str:
+    """The verdict on a difference.
+
+    A score that is no rate need not be good where it is high. The interval of a metric per cell is too narrow to tell
+    a difference from none.
+    """
     if isnan(found.low):
         return UNKNOWN
-    if found.low > 0:
-        return BETTER if is_rate else HIGHER
-    if found.high < 0:
-        return WORSE if is_rate else LOWER
-    return LEVEL
+    if found.low <= 0 <= found.high:
+        return LEVEL
+    if metric.is_per_cell:
+        return UNCLEAR
+    better, worse = (HIGHER, LOWER) if metric.unit is MEAN else (BETTER, WORSE)
+    return better if found.low > 0 else worse
 
 
 def _missing(one: Revision, other: Revision) -> Iterator[str]:
@@ -230,7 +235,7 @@ def summary(comparison: Comparison) -> str:
     name, num, changed = comparison.first.name, len(comparison.lines), comparison.changed
     if comparison.is_same:
         return f"the same as {name} to the last digit ({num} scores)"
-    counts = {word: sum(line.verdict == word for line in changed) for word in (BETTER, WORSE, LEVEL)}
+    counts = {word: sum(line.verdict == word for line in changed) for word in (BETTER, WORSE, LEVEL, UNCLEAR)}
     words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({words})' if words else ''}"]
     if not changed and comparison.num_others:
