@@ -23,7 +23,6 @@ from typing import Any
 from serrm.files import check_manifest, new_directory, write_json
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc import grids as arc
-from serrm.puzzles.transforms import NUM_TRANSFORMS, transformed
 from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
@@ -160,27 +159,9 @@ def write_pairs(path: Path, pairs: arc.NamedPairs, trained: Collection[arc.PairN
 # The audit.
 
 
-def canonical_form(grids: Sequence[arc.Grid]) -> bytes:
-    """Equal for two sequences of grids exactly if one transform and recolouring makes the one of the other.
-
-    Each of the 8 transforms is recoloured in the order of first appearance over all its grids, row by row, which
-    is the same for all 10! recolourings of it; the form is the least of the 8.
-    """
-    return min(_relabelled([transformed(grid, k) for grid in grids]) for k in range(NUM_TRANSFORMS))
-
-
-def _relabelled(grids: Sequence[arc.Grid]) -> bytes:
-    """Sizes and cells of the grids with colours numbered as they appear."""
-    cells = b"".join(grid.tobytes() for grid in grids)
-    table = bytearray(256)
-    for label, colour in enumerate(sorted(set(cells), key=cells.find)):
-        table[colour] = label
-    return bytes(side for grid in grids for side in grid.shape) + cells.translate(table)
-
-
 def canonical_forms(pairs: arc.NamedPairs, parts: Sequence[str] = PARTS) -> Forms:
     """The canonical form of every pair: of question and answer, or of the question alone."""
-    return {name: canonical_form([getattr(pair, part) for part in parts]) for name, pair in pairs.items()}
+    return {name: arc.canonical_form([getattr(pair, part) for part in parts]) for name, pair in pairs.items()}
 
 
 def find_matches(tests: Forms, trained: Forms) -> list[Match]:

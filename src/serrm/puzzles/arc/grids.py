@@ -9,11 +9,14 @@ UInt8 "10": colour c becomes permutation[c]. The published augmentation of HRM a
 SE-RRM needs no permutations, for it is equivariant. Paper: section "ARC-AGI", data.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, UInt8
+
+from serrm.puzzles.transforms import NUM_TRANSFORMS, transformed
 
 NUM_COLOURS: Final = 10
 MAX_SIDE: Final = 30
@@ -74,6 +77,24 @@ def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
 def inverse_colours(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "10"]:
     """The permutation that undoes this one."""
     return np.argsort(permutation).astype(np.uint8)
+
+
+def canonical_form(grids: Sequence[Grid]) -> bytes:
+    """Equal for two sequences of grids exactly if one transform and recolouring makes the one of the other.
+
+    Each of the 8 transforms is recoloured in the order of first appearance over all its grids, row by row, which
+    is the same for all 10! recolourings of it; the form is the least of the 8.
+    """
+    return min(_relabelled([transformed(grid, k) for grid in grids]) for k in range(NUM_TRANSFORMS))
+
+
+def _relabelled(grids: Sequence[Grid]) -> bytes:
+    """Sizes and cells of the grids with colours numbered as they appear."""
+    cells = b"".join(grid.tobytes() for grid in grids)
+    table = bytearray(256)
+    for label, colour in enumerate(sorted(set(cells), key=cells.find)):
+        table[colour] = label
+    return bytes(side for grid in grids for side in grid.shape) + cells.translate(table)
 
 
 # The canvas.
