@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     PERMUTATION = 11
     HALTING_SOLVED = 12
     HINTS = 14
+    GENERATED = 15
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:

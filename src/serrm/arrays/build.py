@@ -19,7 +19,7 @@ from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
 
 # Modules of a task that change no training, or no scores, except through the arrays.
-DATA_ONLY = ("data.py", "search.py")
+DATA_ONLY = ("data.py", "search.py", "grammar.py", "determine.py", "generate.py")
 OF_OTHER_STAGES = {"training": (*DATA_ONLY, "rules.py"), "scoring": DATA_ONLY}
 Row = dict[str, Any]  # of the Parquet file
 

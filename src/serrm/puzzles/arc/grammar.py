@@ -1,0 +1,470 @@
+"""The grammar of generated ARC-like puzzles: families of rules in variants, on grids whose background is colour 0.
+
+A variant draws an answer from a question. It either copies colours, or it also leaves squares to be painted in one
+colour, which is a parameter of the rule. So all variants commute with permutations of the colours 1…9, which the search
+for other rules that explain a puzzle rests on. Families that move squares do not look at colours at all. A rule is one
+variant, a recolouring, or two of these in a row. Written for this project; the paper has no generated ARC puzzles.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
+
+from serrm.puzzles.arc.grids import Grid
+from serrm.puzzles.transforms import transformed
+
+Mask = Bool[np.ndarray, "_ _"]
+Colours = tuple[int, ...]
+
+BACKGROUND: Final = 0
+UNPAINTED: Final = 10
+"""Stands in for the colour that is a parameter while that is unknown; no colour has this number."""
+RECOLOUR: Final = "recolour"
+"""The family of the recolourings by a map, which have no variants."""
+
+
+class Drawing(NamedTuple):
+    """An answer, and the squares to be painted in the rule's colour, if the rule has one."""
+
+    cells: Grid
+    is_painted: Mask | None = None
+
+
+Draw = Callable[[Grid], Drawing | None]
+Sample = Callable[[np.random.Generator, int, int, Colours], Grid]
+
+
+class Variant(NamedTuple):
+    """A rule without its colours; `draw` gives None for a question on which the rule is not defined."""
+
+    family: str
+    name: str
+    draw: Draw
+    has_colour: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Variants of one kind of rule, and how their questions are drawn.
+
+    `sample` is (rng, least side, largest side, colours) → a question on which the rule may be defined.
+    """
+
+    meaning: str
+    moves: bool  # squares, whatever their colours; the other families add or change colours
+    sample: Sample
+    variants: Mapping[str, Draw]
+    coloured: frozenset[str] = frozenset()  # the variants that have a colour as a parameter
+    growth: int = 1  # the largest side of an answer over that of its question
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A recolouring, then variants with their colours (0: none); each of the two parts may be empty.
+
+    `recoloured` are pairs of a colour and the one it becomes; colours that no question has are left out.
+    """
+
+    recoloured: tuple[tuple[int, int], ...] = ()
+    steps: tuple[tuple[Variant, int], ...] = ()
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of its parts, in order."""
+        return ((RECOLOUR,) if self.recoloured else ()) + tuple(variant.family for variant, _ in self.steps)
+
+    def answer(self, question: Grid) -> Grid | None:
+        """The answer to a question; None if the rule is not defined on it."""
+        table = np.arange(UNPAINTED, dtype=np.uint8)
+        for colour, other in self.recoloured:
+            table[colour] = other
+        cells: Grid = table[question]
+        for variant, colour in self.steps:
+            drawing = variant.draw(cells)
+            if drawing is None:
+                return None
+            cells = painted(drawing, colour)
+        return cells
+
+
+def painted(drawing: Drawing, colour: int) -> Grid:
+    """The answer with its open squares painted."""
+    if drawing.is_painted is None:
+        return drawing.cells
+    return np.where(drawing.is_painted, np.uint8(colour), drawing.cells)
+
+
+# Objects and areas.
+
+
+def areas(is_part: Mask, grid: Grid | None = None) -> list[Mask]:
+    """The connected areas of squares that share an edge, of one colour each if there is a `grid`, in reading order."""
+    rows, columns = is_part.shape
+    values = (is_part.astype(np.int64) if grid is None else np.where(is_part, grid, -1)).reshape(-1).tolist()
+    free = set(np.flatnonzero(is_part).tolist())
+    masks = []
+    for first in sorted(free):
+        if first not in free:
+            continue
+        free.remove(first)
+        area, stack = [first], [first]
+        while stack:
+            cell = stack.pop()
+            row, column = divmod(cell, columns)
+            for is_inside, other in (
+                (row > 0, cell - columns),
+                (row < rows - 1, cell + columns),
+                (column > 0, cell - 1),
+                (column < columns - 1, cell + 1),
+            ):
+                if is_inside and other in free and values[other] == values[first]:
+                    free.remove(other)
+                    area.append(other)
+                    stack.append(other)
+        mask = np.zeros(rows * columns, dtype=bool)
+        mask[area] = True
+        masks.append(mask.reshape(rows, columns))
+    return masks
+
+
+def objects(grid: Grid) -> list[Mask]:
+    """The connected squares of one colour that is not the background."""
+    return areas(grid != BACKGROUND, grid)
+
+
+def touches_border(mask: Mask) -> bool:
+    """True if the area has a square in an outermost row or column."""
+    return bool(mask[0].any() or mask[-1].any() or mask[:, 0].any() or mask[:, -1].any())
+
+
+# Recolouring by a property.
+
+
+def paint_object(grid: Grid, sign: int) -> Drawing | None:
+    """The object of most squares (sign 1) or fewest (-1), if there are several objects and that one is unique."""
+    masks = sorted(objects(grid), key=lambda mask: -sign * int(mask.sum()))
+    if len(masks) < 2 or masks[0].sum() == masks[1].sum():
+        return None
+    return Drawing(grid, masks[0])
+
+
+def paint_colour(grid: Grid, sign: int) -> Drawing | None:
+    """All squares of the most frequent colour (sign 1) or the rarest (-1), if there are several and it is unique."""
+    ranked = ranked_colours(grid, sign)
+    if len(ranked) < 2 or ranked[0][0] == ranked[1][0]:
+        return None
+    return Drawing(grid, grid == ranked[0][1])
+
+
+def ranked_colours(grid: Grid, sign: int) -> list[tuple[int, int]]:
+    """(sign × number of squares, colour) of the colours that occur, from the largest number on."""
+    counts = np.bincount(grid.reshape(-1), minlength=UNPAINTED)[1:].tolist()
+    ranked = [(sign * num, colour) for colour, num in enumerate(counts, start=1) if num]
+    return sorted(ranked, reverse=True)
+
+
+def paint_kind(grid: Grid, is_meant: Callable[[Mask], bool]) -> Drawing:
+    """All objects of a kind."""
+    is_painted = np.zeros(grid.shape, dtype=bool)
+    for mask in objects(grid):
+        if is_meant(mask):
+            is_painted |= mask
+    return Drawing(grid, is_painted)
+
+
+# Moves.
+
+
+def turn(grid: Grid, transform: int) -> Drawing:
+    """One of the dihedral transforms."""
+    return Drawing(transformed(grid, transform))
+
+
+def shift(grid: Grid, transform: int, distance: int, *, wraps: bool) -> Drawing | None:
+    """All squares moved down, in the grid turned by `transform`; what leaves the grid comes back, or is lost."""
+    down: Grid = transformed(grid, transform)
+    if distance >= len(down):
+        return None
+    moved = np.roll(down, distance, axis=0)
+    if not wraps:
+        moved[:distance] = BACKGROUND
+    return Drawing(transformed(moved, -transform % 4))
+
+
+def fall(grid: Grid, transform: int) -> Drawing:
+    """Every square falls down its column, in the grid turned by `transform`, onto the border or another square."""
+    down: Grid = transformed(grid, transform)
+    order = np.argsort(down != BACKGROUND, axis=0, kind="stable")
+    return Drawing(transformed(np.take_along_axis(down, order, axis=0), -transform % 4))
+
+
+def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Drawing:
+    """The grid several times side by side, every second one mirrored or not."""
+    across = np.concatenate(
+        [grid[:, ::-1] if mirrors and number % 2 else grid for number in range(columns)], axis=1
+    )
+    return Drawing(np.concatenate([across[::-1] if mirrors and n % 2 else across for n in range(rows)]))
+
+
+# Filling, frames and lines.
+
+
+def fill_enclosed(grid: Grid) -> Drawing:
+    """Background that no way of squares which share an edge joins to the border."""
+    is_painted = np.zeros(grid.shape, dtype=bool)
+    for mask in areas(grid == BACKGROUND):
+        if not touches_border(mask):
+            is_painted |= mask
+    return Drawing(grid, is_painted)
+
+
+def fill_background(grid: Grid) -> Drawing:
+    """All of the background."""
+    return Drawing(grid, grid == BACKGROUND)
+
+
+def frame_edge(grid: Grid) -> Drawing:
+    """The outermost rows and columns."""
+    is_painted = np.ones(grid.shape, dtype=bool)
+    is_painted[1:-1, 1:-1] = False
+    return Drawing(grid, is_painted)
+
+
+def frame_pad(grid: Grid) -> Drawing:
+    """A ring of new squares around the grid."""
+    padded = np.pad(grid, 1)
+    return frame_edge(padded)
+
+
+def frame_objects(grid: Grid) -> Drawing:
+    """Background beside a coloured square, corners included."""
+    is_near = np.pad(grid != BACKGROUND, 1)
+    is_near = is_near[:-2] | is_near[1:-1] | is_near[2:]
+    is_near = is_near[:, :-2] | is_near[:, 1:-1] | is_near[:, 2:]
+    return Drawing(grid, is_near & (grid == BACKGROUND))
+
+
+def between(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
+    """Neighbouring coloured squares of a row that have one colour and background between: (row, from, to, colour)."""
+    for row, values in enumerate(grid.tolist()):
+        coloured = [column for column, value in enumerate(values) if value]
+        for left, right in pairwise(coloured):
+            if right > left + 1 and values[left] == values[right]:
+                yield row, left + 1, right, values[left]
+
+
+def connect(grid: Grid, directions: str, *, keeps_colour: bool) -> Drawing:
+    """Lines of background between equal colours, along rows and columns, in that colour or a new one."""
+    cells, is_painted = grid.copy(), np.zeros(grid.shape, dtype=bool)
+    for direction, turned, target, mask in (
+        ("rows", grid, cells, is_painted),
+        ("columns", grid.T, cells.T, is_painted.T),
+    ):
+        if direction in directions:
+            for row, first, last, colour in between(turned):
+                target[row, first:last] = colour
+                mask[row, first:last] = True
+    return Drawing(cells) if keeps_colour else Drawing(grid, is_painted)
+
+
+# Counting.
+
+
+def count_objects(grid: Grid, *, is_column: bool) -> Drawing | None:
+    """A row or a column with a square for each object."""
+    return _bar(len(objects(grid)), is_column)
+
+
+def count_colours(grid: Grid, *, is_column: bool) -> Drawing | None:
+    """A row or a column with a square for each colour that occurs."""
+    return _bar(len(ranked_colours(grid, 1)), is_column)
+
+
+def _bar(num: int, is_column: bool) -> Drawing | None:
+    if not num:
+        return None
+    shape = (num, 1) if is_column else (1, num)
+    return Drawing(np.zeros(shape, dtype=np.uint8), np.ones(shape, dtype=bool))
+
+
+def count_squares(grid: Grid, *, is_column: bool) -> Drawing | None:
+    """A row or a column with a square for each of the most frequent colour, in that colour."""
+    drawing = paint_colour(grid, 1)
+    if drawing is None or drawing.is_painted is None:
+        return None
+    cells = grid[drawing.is_painted]
+    return Drawing(cells[:, None] if is_column else cells[None])
+
+
+# Questions.
+
+
+def scatter(
+    rng: np.random.Generator, least: int, most: int, colours: Colours, percents: tuple[int, int] = (30, 70)
+) -> Grid:
+    """Coloured squares at random, of a share between the two percents."""
+    rows, columns = rng.integers(least, most, 2, endpoint=True)
+    drawn = np.array(colours, dtype=np.uint8)[rng.integers(len(colours), size=(rows, columns))]
+    is_coloured = rng.integers(100, size=(rows, columns)) < rng.integers(*percents, endpoint=True)
+    return np.where(is_coloured, drawn, np.uint8(BACKGROUND))
+
+
+def ring(rng: np.random.Generator, least: int, most: int, colours: Colours) -> Grid:
+    """Scattered squares with a rectangle of one colour that is empty inside."""
+    grid = scatter(rng, max(least, 3), max(most, 3), colours, (10, 40))
+    (top, bottom), (left, right) = (_edges(rng, side) for side in grid.shape)
+    grid[top : bottom + 1, left : right + 1] = colours[rng.integers(len(colours))]
+    grid[top + 1 : bottom, left + 1 : right] = BACKGROUND
+    return grid
+
+
+def _edges(rng: np.random.Generator, side: int) -> tuple[int, int]:
+    """First and last row of a ring in a grid of `side` rows."""
+    num = int(rng.integers(3, side, endpoint=True))
+    first = int(rng.integers(side - num, endpoint=True))
+    return first, first + num - 1
+
+
+sparse: Final = partial(scatter, percents=(15, 40))
+dense: Final = partial(scatter, percents=(50, 85))
+
+# Families.
+
+DIRECTIONS: Final = {"down": 0, "left": 1, "up": 2, "right": 3}
+"""Quarter turns counter-clockwise after which the direction is down."""
+
+FAMILIES: Final[dict[str, Family]] = {
+    "select": Family(
+        "paint one object or colour: the largest or smallest object, the most frequent or rarest colour, the objects "
+        "inside (not at the border), at the border, or of one square",
+        False,
+        dense,
+        {
+            "largest": partial(paint_object, sign=1),
+            "smallest": partial(paint_object, sign=-1),
+            "commonest": partial(paint_colour, sign=1),
+            "rarest": partial(paint_colour, sign=-1),
+            "inside": partial(paint_kind, is_meant=lambda mask: not touches_border(mask)),
+            "border": partial(paint_kind, is_meant=touches_border),
+            "single": partial(paint_kind, is_meant=lambda mask: mask.sum() == 1),
+        },
+        frozenset({"largest", "smallest", "commonest", "rarest", "inside", "border", "single"}),
+    ),
+    "mirror": Family(
+        "mirror the grid in a vertical or horizontal axis or in a diagonal",
+        True,
+        scatter,
+        {
+            "vertical": partial(turn, transform=7),
+            "horizontal": partial(turn, transform=5),
+            "diagonal": partial(turn, transform=4),
+            "antidiagonal": partial(turn, transform=6),
+        },
+    ),
+    "turn": Family(
+        "turn the grid by one, two or three quarters",
+        True,
+        scatter,
+        {
+            "quarter": partial(turn, transform=1),
+            "half": partial(turn, transform=2),
+            "back": partial(turn, transform=3),
+        },
+    ),
+    "shift": Family(
+        "shift all squares by one or two; what leaves the grid comes back at the other side, or is lost",
+        True,
+        scatter,
+        {
+            f"{direction} {distance} {manner}": partial(
+                shift, transform=transform, distance=distance, wraps=manner == "round"
+            )
+            for direction, transform in DIRECTIONS.items()
+            for distance in (1, 2)
+            for manner in ("round", "off")
+        },
+    ),
+    "gravity": Family(
+        "let all squares fall in one of four directions",
+        True,
+        scatter,
+        {direction: partial(fall, transform=transform) for direction, transform in DIRECTIONS.items()},
+    ),
+    "repeat": Family(
+        "repeat the grid to the right, downwards or both, mirrored or not",
+        True,
+        dense,
+        {
+            f"{name}{' mirrored' * mirrors}": partial(repeat, rows=rows, columns=columns, mirrors=mirrors)
+            for name, rows, columns in (("across", 1, 2), ("down", 2, 1), ("both", 2, 2))
+            for mirrors in (False, True)
+        },
+        growth=2,
+    ),
+    "fill": Family(
+        "fill the enclosed background, or all background",
+        False,
+        ring,
+        {"enclosed": fill_enclosed, "background": fill_background},
+        frozenset({"enclosed", "background"}),
+    ),
+    "frame": Family(
+        "frame the grid inside or outside, or frame the coloured squares",
+        False,
+        sparse,
+        {"edge": frame_edge, "pad": frame_pad, "around": frame_objects},
+        frozenset({"edge", "pad", "around"}),
+    ),
+    "connect": Family(
+        "draw lines between equal colours along rows, columns or both, in that colour or in one colour",
+        False,
+        sparse,
+        {
+            f"{directions}{' own colour' * own}": partial(connect, directions=directions, keeps_colour=own)
+            for directions in ("rows", "columns", "rows and columns")
+            for own in (False, True)
+        },
+        frozenset({"rows", "columns", "rows and columns"}),
+    ),
+    "count": Family(
+        "count objects, colours, or the squares of the most frequent colour, as a row or a column",
+        False,
+        sparse,
+        {
+            f"{name} in a {line}": partial(draw, is_column=line == "column")
+            for name, draw in (
+                ("objects", count_objects),
+                ("colours", count_colours),
+                ("squares", count_squares),
+            )
+            for line in ("row", "column")
+        },
+        frozenset(f"{name} in a {line}" for name in ("objects", "colours") for line in ("row", "column")),
+    ),
+}
+
+VARIANTS: Final[tuple[Variant, ...]] = tuple(
+    Variant(name, variant, draw, variant in family.coloured)
+    for name, family in FAMILIES.items()
+    for variant, draw in family.variants.items()
+)
+
+NAMES: Final = {RECOLOUR: "replace each colour by another", **{n: f.meaning for n, f in FAMILIES.items()}}
+"""The names of all families with their meanings."""
+
+
+def chains(names: frozenset[str], max_rules: int) -> Iterator[tuple[Variant, ...]]:
+    """The variants that rules of these families have, in order: none, one, or two of which one moves squares."""
+    yield ()
+    single = [variant for variant in VARIANTS if variant.family in names]
+    yield from ((variant,) for variant in single)
+    if max_rules > 1:
+        for first in single:
+            for second in single:
+                if FAMILIES[first.family].moves != FAMILIES[second.family].moves:
+                    yield first, second

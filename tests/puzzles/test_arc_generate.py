@@ -1,0 +1,348 @@
+"""Generated ARC-like puzzles: every variant of a rule, the search for other explanations, sets without repetition."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import permutations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from serrm.datasets.arc import AUDIT, write_arc_sets
+from serrm.files import check_manifest
+from serrm.puzzles.arc import data as arc_data
+from serrm.puzzles.arc.determine import UNKNOWN, as_bytes, explanations
+from serrm.puzzles.arc.generate import (
+    NUM_DEMONSTRATIONS,
+    NUM_TESTS,
+    GeneratedArc,
+    fingerprint,
+    form_of,
+    generate,
+    is_evaluation_rule,
+)
+from serrm.puzzles.arc.grammar import DIRECTIONS, FAMILIES, NAMES, RECOLOUR, VARIANTS, Rule, Variant, painted
+from serrm.puzzles.arc.grids import MAX_SIDE, Grid, Pair
+from serrm.puzzles.settings import Mirror
+from serrm.reading.reader import read_file
+from serrm.sources.download import fetch
+
+PAINT = 9
+# Questions and answers, made by hand, in which the rule's colour is 9; None: the rule is not defined.
+EXAMPLES: dict[str, dict[str, str | None]] = {
+    "select largest": {"110/102/022": None, "110/000/222": "110/000/999", "120/111": "920/999"},
+    "select smallest": {"110/000/222": "990/000/222", "101/022": None, "330": None},
+    "select commonest": {"101/022/100": "909/022/900", "12/00": None},
+    "select rarest": {"101/022/100": "101/099/100", "11/11": None},
+    "select inside": {"1100/0220/0000": "1100/0990/0000", "11/11": "11/11", "000/010/010": "000/010/010"},
+    "select border": {"1100/0220/0000": "9900/0220/0000", "000/010/000": "000/010/000"},
+    "select single": {"1020/1003/0030": "1090/1009/0090", "12/21": "99/99"},
+    "mirror vertical": {"120/003": "021/300"},
+    "mirror horizontal": {"120/003": "003/120"},
+    "mirror diagonal": {"120/003": "10/20/03"},
+    "mirror antidiagonal": {"120/003": "30/02/01"},
+    "turn quarter": {"120/003": "03/20/10"},
+    "turn half": {"120/003": "300/021"},
+    "turn back": {"120/003": "01/02/30"},
+    "gravity down": {"120/003/100": "000/100/123", "1/0/2/0": "0/0/1/2"},
+    "gravity up": {"020/003/100": "123/000/000"},
+    "gravity left": {"020/103/001": "200/130/100"},
+    "gravity right": {"020/103/100": "002/013/001"},
+    "repeat across": {"12/03": "1212/0303"},
+    "repeat across mirrored": {"12/03": "1221/0330"},
+    "repeat down": {"12/03": "12/03/12/03"},
+    "repeat down mirrored": {"12/03": "12/03/03/12"},
+    "repeat both": {"12/03": "1212/0303/1212/0303"},
+    "repeat both mirrored": {"12/03": "1221/0330/0330/1221"},
+    "fill enclosed": {"1120/1010/2110/0000": "1120/1910/2110/0000", "010/101": "010/101"},
+    "fill background": {"120/003": "129/993"},
+    "frame edge": {"120/013/000/100": "999/919/909/999"},
+    "frame pad": {"12": "9999/9129/9999"},
+    "frame around": {"0000/0100/0000/0000": "9990/9190/9990/0000", "10/00": "19/99"},
+    "connect rows": {"1001/2030/0202": "1991/2030/0292", "1010": "1910", "110/120/101": "110/120/191"},
+    "connect columns": {"120/000/103": "120/900/103"},
+    "connect rows and columns": {"101/000/200/100": "191/000/200/100", "11/00/01": "11/09/01"},
+    "connect rows own colour": {"1001/2030/0202": "1111/2030/0222"},
+    "connect columns own colour": {"120/000/103": "120/100/103"},
+    "connect rows and columns own colour": {"101/000/101": "111/101/111"},
+    "count objects in a row": {"101/022/100": "9999", "000": None, "12": "99"},
+    "count objects in a column": {"101/022/100": "9/9/9/9"},
+    "count colours in a row": {"101/022/100": "99", "00": None},
+    "count colours in a column": {"101/022/100": "9/9"},
+    "count squares in a row": {"101/022/100": "111", "12": None},
+    "count squares in a column": {"202/011/200": "2/2/2"},
+}
+BY_NAME = {f"{variant.family} {variant.name}": variant for variant in VARIANTS}
+SMALL = GeneratedArc(
+    kind="generated",
+    num_train=8,
+    num_evaluation=10,
+    sides=(3, 5),
+    colours=(2, 3),
+    rules=tuple(NAMES),
+    max_rules=1,
+)
+
+
+def grid(text: str) -> Grid:
+    return np.array([[*map(int, row)] for row in text.split("/")], dtype=np.uint8)
+
+
+def text(cells: Grid) -> str:
+    return "/".join("".join(map(str, row)) for row in cells.tolist())
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if not name.startswith("shift")])
+def test_every_variant_answers_the_examples_made_by_hand(name: str) -> None:
+    rule = Rule(steps=((BY_NAME[name], PAINT),))
+    for question, answer in EXAMPLES[name].items():
+        given = rule.answer(grid(question))
+        assert (None if given is None else text(given)) == answer, question
+
+
+grids = st.builds(
+    lambda rows, columns, seed: np.random.default_rng(seed).integers(0, 4, (rows, columns), dtype=np.uint8),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.integers(0, 2**32),
+)
+STEPS = {"down": (1, 0), "up": (-1, 0), "left": (0, -1), "right": (0, 1)}
+
+
+@given(grids, st.sampled_from(sorted(DIRECTIONS)), st.sampled_from([1, 2]), st.booleans())
+def test_shifts_move_every_square_by_the_distance(
+    question: Grid, direction: str, distance: int, wraps: bool
+) -> None:
+    variant = BY_NAME[f"shift {direction} {distance} {'round' if wraps else 'off'}"]
+    (rows, columns), (down, right) = question.shape, (distance * step for step in STEPS[direction])
+    answer = Rule(steps=((variant, 0),)).answer(question)
+    if distance >= (rows if down else columns):
+        assert answer is None
+        return
+    expected = np.zeros_like(question)
+    for row, column in product(range(rows), range(columns)):
+        to_row, to_column = row + down, column + right
+        if wraps:
+            to_row, to_column = to_row % rows, to_column % columns
+        if 0 <= to_row < rows and 0 <= to_column < columns:
+            expected[to_row, to_column] = question[row, column]
+    assert answer is not None and text(answer) == text(expected)
+
+
+@given(grids, st.permutations(range(1, 10)), st.sampled_from(VARIANTS))
+def test_variants_commute_with_permutations_of_colours(
+    question: Grid, colours: list[int], variant: Variant
+) -> None:
+    """The search for other explanations rests on this."""
+    table = np.array([0, *colours], dtype=np.uint8)
+    before, after = variant.draw(question), variant.draw(table[question])
+    assert (before is None) == (after is None)
+    if before is not None and after is not None:
+        assert text(painted(before._replace(cells=table[before.cells]), 0)) == text(painted(after, 0))
+        assert (before.is_painted is not None) == variant.has_colour == (after.is_painted is not None)
+
+
+@given(grids, st.sampled_from([v for v in VARIANTS if FAMILIES[v.family].moves]))
+def test_moves_do_not_look_at_colours(question: Grid, variant: Variant) -> None:
+    """So the search may follow squares of an unknown colour through them."""
+    coloured, uncoloured = variant.draw(question), variant.draw((question > 0).astype(np.uint8))
+    assert (coloured is None) == (uncoloured is None)
+    if coloured is not None and uncoloured is not None:
+        assert text((coloured.cells > 0).astype(np.uint8)) == text(uncoloured.cells)
+
+
+# The search.
+
+
+def all_rules(names: frozenset[str], max_rules: int, colours: list[int]) -> Iterator[Rule]:
+    """Every rule of a small grammar with its colours, one by one."""
+    singles = [
+        (variant, colour)
+        for variant in VARIANTS
+        if variant.family in names
+        for colour in (colours if variant.has_colour else [0])
+    ]
+    chains = [(), *((step,) for step in singles)]
+    if max_rules == 2:
+        chains += [
+            (one, two)
+            for one, two in product(singles, singles)
+            if FAMILIES[one[0].family].moves != FAMILIES[two[0].family].moves
+        ]
+    for steps in chains:
+        yield Rule(steps=steps)
+        if RECOLOUR in names and len(steps) < max_rules:
+            for image in permutations(colours):
+                yield Rule(tuple(zip(colours, image, strict=True)), steps)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    families=st.sampled_from(
+        [
+            {"mirror", "frame"},
+            {RECOLOUR, "fill", "turn"},
+            {"gravity", "connect"},
+            {RECOLOUR, "count", "select"},
+        ]
+    ),
+    max_rules=st.sampled_from([1, 2]),
+    seed=st.integers(0, 2**32),
+)
+def test_the_search_gives_the_answers_of_all_rules_that_explain_the_pairs(
+    families: set[str], max_rules: int, seed: int
+) -> None:
+    rng, colours = np.random.default_rng(seed), [1, 2, 3]
+    rules = [*all_rules(frozenset(families), max_rules, colours)]
+    rule = rules[rng.integers(len(rules))]
+    questions = [grid("1203/0312"), *(rng.integers(0, 4, (3, 3), dtype=np.uint8) for _ in range(2))]
+    *demonstrations, test = questions
+    answers = [rule.answer(question) for question in questions]
+    if any(answer is None for answer in answers):
+        return
+    pairs = [Pair(q, a) for q, a in zip(demonstrations, answers, strict=False) if a is not None]
+    by_search = {given for _, given in explanations(pairs, [test], frozenset(families), max_rules)}
+    one_by_one = {
+        (as_bytes(answer),)
+        for rule in rules
+        if all(
+            (given := rule.answer(pair.question)) is not None and as_bytes(given) == as_bytes(pair.answer)
+            for pair in pairs
+        )
+        and (answer := rule.answer(test)) is not None
+    }
+    closed = {answers for answers in by_search if UNKNOWN not in answers[0]}
+    assert closed <= one_by_one
+    # Where demonstrations leave a colour open, the search gives one answer for all of its colours.
+    assert all(any(matches(answers[0], other[0]) for other in by_search) for answers in one_by_one)
+
+
+def matches(answer: bytes, other: bytes) -> bool:
+    """Equal but for colours that the other answer leaves open."""
+    return len(answer) == len(other) and all(
+        one == another or another == UNKNOWN for one, another in zip(answer, other, strict=True)
+    )
+
+
+def test_demonstrations_that_two_rules_explain_do_not_determine_a_test() -> None:
+    names = frozenset({"mirror", "turn"})
+    symmetric = [
+        Pair(grid(question), grid(answer)) for question, answer in (("10/10", "01/01"), ("100", "001"))
+    ]
+    answers = {answer for _, answer in explanations(symmetric, [grid("12/00")], names, 1)}
+    assert {bytes(answer[0][2:]) for answer in answers} == {bytes([2, 1, 0, 0]), bytes([0, 0, 2, 1])}
+
+
+# Sets.
+
+
+@pytest.mark.parametrize(("max_rules", "names"), [(1, [*NAMES]), (2, [RECOLOUR, "mirror", "frame"])])
+def test_generated_puzzles_are_different_determined_and_as_the_settings_have_them(
+    max_rules: int, names: list[str]
+) -> None:
+    changes = {"max_rules": max_rules, "rules": tuple(names), "num_train": 5, "num_evaluation": 6}
+    sets = generate(SMALL.model_copy(update=changes), seed=3)
+    assert {name: len(puzzles) for name, puzzles in sets.items()} == {"evaluation": 6, "training": 5}
+    for name, puzzles in sets.items():
+        assert all(
+            is_evaluation_rule(fingerprint(puzzle.rule)) == (name == "evaluation") for puzzle in puzzles
+        )
+    puzzles = [puzzle for part in sets.values() for puzzle in part]
+    assert len({fingerprint(puzzle.rule) for puzzle in puzzles}) == len({p.name for p in puzzles}) == 11
+    pairs = [pair for puzzle in puzzles for pair in puzzle.demonstrations + puzzle.tests]
+    assert len({form_of(pair) for pair in pairs}) == len(pairs)
+    for puzzle in puzzles:
+        assert NUM_DEMONSTRATIONS[0] <= len(puzzle.demonstrations) <= NUM_DEMONSTRATIONS[1]
+        assert NUM_TESTS[0] <= len(puzzle.tests) <= NUM_TESTS[1]
+        assert len(puzzle.rule.families) <= max_rules
+        questions = [pair.question for pair in puzzle.demonstrations + puzzle.tests]
+        assert len({colour for q in questions for colour in q.reshape(-1).tolist()} - {0}) <= 3
+        for pair in puzzle.demonstrations + puzzle.tests:
+            assert max(pair.question.shape + pair.answer.shape) <= 5
+            answer = puzzle.rule.answer(pair.question)
+            assert answer is not None and as_bytes(answer) == as_bytes(pair.answer) != as_bytes(pair.question)
+        given = explanations(
+            puzzle.demonstrations, [test.question for test in puzzle.tests], frozenset(names), max_rules
+        )
+        answers = {tests for _, tests in given}
+        assert answers == {tuple(as_bytes(test.answer) for test in puzzle.tests)}
+
+
+def test_evaluation_puzzles_depend_on_the_seed_and_not_on_the_training_puzzles() -> None:
+    def names_and_tests(num_train: int, seed: int) -> list[tuple[str, str]]:
+        puzzles = generate(SMALL.model_copy(update={"num_train": num_train}), seed)["evaluation"]
+        return [(puzzle.name, text(puzzle.tests[0].answer)) for puzzle in puzzles]
+
+    assert names_and_tests(8, 0) == names_and_tests(2, 0) != names_and_tests(2, 1)
+
+
+def test_the_first_puzzle_is_the_same_everywhere() -> None:
+    """A change of this changes every score on generated puzzles."""
+    puzzle = generate(SMALL, seed=0)["evaluation"][0]
+    shown = [f"{text(pair.question)} {text(pair.answer)}" for pair in puzzle.demonstrations]
+    assert (puzzle.name, shown[0]) == FIRST
+
+
+FIRST = ("evaluation-0000-mirror", "000/995/005/590 590/005/995/000")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
+    tmp_path: Path, version: arc_data.Version
+) -> None:
+    raw = tmp_path / "raw"
+    fetch(f"arc_agi_{version}", SMALL, raw, seed=0)
+    manifest = check_manifest(raw)
+    assert sorted(file.name for file in manifest.files) == sorted(
+        arc_data.mirrored(Mirror(kind="mirror", root=tmp_path))
+    )
+    pairs = arc_data.read_raw(raw, version)
+    assert not arc_data.read_raw(raw, 2 if version == 1 else 1)
+    puzzles = {(name.puzzle, name.collection) for name in pairs}
+    assert Counter(collection for _, collection in puzzles) == {"training": 8, "evaluation": 10}
+    set_name = arc_data.SETS_KAGGLE[version][1]
+    shown = read_file(raw / arc_data.kaggle_files(set_name)[0])
+    assert {question.name for question in shown} == {n for n, c in puzzles if c == "evaluation"}
+    assert all(question.answer is not None and question.demonstrations for question in shown)
+
+    subset = arc_data.ArcSubsetSettings(canvas=5, num_train=None, num_test=None, seed=0)
+    write_arc_sets(raw, tmp_path / "set", subset, version)
+    audit = json.loads((tmp_path / "set" / AUDIT).read_text())
+    assert audit["num_fitting"] == audit["num_puzzles"] == {"training": 8, "evaluation": 10, "concept": 0}
+    assert audit["num_dropped_pairs"] == 0 == len(audit["puzzles_without_trained_pairs"])
+    counts = arc_data.count_puzzles(version, SMALL, subset)
+    assert counts.side == 5 and counts.tests[5] == pytest.approx(audit["num_test_pairs"], rel=0.2)
+    assert counts.num_train == pytest.approx(audit["num_trained_pairs"], rel=0.2)
+    assert arc_data.in_words(SMALL, subset).startswith("generated")
+
+
+def test_too_many_different_puzzles_are_an_error_and_not_an_endless_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("serrm.puzzles.arc.generate.MAX_ATTEMPTS", 100)
+    few = SMALL.model_copy(update={"rules": ("mirror",), "num_train": 5, "num_evaluation": 5})
+    with pytest.raises(ValueError, match=r"only \d different evaluation puzzles"):
+        generate(few, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sides", [5, 3]),
+        ("sides", [3, MAX_SIDE + 1]),
+        ("sides", [3, 3]),
+        ("colours", [0, 2]),
+        ("rules", []),
+        ("rules", ["mirror", "mirror"]),
+        ("rules", ["juggle"]),
+        ("max_rules", 3),
+    ],
+)
+def test_settings_that_give_no_puzzles_are_refused(key: str, value: object) -> None:
+    with pytest.raises(ValidationError) as error:
+        GeneratedArc.model_validate({**SMALL.model_dump(), key: value})
+    assert key in str(error.value)
