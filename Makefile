@@ -68,6 +68,7 @@ faults: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/params_reference.py
+	$(BIN)/python docs/arc_rules.py
 
 ui: $(READY)
 	$(BIN)/serrm ui

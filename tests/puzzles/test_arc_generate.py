@@ -1,6 +1,7 @@
 """Generated ARC-like puzzles: every variant of a rule, the search for other explanations, sets without repetition."""
 
 import json
+import runpy
 from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations, product
@@ -288,6 +289,13 @@ def test_the_first_puzzle_is_the_same_everywhere() -> None:
 
 
 FIRST = ("evaluation-0000-mirror", "000/995/005/590 590/005/995/000")
+
+
+def test_the_picture_of_the_rules_is_that_of_the_docs() -> None:
+    """`make docs` draws it."""
+    script = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "arc_rules.py"))
+    assert script["picture"]() == script["PICTURE"].read_text()
+    assert {name for rule in script["rules"]().values() for name in rule.families} == {*NAMES}
 
 
 @pytest.mark.parametrize("version", [1, 2])
