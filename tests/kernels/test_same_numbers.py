@@ -10,7 +10,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from serrm.inference.predict import confidences, predict
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.products import product
+from serrm.models.halting import binary_cross_entropy, rounded_sigmoid
 from serrm.training.loop import Trainer
 from tests.conftest import HRM, Q_LEARNING, TASK_TYPES, TRM, MakePath, run_settings, trainer_on
 
@@ -101,6 +102,33 @@ def test_no_operation_of_a_step_depends_on_the_processor(make_arrays: MakePath, 
     with Log() as log:
         take_steps(trainer, 2)
     assert log.names <= ALLOWED | MOVING, log.names - ALLOWED - MOVING
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        rounded_sigmoid,
+        lambda logits: gradient(binary_cross_entropy, logits),
+        lambda logits: confidences(torch.stack([logits, -logits, 0.5 * logits], dim=-1)[:, None]),
+    ],
+)
+def test_a_value_does_not_depend_on_its_place_in_an_array(
+    function: Callable[[torch.Tensor], torch.Tensor],
+) -> None:
+    """In about 4% of cases the sigmoid of PyTorch does."""
+    logits = 4 * torch.randn(2000, generator=torch.Generator().manual_seed(0))
+    singly = torch.cat([function(logit) for logit in logits.split(1)])
+    assert torch.equal(function(logits), singly)
+
+
+def gradient(
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], logits: torch.Tensor
+) -> torch.Tensor:
+    """The gradient of the summed loss for the target 1/4."""
+    leaf = logits.clone().requires_grad_()
+    loss(leaf, torch.full_like(leaf, 0.25)).sum().backward()
+    assert leaf.grad is not None
+    return leaf.grad
 
 
 def test_a_product_is_the_one_that_pytorch_computes() -> None:

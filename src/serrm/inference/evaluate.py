@@ -29,7 +29,7 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, usual_headline
 from serrm.kernels.accelerate import accelerate
 from serrm.metrics import NUM_ANSWERS, metrics_of
-from serrm.models.halting import HALT
+from serrm.models.halting import HALT, rounded_sigmoid
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes, joined_by_torchrun
@@ -393,7 +393,7 @@ def vote(
         inputs = questions.inputs(found.start, len(found.tokens))
         grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits)
         if ties_by_halting and found.halting is not None:
-            certain = found.halting[:, HALT].float().sigmoid()
+            certain = rounded_sigmoid(found.halting[:, HALT])
         for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
             tallies[found.step].add(puzzle, test, grid, confidence)
         if kind == "right" and gallery is not None:

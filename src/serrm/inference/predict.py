@@ -1,7 +1,6 @@
 """Checkpoints loaded for prediction, and predictions after several numbers of supervision steps in one pass."""
 
 import json
-import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,10 +178,8 @@ def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
 
 def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
     """The confidence of each prediction: the smallest over positions of the largest softmax probability."""
-    wide = logits.float()
-    # As 1/Σe^(x − max), in powers of two, which PyTorch computes alike on every processor.
-    ratios = ((wide - wide.amax(-1, keepdim=True)) / math.log(2)).exp2()
-    return (1 / ratios.sum(-1)).amin(-1)
+    # Rounded from float64, so that the bits do not depend on the processor (docs/decisions/022-same-numbers.md).
+    return logits.double().softmax(-1).amax(-1).amin(-1).float()
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:

@@ -191,4 +191,4 @@ def how_sure(
     """The largest softmax probability of every cell, and the probabilities that the training's loss reads."""
     weights = stablemax(logits.float())
     shares = (weights / weights.sum(-1, keepdim=True))[..., :num_symbols]
-    return logits.float().softmax(-1).amax(-1).cpu().numpy(), shares.cpu().numpy()
+    return logits.double().softmax(-1).amax(-1).float().cpu().numpy(), shares.cpu().numpy()

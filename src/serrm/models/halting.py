@@ -89,11 +89,26 @@ def halting_loss(
         return None
     assert output.halting is not None, "q_learning needs a model with halting logits"
     logits = output.halting
-    loss = F.binary_cross_entropy_with_logits(logits[:, HALT], is_solved.float(), reduction="none")
+    loss = binary_cross_entropy(logits[:, HALT], is_solved.float())
     if settings.bootstrap:
         target = continue_target(model, output, batch, task_vectors, most)
-        loss = loss + F.binary_cross_entropy_with_logits(logits[:, CONTINUE], target, reduction="none")
+        loss = loss + binary_cross_entropy(logits[:, CONTINUE], target)
     return 0.5 * loss
+
+
+def binary_cross_entropy(logits: Float[Tensor, " B"], targets: Float[Tensor, " B"]) -> Float[Tensor, " B"]:
+    """BCE of σ(logits), by float64: its gradient has a sigmoid (see `rounded_sigmoid`)."""
+    losses = F.binary_cross_entropy_with_logits(logits.double(), targets.double(), reduction="none")
+    return losses.to(logits.dtype)
+
+
+def rounded_sigmoid(logits: Float[Tensor, " B"]) -> Float[Tensor, " B"]:
+    """σ(logits), rounded from float64, so that its bits do not depend on the processor.
+
+    PyTorch's sigmoid of float32 computes the last values of an array by other code than the rest, and which are the
+    last ones depends on the width of the processor's vectors.
+    """
+    return logits.double().sigmoid().to(logits.dtype)
 
 
 @torch.no_grad()
@@ -107,4 +122,4 @@ def continue_target(
     """HRM's bootstrapped target: σ(max(q_halt', q_continue')) of the next step, σ(q_halt') at the last."""
     following = model(output.state, batch.tokens, task_vectors).halting
     is_last = (batch.num_steps >= most).to(following.device, non_blocking=True)
-    return torch.where(is_last, following[:, HALT], following.amax(1)).sigmoid()
+    return rounded_sigmoid(torch.where(is_last, following[:, HALT], following.amax(1)))
