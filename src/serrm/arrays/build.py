@@ -3,6 +3,7 @@
 import inspect
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def write_code_hashes(task: str, target: Path) -> None:
 
     Runs depend on these files, not on the code of all tasks, so an edit of one task repeats no run of another.
     """
-    made = Path(inspect.getfile(TASKS[task].make))
+    make = TASKS[task].make
+    made = Path(inspect.getfile(make.func if isinstance(make, partial) else make))
     modules = sorted(made.parent.glob("*.py")) if (made.parent / "record.py").is_file() else [made]
     for stage, others in OF_OTHER_STAGES.items():
         kept = [path for path in modules if len(modules) == 1 or path.name not in others]
