@@ -13,7 +13,7 @@ from serrm.kernels.cpu.build import find_compiler
 
 def digests(**environment: str) -> dict[str, dict[str, str]]:
     """Hashes of outputs, gradients and updates by the number of threads, in a process of its own."""
-    command = [sys.executable, "-m", "tests.kernels.numbers"]
+    command = [sys.executable, "-m", "tests.kernels.kernel_hashes"]
     run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     found: dict[str, dict[str, str]] = json.loads(run.stdout)
