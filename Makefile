@@ -1,5 +1,6 @@
 # make repro: installation, then the pipeline of params.yaml to tables and figures; with PROFILE=ci that of profile ci.
 # JOBS=4 runs four trainings at a time (default: one per core, or per GPU); JOBS=1 gives every run all cores.
+# make regress: profile ci in a clean clone; fails if any result is not that of the commit, to the last digit.
 # make test: the test suite.
 # make coverage: the same with the lines covered, those run in other processes left out; takes half as long again.
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
@@ -13,7 +14,7 @@ TOOLS := .venv/.tools
 # DVC, MLflow and tests start programs by name: those of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: setup repro test coverage test-slow test-plain check faults docs ui clean
+.PHONY: setup repro regress test coverage test-slow test-plain check faults docs ui clean
 
 setup: $(TOOLS)
 
@@ -37,6 +38,9 @@ repro: $(READY)
 	@scripts/side_by_side $(JOBS)
 	@$(BIN)/serrm headline
 	@$(BIN)/serrm compare --summary
+
+regress: $(READY)
+	.ci/profile
 
 test: $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
