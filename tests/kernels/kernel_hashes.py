@@ -1,6 +1,7 @@
 """Hashes of what the float32 kernels compute, by name: outputs, all gradients, and steps of the optimiser.
 
-`python -m tests.kernels.kernel_hashes` prints them as JSON. Inputs come from NumPy, which draws the same on every computer.
+`python -m tests.kernels.kernel_hashes` prints them as JSON. Inputs come from NumPy, which draws the same numbers on every
+computer.
 """
 
 import hashlib
