@@ -1,6 +1,6 @@
 """Hashes of what the float32 kernels compute, by name: outputs, all gradients, and steps of the optimiser.
 
-`python -m tests.kernels.kernel_hashes` prints them as JSON. Inputs come from NumPy, which draws the same numbers on every
+`python -m tests.kernels.kernel_hashes` prints them as JSON. Inputs come from NumPy, which draws the same on every
 computer.
 """
 
