@@ -104,6 +104,19 @@ def imported(name: str) -> Any:
             del sys.modules["einops"]
 
 
+def with_rows_together(module: ModuleType) -> None:
+    """Lay out a module's attention results so that its `view` takes them, which with dropout on a CPU it does not."""
+    functional = ModuleType("functional")
+    vars(functional).update(vars(torch.nn.functional))
+
+    def attention(*args: Any, **settings: Any) -> torch.Tensor:
+        mixed = torch.nn.functional.scaled_dot_product_attention(*args, **settings)
+        return mixed.transpose(1, 2).contiguous().transpose(1, 2)
+
+    vars(functional)["scaled_dot_product_attention"] = attention
+    vars(module)["F"] = functional
+
+
 def published_step(checkout: Path, model: str, form: Form) -> Callable[[], object]:
     """A step of the published training loop; its weights are drawn from PyTorch's generator."""
     peer, train = PEERS[model], run_of(model).train
@@ -117,7 +130,10 @@ def published_step(checkout: Path, model: str, form: Form) -> Callable[[], objec
         "vocab_size": NUM_SYMBOLS,
         "num_puzzle_identifiers": 1,
     }
-    inner = getattr(imported(f"models.{module}"), kind)({**settings, **sizes, "causal": False})
+    source = imported(f"models.{module}")
+    if settings.get("dropout"):
+        with_rows_together(source)
+    inner = getattr(source, kind)({**settings, **sizes, "causal": False})
     network = imported("models.losses").ACTLossHead(inner, loss["loss_type"]).train()
     optimizers: list[Any] = [
         torch.optim.AdamW(

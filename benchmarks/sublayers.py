@@ -7,6 +7,7 @@ Below the table, the share of a training step that passes in the kernels, by tor
 One thread, CPU seconds of the process, the least of several turns: other jobs on the machine count for little.
 """
 
+import copy
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -45,8 +46,10 @@ def least_seconds(function: Callable[[], object], turns: int) -> float:
 
 def measure(layer: nn.Module, x: Tensor, rotation: Rotation | None, rate: float, turns: int) -> str:
     """The numbers of a row; a backward pass counts as two products of each forward one."""
+    # On device meta attention is products and a softmax, all of which are counted.
+    tables = [] if rotation is None else [tuple(table.to("meta") for table in rotation)]
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        layer(x.float(), *([] if rotation is None else [rotation]))
+        copy.deepcopy(layer).to("meta")(x.float().to("meta"), *tables)
     flops, rows = counter.get_total_flops(), x.shape[:-1].numel()
     if isinstance(layer, Attention):
         exponentials = rows * x.shape[layer.axis + x.ndim] * layer.num_heads
