@@ -52,9 +52,9 @@ else:
         leave(reports / name)
     leave(data / "tables" / "x")
     scores = {}
-    for path in sorted((data / "scores").iterdir()):
-        rate = zlib.crc32(path.read_bytes()) % 10_000 / 100
-        scores[path.stem] = {"4x4": 0.0, "9x9": rate, "16x16": 100 - rate}
+    for name in params["runs"]:
+        rate = zlib.crc32((data / "scores" / f"{name}.json").read_bytes()) % 10_000 / 100
+        scores[name] = {"4x4": 0.0, "9x9": rate, "16x16": 100 - rate}
     (reports / "scores.json").write_text(json.dumps(scores))
     reports.joinpath("curves").mkdir(parents=True, exist_ok=True)
     for name, x in (("depth", "steps"), ("learning", "samples"), ("training", "step")):
