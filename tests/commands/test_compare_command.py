@@ -12,6 +12,7 @@ import yaml
 
 import serrm
 from serrm.cli import main
+from serrm.reporting.seeds import SOLVED, STUDY
 from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
 from tests.references import RATES, SCORED, run_scores
 
@@ -131,8 +132,34 @@ def test_the_table_names_settings_and_noise(capsys: pytest.CaptureFixture[str]) 
     leave(run(0.9), steps=7)
     assert main(["compare"]) == 0
     output = capsys.readouterr().out
-    for words in ("recipes.sudoku.trm.steps 2 → 7", "better", "+60.00", "30.00 points in profile study"):
+    for words in ("recipes.sudoku.trm.steps 2 → 7", "better", "+60.00"):
         assert words in output
+    assert "30.00" not in output.replace(" 30.00 ", ""), "the study is not committed"
+    leave(run(0.3), steps=2)
+    commit("study")
+    leave(run(0.9), steps=7)
+    assert main(["compare"]) == 0
+    assert "30.00 points (reports/study/metrics.json)" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("project")
+def test_the_spread_over_seeds_is_that_of_the_profile_before_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    leave(
+        *(run(rate, "another", name=f"sudoku-trm-s{seed}", seed=seed) for seed, rate in enumerate((0.1, 0.4)))
+    )
+    rows = [("made", 0, 55), ("made", 1, 60), ("", 2, 90)]
+    lines = [f"{profile},sudoku,trm,{seed},{solved}" for profile, seed, solved in rows]
+    Path(STUDY).parent.mkdir(parents=True)
+    Path(STUDY).write_text("\n".join([f'profile,task,model,seed,"{SOLVED}"', *lines, ""]))
+    leave(run(0.3), steps=2)
+    commit("studies")
+    leave(run(0.9), steps=2)
+    assert main(["compare"]) == 0
+    assert f"Between 2 seeds of sudoku-trm, the score differs by up to 5.00 points ({STUDY})" in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,10 +188,14 @@ def test_the_summary_is_one_line_and_never_a_failure(
     shutil.rmtree(project / "reports")
     assert main(["compare", "--summary"]) == 0
     leave(run(0.9), steps=2)
+    Path("reports/made/metrics.json").write_text("{")
+    assert main(["compare", "--summary"]) == 0
+    leave(run(0.9), steps=2)
     shutil.rmtree(project / ".git")
     assert main(["compare", "--summary"]) == 0
-    same, differs, no_scores, no_git = capsys.readouterr().out.splitlines()
+    same, differs, no_scores, malformed, no_git = capsys.readouterr().out.splitlines()
     assert "last digit" in same and "1 of 2" in differs
+    assert malformed.startswith("compare: ") and "reports/made/metrics.json" in malformed
     assert no_scores.startswith("compare: ") and no_git.startswith("compare: ")
 
 

@@ -1,5 +1,7 @@
 """Comparisons of revisions: what counts as a difference, with which verdict, and what a line needs to be read."""
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,13 @@ from serrm.reporting.comparison import (
     summary,
 )
 from serrm.reporting.revisions import Revision
+from serrm.reporting.seeds import SOLVED, STUDY
 from serrm.scoring.metrics import wilson
-from serrm.scoring.schema import Evaluation, pack
+from serrm.scoring.schema import METRICS_FILE, Evaluation, pack, read_profile_scores
 from tests.references import run_scores
 
 NUM = 200
+ROOT = Path(__file__).parents[2]
 
 
 def scored(num_solved: int, **changes: Any) -> dict[str, Any]:
@@ -133,3 +137,27 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
     assert (score["run"], score["verdict"], data["is_same"]) == ("sudoku-trm-s0", BETTER, False)
     assert score["difference"]["value"] == pytest.approx(10)
     assert len(as_json(found, has_all=True)["scores"]) == 2
+
+
+def test_headlines_after_other_numbers_of_steps_are_compared_after_one_and_named() -> None:
+    found = of(run(100), run(100, headline_steps=8))
+    assert found.headlines == {("sudoku-trm-s0", "9x9"): (16, 8, 8)}
+    assert [line.steps for line in found.lines] == [8]
+    assert not found.is_same and "headline" in summary(found)
+    steps = {32: {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6}}
+    apart = of(run(100), run(100, headline_steps=32, steps=steps, solved=None))
+    assert apart.headlines == {("sudoku-trm-s0", "9x9"): (16, 32, None)} and not apart.lines
+    assert as_json(apart)["headline_steps"][0]["compared"] is None
+
+
+def test_the_study_of_seeds_has_the_settings_of_the_default() -> None:
+    """Seed 0 of every model has the score that is committed."""
+    scores = read_profile_scores(ROOT / "reports" / "laptop" / METRICS_FILE).runs
+    with (ROOT / STUDY).open() as file:
+        rows = [row for row in csv.DictReader(file) if row["profile"] == "laptop"]
+    assert len(rows) == 18
+    for row in rows:
+        if row["seed"] == "0":
+            evaluation = scores[f"{row['task']}-{row['model']}-s0"]
+            rates = evaluation.scored[evaluation.main_set].steps[16]
+            assert float(row[SOLVED]) == pytest.approx(100 * rates["fsr"], abs=0.005)

@@ -52,11 +52,13 @@ def compare(
     root = find_root(Path.cwd())
     try:
         found = reporting.compare(root, first, second, profile, has_all=has_all)
-    except UnknownRevision as error:
-        if not is_summary:
+    except (ValueError, OSError) as error:
+        if is_summary:
+            typer.echo(f"compare: {' '.join(str(error).split())}")
+            return
+        if isinstance(error, UnknownRevision):
             raise typer.BadParameter(str(error)) from None
-        typer.echo(f"compare: {error}")
-        return
+        raise
     if is_summary:
         typer.echo(f"compare: {reporting.summary(found)}{'' if found.is_same else '; see serrm compare'}")
     elif is_json:
@@ -118,18 +120,20 @@ def scores_table(found: "Comparison", lines: "Sequence[Line]", *, has_steps: boo
 
 def notes(found: "Comparison", root: Path) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.reporting.comparison import UNCLEAR, seed_spreads
+    from serrm.reporting.comparison import UNCLEAR
+    from serrm.reporting.seeds import seed_spreads
 
+    yield from _headlines(found)
     if not all(line.are_pairs for line in found.changed):
         yield "* takes both samples as independent: of other puzzles, or it was not kept which of them were solved."
     if any(line.verdict == UNCLEAR for line in found.changed):
         yield "unclear: the interval takes the cells of a puzzle as independent, and is too narrow for a verdict."
     if single := dict.fromkeys(line.key for line in found.changed if line.num_seeds == 1):
         yield "With one seed, the interval does not cover the noise of training, which other seeds would show."
-        for profile, key, num, points in seed_spreads(root, single):
+        for spread in seed_spreads(root, found.second.profile, single):
             yield (
-                f"Between {num} seeds of {'-'.join(key)}, the score differs by up to {points:.2f} points in profile "
-                f"{profile}."
+                f"Between {spread.num_seeds} seeds of {'-'.join(spread.key)}, the score differs by up to "
+                f"{spread.points:.2f} points ({spread.source})."
             )
     for revision, names in zip((found.first, found.second), found.only, strict=True):
         if names:
@@ -138,3 +142,21 @@ def notes(found: "Comparison", root: Path) -> Iterator[str]:
             yield f"Only in {revision.name}: {', '.join(words)}."
     if found.num_others:
         yield f"{found.num_others} other numbers differ: after other numbers of steps, in curves or searches (--all)."
+
+
+def _headlines(found: "Comparison") -> Iterator[str]:
+    """One line per pair of headline steps that differ; runs and sets with the same pair share it."""
+    names: dict[tuple[int, int, int | None], list[str]] = {}
+    for (run, of_set), steps in found.headlines.items():
+        names.setdefault(steps, []).append(f"{run} {of_set}")
+    for (first, second, compared), of_pair in names.items():
+        subject = ", ".join(of_pair) if len(of_pair) <= NUM_NAMES else f"{len(of_pair)} sets of runs"
+        end = (
+            "no number of steps that both have is one of these"
+            if compared is None
+            else f"compared after {compared}"
+        )
+        yield (
+            f"The headline of {subject} is after {first} steps in {found.first.name} and after {second} in "
+            f"{found.second.name}; {end}."
+        )

@@ -5,7 +5,7 @@ intervals are those of the claims (`serrm.reporting.results.difference`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,7 @@ from serrm.reporting.results import Key, Score, are_pairs, difference, grouped, 
 from serrm.reporting.revisions import WORKSPACE, Revision, active_profile, read_revision
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import MEAN, Metric, metrics_of
-from serrm.scoring.schema import METRICS_FILE, Evaluation, read_profile_scores
+from serrm.scoring.schema import Evaluation, ScoredSet
 
 BETTER, WORSE, LEVEL, SAME = "better", "worse", "not distinguishable", "the same"
 HIGHER, LOWER, UNKNOWN, UNCLEAR = "higher", "lower", "no interval", "unclear"
@@ -45,7 +45,8 @@ class Comparison:
 
     `num_others` counts numbers of the same runs and sets that differ and have no line: after other numbers of steps,
     of learning curves, of searches. `only` names runs, and sets of runs, that one revision alone has scored, by the
-    place of that revision.
+    place of that revision. `headlines` names runs and sets whose headline is after other numbers of steps, with both
+    numbers and the one after which they are compared (None if they have none in common).
     """
 
     first: Revision
@@ -54,6 +55,7 @@ class Comparison:
     num_others: int
     only: tuple[tuple[str, ...], tuple[str, ...]]
     settings: Mapping[str, Sequence[str]]
+    headlines: Mapping[tuple[str, str], tuple[int, int, int | None]] = field(default_factory=dict)
 
     @property
     def changed(self) -> list[Line]:
@@ -62,8 +64,8 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """True if both have the same runs, and all of their numbers are equal."""
-        return not (self.changed or self.num_others or any(self.only))
+        """True if both have the same runs, all of their numbers are equal, and the headlines are those of one step."""
+        return not (self.changed or self.num_others or any(self.only) or self.headlines)
 
 
 def compare(
@@ -111,7 +113,13 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
         if name in first.runs and (changes := [*changes_of(first, second, name)])
     }
     return Comparison(
-        first, second, tuple(lines), sum(others.values()), (tuple(only[0]), tuple(only[1])), settings
+        first,
+        second,
+        tuple(lines),
+        sum(others.values()),
+        (tuple(only[0]), tuple(only[1])),
+        settings,
+        dict(_headlines(first, second)),
     )
 
 
@@ -121,8 +129,31 @@ def _scored(
     """The sets that both have scored, with the numbers of steps to compare."""
     for name, part in second[0].scored.items():
         if all(name in run.scored for run in (*first, *second)):
-            for steps in part.steps if has_all else [part.headline_steps]:
-                yield name, steps
+            for steps in part.steps if has_all else [_headline_steps(first[0].scored[name], part)]:
+                if steps is not None:
+                    yield name, steps
+
+
+def _headline_steps(first: ScoredSet, second: ScoredSet) -> int | None:
+    """The steps after which two scored sets are compared: the second's headline, or else the first's; None if neither.
+
+    None means that no side was scored after the headline steps of the other.
+    """
+    choices = (second.headline_steps, first.headline_steps)
+    return next((steps for steps in choices if steps in first.steps and steps in second.steps), None)
+
+
+def _headlines(
+    first: Revision, second: Revision
+) -> Iterator[tuple[tuple[str, str], tuple[int, int, int | None]]]:
+    """Runs and sets whose headline steps differ, with both and the steps after which they are compared."""
+    for run in second.runs:
+        there = second.runs[run].scored
+        here = first.runs[run].scored if run in first.runs else {}
+        for name in [name for name in there if name in here]:
+            steps = here[name].headline_steps, there[name].headline_steps
+            if steps[0] != steps[1]:
+                yield (run, name), (*steps, _headline_steps(here[name], there[name]))
 
 
 def _line(
@@ -212,24 +243,6 @@ def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
     return dict(leaves(run.model_dump(include=set(PARTS)), ()))
 
 
-def seed_spreads(root: Path, keys: Iterable[Key]) -> Iterator[tuple[str, Key, int, float]]:
-    """How far the seeds of a task and model are apart in a profile of the working tree that has several.
-
-    The profile, task and model, the number of seeds, and the distance of the lowest and the highest main score after
-    the headline steps on the set trained on, in points.
-    """
-    todo = dict.fromkeys(keys)
-    for path in sorted(root.glob(f"reports/*/{METRICS_FILE}")):
-        runs = grouped(read_profile_scores(path).runs.values())
-        for key in [key for key in todo if len(runs.get(key, ())) > 1]:
-            seeds, name = runs[key], runs[key][0].main_set
-            steps = seeds[0].scored[name].headline_steps if name else 0
-            if found := score(seeds, seeds[0].main_metric, name, steps):
-                values = [value for value, *_ in found.seeds]
-                yield path.parent.name, key, len(values), max(values) - min(values)
-                del todo[key]
-
-
 def summary(comparison: Comparison) -> str:
     """The comparison in one line."""
     name, num, changed = comparison.first.name, len(comparison.lines), comparison.changed
@@ -240,6 +253,8 @@ def summary(comparison: Comparison) -> str:
     parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({words})' if words else ''}"]
     if not changed and comparison.num_others:
         parts = [f"{num} scores are those of {name}, {comparison.num_others} other numbers differ"]
+    if comparison.headlines:
+        parts.append(f"{len(comparison.headlines)} headlines are after another number of steps")
     parts += [
         f"{len(names)} only in {revision.name}"
         for revision, names in zip((comparison.first, comparison.second), comparison.only, strict=True)
@@ -263,6 +278,10 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
         "num_other_numbers": comparison.num_others,
         "only_first": list(comparison.only[0]),
         "only_second": list(comparison.only[1]),
+        "headline_steps": [
+            {"run": run, "set": name, "first": steps[0], "second": steps[1], "compared": steps[2]}
+            for (run, name), steps in comparison.headlines.items()
+        ],
         "settings": {name: list(changes) for name, changes in comparison.settings.items()},
         "scores": [
             {

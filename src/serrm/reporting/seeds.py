@@ -1,0 +1,78 @@
+"""How far seeds of a model are apart in committed studies: the noise of training that one run does not show."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from serrm.core.project import git
+from serrm.reporting.results import Key, grouped, score
+from serrm.scoring.schema import METRICS_FILE, parse_profile_scores
+
+STUDY: Final = "docs/experiments/plateau.csv"
+SOLVED: Final = "solved, percent of 256"
+
+
+class Spread(NamedTuple):
+    """The distance of the lowest and the highest main score of a model's seeds, in points."""
+
+    key: Key
+    num_seeds: int
+    points: float
+    source: str
+    """The committed file with the scores."""
+
+
+def seed_spreads(root: Path, profile: str, keys: Iterable[Key]) -> Iterator[Spread]:
+    """The spreads of tasks and models over seeds in what HEAD has, as far as it has them.
+
+    The first choice is what has seeds of `profile` itself: its scores, then the study of seeds. Then come the scores of
+    other profiles, whose settings differ.
+
+    Raises:
+        ValueError: a committed file is malformed.
+    """
+    todo = dict.fromkeys(keys)
+    for source, scores in _studies(root, profile):
+        for key in [key for key in todo if len(scores.get(key, ())) > 1]:
+            yield Spread(key, len(scores[key]), max(scores[key]) - min(scores[key]), source)
+            del todo[key]
+        if not todo:
+            return
+
+
+def _studies(root: Path, profile: str) -> Iterator[tuple[str, dict[Key, list[float]]]]:
+    """Committed files with the main scores of every seed, the most fitting first."""
+    listed = git(root, "ls-tree", "--name-only", "HEAD", "reports/").split()
+    profiles = [Path(path).name for path in listed]
+    if profile in profiles:
+        yield _of_profile(root, profile)
+    yield STUDY, _of_study(root, profile)
+    for other in profiles:
+        if other != profile:
+            yield _of_profile(root, other)
+
+
+def _of_profile(root: Path, profile: str) -> tuple[str, dict[Key, list[float]]]:
+    """Scores after the headline steps on the sets trained on."""
+    path = f"reports/{profile}/{METRICS_FILE}"
+    content = git(root, "show", f"HEAD:./{path}")
+    found: dict[Key, list[float]] = {}
+    if content:
+        for key, runs in grouped(
+            parse_profile_scores(content.encode(), f"HEAD:{path}").runs.values()
+        ).items():
+            name = runs[0].main_set
+            steps = runs[0].scored[name].headline_steps if name else 0
+            if result := score(runs, runs[0].main_metric, name, steps):
+                found[key] = [value for value, *_ in result.seeds]
+    return path, found
+
+
+def _of_study(root: Path, profile: str) -> dict[Key, list[float]]:
+    """Scores of the study's runs with the settings of a profile."""
+    found: dict[Key, list[float]] = {}
+    for row in csv.DictReader(git(root, "show", f"HEAD:./{STUDY}").splitlines()):
+        if row["profile"] == profile:
+            found.setdefault((row["task"], row["model"]), []).append(float(row[SOLVED]))
+    return found
