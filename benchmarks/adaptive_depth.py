@@ -16,15 +16,16 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.devices import choose_device, supported
+from serrm.core.devices import choose_device
 from serrm.inference.predict import load_model, predict, symbols_of
 from serrm.inference.search import Limits, Search, search
-from serrm.metrics import wilson
+from serrm.kernels.precision import supported
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import solves
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.metrics import wilson
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
 NUM_PARTS = 4

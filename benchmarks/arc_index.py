@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from serrm.arrays.arc import INDEX, open_arc_evaluation, open_arc_examples
 from serrm.arrays.build import build_arc_arrays
+from serrm.core.files import file_names
 from serrm.datasets.arc import AUDIT, PAIRS, schema
-from serrm.files import file_names
 
 NUM_PUZZLES, NUM_EVALUATED, NUM_DEMONSTRATIONS, SIDE = 960, 400, 3, 30
 NUM_VARIANTS, BATCH_SIZE, NUM_BATCHES = 1000, 272, 100

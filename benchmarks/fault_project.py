@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from voluptuous import Invalid
 
-from serrm.files import MANIFEST, check_manifest, hash_file
+from serrm.core.files import MANIFEST, check_manifest, hash_file
 from serrm.training.checkpoint import MODEL, damage
 
 ROOT = Path(__file__).parents[1]
@@ -69,7 +69,7 @@ class Project:
         params["recipes"] = {"sudoku": params["recipes"]["sudoku"]}
         (root / "params.yaml").write_text(yaml.safe_dump(params))
         execution = {"device": "cpu", "threads": 1, "checkpoint_seconds": 0.5}
-        (root / "execution.yaml").write_text(yaml.safe_dump(execution))
+        (root / "machine.yaml").write_text(yaml.safe_dump(execution))
         return cls(root, address)
 
     def start(self, *command: str, limit: int | None = None, **more: str) -> subprocess.Popen[str]:

@@ -21,7 +21,7 @@ from textwrap import shorten
 from urllib.request import urlopen
 
 from benchmarks.fault_project import NAME, STAGES, Project
-from serrm.files import between_markers, write_whole
+from serrm.core.files import between_markers, write_whole
 from serrm.tracking import ui_command
 
 # In the stage that writes them, no file may grow beyond half of these.

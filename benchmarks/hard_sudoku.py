@@ -19,11 +19,11 @@ import numpy as np
 import torch
 
 from serrm.arrays.stream import PuzzleArrays, open_arrays
+from serrm.core.progress import watch
 from serrm.inference.predict import LoadedModel, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.models.layers import DTYPES
 from serrm.models.registry import flops
-from serrm.progress import watch
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import read_evaluation
 from serrm.scoring.tally import rates

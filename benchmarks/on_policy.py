@@ -11,9 +11,9 @@ import numpy as np
 import torch
 import typer
 
+from serrm.core.progress import watch
 from serrm.inference.predict import load_model
 from serrm.inference.search import Limits, Search, Shares, fillings, search
-from serrm.progress import watch
 from serrm.puzzles import raw
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries

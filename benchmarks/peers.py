@@ -29,8 +29,8 @@ import typer
 import yaml
 
 from benchmarks.steps import NAMES, PROFILES, cpu_seconds_of
-from serrm import devices
 from serrm.arrays.stream import random_stream
+from serrm.core import devices
 from serrm.kernels.accelerate import accelerate
 from serrm.models.registry import build_model
 from serrm.training.loop import Trainer

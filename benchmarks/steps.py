@@ -23,11 +23,12 @@ import torch
 import torch.nn.functional as F
 import typer
 
-from serrm import devices as machine
 from serrm.arrays.stream import random_stream
 from serrm.config import read_params
+from serrm.core import devices as machine
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import find_compiler
+from serrm.kernels.precision import has_fast_bfloat16
 from serrm.models.families import ModelSettings
 from serrm.models.layers import DTYPES
 from serrm.models.registry import build_model, flops
@@ -203,7 +204,7 @@ def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = Non
 def set_up(device: str, turns: int, threads: int = 0) -> Setup:
     """The machine as it is asked for; prints what stands above a table."""
     place = machine.choose_device(device)
-    precisions = ("bfloat16", "float32") if machine.has_fast_bfloat16(place) else ("float32",)
+    precisions = ("bfloat16", "float32") if has_fast_bfloat16(place) else ("float32",)
     where = (
         torch.cuda.get_device_name(place) if place.type == "cuda" else torch.backends.cpu.get_cpu_capability()
     )

@@ -21,8 +21,8 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.steps import PRODUCT, Case, Form, step_of
-from serrm import devices
 from serrm.config import read_params
+from serrm.core import devices
 from serrm.kernels.cpu.network import NativeSublayer
 from serrm.models.layers import DTYPES, Attention, Rotation
 from serrm.models.registry import build_model

@@ -5,12 +5,12 @@ python docs/arc_rules.py           # `make docs` runs it too
 
 from pathlib import Path
 
+from serrm.core.files import write_whole
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.drawing import panels
-from serrm.files import write_whole
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.arc.generate import GeneratedArc, draw_pairs
 from serrm.puzzles.arc.grammar import FAMILIES, NAMES, RECOLOUR, VARIANTS, Rule
-from serrm.randomness import Purpose, keyed_rng
 
 PICTURE = Path(__file__).with_name("images") / "arc_rules.svg"
 SOURCE = GeneratedArc(

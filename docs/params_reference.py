@@ -1,4 +1,4 @@
-"""Write docs/params.md: every key of params.yaml and execution.yaml, with types and defaults from the settings classes.
+"""Write docs/params.md: every key of params.yaml and machine.yaml, with types and defaults from the settings classes.
 
 python docs/params_reference.py           # the same as `make docs`
 """
@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from serrm import config
+from serrm.core.settings import KeyOf
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
-from serrm.settings import KeyOf
 
 PAGE = Path(__file__).with_name("params.md")
 HEAD = """# Reference of params.yaml
@@ -164,7 +164,7 @@ def page() -> str:
     lines += section("Scoring: `tasks.<task>.evaluate`", {"": evaluate}, "evaluate")
     lines += section("Run: `runs.<run>`", {"": config.RunSection})
     lines += section("Faults of the published code: `fidelity`", {"": config.ScoringFidelity})
-    lines += section("Execution: `execution.yaml`", {"": config.Execution})
+    lines += section("Execution: `machine.yaml`", {"": config.Execution})
     return "\n".join(lines) + "\n"
 
 

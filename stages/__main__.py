@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from serrm import command_line
-from serrm.project import git_fault, has_no_scm
+from serrm.core.project import git_fault, has_no_scm
 from stages import augment, build_arrays, download, evaluate, tabulate, train
 
 app = typer.Typer(

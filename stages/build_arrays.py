@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from serrm.project import PARAMS, Layout
+from serrm.core.project import PARAMS, Layout
 
 
 def build_arrays(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:

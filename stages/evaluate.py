@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from serrm.project import PARAMS, Layout
+from serrm.core.project import PARAMS, Layout
 
 
 def evaluate(
@@ -18,10 +18,10 @@ def evaluate(
     Example: python -m stages evaluate sudoku-se_rrm-s0
     """
     from serrm.config import read_execution, read_params
+    from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
+    from serrm.core.provenance import about_machine, read_machine, write_machine
     from serrm.inference import evaluate as inference
     from serrm.inference.summary import score_line
-    from serrm.machine import about_machine, read_machine, write_machine
-    from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.scoring.schema import write_evaluation
     from serrm.tracking.runs import sync_or_warn
 

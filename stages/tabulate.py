@@ -4,7 +4,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from serrm.project import PAPER, PARAMS, PROFILES, Layout
+from serrm.core.project import PAPER, PARAMS, PROFILES, Layout
 
 
 def tabulate() -> None:
@@ -13,9 +13,9 @@ def tabulate() -> None:
     Example: python -m stages tabulate
     """
     from serrm.config import read_params
-    from serrm.machine import read_machine
+    from serrm.core.project import current_commit
+    from serrm.core.provenance import read_machine
     from serrm.models.registry import flops, num_parameters
-    from serrm.project import current_commit
     from serrm.reporting.report import Inputs, write_report
     from serrm.reporting.results import make_report, read_runs
 

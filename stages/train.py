@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from serrm.project import PARAMS, Layout
+from serrm.core.project import PARAMS, Layout
 
 
 def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml.")) -> None:
@@ -14,9 +14,9 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     Example: python -m stages train sudoku-se_rrm-s0
     """
     from serrm.config import read_execution, read_params
-    from serrm.files import remove_directory
-    from serrm.machine import about_machine, read_machine, write_machine
-    from serrm.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
+    from serrm.core.files import remove_directory
+    from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
+    from serrm.core.provenance import about_machine, read_machine, write_machine
     from serrm.tracking.runs import log_training
     from serrm.training.log import Record, write_training_log
     from serrm.training.run import MACHINE

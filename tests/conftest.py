@@ -14,6 +14,7 @@ import torch
 
 from serrm.arrays.build import build_arrays
 from serrm.arrays.stream import GridExamples, open_arrays
+from serrm.core.execution import Execution
 from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
 from serrm.inference.settings import ScoringSettings
@@ -25,7 +26,7 @@ from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint
 from serrm.training.loop import Trainer
 from serrm.training.run import train
-from serrm.training.settings import Execution, RunSettings
+from serrm.training.settings import RunSettings
 from tests.drawn import seeded
 
 torch.set_num_threads(1)

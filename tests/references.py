@@ -10,8 +10,8 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcPairs
 from serrm.arrays.build import build_arc_arrays
+from serrm.core.files import Origin, file_names, write_json, write_manifest
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
-from serrm.files import Origin, file_names, write_json, write_manifest
 from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import iterate_mazes

@@ -27,7 +27,7 @@ from tests.servers import free_port, serving
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
 IMPORT = ["import-checkpoint", __file__, "--run", "sudoku-trm-s0", "--out"]
-HEAVY = {"torch", "numpy", "mlflow", "ortools", "pyarrow", "serrm.settings", "serrm.config"}
+HEAVY = {"torch", "numpy", "mlflow", "ortools", "pyarrow", "serrm.core.settings", "serrm.config"}
 
 
 def assert_one_line(error: str) -> None:

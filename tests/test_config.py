@@ -16,12 +16,12 @@ from dvc.utils.hydra import apply_overrides
 
 from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
+from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.registry import build_model
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import read_profile_scores
-from serrm.settings import parse
 from serrm.training.settings import SCHEDULES
 
 ROOT = Path(__file__).parents[1]
@@ -340,8 +340,8 @@ def test_use_refuses_what_is_no_profile_or_not_valid(
 
 def test_execution_has_defaults_and_refuses_unknown_keys(tmp_path: Path) -> None:
     assert read_execution(tmp_path) == read_execution(ROOT)
-    (tmp_path / "execution.yaml").write_text("threads: 1\ncolour: red\n")
-    with pytest.raises(ValueError, match=r"execution\.yaml\.colour"):
+    (tmp_path / "machine.yaml").write_text("threads: 1\ncolour: red\n")
+    with pytest.raises(ValueError, match=r"machine\.yaml\.colour"):
         read_execution(tmp_path)
 
 

@@ -29,7 +29,8 @@ for module in pkgutil.walk_packages(serrm.__path__, "serrm.", onerror=lambda nam
     if not module.name.startswith(tuple(OUTSIDE)):
         import_module(module.name)
 
-from serrm.training.settings import Execution, RunSettings
+from serrm.core.execution import Execution
+from serrm.training.settings import RunSettings
 from serrm.training.run import train
 target = Path(folder, "run")
 train(RunSettings.model_validate(cell), Path(arrays), target, Path(folder, "scratch"), Execution(device="cpu"))

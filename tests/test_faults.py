@@ -8,7 +8,7 @@ from torch import zeros
 
 from benchmarks.fault_project import Project
 from serrm.arrays.build import build_arrays
-from serrm.machine import write_machine
+from serrm.core.provenance import write_machine
 from serrm.training.checkpoint import write_checkpoint
 from tests.conftest import MakePath
 from tests.training.running import files_limited

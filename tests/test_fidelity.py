@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
+from serrm.core.execution import Execution
 from serrm.inference.evaluate import Gallery, evaluate, votes
 from serrm.inference.predict import LoadedModel, Predictor, load_snapshot
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.scoring.tally import CONFIDENCE_UNIT, ArcTally
 from serrm.training.checkpoint import write_snapshot
-from serrm.training.settings import Execution
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import seeded
 from tests.references import write_arc_arrays

@@ -11,10 +11,10 @@ import pytest
 
 from serrm.cli import main
 from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
-from serrm.metrics import metrics_of
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.scoring.metrics import metrics_of
 from serrm.scoring.tally import Tally
 from tests.chat_server import ChatServer, serving
 

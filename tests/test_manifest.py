@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.files import (
+from serrm.core.files import (
     MANIFEST,
     Origin,
     check_manifest,
@@ -68,7 +68,7 @@ def test_remove_directory_clears_the_rest_of_a_killed_removal(
 
     target = write_tree(tmp_path / "scratch", {"a.csv": b"1", "b.csv": b"2"})
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("serrm.files.shutil.rmtree", killed)
+        patched.setattr("serrm.core.files.shutil.rmtree", killed)
         remove_directory(target)
     assert not target.exists()
     remove_directory(write_tree(target, {"a.csv": b"1"}))

@@ -9,12 +9,12 @@ import pytest
 import yaml
 from pydantic import PositiveInt
 
-from serrm import metrics
 from serrm.arrays.build import build
 from serrm.config import Params, read_params
+from serrm.core.execution import Execution
+from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
-from serrm.metrics import MEAN, METRICS, Batch, Metric
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
 from serrm.models.registry import build_model, flops, num_parameters
@@ -25,12 +25,13 @@ from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
 from serrm.reporting.tables import FURTHER, headline
+from serrm.scoring import metrics
+from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
 from serrm.scoring.tally import Tally
-from serrm.settings import parse
 from serrm.sources.download import fetch
 from serrm.training.log import write_training_log
 from serrm.training.run import train
-from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas, Execution
+from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas
 
 CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
 HERE = Execution(device="cpu", threads=1)

@@ -15,6 +15,8 @@ from rich.console import Console
 from serrm.arrays import open_stream
 from serrm.arrays.build import build
 from serrm.config import Params, read_params
+from serrm.core.execution import Execution
+from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
 from serrm.drawing.panels import picture_svg, read_examples
 from serrm.drawing.scenes import read_scene
@@ -28,11 +30,9 @@ from serrm.reading.reader import questions_of, read_file
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import make_report
 from serrm.scoring.schema import Evaluation
-from serrm.settings import parse
 from serrm.sources.download import fetch
 from serrm.training.log import Record, write_training_log
 from serrm.training.run import train
-from serrm.training.settings import Execution
 from tests.own.latin import LATIN, SIDE, are_latin
 from tests.stages.test_pipeline import Project
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from serrm.progress import progress_bar, watch
+from serrm.core.progress import progress_bar, watch
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "serrm.progress"]
+    return [record.getMessage() for record in caplog.records if record.name == "serrm.core.progress"]
 
 
 def test_a_line_comes_every_fifteen_seconds_and_not_before(

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from serrm.randomness import Purpose, keyed_rng
+from serrm.core.randomness import Purpose, keyed_rng
 
 
 def test_different_addresses_give_different_numbers() -> None:

@@ -16,7 +16,7 @@ from serrm.commands.ask import ask
 from serrm.commands.compare import compare
 from serrm.commands.profile import forecast, headline, overview, rehearse, track, use
 from serrm.commands.puzzles import evaluate, show, solve
-from serrm.project import find_root
+from serrm.core.project import find_root
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -12,17 +12,18 @@ from typing import Annotated, Any, NamedTuple
 import yaml
 from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, model_validator
 
+from serrm.core.execution import Execution
+from serrm.core.project import EXECUTION, PARAMS, find_root, profile_file
+from serrm.core.settings import Merged, Settings, T, parse
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
-from serrm.project import EXECUTION, PARAMS, find_root, profile_file
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import ArcTask, Task
 from serrm.puzzles.tasks import TASKS
-from serrm.settings import Merged, Settings, T, parse
 from serrm.sources.download import download_kind
-from serrm.training.settings import Execution, Fidelity, RunSettings
+from serrm.training.settings import Fidelity, RunSettings
 
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
 
@@ -249,7 +250,7 @@ def read_params(path: Path) -> Params:
 
 
 def read_execution(root: Path) -> Execution:
-    """Read execution.yaml, on which no stage depends; without one the defaults hold."""
+    """Read machine.yaml, on which no stage depends; without one the defaults hold."""
     path = root / EXECUTION
     return parse(Execution, read_yaml(path) or {}, path.name) if path.is_file() else Execution()
 

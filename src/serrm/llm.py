@@ -18,15 +18,15 @@ import numpy as np
 from jaxtyping import UInt8
 from openai import APIError, AsyncOpenAI
 
+from serrm.core.progress import progress_bar
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.datasets.sets import check_answers
-from serrm.metrics import metrics_of
-from serrm.progress import progress_bar
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
-from serrm.randomness import Purpose, keyed_rng
 from serrm.reading.reader import read_puzzles
+from serrm.scoring.metrics import metrics_of
 from serrm.scoring.tally import Tally, rates
 
 logger = logging.getLogger(__name__)

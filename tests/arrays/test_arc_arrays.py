@@ -17,8 +17,8 @@ from serrm.arrays import arc as arrays_module
 from serrm.arrays.arc import ArcEvaluation, ArcExamples, draw_variants, open_arc_arrays
 from serrm.arrays.build import build_arc_arrays
 from serrm.arrays.stream import TRAIN
+from serrm.core.files import data_hash
 from serrm.datasets.arc import AUDIT, PAIRS, schema
-from serrm.files import data_hash
 from serrm.puzzles.arc.grids import Grid, decode, encode, recoloured
 from serrm.puzzles.transforms import transformed
 from tests.references import describe

@@ -19,8 +19,8 @@ from serrm.arrays.stream import (
     open_arrays,
     read_ahead,
 )
+from serrm.core.files import data_hash
 from serrm.datasets.sets import read_puzzle_set
-from serrm.files import data_hash
 from serrm.puzzles.settings import HintSettings
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import grid_task

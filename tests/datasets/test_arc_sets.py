@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from serrm.core.files import check_manifest
 from serrm.datasets.arc import AUDIT, PAIRS, canonical_forms, draw_puzzles, schema, write_arc_sets
-from serrm.files import check_manifest
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.arc.data import read_raw

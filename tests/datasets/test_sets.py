@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serrm.core.files import data_hash, hash_file
 from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
-from serrm.files import data_hash, hash_file
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT

@@ -8,6 +8,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
+from serrm.core.execution import Execution
 from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
@@ -18,7 +19,7 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
-from serrm.training.settings import Execution, RunSettings
+from serrm.training.settings import RunSettings
 from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
 from tests.conftest import HRM, MODEL, Q_LEARNING, TRM, MakePath, MakeRun, scoring
 from tests.drawn import draw_tokens, seeded

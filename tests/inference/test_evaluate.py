@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
+from serrm.core.execution import Execution
 from serrm.drawing.panels import read_examples
 from serrm.inference.evaluate import Gallery, evaluate, score_set
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
@@ -18,7 +19,6 @@ from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork
 from serrm.scoring.schema import ModelInfo, RefusedSet, ScoredSet
 from serrm.scoring.tally import rates
-from serrm.training.settings import Execution
 from tests.conftest import MakePath, scoring
 from tests.drawn import CPU
 from tests.oracle import make_oracle
@@ -106,7 +106,7 @@ import os, pickle, sys
 from pathlib import Path
 from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import ScoringSettings
-from serrm.training.settings import Execution
+from serrm.core.execution import Execution
 
 checkpoint, arrays, cell, result = sys.argv[1:]
 cell = ScoringSettings.model_validate_json(cell)
@@ -160,8 +160,8 @@ def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
 def test_precision_auto_is_the_faster_one(
     checkpoint: Path, arrays: Path, monkeypatch: pytest.MonkeyPatch, fastest: str
 ) -> None:
-    monkeypatch.setattr("serrm.devices.faster_precision", lambda: fastest)
-    monkeypatch.setattr("serrm.devices.has_fast_bfloat16", lambda device: True)
+    monkeypatch.setattr("serrm.kernels.precision.faster_precision", lambda: fastest)
+    monkeypatch.setattr("serrm.kernels.precision.has_fast_bfloat16", lambda device: True)
     cells = [scoring(steps=(1,), precision=precision) for precision in ("auto", fastest)]
     scores, expected = (evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for cell in cells)
     assert scores == expected

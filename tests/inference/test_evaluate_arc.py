@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
+from serrm.core.processes import Processes
 from serrm.inference.evaluate import (
     Gallery,
     arc_questions,
@@ -22,7 +23,6 @@ from serrm.inference.evaluate import (
 from serrm.inference.predict import LoadedModel, Predictor
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
-from serrm.processes import Processes
 from serrm.puzzles.arc.grids import Collection, Pair, PairName
 from serrm.scoring.schema import ScoredSet
 from tests.conftest import MakeRun, scoring

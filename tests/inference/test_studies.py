@@ -11,10 +11,10 @@ from serrm.inference.evaluate import equivariance, of_trained_size, search_point
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
-from serrm.metrics import wilson
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.metrics import wilson
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun
 from tests.drawn import CPU
 from tests.oracle import make_oracle

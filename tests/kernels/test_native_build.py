@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from serrm.devices import has_fast_bfloat16
 from serrm.kernels.cpu import build
+from serrm.kernels.precision import has_fast_bfloat16
 
 
 @pytest.fixture

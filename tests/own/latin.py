@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 from pydantic import NonNegativeInt, PositiveInt
 
-from serrm.files import Origin
+from serrm.core.files import Origin
+from serrm.core.randomness import Purpose, keyed_rng
+from serrm.core.settings import Settings
 from serrm.puzzles.look import digits
 from serrm.puzzles.raw import Counts, GridText, Puzzle, RawSet
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
-from serrm.randomness import Purpose, keyed_rng
-from serrm.settings import Settings
 
 SIDE = 5
 CHARACTERS = ".12345"

@@ -10,10 +10,10 @@ import pytest
 
 from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
+from serrm.core.execution import Execution
 from serrm.inference.evaluate import evaluate
 from serrm.planning.forecast import evaluation_flops, ready_runs, stages_of, still_to_do, summary
 from serrm.puzzles.raw import Counts
-from serrm.training.settings import Execution
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import counted
 

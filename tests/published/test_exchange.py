@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.files import hash_file
+from serrm.core.files import hash_file
 from serrm.inference.predict import load_model
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from serrm.core.files import check_manifest
 from serrm.datasets.arc import AUDIT, write_arc_sets
-from serrm.files import check_manifest
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc.determine import UNKNOWN, as_bytes, explanations
 from serrm.puzzles.arc.generate import (

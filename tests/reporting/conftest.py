@@ -9,12 +9,12 @@ import pytest
 from pydantic import TypeAdapter
 
 from serrm.config import read_params
-from serrm.metrics import wilson
 from serrm.models.families import ModelSettings
 from serrm.models.registry import flops, num_parameters
 from serrm.reporting.paper import differences, load_paper
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, grouped, paper_costs
+from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation
 from serrm.training.log import write_training_log
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from serrm.metrics import wilson
 from serrm.reporting.claims import (
     FAILS,
     HOLDS,
@@ -18,6 +17,7 @@ from serrm.reporting.claims import (
     overall,
     tally,
 )
+from serrm.scoring.metrics import wilson
 from tests.reporting.conftest import paper_files, set_rate
 
 

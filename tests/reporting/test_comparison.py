@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.metrics import wilson
 from serrm.reporting.comparison import (
     BETTER,
     LEVEL,
@@ -18,6 +17,7 @@ from serrm.reporting.comparison import (
     summary,
 )
 from serrm.reporting.revisions import Revision
+from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation, pack
 from tests.references import run_scores
 

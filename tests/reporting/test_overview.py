@@ -11,7 +11,7 @@ import pytest
 
 from serrm.commands.profile import committed_overview
 from serrm.config import read_params
-from serrm.files import between_markers
+from serrm.core.files import between_markers
 from serrm.models.registry import flops
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 from serrm.config import read_params
-from serrm.metrics import wilson
 from serrm.reporting.paper import differences, load_paper
+from serrm.scoring.metrics import wilson
 
 PAPER = load_paper()
 PARAMS = read_params(Path(__file__).parents[2] / "profiles" / "paper.yaml")

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.config import read_params
-from serrm.files import between_markers
+from serrm.core.files import between_markers
 from serrm.models.registry import flops, num_parameters
 from serrm.reporting.figures import depth, permuted
 from serrm.reporting.paper import load_paper

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from serrm.metrics import wilson
 from serrm.reporting.results import are_pairs, difference, score
+from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation, pack
 from tests.references import run_scores
 

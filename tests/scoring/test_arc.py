@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serrm.metrics import KS, wilson
 from serrm.puzzles.arc.grids import Grid
+from serrm.scoring.metrics import KS, wilson
 from serrm.scoring.tally import ArcTally, submission
 
 Lines = tuple[tuple[int, ...], ...]

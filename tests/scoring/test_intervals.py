@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from serrm.metrics import wilson
 from serrm.scoring.intervals import Difference, correlation, difference
+from serrm.scoring.metrics import wilson
 
 
 def seeds(*numbers_solved: float, num: int = 100) -> list[tuple[float, float, float]]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
-from serrm.metrics import MEAN, METRICS, Metric, metrics_of, wilson
 from serrm.puzzles.maze.rules import SPACE
+from serrm.scoring.metrics import MEAN, METRICS, Metric, metrics_of, wilson
 from serrm.scoring.tally import Tally
 from tests.references import generate_mazes, is_shortest_path, is_valid_path
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.files import json_text
+from serrm.core.files import json_text
 from serrm.scoring.schema import (
     Evaluation,
     pack,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import serrm
-from serrm.files import hash_file
+from serrm.core.files import hash_file
 from serrm.inference.predict import load_model
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles

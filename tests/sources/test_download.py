@@ -12,7 +12,7 @@ import pooch
 import pytest
 import requests
 
-from serrm.files import check_manifest, data_hash
+from serrm.core.files import check_manifest, data_hash
 from serrm.puzzles.sudoku.data import SudokuSubsetSettings
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind, fetch

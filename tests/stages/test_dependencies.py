@@ -15,15 +15,12 @@ STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 MAY_STAY_OUT = {
     "src/serrm/__init__.py": "what a user of the package asks for by name; no stage does",
     "src/serrm/tracking": "MLflow mirrors what a stage writes",
-    "src/serrm/machine.py": "what a run took and where, on which no result depends",
-    "src/serrm/progress.py": "words on standard error",
     "src/serrm/training/optimizer.py": "built by a training alone",
     "src/serrm/config.py": "DVC tracks the values that it reads and composes",
     "src/serrm/puzzles/tasks.py": "a list; the code of a run's own task has a hash, on which the run depends",
     "src/serrm/puzzles/arc": "the same",
     "src/serrm/puzzles/raw.py": "puzzles before they are arrays; runs read arrays",
     "src/serrm/puzzles/look.py": "pictures",
-    "src/serrm/project.py": "its paths stand in dvc.yaml; the commit that a page names",
 }
 
 

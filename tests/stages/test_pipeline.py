@@ -15,8 +15,8 @@ import typer
 import yaml
 from mlflow.tracking import MlflowClient
 
-from serrm.files import hash_file
-from serrm.project import Layout
+from serrm.core.files import hash_file
+from serrm.core.project import Layout
 from serrm.scoring.schema import read_profile_scores
 from serrm.training.run import EXIT_RESUMABLE, Interrupted
 from stages import __main__ as command_line
@@ -85,9 +85,9 @@ class Project:
         return ran(self.done("dvc", "repro"))
 
     def write(self, params: dict[str, Any], **execution: Any) -> None:
-        """Write params.yaml, and execution.yaml."""
+        """Write params.yaml, and machine.yaml."""
         (self.root / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-        (self.root / "execution.yaml").write_text(yaml.safe_dump({"device": "cpu", "threads": 1} | execution))
+        (self.root / "machine.yaml").write_text(yaml.safe_dump({"device": "cpu", "threads": 1} | execution))
 
     def runs(self) -> list[tuple[str, str]]:
         """Name and status of MLflow's runs, oldest first."""

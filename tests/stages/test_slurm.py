@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from serrm.project import Layout
+from serrm.core.project import Layout
 from serrm.scoring.schema import read_evaluation
 from tests.servers import free_port
 from tests.stages.test_pipeline import ROOT, Project, built, tiny

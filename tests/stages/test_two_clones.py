@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from serrm.project import Layout
+from serrm.core.project import Layout
 from tests.stages.test_pipeline import OTHER, ROOT, RUN, Project, built
 
 __all__ = ["built"]

@@ -22,9 +22,9 @@ from mlflow.tracking import MlflowClient
 
 from serrm.cli import main
 from serrm.config import read_params
-from serrm.files import csv_text, write_whole
-from serrm.machine import write_machine
-from serrm.project import Layout
+from serrm.core.files import csv_text, write_whole
+from serrm.core.project import Layout
+from serrm.core.provenance import write_machine
 from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
 from serrm.tracking import description, tracking_uri, ui_command
 from serrm.tracking.runs import StoreError, log_training, open_store, sync_run

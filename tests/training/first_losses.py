@@ -13,11 +13,11 @@ import torch
 
 from serrm.arrays.build import build
 from serrm.config import read_params
+from serrm.core.execution import Execution
 from serrm.datasets.sets import write_sets
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import fetch
 from serrm.training.run import TrainingRun
-from serrm.training.settings import Execution
 
 PROFILES = Path(__file__).parents[2] / "profiles"
 NUM_LOSSES = 10

@@ -11,11 +11,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from serrm.files import file_names
+from serrm.core.execution import Execution
+from serrm.core.files import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.run import Interrupted, train
-from serrm.training.settings import Execution, RunSettings
+from serrm.training.settings import RunSettings
 
 PLAIN = Execution(device="cpu")
 ONE_STEP = Execution(device="cpu", max_seconds=1e-9)

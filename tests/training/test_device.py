@@ -5,8 +5,9 @@ import logging
 import pytest
 import torch
 
-from serrm import devices
-from serrm.devices import choose_device, supported
+from serrm.core.devices import choose_device
+from serrm.kernels import precision
+from serrm.kernels.precision import supported
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -29,7 +30,7 @@ def test_a_device_that_is_not_here_is_refused_in_one_line(name: str, monkeypatch
 def test_a_precision_that_the_machine_lacks_becomes_float32_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: False)
+    monkeypatch.setattr(precision, "has_fast_bfloat16", lambda device: False)
     with caplog.at_level(logging.WARNING):
         assert supported("bfloat16", CPU) == "float32"
     assert len(caplog.records) == 1

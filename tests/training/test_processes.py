@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from serrm.processes import Processes
+from serrm.core.execution import Execution
+from serrm.core.processes import Processes
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
-from serrm.training.settings import Execution, RunSettings
+from serrm.training.settings import RunSettings
 from tests import conftest
 from tests.conftest import MakeRun
 from tests.torchrun import ROOT, environment, torchrun

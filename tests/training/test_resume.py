@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import torch
 
+from serrm.core.execution import Execution
 from serrm.training.loop import Record
 from serrm.training.run import EXIT_RESUMABLE, Interrupted, TrainingRun, stop_requests
-from serrm.training.settings import Execution, RunSettings
+from serrm.training.settings import RunSettings
 from tests import conftest
 from tests.compiling import GPUS, apart
 from tests.conftest import MakePath, MakeRun

@@ -11,13 +11,13 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from serrm import devices
-from serrm.files import file_names, hash_file
+from serrm.core.execution import Execution
+from serrm.core.files import file_names, hash_file
+from serrm.kernels import precision
 from serrm.models.registry import flops
 from serrm.training import checkpoint as ckpt
 from serrm.training import run as needs
 from serrm.training.run import Interrupted, TrainingRun
-from serrm.training.settings import Execution
 from tests import conftest
 from tests.conftest import MakePath, MakeRun
 from tests.training.running import (
@@ -93,13 +93,13 @@ def test_what_cannot_fit_is_refused_in_one_line(
 def test_precision_auto_is_the_faster_one_and_stays_with_the_run(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
 ) -> None:
-    monkeypatch.setattr(devices, "has_fast_bfloat16", lambda device: True)
-    monkeypatch.setattr(devices, "faster_precision", lambda: chosen)
+    monkeypatch.setattr(precision, "has_fast_bfloat16", lambda device: True)
+    monkeypatch.setattr(precision, "faster_precision", lambda: chosen)
     cell = make_run(train={"precision": "auto"})
     found = interrupted(cell, arrays, tmp_path / "auto")
     assert ckpt.read_config(found)["training"]["precision"] == chosen
     other = {"bfloat16": "float32", "float32": "bfloat16"}[chosen]
-    monkeypatch.setattr(devices, "faster_precision", lambda: other)
+    monkeypatch.setattr(precision, "faster_precision", lambda: other)
     target = run(cell, arrays, tmp_path / "auto")
     fixed = run(make_run(train={"precision": chosen}), arrays, tmp_path / "fixed")
     assert_same_checkpoint(target, fixed)

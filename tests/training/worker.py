@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from serrm.processes import joined_by_torchrun, run_by_torchrun, under_torchrun
+from serrm.core.processes import joined_by_torchrun, run_by_torchrun, under_torchrun
 
 
 def work(what: str) -> int:

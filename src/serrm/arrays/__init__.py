@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from serrm.arrays import arc, stream
-from serrm.files import hash_file
+from serrm.core.files import hash_file
 from serrm.puzzles.settings import HintSettings
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS

@@ -27,9 +27,9 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64, UInt8
 
 from serrm.arrays.stream import TRAIN, Examples, Stream, across_epochs, evaluation_sets, read_metadata
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.transforms import NUM_TRANSFORMS, inverse_transform, transformed
-from serrm.randomness import Purpose, keyed_rng
 
 INDEX = "index.npy"
 NUM_MOVED = arc.NUM_COLOURS - 1  # colour 0 stays

@@ -11,9 +11,9 @@ import numpy as np
 
 from serrm.arrays.arc import INDEX, build_index
 from serrm.arrays.stream import METADATA, TRAIN
+from serrm.core.files import data_hash, existing, hash_file, new_directory, write_json, write_whole
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
-from serrm.files import data_hash, existing, hash_file, new_directory, write_json, write_whole
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import GridTask

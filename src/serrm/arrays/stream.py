@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, Int64, Shaped, UInt8
 
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.settings import HintSettings
 from serrm.puzzles.tasks import alphabet, grid_task
-from serrm.randomness import Purpose, keyed_rng
 
 METADATA = "metadata.json"
 TRAIN = "train"

@@ -43,8 +43,8 @@ def ask(
     Exit code 1 if the server gave no response to some of the puzzles.
     """
     from serrm import llm
+    from serrm.core.files import write_output
     from serrm.drawing.terminal import console, in_words, table
-    from serrm.files import write_output
 
     try:
         request = dict(json.loads(extra))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from serrm.project import find_root
+from serrm.core.project import find_root
 
 if TYPE_CHECKING:
     from rich.table import Table

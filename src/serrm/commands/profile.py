@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 
 import typer
 
-from serrm.project import (
+from serrm.core.project import (
     PAPER,
     PARAMS,
     PROFILES,
@@ -146,7 +146,7 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     Example: serrm headline --profile laptop
     """
     from serrm.config import open_project
-    from serrm.files import between_markers, write_whole
+    from serrm.core.files import between_markers, write_whole
     from serrm.models.registry import flops, num_parameters
     from serrm.reporting import tables
     from serrm.reporting.results import make_report, read_committed
@@ -171,7 +171,7 @@ def overview() -> None:
 
     Example: serrm overview
     """
-    from serrm.files import between_markers, write_whole
+    from serrm.core.files import between_markers, write_whole
     from serrm.reporting import overview as page
 
     root = find_root(Path.cwd())

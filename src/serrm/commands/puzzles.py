@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from serrm.progress import progress_bar
+from serrm.core.progress import progress_bar
 
 log = logging.getLogger(__name__)
 MAX_PANELS = 12  # of a picture or in the terminal; a GIF has all steps at which something changed
@@ -107,7 +107,7 @@ def solve(
 
     if not (questions := read_arguments(arguments, _standard_input)):
         raise ValueError("no puzzle in the input")
-    from serrm.devices import keep_memory
+    from serrm.core.devices import keep_memory
     from serrm.solving.model import checkpoint_of, load
     from serrm.solving.solve import (
         FORMATS,
@@ -192,7 +192,7 @@ def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
             sys.stdout.reconfigure(errors="backslashreplace")
         yield typer.echo
         return
-    from serrm.files import new_output
+    from serrm.core.files import new_output
 
     with (
         new_output(target) as partial,
@@ -271,11 +271,11 @@ def evaluate(
 
     Example: serrm evaluate --checkpoint sudoku --puzzles puzzles.csv
     """
-    from serrm.devices import choose_device, keep_memory
+    from serrm.core.devices import choose_device, keep_memory
+    from serrm.core.files import write_output
     from serrm.drawing.terminal import console, in_words, table
-    from serrm.files import write_output
-    from serrm.metrics import metrics_of
     from serrm.puzzles.tasks import TASKS
+    from serrm.scoring.metrics import metrics_of
     from serrm.solving.model import checkpoint_of
     from serrm.solving.score_file import score_file
 

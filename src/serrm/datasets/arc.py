@@ -20,10 +20,10 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from serrm.files import check_manifest, new_directory, write_json
+from serrm.core.files import check_manifest, new_directory, write_json
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc import grids as arc
-from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import UInt8
 
+from serrm.core.files import check_manifest, new_directory, write_json
+from serrm.core.progress import watch
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.datasets.arc import AUDIT, PARTS, write_arc_sets
-from serrm.files import check_manifest, new_directory, write_json
-from serrm.progress import watch
 from serrm.puzzles.raw import Numbered
 from serrm.puzzles.task import ArcTask, GridTask
 from serrm.puzzles.tasks import TASKS
-from serrm.randomness import Purpose, keyed_rng
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 from pydantic import BaseModel, Field
 
-from serrm.files import read_parsed, write_output
+from serrm.core.files import read_parsed, write_output
 from serrm.puzzles.look import INK, PAPER, Cell, Look
 from serrm.puzzles.tasks import TASKS
 

@@ -22,22 +22,24 @@ from torch import Tensor
 
 from serrm.arrays.arc import ARRAYS, ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream, evaluation_sets, open_arrays, trained_size
-from serrm.devices import arithmetic, prepare_device, resolved_precision
-from serrm.files import new_directory
+from serrm.core.devices import prepare_device
+from serrm.core.execution import Execution
+from serrm.core.files import new_directory
+from serrm.core.processes import ALONE, Processes, joined_by_torchrun
+from serrm.core.progress import watch
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, usual_headline
 from serrm.kernels.accelerate import accelerate
-from serrm.metrics import NUM_ANSWERS, metrics_of
+from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.halting import HALT, rounded_sigmoid
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
-from serrm.processes import ALONE, Processes, joined_by_torchrun
-from serrm.progress import watch
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet, grid_task
-from serrm.randomness import Purpose, keyed_rng
+from serrm.scoring.metrics import NUM_ANSWERS, metrics_of
 from serrm.scoring.schema import (
     CurvePoint,
     Equivariance,
@@ -55,7 +57,6 @@ from serrm.scoring.schema import (
     Search as SearchScores,
 )
 from serrm.scoring.tally import ArcTally, Tally, rates, submission
-from serrm.training.settings import Execution
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 Votes = dict[int, ArcTally]  # by number of supervision steps

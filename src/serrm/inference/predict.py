@@ -14,13 +14,13 @@ from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream
+from serrm.core.processes import ALONE, Processes
+from serrm.core.progress import watch
+from serrm.core.settings import parse
 from serrm.kernels.accelerate import accelerate, runs_compiled
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
 from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL
-from serrm.processes import ALONE, Processes
-from serrm.progress import watch
-from serrm.settings import parse
 from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, read_config, read_weights
 from serrm.training.settings import RunSettings
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
+from serrm.core.settings import Kind, Settings, refused
 from serrm.scoring.schema import TaskType
-from serrm.settings import Kind, Settings, refused
 from serrm.training.settings import Fidelity
 
 GUESS_STEPS = 4  # supervision steps per guess, after which answers have settled

@@ -1,7 +1,7 @@
 """The score of a run in one line, for the log of an evaluation."""
 
-from serrm.metrics import metrics_of
-from serrm.progress import duration
+from serrm.core.progress import duration
+from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import Evaluation
 
 

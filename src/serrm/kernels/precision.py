@@ -1,7 +1,8 @@
-"""The precision `auto` on a CPU: one decision per machine, by the rates of the kernels' own products.
+"""The precision of a run, and a description of its arithmetic.
 
-Not every CPU with bfloat16 instructions multiplies faster with them. The rates are measured when the kernels are first
-needed and kept beside them, so all trainings and evaluations of a machine have the same precision, whatever else runs.
+`precision: auto` is one decision per machine, by the rates of the kernels' own products. Not every CPU with bfloat16
+instructions multiplies faster with them. The rates are measured when the kernels are first needed and kept beside them,
+so all trainings and evaluations of a machine have the same precision, whatever else runs.
 """
 
 import json
@@ -10,20 +11,66 @@ from time import perf_counter
 
 import torch
 
-from serrm.files import write_whole
-from serrm.kernels.cpu.build import has_avx512_bf16, has_kernels, library_path
+from serrm.core.files import write_whole
+from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16, has_kernels, library_path, may_use_tiles
 from serrm.kernels.cpu.network import NativeSublayer
-from serrm.models.layers import SwiGLU
+from serrm.models.layers import DTYPES, SwiGLU
 
 log = logging.getLogger(__name__)
 ROWS, WIDTH, INNER = 480, 128, 384  # of the products measured, which stay in a core's cache
 REPEATS = 20
-DTYPES = (torch.float32, torch.bfloat16)
+PRECISIONS = (torch.float32, torch.bfloat16)
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """True if the hardware multiplies bfloat16 matrices."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
+
+
+def supported(precision: str, device: torch.device) -> str:
+    """The given precision, or float32 with a warning if this machine lacks it."""
+    if precision == "bfloat16" and not has_fast_bfloat16(device):
+        log.warning("%s has no bfloat16 arithmetic: using float32", device)
+        return "float32"
+    return precision
+
+
+def resolved_precision(precision: str, device: torch.device) -> str:
+    """The precision that a setting means on this machine: "auto" is the faster one, the same at every call."""
+    if precision != "auto":
+        return supported(precision, device)
+    if device.type == "cpu":
+        return faster_precision()
+    return "bfloat16" if has_fast_bfloat16(device) else "float32"
+
+
+def arithmetic(precision: str, device: torch.device, *, is_native: bool, compiles: bool) -> str:
+    """Describe the arithmetic on which results depend.
+
+    "float32, native kernels" gives the same numbers on every CPU that has these kernels, so that says all; anything
+    else comes with the kind of device, its instruction set and, on a CPU, the number of threads.
+    """
+    if device.type != "cpu":
+        major, minor = torch.cuda.get_device_capability(device)
+        implementation = "torch.compile" if compiles else "PyTorch"
+        return f"{precision}, {implementation}, {device.type} sm_{major}{minor}"
+    has_native = is_native and has_kernels(DTYPES[precision])
+    kernels = "native kernels" if has_native else "PyTorch"
+    if has_native and precision == "float32":
+        return f"{precision}, {kernels}"
+    tiles = " with AMX" if precision == "bfloat16" and may_use_tiles() else ""
+    threads = torch.get_num_threads()
+    return (
+        f"{precision}, {kernels}, cpu {torch.backends.cpu.get_cpu_capability()}{tiles}, "
+        f"{threads} {'thread' if threads == 1 else 'threads'}"
+    )
 
 
 def faster_precision() -> str:
     """Return "bfloat16" or "float32", whichever the CPU multiplies faster; float32 where bfloat16 has no kernels."""
-    if not has_avx512_bf16() or not all(has_kernels(dtype) for dtype in DTYPES):
+    if not has_avx512_bf16() or not all(has_kernels(dtype) for dtype in PRECISIONS):
         return "float32"
     path = library_path(torch.bfloat16).with_suffix(".json")
     if not path.is_file():
@@ -43,9 +90,9 @@ def measure_rates() -> dict[str, float]:
     torch.set_num_threads(1)
     try:
         swiglu = SwiGLU(WIDTH, INNER, torch.Generator().manual_seed(0))
-        best = dict.fromkeys(DTYPES, float("inf"))
-        states = {dtype: torch.ones(ROWS, WIDTH, dtype=dtype) for dtype in DTYPES}
-        sublayers = {dtype: NativeSublayer(swiglu, dtype) for dtype in DTYPES}
+        best = dict.fromkeys(PRECISIONS, float("inf"))
+        states = {dtype: torch.ones(ROWS, WIDTH, dtype=dtype) for dtype in PRECISIONS}
+        sublayers = {dtype: NativeSublayer(swiglu, dtype) for dtype in PRECISIONS}
         for _ in range(REPEATS):
             for dtype, sublayer in sublayers.items():
                 start = perf_counter()

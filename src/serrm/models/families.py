@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, SerializeAsAny
 
+from serrm.core.settings import refused
 from serrm.models.settings import FamilySettings, HrmSettings, SeRrmSettings, TrmSettings
-from serrm.settings import refused
 
 FAMILIES: Final[dict[str, type[FamilySettings]]] = {
     "hrm": HrmSettings,

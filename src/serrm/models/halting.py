@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.models.recurrence import RecurrentModel, StepOutput, TaskVectors, Tokens
 from serrm.models.settings import HaltingSettings, QLearning, RandomHalting
-from serrm.randomness import Purpose, keyed_rng
 
 HALT, CONTINUE = 0, 1  # columns of the halting logits
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
+from serrm.core.settings import KeyOf, Settings
 from serrm.models.positions import POSITIONS
-from serrm.settings import KeyOf, Settings
 
 if TYPE_CHECKING:
     from serrm.models.layers import Rng

@@ -17,13 +17,14 @@ from functools import partial
 from pathlib import Path
 
 from serrm.config import Params
+from serrm.core.execution import Execution
+from serrm.core.progress import duration
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
 from serrm.models.settings import HaltingSettings
-from serrm.progress import duration
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
-from serrm.training.settings import Execution, RunSettings
+from serrm.training.settings import RunSettings
 
 DATA_STAGES = ("download", "augment", "build_arrays")
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
@@ -125,8 +126,9 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     if tflops is not None:
         return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
     from serrm.arrays.stream import random_stream
-    from serrm.devices import prepare_device, resolved_precision
+    from serrm.core.devices import prepare_device
     from serrm.kernels.accelerate import accelerate
+    from serrm.kernels.precision import resolved_precision
     from serrm.training.loop import Trainer
     from serrm.training.run import build_run_model, seconds_of_step
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from serrm.config import RANDOM, Params, write_yaml
+from serrm.core.execution import Execution
+from serrm.core.progress import progress_bar
+from serrm.core.project import EXECUTION, PARAMS, PROFILES
+from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
 from serrm.planning.forecast import DATA_STAGES
-from serrm.progress import progress_bar
-from serrm.project import EXECUTION, PARAMS, PROFILES
 from serrm.puzzles.tasks import TASKS
-from serrm.settings import parse
-from serrm.training.settings import Execution
 
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
 TABLES = ("tables", "tabulate")
@@ -57,7 +57,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
 
     On a CPU it runs in float32.
     """
-    from serrm.devices import choose_device
+    from serrm.core.devices import choose_device
 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
     small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu}, _at_most())

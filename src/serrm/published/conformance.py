@@ -20,13 +20,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from serrm.core.settings import parse
 from serrm.inference.predict import confidences
 from serrm.models.families import FAMILIES, ModelSettings
 from serrm.models.halting import halting_loss
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.models.settings import QLearning
 from serrm.published.exchange import PUBLISHED, published_model, published_parts, short_key, to_published
-from serrm.settings import parse
 from serrm.training.loop import PAD, solved, stablemax_cross_entropy
 
 IGNORED = -100  # the published label of a position that is not scored

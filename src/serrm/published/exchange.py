@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from serrm.files import hash_file, new_file
+from serrm.core.files import hash_file, new_file
 from serrm.inference.predict import load_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel, num_parameters

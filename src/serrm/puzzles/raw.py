@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.files import existing, new_file
+from serrm.core.files import existing, new_file
 from serrm.puzzles.notation import Notation
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, NonNegativeInt, PositiveInt
 
-from serrm.settings import Settings
+from serrm.core.settings import Settings
 
 Scored = Literal["evaluation", "held_out"]
 """The test sets, or puzzles of no score to choose settings on."""

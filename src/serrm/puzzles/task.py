@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.files import Origin
+from serrm.core.files import Origin
+from serrm.core.settings import Settings
 from serrm.puzzles.look import Keys, Look
 from serrm.puzzles.raw import Counts, GridText, Published, RawSet
-from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]

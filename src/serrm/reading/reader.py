@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from serrm.files import read_parsed
+from serrm.core.files import read_parsed
 from serrm.puzzles.arc.data import SOLUTIONS
 from serrm.puzzles.raw import Puzzle, as_text, shorten
 from serrm.puzzles.tasks import ARC

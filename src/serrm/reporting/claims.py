@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.metrics import METRICS
 from serrm.reporting.paper import Check, load_paper, model_name, set_name, task_name
 from serrm.reporting.results import Report, Score, all_runs, difference, over_seeds, runs_on, score
 from serrm.reporting.results import curve as curve_of_run
 from serrm.reporting.tables import Table
 from serrm.scoring.intervals import Difference
+from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation
 
 HOLDS, PARTLY, LEVEL = "holds", "holds in part", "undecided"

@@ -10,11 +10,11 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from serrm.metrics import MEAN, Metric, metrics_of
 from serrm.reporting.changes import changes_of
 from serrm.reporting.results import Key, Score, are_pairs, difference, grouped, score
 from serrm.reporting.revisions import WORKSPACE, Revision, active_profile, read_revision
 from serrm.scoring.intervals import Difference
+from serrm.scoring.metrics import MEAN, Metric, metrics_of
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_profile_scores
 
 BETTER, WORSE, LEVEL, SAME = "better", "worse", "not distinguishable", "the same"

@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import panels
-from serrm.metrics import METRICS
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import load_paper, model_name, style, task_name
 from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
 from serrm.reporting.tables import compute_points, main_models
+from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
 
 INK, MUTED = "#333333", "#595959"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from serrm.metrics import metrics_of
-from serrm.project import find_root
+from serrm.core.project import find_root
 from serrm.reporting.results import printed
 from serrm.reporting.revisions import WORKSPACE, read_revision
+from serrm.scoring.metrics import metrics_of
 
 COLUMNS = (
     *("profile", "run", "task", "model", "seed"),

@@ -14,9 +14,9 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from serrm.core.files import json_text, write_whole
+from serrm.core.progress import duration
 from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
-from serrm.files import json_text, write_whole
-from serrm.progress import duration
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
 from serrm.reporting.claims import claims_table, judge, tally
@@ -30,7 +30,7 @@ from serrm.training.log import COUNTS, GATHERED, read_training_log
 class Inputs(NamedTuple):
     """What the stage reads besides the scores: predictions to look at, training logs, and what the runs took.
 
-    `machine` has the facts of `serrm.machine` by run, as far as they are there; `provenance` is shown as it is.
+    `machine` has the facts of `serrm.core.provenance` by run, as far as they are there; `provenance` is shown as it is.
     """
 
     examples: Path

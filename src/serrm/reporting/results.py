@@ -12,11 +12,11 @@ import numpy as np
 
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.metrics import metrics_of
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import Settings, differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, correlation
+from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet, Search, read_evaluation, read_profile_scores
 
 Key = tuple[str, str]  # task and model of a run

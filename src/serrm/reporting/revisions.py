@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import yaml
 
 from serrm.config import Values, read_yaml
-from serrm.project import PARAMS, PROFILES, Layout, git
+from serrm.core.project import PARAMS, PROFILES, Layout, git
 from serrm.scoring.schema import (
     METRICS_FILE,
     Evaluation,

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.metrics import KS, METRICS, metrics_of
 from serrm.models.families import FAMILIES
 from serrm.puzzles.arc.grids import MAX_SIDE
 from serrm.puzzles.task import ArcTask, GridTask
@@ -26,6 +25,7 @@ from serrm.reporting.results import (
     score,
     search_score,
 )
+from serrm.scoring.metrics import KS, METRICS, metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet, Search
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"

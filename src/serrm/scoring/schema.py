@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from pydantic import BaseModel, ConfigDict, Field
 
-from serrm.files import existing, json_text, parsed, read_parsed, write_whole
+from serrm.core.files import existing, json_text, parsed, read_parsed, write_whole
 from serrm.puzzles.tasks import TASKS
 
 Scores = dict[str, float]

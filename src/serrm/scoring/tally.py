@@ -1,4 +1,4 @@
-"""Scores with their intervals: every metric (`serrm.metrics`) over the answers of a set, and ARC-AGI's pass@k.
+"""Scores with their intervals: every metric (`serrm.scoring.metrics`) over the answers of a set, and ARC-AGI's pass@k.
 
 Evaluation adds one batch after another to a tally, one tally per number of supervision steps. On ARC-AGI the
 predictions of all variants of a test input, in the frame of the puzzle (`serrm.arrays.arc`), are votes: identical grids
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Integer
 
-from serrm.metrics import KS, Batch, Metric, wilson
 from serrm.puzzles.arc.grids import Grid
+from serrm.scoring.metrics import KS, Batch, Metric, wilson
 
 
 def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:

@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from serrm.devices import choose_device
-from serrm.files import write_whole
+from serrm.core.devices import choose_device
+from serrm.core.files import write_whole
 from serrm.inference.predict import LoadedModel, load_model, predict
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet

@@ -22,10 +22,10 @@ import torch
 from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants, used_variants
-from serrm.devices import resolved_precision
 from serrm.inference.predict import LoadedModel, refusal, rows_at_once, rows_in_memory
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
+from serrm.kernels.precision import resolved_precision
 from serrm.models.layers import DTYPES
 from serrm.puzzles.arc.grids import decode, encode
 from serrm.puzzles.notation import Notation

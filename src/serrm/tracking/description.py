@@ -9,10 +9,11 @@ import torch
 import yaml
 
 from serrm.config import Params, read_execution
-from serrm.devices import choose_device, has_fast_bfloat16
-from serrm.machine import cpu_name
-from serrm.project import PARAMS, PROFILES, git
-from serrm.settings import parse
+from serrm.core.devices import choose_device
+from serrm.core.project import PARAMS, PROFILES, git
+from serrm.core.provenance import cpu_name
+from serrm.core.settings import parse
+from serrm.kernels.precision import has_fast_bfloat16
 from serrm.training.settings import RunSettings
 
 EXPERIMENT = "DVC_EXP_NAME"  # set by `dvc exp run`

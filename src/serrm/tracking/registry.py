@@ -15,7 +15,7 @@ from mlflow.models import infer_signature
 from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 import serrm
-from serrm.project import Layout
+from serrm.core.project import Layout
 from serrm.solving.solve import values
 
 OPTIONS: Final = {"budget": 4096, "is_exact": False}

@@ -25,11 +25,11 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
 from sqlalchemy.exc import SQLAlchemyError
 
-from serrm.files import json_text
-from serrm.machine import read_machine
-from serrm.metrics import metrics_of
-from serrm.project import Layout, current_commit
+from serrm.core.files import json_text
+from serrm.core.project import Layout, current_commit
+from serrm.core.provenance import read_machine
 from serrm.reporting.paper import style
+from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_evaluation, read_profile_scores
 from serrm.tracking import SQLITE, tracking_uri
 from serrm.tracking.description import description, display_name, machine

@@ -35,9 +35,10 @@ def train(
 
     Example: python -m serrm.training settings.json data/laptop/arrays/sudoku checkpoint --seconds 3600
     """
-    from serrm.settings import parse
+    from serrm.core.execution import Execution
+    from serrm.core.settings import parse
     from serrm.training.run import train
-    from serrm.training.settings import Execution, RunSettings
+    from serrm.training.settings import RunSettings
 
     run = parse(RunSettings, json.loads(settings.read_text(encoding="utf-8")), settings.name)
     train(run, arrays, target, scratch, Execution(device=device, max_seconds=seconds))

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from serrm.files import file_names, hash_file, new_directory, write_whole
+from serrm.core.files import file_names, hash_file, new_directory, write_whole
 
 log = logging.getLogger(__name__)
 MODEL = "model.safetensors"

@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from serrm.files import csv_text, write_whole
+from serrm.core.files import csv_text, write_whole
 
 Record = Mapping[str, int | float]
 COUNTS = ("step", "samples")

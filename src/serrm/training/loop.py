@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
+from serrm.core.processes import ALONE, Processes
 from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
-from serrm.processes import ALONE, Processes
 from serrm.training.optimizer import trained, update_rows
 from serrm.training.settings import OPTIMIZERS, Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device

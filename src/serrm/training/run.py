@@ -19,18 +19,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from serrm import devices
 from serrm.arrays import open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
-from serrm.files import hash_file, write_json, write_whole
+from serrm.core import devices
+from serrm.core.execution import Execution
+from serrm.core.files import hash_file, write_json, write_whole
+from serrm.core.processes import ALONE, Processes, joined_by_torchrun
+from serrm.core.progress import duration, progress_bar
 from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model, flops
-from serrm.processes import ALONE, Processes, joined_by_torchrun
-from serrm.progress import duration, progress_bar
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record, Trainer
-from serrm.training.settings import Execution, RunSettings
+from serrm.training.settings import RunSettings
 from serrm.training.slots import Piece, to_device
 
 log = logging.getLogger(__name__)
@@ -123,8 +125,8 @@ class TrainingRun:
         self.compiles = run.train.compile and self.device.type != "cpu"
         accelerate(model, is_native=execution.native, compiles=self.compiles)
         precision = run.train.precision if before is None else before["training"]["precision"]
-        self.precision: str = processes.collect(devices.resolved_precision(precision, self.device))[0]
-        self.arithmetic = devices.arithmetic(
+        self.precision: str = processes.collect(resolved_precision(precision, self.device))[0]
+        self.arithmetic = arithmetic(
             self.precision, self.device, is_native=execution.native, compiles=self.compiles
         )
         self.trainer = self._trainer(model, stream, self.precision)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
+from serrm.core.settings import KeyOf, Kind, Settings, refused
 from serrm.models.families import ModelSettings
 from serrm.models.settings import HaltingSettings, QLearning
 from serrm.puzzles.settings import ArraySettings, HintSettings
-from serrm.settings import KeyOf, Kind, Settings, refused
 
 if TYPE_CHECKING:
     from serrm.models.recurrence import RecurrentModel
@@ -141,15 +141,3 @@ class RunSettings(Settings):
     def digest(self) -> str:
         """sha256 of the resolved settings, the name of the scratch folder."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
-
-
-class Execution(Settings):
-    """Settings of the hardware. No result depends on them; they are neither tracked by DVC nor part of any hash."""
-
-    device: str = "auto"  # auto, cpu, cuda, cuda:1, …
-    threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
-    processes: PositiveInt = 1  # processes that share a run on this machine; torchrun's number wins
-    micro_batch: PositiveInt | None = None  # most slots per process that a model takes at once (null: all)
-    native: bool = True  # native kernels where they fit; with false PyTorch alone on every CPU
-    checkpoint_seconds: float = Field(default=60.0, gt=0)
-    max_seconds: float | None = Field(default=None, gt=0)  # then stop with a checkpoint and exit code 75

@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.models.recurrence import RecurrentModel, State
-from serrm.randomness import Purpose, keyed_rng
 
 
 @dataclass

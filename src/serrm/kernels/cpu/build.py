@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from serrm.files import new_file
+from serrm.core.files import new_file
 
 log = logging.getLogger(__name__)
 SOURCES = Path(__file__).parent

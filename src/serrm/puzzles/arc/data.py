@@ -18,7 +18,8 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, Field, PositiveInt, TypeAdapter, model_validator
 
-from serrm.files import Origin, only_folder, read_parsed
+from serrm.core.files import Origin, only_folder, read_parsed
+from serrm.core.settings import Settings
 from serrm.puzzles.arc import generate
 from serrm.puzzles.arc.grids import (
     COLLECTIONS,
@@ -32,7 +33,6 @@ from serrm.puzzles.arc.grids import (
 )
 from serrm.puzzles.raw import Counts, github_archive
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
-from serrm.settings import Settings
 
 
 def _check_rows(rows: list[list[int]]) -> list[list[int]]:

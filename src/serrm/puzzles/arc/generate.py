@@ -15,7 +15,9 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
-from serrm.progress import watch
+from serrm.core.progress import watch
+from serrm.core.randomness import Purpose, keyed_rng
+from serrm.core.settings import KeyOf, Settings
 from serrm.puzzles.arc.determine import as_bytes, explanations
 from serrm.puzzles.arc.grammar import (
     FAMILIES,
@@ -27,8 +29,6 @@ from serrm.puzzles.arc.grammar import (
     scatter,
 )
 from serrm.puzzles.arc.grids import MAX_SIDE, NUM_COLOURS, Collection, Grid, Pair, canonical_form
-from serrm.randomness import Purpose, keyed_rng
-from serrm.settings import KeyOf, Settings
 
 T = TypeVar("T")
 

@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 from pydantic import Field, PositiveInt, model_validator
 
-from serrm.files import Origin, only_folder
-from serrm.progress import watch
+from serrm.core.files import Origin, only_folder
+from serrm.core.progress import watch
+from serrm.core.settings import Settings
 from serrm.puzzles import raw
 from serrm.puzzles.maze.rules import (
     GOAL,
@@ -36,7 +37,6 @@ from serrm.puzzles.maze.rules import (
 )
 from serrm.puzzles.settings import Hub, Mirror, SubsetSettings
 from serrm.puzzles.transforms import NUM_TRANSFORMS, cell_order
-from serrm.settings import Settings
 
 TEXT = raw.GridText(
     characters="# SGo",

@@ -20,15 +20,15 @@ import numpy as np
 from jaxtyping import UInt8
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
-from serrm.files import Origin, existing, only_folder
-from serrm.progress import watch
+from serrm.core.files import Origin, existing, only_folder
+from serrm.core.progress import watch
+from serrm.core.settings import Settings
 from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
 from serrm.puzzles.sudoku.notation import notation_of
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
-from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
 

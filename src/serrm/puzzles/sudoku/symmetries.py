@@ -9,8 +9,8 @@ set.
 import numpy as np
 from jaxtyping import Float64, Int, UInt8
 
+from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.boxes import box_for_side
-from serrm.randomness import Purpose, keyed_rng
 
 
 def draw_symmetries(side: int, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:

@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from serrm.files import write_json
-from serrm.project import current_commit
+from serrm.core.files import write_json
+from serrm.core.project import current_commit
 
 Part = Literal["training", "evaluation"]
 PACKAGES = ("torch", "numpy", "serrm")
@@ -61,7 +61,7 @@ def cpu_name() -> str:
 def code_hash() -> str:
     """Hash the package's source files, which identifies the code that made a checkpoint."""
     digest = hashlib.sha256()
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

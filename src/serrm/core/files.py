@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from serrm.settings import Settings
+from serrm.core.settings import Settings
 
 T = TypeVar("T")
 

@@ -1,7 +1,6 @@
-"""The device of a run, and the arithmetic it supports: precision, torch.compile, repeatable sums, timing, memory."""
+"""The device of a run: its choice, threads, repeatable sums, timing, memory."""
 
 import ctypes
-import logging
 import os
 import resource
 import sys
@@ -10,13 +9,8 @@ from time import perf_counter
 
 import torch
 
-from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16, has_kernels, may_use_tiles
-from serrm.kernels.precision import faster_precision
-from serrm.models.layers import DTYPES
-from serrm.processes import ALONE, Processes
+from serrm.core.processes import ALONE, Processes
 
-log = logging.getLogger(__name__)
-TRIAL_SECONDS = 1.0  # length of the trial that chooses a precision, after the first step in each
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
@@ -83,52 +77,6 @@ def own_device(device: torch.device, processes: Processes) -> torch.device:
         )
     torch.cuda.set_device(processes.rank_here)
     return torch.device("cuda", processes.rank_here)
-
-
-def has_fast_bfloat16(device: torch.device) -> bool:
-    """True if the hardware multiplies bfloat16 matrices."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
-
-
-def supported(precision: str, device: torch.device) -> str:
-    """The given precision, or float32 with a warning if this machine lacks it."""
-    if precision == "bfloat16" and not has_fast_bfloat16(device):
-        log.warning("%s has no bfloat16 arithmetic: using float32", device)
-        return "float32"
-    return precision
-
-
-def resolved_precision(precision: str, device: torch.device) -> str:
-    """The precision that a setting means on this machine: "auto" is the faster one, the same at every call."""
-    if precision != "auto":
-        return supported(precision, device)
-    if device.type == "cpu":
-        return faster_precision()
-    return "bfloat16" if has_fast_bfloat16(device) else "float32"
-
-
-def arithmetic(precision: str, device: torch.device, *, is_native: bool, compiles: bool) -> str:
-    """Describe the arithmetic on which results depend.
-
-    "float32, native kernels" gives the same numbers on every CPU that has these kernels, so that says all; anything
-    else comes with the kind of device, its instruction set and, on a CPU, the number of threads.
-    """
-    if device.type != "cpu":
-        major, minor = torch.cuda.get_device_capability(device)
-        implementation = "torch.compile" if compiles else "PyTorch"
-        return f"{precision}, {implementation}, {device.type} sm_{major}{minor}"
-    has_native = is_native and has_kernels(DTYPES[precision])
-    kernels = "native kernels" if has_native else "PyTorch"
-    if has_native and precision == "float32":
-        return f"{precision}, {kernels}"
-    tiles = " with AMX" if precision == "bfloat16" and may_use_tiles() else ""
-    threads = torch.get_num_threads()
-    return (
-        f"{precision}, {kernels}, cpu {torch.backends.cpu.get_cpu_capability()}{tiles}, "
-        f"{threads} {'thread' if threads == 1 else 'threads'}"
-    )
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:
