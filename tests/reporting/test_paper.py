@@ -168,7 +168,7 @@ def test_differences_are_in_plain_words():
         },
         "fidelity": {"dropout_at_evaluation": False},
     }
-    assert sorted(differences(ours, paper, 1000)) == [
+    assert sorted(map(str, differences(ours, paper, 1000))) == [
         "dropout at evaluation on instead of off",
         "halting probability 0.2 instead of 0.05",
         "optimiser steps 1,326 instead of 36,764",

@@ -11,6 +11,7 @@ from serrm.core.project import (
     PAPER,
     PARAMS,
     PROFILES,
+    REGRESSION,
     REHEARSALS,
     Layout,
     find_root,
@@ -184,7 +185,10 @@ def overview() -> None:
 
 
 def committed_overview(root: Path) -> dict[str, str]:
-    """The files of the overview by name, from all profiles whose scores git knows; of README.md its part."""
+    """The files of the overview by name, from the committed profiles except `ci`; of README.md the generated part.
+
+    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's.
+    """
     from serrm.config import read_params
     from serrm.models.registry import flops, num_parameters
     from serrm.reporting import hard_sudoku
@@ -194,7 +198,7 @@ def committed_overview(root: Path) -> dict[str, str]:
     known = git(root, "ls-files", "reports/*/metrics.json").splitlines()
     papers = read_params(profile_file(root, PAPER, ""))
     reports = {}
-    for name in sorted({Path(path).parts[1] for path in known}):
+    for name in sorted({Path(path).parts[1] for path in known} - {REGRESSION}):
         params = read_params(profile_file(root, name, ""))
         runs = read_committed(params, Layout(name, root).metrics)
         reports[name] = make_report(params, papers, runs, flops, num_parameters)

@@ -8,6 +8,7 @@ import typer
 PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "machine.yaml"
 REHEARSALS = "data/rehearsal"  # each in a folder of its own there, which git and DVC ignore
 PAPER = "paper"  # the profile with the paper's models, with which every run is compared
+REGRESSION = "ci"  # the profile that `make regress` repeats
 WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
 
 

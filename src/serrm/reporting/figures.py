@@ -8,7 +8,7 @@ which loads slowly.
 import io
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import matplotlib
@@ -22,6 +22,7 @@ from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, sco
 from serrm.reporting.tables import compute_points, main_models
 from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
+from serrm.training.log import Record
 
 INK, MUTED = "#333333", "#595959"
 LOOK: Final[dict[Any, Any]] = {
@@ -98,6 +99,28 @@ def learning_curves(report: Report) -> Figure | None:
         axes.locator_params(axis="x", nbins=5)
         _percent(axes, metric)
     return framed(figure, "Learning curves", f"With 95% intervals; profile {report.profile}.")
+
+
+def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
+    """The training loss of the main models' runs against optimiser steps, a panel per task, as an SVG document.
+
+    `logs` has the records of a training log by run. Empty without records.
+    """
+    main = main_models(report.results)
+    runs = [run for run in all_runs(report.results) if run.model in main and logs.get(run.name)]
+    if not runs:
+        return ""
+    tasks = [*dict.fromkeys(run.task for run in runs)]
+    with matplotlib.rc_context(LOOK):
+        figure, axes_of = _panels(len(tasks))
+        for axes, task in zip(axes_of, tasks, strict=True):
+            for run in (run for run in runs if run.task == task):
+                steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
+                name = model_name(run.model)
+                axes.plot(steps, losses, color=style(name)[0], linewidth=1.4, label=name)
+            axes.set(title=task_name(task), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
+            axes.set_xlim(0, None)
+        return svg_text(framed(figure, "Training loss", f"Profile {report.profile}."))
 
 
 def compute(report: Report) -> Figure | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -164,11 +164,24 @@ def set_name(name: str) -> str:
 Settings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
 # Keys whose difference changes no result, and those that the number of optimiser steps stands for.
+HALTING: Final = ("train", "halting kind")
 UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
 
 
-def differences(ours: Settings, paper: Settings, num_examples: int) -> list[str]:
-    """Differences of a run's settings from those of profile `paper`, such as "halting probability 0.2 instead of 0.05".
+class Setting(NamedTuple):
+    """A setting in words that differs between a run and profile `paper`'s run of its family, with both values."""
+
+    name: str
+    ours: str
+    paper: str
+
+    def __str__(self) -> str:
+        """Such as "halting probability 0.2 instead of 0.05"."""
+        return f"{self.name} {self.ours} instead of {self.paper}"
+
+
+def differences(ours: Settings, paper: Settings, num_examples: int) -> list[Setting]:
+    """Differences of a run's settings from those of profile `paper`.
 
     `num_examples` are those of an epoch of the paper.
     """
@@ -179,8 +192,24 @@ def differences(ours: Settings, paper: Settings, num_examples: int) -> list[str]
         there["", "optimiser steps"] = _words(theirs["epochs"] * num_examples // theirs["batch_size"])
     else:
         here["", "epochs"], there["", "epochs"] = _words(train["epochs"]), _words(theirs["epochs"])
-    both = [(key[1], here.get(key, "none"), there.get(key, "none")) for key in here | there]
-    return [f"{name} {value} instead of {other}" for name, value, other in both if value != other]
+    if here.get(HALTING) != there.get(HALTING):  # rules of two kinds have no settings in common
+        here, there = _with_halting_in_one(here), _with_halting_in_one(there)
+    settings = [Setting(key[1], here.get(key, "none"), there.get(key, "none")) for key in here | there]
+    return [setting for setting in settings if setting.ours != setting.paper]
+
+
+def _with_halting_in_one(values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    """Values in which the halting rule is one setting, such as "random, probability 0.2"."""
+    rule = {
+        name.removeprefix("halting "): value
+        for (_, name), value in values.items()
+        if name.startswith("halting ")
+    }
+    if not rule:
+        return dict(values)
+    kind, details = rule.pop("kind", "none"), ", ".join(f"{name} {value}" for name, value in rule.items())
+    rest = {key: value for key, value in values.items() if not key[1].startswith("halting ")}
+    return rest | {("train", "halting"): f"{kind}, {details}" if details else kind}
 
 
 def _flat(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:

@@ -19,9 +19,10 @@ from serrm.core.progress import duration
 from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
-from serrm.reporting.claims import claims_table, judge, tally
-from serrm.reporting.figures import build_figures
-from serrm.reporting.paper import model_name, set_name, task_name
+from serrm.reporting.claims import UNTESTED, claims_table, judge, overall, tally
+from serrm.reporting.conclusion import conclusion
+from serrm.reporting.figures import build_figures, training_loss
+from serrm.reporting.paper import load_paper, model_name, set_name, task_name
 from serrm.reporting.results import Report, Results, all_runs, printed
 from serrm.scoring.schema import METRICS_FILE, Evaluation, profile_text
 from serrm.training.log import COUNTS, GATHERED, read_training_log
@@ -70,11 +71,13 @@ def all_tables(report: Report) -> list[tables.Table]:
 def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
     """The tables as Markdown, and the notes and recipes that all tables share, by name of the file."""
     files = {f"{table.name}.md": tables.to_markdown(table) for table in made}
-    for name, title, lines in (
-        ("notes", "How to read the tables", tables.notes(report.results)),
-        ("recipes", "Differences from the run of the same family in profile `paper`", tables.recipes(report)),
-    ):
-        files[f"{name}.md"] = "\n".join([f"### {title}\n", *(f"- {line}" for line in lines), ""])
+    notes = [f"- {line}" for line in tables.notes(report.results)]
+    files["notes.md"] = "\n".join(["### How to read the tables\n", *notes, ""])
+    parts = ["### Settings that differ from the runs of the same families in profile `paper`"]
+    for recipe in tables.recipes(report):
+        parts.append(f"#### {recipe.title}")
+        parts += [tables.markdown(frame) for frame in (recipe.settings, recipe.others) if len(frame)]
+    files["recipes.md"] = "\n\n".join(parts) + "\n"
     return files
 
 
@@ -149,7 +152,11 @@ def render_page(
     )
     page.filters["intervals"] = intervals
     runs, named = all_runs(report.results), {table.name: table for table in made}
-    headline = tables.headline(report)
+    headline, judged = tables.headline(report), judge(report)
+    paths = {run.name: inputs.logs / f"{run.name}.csv" for run in runs}
+    logs = {name: read_training_log(path) for name, path in paths.items() if path.is_file()}
+    if loss := training_loss(report, logs):
+        figures = {**figures, "training_loss": loss}
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
@@ -159,7 +166,11 @@ def render_page(
         headline_notes=[*headline.notes, *headline.omitted],
         tables=named,
         placed=[],  # names of tables in the order of the page; the others follow in a section of their own
-        tally=tally(judge(report)),
+        conclusion=conclusion(report),
+        tally=tally(judged),
+        untested=[
+            load_paper().claims[key].says for key, parts in judged.items() if overall(parts) == UNTESTED
+        ],
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
         examples=[*shown_examples(report.results, inputs.examples)],
         legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),

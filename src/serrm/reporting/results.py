@@ -13,7 +13,7 @@ import numpy as np
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import alphabet
-from serrm.reporting.paper import Settings, differences
+from serrm.reporting.paper import Setting, Settings, differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, correlation
 from serrm.scoring.metrics import metrics_of
@@ -189,7 +189,7 @@ class Report:
     profile: str
     results: Results
     settings: Mapping[Key, Settings] = field(default_factory=dict)
-    differences: Mapping[Key, Sequence[str]] = field(default_factory=dict)
+    differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
     init: Mapping[Key, str] = field(default_factory=dict)
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None

@@ -162,7 +162,7 @@ def puzzles(entries: Sequence[Entry]) -> str:
     """The set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
     column, scored = entries[0].column, [entry for entry in entries if entry.score]
     sizes = {entry.of_set for entry in scored} or {column.set}
-    words = " or ".join(_set(column.task, size) for size in sorted(sizes))
+    words = " or ".join(puzzle_set(column.task, size) for size in sorted(sizes))
     words += f" (paper: {set_name(column.set)})" if sizes != {column.set} else ""
     ours = blanks(column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs])
     words += ours + (f" (paper: {column.blanks})" if ours and column.blanks else "")
@@ -198,7 +198,7 @@ def easier(results: Results) -> list[str]:
             if scored is None:
                 continue
             run, of_set = scored.runs[0], scored.of_set
-            part, name = run.scored[of_set], _set(column.task, of_set)
+            part, name = run.scored[of_set], puzzle_set(column.task, of_set)
             means = mean_blanks(column.task, [part])
             is_arc = isinstance(TASKS[column.task], ArcTask)
             if column.side is not None and part.side < column.side:
@@ -371,16 +371,52 @@ def notes(results: Results) -> list[str]:
     return [*dict.fromkeys([*LEGEND, *data, *refused])]
 
 
-def recipes(report: Report) -> list[str]:
-    """Every run with its differences from profile paper's run of its family, and its own notes."""
-    lines = []
-    for (task, model), runs in report.results.items():
-        words = [*report.differences.get((task, model), ["the paper has no such run"])]
-        words = [*words, *(note for run in runs for note in run.notes)]
-        lines.append(
-            f"{model_name(model)} on {task_name(task)}: {'; '.join(dict.fromkeys(words)) or 'none'}."
+class Recipe(NamedTuple):
+    """The settings of one task's runs that differ from profile `paper`'s runs of the same families.
+
+    `settings` has a row per setting and a column per main model, with our value and the paper's in brackets; `others`
+    has a row per other run, with what it has beyond the differences of its family's main model.
+    """
+
+    title: str
+    settings: pd.DataFrame
+    others: pd.DataFrame
+
+
+def recipes(report: Report) -> list[Recipe]:
+    """The differences from the paper's settings, task by task."""
+    main = main_models(report.results)
+    found = []
+    for task in dict.fromkeys(task for task, _ in report.results):
+        models = {model: runs for (of, model), runs in report.results.items() if of == task}
+        columns = {
+            model: report.differences[task, model] for model in main if (task, model) in report.differences
+        }
+        columns = {model: settings for model, settings in columns.items() if model in FAMILIES}
+        frame = pd.DataFrame(
+            [
+                {"Setting, ours (paper's)": name}
+                | {
+                    model_name(model): next(
+                        (f"{each.ours} ({each.paper})" for each in settings if each.name == name), DASH
+                    )
+                    for model, settings in columns.items()
+                }
+                for name in dict.fromkeys(each.name for settings in columns.values() for each in settings)
+            ]
         )
-    return lines
+        lines = []
+        for model, runs in models.items():
+            notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
+            if model not in columns:
+                settings = report.differences.get((task, model))
+                of_family = columns.get(runs[0].model_info.family, [])
+                beyond = [str(each) for each in settings or () if each not in of_family]
+                notes = [*(["the paper has no such model"] if settings is None else beyond), *notes]
+            if model not in columns or notes:
+                lines.append({"Run": model_name(model), "Further differences": "; ".join(notes) or "none"})
+        found.append(Recipe(task_name(task), frame, pd.DataFrame(lines)))
+    return found
 
 
 class Line(NamedTuple):
@@ -471,7 +507,7 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
         num = max(each.num_puzzles for each in scores.values() if each)
         (run, *_), *_ = runs.values()
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-        words = {"Test puzzles": f"{_set(task, of_set)}{blanks(run.kind, parts)}, n {num:,}"}
+        words = {"Test puzzles": f"{puzzle_set(task, of_set)}{blanks(run.kind, parts)}, n {num:,}"}
         for model, each in scores.items():
             if each is None:
                 is_refused = any(of_set in run.refused for run in runs[model])
@@ -487,7 +523,7 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
                 is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
                 if (column.task, column.metric) == (run.kind, run.main_metric) and is_set:
                     words[PAPERS_SE_RRM] = as_printed(row.entries[key])
-                    theirs = _set(run.kind, column.set) + (
+                    theirs = puzzle_set(run.kind, column.set) + (
                         f", {column.blanks} blanks" if column.blanks else ""
                     )
                     theirs += f", n {column.num:,}"
@@ -503,7 +539,8 @@ def _with_most_seeds(results: Results, model: str) -> str:
     return max(variants, key=lambda name: (len(results[task, name]), name == model), default=model)
 
 
-def _set(task: str, of_set: str) -> str:
+def puzzle_set(task: str, of_set: str) -> str:
+    """The name of a set of puzzles, such as "Sudoku 9×9", or "ARC-AGI-1" where the set has no size."""
     return f"{task_name(task)} {set_name(of_set)}" if of_set[:1].isdigit() else task_name(task)
 
 

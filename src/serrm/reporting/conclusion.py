@@ -1,0 +1,73 @@
+"""The conclusion of a report in two sentences: where one main model is ahead of all others, and where none is."""
+
+from typing import NamedTuple
+
+from serrm.reporting.paper import model_name
+from serrm.reporting.results import Report, Score, difference, score
+from serrm.reporting.tables import main_models, puzzle_set
+from serrm.scoring.metrics import METRICS
+
+
+class Ranking(NamedTuple):
+    """The main models' scores on the set that a task trains on, best first, and whether the first is ahead of all."""
+
+    name: str
+    metric: str
+    scores: dict[str, Score]
+    has_winner: bool
+
+    def __str__(self) -> str:
+        """Such as "Sudoku 9×9 (FSR: SE-RRM 96.88, TRM 91.02, HRM 89.06)"."""
+        numbers = ", ".join(f"{model_name(model)} {each.value:.2f}" for model, each in self.scores.items())
+        return f"{self.name} ({self.metric}: {numbers})"
+
+
+def conclusion(report: Report) -> str:
+    """One sentence on the sets where a model is ahead of all others, and one on the sets where none is.
+
+    A model is ahead if the 95% intervals of its differences to all other main models lie above zero. Empty without
+    two models on one set.
+    """
+    ranked = rankings(report)
+    winners: dict[str, list[str]] = {}
+    for ranking in ranked:
+        if ranking.has_winner:
+            winners.setdefault(next(iter(ranking.scores)), []).append(str(ranking))
+    sentences = [
+        f"{model_name(model)} is ahead of all others on {_listed(sets)}." for model, sets in winners.items()
+    ]
+    if level := [str(ranking) for ranking in ranked if not ranking.has_winner]:
+        reason = "because the 95% interval of a difference includes zero"
+        sentences.append(f"No model is ahead of all others on {_listed(level)}, {reason}.")
+    return " ".join(sentences)
+
+
+def rankings(report: Report) -> list[Ranking]:
+    """The rankings of the main models, a task at a time, on the set that the first of them trains on."""
+    found = []
+    for task in dict.fromkeys(task for task, _ in report.results):
+        runs = {
+            model: report.results[task, model]
+            for model in main_models(report.results)
+            if (task, model) in report.results
+        }
+        if not runs:
+            continue
+        first = next(iter(runs.values()))[0]
+        scores = {
+            model: value
+            for model, seeds in runs.items()
+            if (value := score(seeds, first.main_metric, first.main_set))
+        }
+        scores = dict(sorted(scores.items(), key=lambda item: -item[1].value))
+        if len(scores) > 1:
+            best, *others = scores.values()
+            has_winner = all(difference(best, other).low > 0 for other in others)
+            name = puzzle_set(task, first.main_set)
+            found.append(Ranking(name, METRICS[first.main_metric].short, scores, has_winner))
+    return found
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
