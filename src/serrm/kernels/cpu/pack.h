@@ -123,13 +123,24 @@ inline int64_t own_row(int64_t n, int64_t num_out, bool is_gated) {
     return (n % PANEL < 32 ? 0 : num_out / 2) + n / PANEL * 32 + n % 32;
 }
 
-// The right operand of x·Wᵀ, from W of `num_out` × `num_in`: columns are outputs.
+// The right operand of x·Wᵀ, from W of `num_out` × `num_in` (multiples of 16): columns are outputs. Rows of 16 neighbouring
+// outputs are neighbours in W too.
 inline void pack_forward(const float* weight, int64_t num_out, int64_t num_in, bool is_gated, number* to) {
     for (int64_t c = 0; c < num_out;) {
         const int64_t width = panel_width(num_out - c);
-        for (int64_t n = 0; n < width; n++) {
-            const float* row = weight + own_row(c + n, num_out, is_gated) * num_in;
-            for (int64_t k = 0; k < num_in; k++) to[c * num_in + (k / PER_UNIT * width + n) * PER_UNIT + k % PER_UNIT] = rounded(row[k]);
+        for (int64_t n = 0; n < width; n += LANES) {
+            const float* rows = weight + own_row(c + n, num_out, is_gated) * num_in;
+            for (int64_t k = 0; k < num_in; k += LANES) {
+                Integers block[LANES];
+                for (int64_t i = 0; i < LANES; i++) block[i] = load_integers(rows + i * num_in + k);
+                transpose16(block);  // a register now holds an input's weights to 16 outputs
+                alignas(64) float weights[LANES][LANES];
+                for (int64_t i = 0; i < LANES; i++) store_integers(weights[i], block[i]);
+                for (int64_t i = 0; i < LANES; i++) {
+                    number* line = to + c * num_in + ((k + i) / PER_UNIT * width + n) * PER_UNIT + i % PER_UNIT;
+                    for (int64_t m = 0; m < LANES; m++) line[PER_UNIT * m] = rounded(weights[i][m]);
+                }
+            }
         }
         c += width;
     }
