@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from benchmarks.exact import HEADER, Case, rows_of
 from benchmarks.scaling import fit
-from benchmarks.steps import COLUMNS, SE_RRM, Case, Setup, flops_of, measure, row_of
+from benchmarks.steps import COLUMNS, SE_RRM, Setup, flops_of, measure, row_of
+from benchmarks.steps import Case as StepCase
 
 SIZES = {"width": 16, "layers": 1, "h_cycles": 1, "l_cycles": 1, "heads": 2, "head_dim": 32, "registers": 0}
 TINY = SE_RRM.model_copy(update=SIZES)
@@ -18,7 +20,7 @@ def test_a_step_is_measured_beside_plain_pytorch(
     # Compiling would take longer than all tests.
     monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply: apply)
     monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
-    case = Case("tiny", TINY, batch_size=2, side=4, num_symbols=6)
+    case = StepCase("tiny", TINY, batch_size=2, side=4, num_symbols=6)
     setup = Setup("cpu", 2, ("float32",), threads)
     found = measure(case, kind, setup, [*setup.ours, *setup.plain])
     assert len(found.seconds) == len(setup.ours) + len(setup.plain) == 3
@@ -33,3 +35,13 @@ def test_the_fit_finds_the_law_that_times_follow() -> None:
     positions, symbols = sizes.T
     times = 1e-6 * positions * symbols * (1 + 0.01 * positions + 0.05 * symbols)
     assert fit(sizes, times) == "Fitted: time ∝ IK·(1 + 0.01·I + 0.05·K), to within 0% at every size."
+
+
+def test_every_kind_of_hint_is_measured_with_and_without_presolve() -> None:
+    rows = list(rows_of(Case(9, (30, 32), 2, "sudoku_extreme"), seed=0))
+    assert len(rows) == 8
+    assert all(len(row) == len(HEADER) for row in rows)
+    assert rows[0][3] == "–", "no hints, none right"
+    assert rows[3][3] == "100.0%", "the right digits"
+    presolved = [row for row in rows if row[1] == "yes"]
+    assert {row[4] for row in presolved} == {"0.0, 0.0"}, "presolve solves easy puzzles"

@@ -69,6 +69,7 @@ def test_the_estimates_of_the_peers_are_what_their_settings_give():
     layer = positions * (2 * 12 * width**2 + 4 * positions * width)
     for steps in (2000, 4000):
         assert found[f" {steps:,} steps"] == pytest.approx(steps * 512 * 3 * 16 * 4 * layer, rel=0.005)
+    assert found[" cross-entropy of weight 1"] == found[" 2,000 steps"] == 2 * found[" 8 loops"]
 
 
 def test_the_costs_of_the_paper_are_those_of_the_forecast():

@@ -14,11 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import islice, product
 from operator import or_
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.sudoku.rules import are_consistent, unit_indices
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpModel, CpSolver, IntVar
 
 Position = tuple[int, int]
 """A position of the search, as bits of a `Board`: the candidates that are left, and those of them that are placed."""
@@ -187,21 +191,19 @@ def _branches(left: int, board: Board) -> list[int]:
 # CP-SAT.
 
 
-def solutions(
+def exact_model(
     question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
-) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """Find the solutions of a Sudoku one after the other, each with the former ones forbidden.
+) -> tuple["CpModel", dict[tuple[int, int], "IntVar"]]:
+    """A Sudoku as a model of CP-SAT, with its variables by cell and digit.
 
     The search tries `hints`, digits by cell, first; wrong ones cost time, no solution.
     """
     # OR-tools takes half a second to import, and most of the project never calls it.
     from ortools.sat.python import cp_model
 
-    if not are_consistent(question[None]).all():
-        return
     side = math.isqrt(len(question))
     model, cells, digits = cp_model.CpModel(), range(side**2), range(1, side + 1)
-    stands = {key: model.new_bool_var("") for key in product(cells, digits)}  # by cell and digit
+    stands = {key: model.new_bool_var("") for key in product(cells, digits)}
     for cell in cells:
         model.add_exactly_one(stands[cell, digit] for digit in digits)
     for unit, digit in product(unit_indices(side).tolist(), digits):
@@ -210,11 +212,30 @@ def solutions(
         model.add(stands[cell, int(question[cell])] == 1)
     for hint in stands.keys() & hints.items():
         model.add_hint(stands[hint], True)
+    return model, stands
+
+
+def exact_solver() -> "CpSolver":
+    """CP-SAT with one worker and a fixed seed, so that it is deterministic."""
+    from ortools.sat.python import cp_model
+
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
     # Otherwise an interrupt, from then on, ends the process at once and without KeyboardInterrupt.
     solver.parameters.catch_sigint_signal = False
+    return solver
+
+
+def solutions(
+    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
+) -> Iterator[UInt8[np.ndarray, " I"]]:
+    """Find the solutions of a Sudoku one after the other, each with the former ones forbidden."""
+    if not are_consistent(question[None]).all():
+        return
+    from ortools.sat.python import cp_model
+
+    (model, stands), solver = exact_model(question, hints), exact_solver()
     while (status := solver.solve(model)) == cp_model.OPTIMAL:
         chosen = [key for key, is_here in stands.items() if solver.boolean_value(is_here)]
         yield np.array([digit for _, digit in chosen], dtype=np.uint8)
