@@ -82,9 +82,10 @@ def write(raw: Path, target: Path, task: str = "sudoku", **changes: Any) -> Path
     return target
 
 
-def ids(path: Path) -> list[int]:
-    numbers: list[int] = pq.read_table(path).column("id").to_pylist()
-    return numbers
+def numbers_of(path: Path, raw: Path, name: str) -> list[int]:
+    """The numbers of a set's puzzles in the raw file."""
+    known = {puzzle.question.tobytes(): number for number, puzzle in enumerate(read_sudokus(raw, name))}
+    return [known[question.tobytes()] for question in read_puzzle_set(path)[0]]
 
 
 def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
@@ -110,13 +111,7 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
         assert CLUES[name][0] <= num_clues.min() <= num_clues.max() <= CLUES[name][1]
     table = pq.read_table(sets / set_file("9x9"))
     types = {field.name: str(field.type) for field in table.schema}
-    grids = dict.fromkeys(["question", "answer"], "fixed_size_binary[81]")
-    assert types == {"id": "int32", "side": "uint8", **grids, "source": "string"}
-    row, puzzle = table.slice(17, 1).to_pylist()[0], raw["9x9"][17]
-    assert row["question"] == puzzle.question.tobytes()
-    assert (row["id"], row["side"], row["source"]) == (17, 9, "generated")
-    # File 1 of the 25×25 has no solution, so its number does not occur.
-    assert ids(sets / set_file("25x25")) == [0, 2, 3]
+    assert types == dict.fromkeys(["question", "answer"], "fixed_size_binary[81]")
 
 
 # Generated sets.
@@ -177,11 +172,13 @@ def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tm
     one, same = (write(shared_raw, tmp_path / name, **some) for name in ("one", "same"))
     other_sizes = {"num_train": None, "num_test_sizes": {"25x25": 2}}
     others = write(shared_raw, tmp_path / "others", **some | other_sizes)
+    more = write(shared_raw, tmp_path / "more", **some | {"num_test": 13, "num_test_sizes": {"16x16": 1}})
     seed = write(shared_raw, tmp_path / "seed", **some | {"seed": 2})
+    assert hash_file(one / set_file("train")) == hash_file(more / set_file("train")), "trained on as before"
     assert data_hash(one) == data_hash(same)
     for name in ("9x9", "25x25"):
-        assert ids(one / set_file(name)) == ids(others / set_file(name))
-    assert ids(one / set_file("9x9")) != ids(seed / set_file("9x9"))
+        assert hash_file(one / set_file(name)) == hash_file(others / set_file(name))
+    assert hash_file(one / set_file("9x9")) != hash_file(seed / set_file("9x9"))
 
 
 def test_held_out_puzzles_are_never_scored(
@@ -195,18 +192,25 @@ def test_held_out_puzzles_are_never_scored(
     chosen = write(raw, tmp_path / "chosen", num_test_sizes=ALL_SIZES, scored="held_out")
     assert sorted(path.name for path in chosen.iterdir()) == ["test_held_out.parquet", "train.parquet"]
     scored = write(raw, tmp_path / "scored")
-    assert ids(chosen / "test_held_out.parquet") == [0, 1]
-    assert ids(scored / "test_9x9.parquet") == list(range(2, NUM_TEST))
-    assert ids(chosen / "train.parquet") == ids(scored / "train.parquet") == list(range(NUM_TRAIN))
+    train, test = "sudoku-extreme-1k/train.csv", "sudoku-extreme-1k/test.csv"
+    assert numbers_of(chosen / "test_held_out.parquet", raw, test) == [0, 1]
+    assert numbers_of(scored / "test_9x9.parquet", raw, test) == list(range(2, NUM_TEST))
+    for sets in (chosen, scored):
+        assert numbers_of(sets / "train.parquet", raw, train) == list(range(NUM_TRAIN))
 
 
 def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path, tmp_path: Path) -> None:
     drawn = write(shared_raw, tmp_path / "few", num_train=2, num_test=2, scored="held_out")
-    trained, chosen = (set(ids(drawn / name)) for name in ("train.parquet", "test_held_out.parquet"))
+    train, test = "sudoku-9x9/train.csv", "sudoku-9x9/test.csv"
+    trained, chosen = (
+        set(numbers_of(drawn / name, shared_raw, train))
+        for name in ("train.parquet", "test_held_out.parquet")
+    )
     assert len(trained) == len(chosen) == 2 and not trained & chosen
     scored = write(shared_raw, tmp_path / "scored", num_train=2)
-    assert set(ids(scored / "train.parquet")) == trained, "choosing changes no training set"
-    assert ids(scored / "test_9x9.parquet") == list(range(NUM_TEST))
+    same = set(numbers_of(scored / "train.parquet", shared_raw, train))
+    assert same == trained, "choosing changes no training set"
+    assert numbers_of(scored / "test_9x9.parquet", shared_raw, test) == list(range(NUM_TEST))
 
 
 @given(total=st.integers(1, 60), data=st.data(), seed=st.integers(0, 2**32))

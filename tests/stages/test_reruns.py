@@ -31,9 +31,13 @@ def had(path):
 if stage == "download":
     leave(data / "raw" / key / "x", tasks[key]["seed"], tasks[key]["download"])
 elif stage == "augment":
-    leave(data / "augmented" / key / "x", tasks[key]["augment"], had(data / "raw" / key))
+    for part in ("train", "test"):
+        used = {name: value for name, value in tasks[key]["augment"].items() if name.startswith(f"num_{part}")}
+        leave(data / "augmented" / key / part, used, had(data / "raw" / key))
 elif stage == "build_arrays":
-    leave(data / "arrays" / key / "x", tasks[key]["arrays"], had(data / "augmented" / key))
+    arrays, sets = data / "arrays" / key, data / "augmented" / key
+    leave(arrays / "training" / "x", tasks[key]["arrays"], (sets / "train").read_text())
+    leave(arrays / "test" / "x", (sets / "test").read_text())
     sys.path.insert(0, "src")
     from serrm.arrays.build import write_code_hashes
 
@@ -42,10 +46,12 @@ elif stage == "train":
     recipe, model = params["recipes"][run["task"]][run["model"]], params["models"][run["model"]]
     begin = "" if run["init"] == "random" else had(Path("data", run["init"]))
     begin += os.environ.get("MACHINE", "")  # whose results differ, as those of another CPU may
-    leave(data / "runs" / key / "x", run, recipe, model, params["fidelity"], begin, had(data / "arrays" / run["task"]))
+    trained = had(data / "arrays" / run["task"] / "training")
+    leave(data / "runs" / key / "x", run, recipe, model, params["fidelity"], begin, trained)
     leave(data / "logs" / f"{key}.csv", key)
 elif stage == "evaluate":
-    leave(data / "predictions" / key / "x", task["evaluate"], had(data / "runs" / key))
+    used = had(data / "runs" / key), had(data / "arrays" / run["task"])
+    leave(data / "predictions" / key / "x", task["evaluate"], used)
     leave(data / "scores" / f"{key}.json", had(data / "predictions" / key))
 else:
     for name in ("tables/x", "figures/x", "metrics.json"):
@@ -119,7 +125,12 @@ EDITS: dict[str, tuple[str, Any, set[str]]] = {
     "a run's changes": (f"runs/{MAZE}/changes", {"model.width": 48}, stages("train evaluate", MAZE)),
     "the seed of a run": (f"runs/{MAZE}/seed", 5, stages("train evaluate", MAZE)),
     "the clues": ("tasks/sudoku/download/source/clues", [41, 50], stages("download", "sudoku") | SUDOKU),
-    "the number of test puzzles": ("tasks/sudoku/augment/num_test", 3, SUDOKU),
+    "the number of training puzzles": ("tasks/sudoku/augment/num_train", 5, SUDOKU),
+    "the number of test puzzles": (
+        "tasks/sudoku/augment/num_test",
+        3,
+        stages("augment build_arrays", "sudoku") | stages("evaluate", *BOTH),
+    ),
     "augmentations": ("tasks/sudoku/arrays/num_augmentations", 9, SUDOKU - stages("augment", "sudoku")),
     "evaluation steps": ("tasks/sudoku/evaluate/steps", [1, 2], stages("evaluate", *BOTH)),
     "the seed of a task": ("tasks/sudoku/seed", 4, stages("download", "sudoku") | SUDOKU),
