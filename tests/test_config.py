@@ -208,6 +208,20 @@ def test_a_wrong_value_is_named_where_it_stands(keys: str, value: object, named:
 
 
 @pytest.mark.parametrize(
+    ("name", "values", "named"),
+    [
+        ("mine", {"task": "sodoku", "file": "a.csv"}, "tests.mine.task: 'sodoku' is not an entry of tasks"),
+        ("mine", {"task": "arc_agi_1", "file": "a.json"}, "tests.mine.task: "),
+        ("mine", {"task": "maze"}, "tests.mine.file: "),
+        ("9x9", {"task": "sudoku", "file": "a.csv"}, "got '9x9'"),
+        ("mine", {"task": "sudoku", "file": "~/a.csv"}, "tests.mine.file: .*got '~/a.csv'"),
+    ],
+)
+def test_a_wrong_test_set_is_named(name: str, values: dict[str, str], named: str) -> None:
+    assert re.search(named, refusal({**plain(), "tests": {name: values}}))
+
+
+@pytest.mark.parametrize(
     ("special", "model", "named"),
     [
         ((0, 1, 2), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
-from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, model_validator
+from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.models.families import FAMILIES
@@ -18,7 +18,7 @@ from serrm.models.settings import SHIFTED
 from serrm.project import EXECUTION, PARAMS, find_root, profile_file
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.settings import ArraySettings
-from serrm.puzzles.task import ArcTask, Task
+from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Merged, Settings, T, parse
 from serrm.sources.download import download_kind
@@ -48,6 +48,14 @@ class TaskSection(Settings):
     evaluate: Values
 
 
+class FileTests(Settings):
+    """A further test set of a task: the puzzles of a user's file, on which nothing is trained."""
+
+    task: str
+    file: Path
+    num_puzzles: PositiveInt | None = None  # the first ones of the file; null: all
+
+
 class RunSection(Settings):
     """A training run with its scores."""
 
@@ -65,6 +73,7 @@ class Params(Settings):
     fidelity: ScoringFidelity
     models: dict[Name, Values]
     tasks: dict[Name, TaskSection]
+    tests: dict[Name, FileTests]
     recipes: dict[str, dict[str, Values]]
     runs: dict[Name, RunSection] = Field(min_length=1)
 
@@ -72,6 +81,8 @@ class Params(Settings):
     def _check(self) -> "Params":
         for task, section in self.tasks.items():
             _known(f"tasks.{task}.kind" if section.kind else "tasks", [self.kind(task)], TASKS, "a task")
+        for name in self.tests:
+            self._check_tests(name)
         _known("recipes", self.recipes, self.tasks, "an entry of tasks")
         for task, recipes in self.recipes.items():
             _known(f"recipes.{task}", recipes, self.models, "an entry of models")
@@ -90,6 +101,19 @@ class Params(Settings):
             if names.setdefault(key, name) != name:
                 raise ValueError(f"runs.{name}.seed: {names[key]} has the same seed (got {key[2]})")
         return self
+
+    def _check_tests(self, name: str) -> None:
+        tests = self.tests[name]
+        _known(f"tests.{name}.task", [tests.task], self.tasks, "an entry of tasks")
+        if not isinstance(self._record(tests.task), GridTask):
+            why = "puzzles of ARC-AGI are learned from their demonstrations, so others would need another training"
+            raise ValueError(f"tests.{name}.task: {why} (got {tests.task!r})")
+        if not name[0].isalpha():
+            raise ValueError(f"tests: the name of a test set begins with a letter (got {name!r})")
+        if tests.file.parts[:1] == ("~",):
+            raise ValueError(
+                f"tests.{name}.file: DVC does not expand ~, write the whole path (got '{tests.file}')"
+            )
 
     def kind(self, task: str) -> str:
         """The key in TASKS of an entry of tasks."""
@@ -141,6 +165,11 @@ class Params(Settings):
             kind(self.kind(task)), {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}"
         )
 
+    def test_settings(self, name: str) -> FileTests:
+        """The file of a further test set."""
+        _known("ENTRY", [name], self.tests, "an entry of tests")
+        return self.tests[name]
+
     def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
         _known("RUN", [name], self.runs, "an entry of runs")
@@ -168,6 +197,7 @@ class Params(Settings):
             "fidelity": self._compose(run, name)[1],
             "source": self._record(run.task).in_words(source, subset),
             "source_kind": source.kind,
+            "tests": [key for key, tests in self.tests.items() if tests.task == run.task],
         }
         return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 

@@ -37,11 +37,15 @@ elif stage == "augment":
 elif stage == "build_arrays":
     arrays, sets = data / "arrays" / key, data / "augmented" / key
     leave(arrays / "training" / "x", tasks[key]["arrays"], (sets / "train").read_text())
-    leave(arrays / "test" / "x", (sets / "test").read_text())
+    leave(arrays / "test" / "drawn" / "x", (sets / "test").read_text())
     sys.path.insert(0, "src")
     from serrm.arrays.build import write_code_hashes
 
     write_code_hashes(key, data / "code" / key)
+elif stage == "read_tests":
+    tests = params["tests"][key]
+    folder = data / "arrays" / tests["task"] / "test" / "files" / key
+    leave(folder / "x", Path(tests["file"]).read_text())
 elif stage == "train":
     recipe, model = params["recipes"][run["task"]][run["model"]], params["models"][run["model"]]
     begin = "" if run["init"] == "random" else had(Path("data", run["init"]))
@@ -155,6 +159,7 @@ CODE: dict[str, set[str]] = {
     "metrics.py": stages("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
     "drawing/panels.py": TABULATE,
+    "reading/lines.py": set(),
     "tracking/runs.py": set(),
     "solving/solve.py": set(),
 }
@@ -183,6 +188,22 @@ def test_a_new_run_trains_alone_and_one_that_begins_with_another_follows_it(proj
     assert project.repro() == stages("train evaluate", "maze-tuned-s0") | TABULATE
     project.edit("runs/maze-trm-s0/changes", {"train.steps": 9})
     assert project.repro() == stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") | TABULATE
+
+
+def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp_path: Path) -> None:
+    """A file in the repository and one outside; `dvc status` names an edited one."""
+    for file in (project.root / "mine.txt", tmp_path / "mine.txt"):
+        file.write_text("puzzles")
+        where = file.name if file.parent == project.root else str(file)
+        project.edit("tests", {"mine": {"task": "sudoku", "file": where}})
+        scored = stages("evaluate", *BOTH)
+        assert project.repro() - scored == stages("read_tests", "mine") | TABULATE
+        assert project.repro() == set()
+        file.write_text("others")
+        assert "read_tests@mine" in project.done("dvc", "status")
+        assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
+    project.edit("tests", {})
+    assert project.repro() <= TABULATE
 
 
 def test_a_switch_of_profile_and_back_trains_nothing(project: StandIns) -> None:

@@ -3,11 +3,11 @@
     training/
         metadata.json   task, side, names of the puzzles in the order of the index, counts, seed
         index.npy       uint8, puzzle × variant × (transform, permutation of the ten colours)
-    training/, test/evaluation/ (or test/held_out/)
+    training/, test/drawn/evaluation/ (or held_out/)
         questions.npy, answers.npy              uint8 tokens "P I", the pairs of one puzzle side by side
         question_sizes.npy, answer_sizes.npy    uint8 "P 2", rows and columns
         puzzles.npy, numbers.npy                int64 "P": the puzzle's row in the index, the pair's number in its role
-    test/
+    test/drawn/
         metadata.json   task, side, counts
 
 `training` holds the demonstrations of all puzzles, also of those that are scored, and the test pairs of the others.

@@ -1,7 +1,6 @@
 """The `build_arrays` stage: puzzle sets become arrays on disk, in the forms that `stream` and `arc` open."""
 
 import inspect
-import io
 import json
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from serrm.arrays.arc import INDEX, build_index
 from serrm.arrays.stream import METADATA, TEST, TRAIN, TRAINING
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
-from serrm.files import existing, hash_file, new_directory, write_json, write_whole
+from serrm.files import existing, hash_file, new_directory, write_array, write_json, write_whole
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import GridTask
@@ -59,7 +58,7 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
             folder = training if name == TRAIN else test / name
             folder.mkdir(exist_ok=True)
             for part, cells in zip(("questions", "answers"), grids, strict=True):
-                _save(folder / f"{part}.npy", grid_task(task).tokens(cells))
+                write_array(folder / f"{part}.npy", grid_task(task).tokens(cells))
         of_training = {TRAIN: sets.pop(TRAIN)}
         write_json(training / METADATA, {"task": task, "seed": seed, "sets": of_training})
         write_json(test / METADATA, {"task": task, "sets": sets})
@@ -97,7 +96,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
             _write_pairs(training if name == TRAIN else test / name, chosen, names, side)
             num_puzzles = len({row["puzzle"] for row in chosen})
             counts[name] = {"num_puzzles": num_puzzles, "num_pairs": len(chosen), "side": side}
-        _save(training / INDEX, build_index(names, num_variants, seed))
+        write_array(training / INDEX, build_index(names, num_variants, seed))
         metadata = {
             "task": task,
             "side": side,
@@ -120,14 +119,7 @@ def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: in
         grids = [
             np.frombuffer(row[part], np.uint8).reshape(size) for row, size in zip(rows, sizes, strict=True)
         ]
-        _save(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
-        _save(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
-    _save(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
-    _save(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    """Write a .npy file from memory, because `np.save` to a file does not notice that the disk is full."""
-    content = io.BytesIO()
-    np.save(content, array)
-    path.write_bytes(content.getbuffer())
+        write_array(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
+        write_array(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
+    write_array(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
+    write_array(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))

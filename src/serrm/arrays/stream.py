@@ -2,11 +2,12 @@
 
 The stage build_arrays writes two folders for a task, so that no training depends on a test set:
 
-    training/           metadata.json, questions.npy, answers.npy
-    test/               metadata.json
-    test/<set>/         questions.npy, answers.npy
+    training/               metadata.json, questions.npy, answers.npy
+    test/drawn/             metadata.json
+    test/drawn/<set>/       questions.npy, answers.npy
 
-The arrays are token grids as memory-mapped uint8, one question and one answer per puzzle.
+Beside these, test/files has the test sets of users' files (`serrm.reading.sets`). The arrays are token grids as
+memory-mapped uint8, one question and one answer per puzzle.
 
 An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example number n is a pure
 function of (seed, n), so a sampler's whole state is the number of examples drawn.
@@ -29,7 +30,7 @@ from serrm.randomness import Purpose, keyed_rng
 
 METADATA = "metadata.json"
 TRAIN = "train"  # the name of the training set
-TRAINING, TEST = "training", "test"  # the folders of a task's arrays
+TRAINING, TEST, FILES = "training", "test/drawn", "test/files"  # the folders of a task's arrays
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 
 
 def find_set(arrays: Path, name: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of a set ("train", "9x9", …) and the metadata that describe it.
+    """The folder of the training set or of a drawn test set ("train", "9x9", …) and the metadata that describe it.
 
     ValueError, which names the existing sets, if it is not one of them.
     """
@@ -87,19 +88,29 @@ def find_set(arrays: Path, name: str) -> tuple[Path, dict[str, Any]]:
 
 def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
     """Memory-map one set ("train", "9x9", …). ValueError, which names the existing sets, if it is not one of them."""
-    folder, metadata = find_set(arrays, name)
+    return _opened(*find_set(arrays, name), name)
+
+
+def open_file_sets(arrays: Path, entry: str) -> list[PuzzleArrays]:
+    """Memory-map the test sets of a user's file, smallest grid first. ValueError if they were not read."""
+    folder = arrays / FILES / entry
+    metadata = read_metadata(folder)
+    return [_opened(folder / name, metadata, name) for name in metadata["sets"]]
+
+
+def _opened(folder: Path, metadata: dict[str, Any], name: str) -> PuzzleArrays:
     questions, answers = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("questions", "answers"))
     return PuzzleArrays(name, metadata["sets"][name]["side"], questions, answers, metadata["task"])
 
 
 def evaluation_sets(arrays: Path) -> list[str]:
-    """Names of the evaluation sets of a folder, smallest grid first."""
+    """Names of the drawn test sets of a task's arrays, smallest grid first."""
     sets = read_metadata(arrays / TEST)["sets"]
     return sorted(sets, key=lambda name: int(sets[name]["side"]))
 
 
 def trained_size(arrays: Path, side: int) -> str | None:
-    """The first evaluation set of the size trained on; None without."""
+    """The first drawn test set of the size trained on; None without."""
     sets = read_metadata(arrays / TEST)["sets"]
     return next((name for name in evaluation_sets(arrays) if sets[name]["side"] == side), None)
 

@@ -17,7 +17,7 @@ from typing import Any
 from serrm.config import RANDOM, Params, write_yaml
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
-from serrm.planning.forecast import DATA_STAGES
+from serrm.planning.forecast import TASK_STAGES, TEST_STAGE
 from serrm.progress import progress_bar
 from serrm.project import EXECUTION, PARAMS, PROFILES
 from serrm.puzzles.tasks import TASKS
@@ -49,7 +49,8 @@ def selected(params: Params, patterns: Sequence[str]) -> Params:
     runs = {name: params.runs[name] for found in names for name in found}
     tasks = {run.task: params.tasks[run.task] for run in runs.values()}
     recipes = {task: params.recipes[task] for task in tasks}
-    return params.model_copy(update={"runs": runs, "tasks": tasks, "recipes": recipes})
+    tests = {name: each for name, each in params.tests.items() if each.task in tasks}
+    return params.model_copy(update={"runs": runs, "tasks": tasks, "tests": tests, "recipes": recipes})
 
 
 def miniature(params: Params, mirror: Path | None = None, device: str = "auto") -> Params:
@@ -98,9 +99,13 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
     """
     alone = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / EXECUTION, execution.model_copy(update=alone).model_dump())
-    write_yaml(folder / PARAMS, params.model_dump(mode="json"))
+    values = params.model_dump(mode="json")
+    for name, tests in params.tests.items():  # the folder is not where a relative path starts
+        values["tests"][name]["file"] = str(root / tests.file)
+    write_yaml(folder / PARAMS, values)
     (folder / PROFILES).symlink_to(root / PROFILES)
-    stages = [(of, stage) for of in params.tasks for stage in DATA_STAGES]
+    stages = [(of, stage) for of in params.tasks for stage in TASK_STAGES]
+    stages += [(name, TEST_STAGE) for name in params.tests]
     stages += [(of, stage) for of in params.runs for stage in ("train", "evaluate")] + [TABLES]
     results, failed = dict.fromkeys(stages, ("not run", 0.0)), set[str]()
 
@@ -113,7 +118,8 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
                 return
 
     with ThreadPoolExecutor(NUM_PROCESSES) as pool, progress_bar("rehearsal", len(results)) as bar:
-        list(pool.map(in_turn, params.tasks))
+        list(pool.map(in_turn, [*params.tasks, *params.tests]))
+        failed |= {tests.task for name, tests in params.tests.items() if name in failed}
         list(pool.map(in_turn, [name for name, run in params.runs.items() if run.task not in failed]))
         if not failed:
             in_turn(TABLES[0])
