@@ -222,6 +222,25 @@ def test_a_wrong_test_set_is_named(name: str, values: dict[str, str], named: str
 
 
 @pytest.mark.parametrize(
+    ("source", "files", "named"),
+    [
+        ({"kind": "mirror"}, "data/none", "tasks.maze.files: .*mirror.*got 'data/none'"),
+        ({"kind": "mirror"}, "~/sets", "tasks.maze.files: .*got '~/sets'"),
+        ({"kind": "mirror", "root": "sets"}, "sets", "tasks.maze.download.source.root: "),
+        ({"kind": "hub"}, "sets", "tasks.maze.files: .*hub.*got 'sets'"),
+        ({"kind": "mirror"}, "sets", ""),
+    ],
+)
+def test_a_folder_of_files_is_given_for_a_mirror_alone(source: Any, files: str, named: str) -> None:
+    params = plain()
+    params["tasks"]["maze"] |= {"files": files, "download": {"source": source}}
+    if named:
+        assert re.search(named, refusal(params))
+    else:
+        assert parse(Params, params, "").download_settings("maze").source.root == Path("sets")
+
+
+@pytest.mark.parametrize(
     ("special", "model", "named"),
     [
         ((0, 1, 2), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),

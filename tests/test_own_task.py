@@ -52,6 +52,7 @@ def params_of(task: str) -> dict[str, Any]:
     recipe = {**params["recipes"]["maze"]["trm"], "steps": 3, "warmup_steps": 1}
     section = {
         "seed": 0,
+        "files": "data/none",
         "download": {"source": {"kind": "generated", "num": 9}},
         "augment": {"num_train": 6},
         "arrays": {"num_augmentations": 3},

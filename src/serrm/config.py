@@ -17,13 +17,14 @@ from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
 from serrm.project import EXECUTION, PARAMS, find_root, profile_file
 from serrm.puzzles.raw import Counts
-from serrm.puzzles.settings import ArraySettings
+from serrm.puzzles.settings import MIRROR, ArraySettings
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import TASKS
 from serrm.settings import Merged, Settings, T, parse
 from serrm.sources.download import download_kind
 from serrm.training.settings import Execution, Fidelity, RunSettings
 
+NO_FILES = Path("data/none")  # a committed file that never changes, as DVC needs one
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
 
 
@@ -42,6 +43,7 @@ class TaskSection(Settings):
 
     kind: str = ""  # the task, a key of TASKS; needed unless the data set has the task's name
     seed: NonNegativeInt
+    files: Path  # the folder of the source `mirror`, a dependency of DVC; data/none for the other sources
     download: Values
     augment: Values
     arrays: Values
@@ -87,6 +89,7 @@ class Params(Settings):
         for task, recipes in self.recipes.items():
             _known(f"recipes.{task}", recipes, self.models, "an entry of models")
         for task in self.tasks:
+            self._check_files(task)
             self.download_settings(task), self.augment_settings(task), self.array_settings(task)
             for model in self.recipes.get(task, {}):  # before a run's changes; also those that no run uses
                 self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
@@ -110,10 +113,18 @@ class Params(Settings):
             raise ValueError(f"tests.{name}.task: {why} (got {tests.task!r})")
         if not name[0].isalpha():
             raise ValueError(f"tests: the name of a test set begins with a letter (got {name!r})")
-        if tests.file.parts[:1] == ("~",):
-            raise ValueError(
-                f"tests.{name}.file: DVC does not expand ~, write the whole path (got '{tests.file}')"
-            )
+        _check_path(f"tests.{name}.file", tests.file)
+
+    def _check_files(self, task: str) -> None:
+        """Raise ValueError unless a data set has a folder exactly if its source reads one."""
+        section, where = self.tasks[task], f"tasks.{task}.files"
+        kind = section.download.get("source", {}).get("kind")
+        if "root" in section.download.get("source", {}):
+            raise ValueError(f"tasks.{task}.download.source.root: is now {where}, which DVC watches")
+        if (kind == MIRROR) == (section.files == NO_FILES):
+            needs = "must name its folder" if kind == MIRROR else f"has no effect and must be {NO_FILES}"
+            raise ValueError(f"{where}: with the source {kind} it {needs} (got '{section.files}')")
+        _check_path(where, section.files)
 
     def kind(self, task: str) -> str:
         """The key in TASKS of an entry of tasks."""
@@ -146,7 +157,14 @@ class Params(Settings):
 
     def download_settings(self, task: str) -> Any:  # Download of the task's source
         """The source of a task's raw files."""
-        return self._data(download_kind, task, "download")
+        _known("TASK", [task], self.tasks, "an entry of tasks")
+        section = self.tasks[task]
+        values = dict(section.download)
+        if section.files != NO_FILES:
+            values["source"] = {**values["source"], "root": section.files}
+        return parse(
+            download_kind(self.kind(task)), {**values, "seed": section.seed}, f"tasks.{task}.download"
+        )
 
     def augment_settings(self, task: str) -> Settings:
         """The subset of the raw puzzles that is used."""
@@ -259,6 +277,11 @@ class Params(Settings):
             place = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
             raise ValueError(f"{where(['model', key])}: {misfit}; {place}")
         return settings, fidelity
+
+
+def _check_path(where: str, path: Path) -> None:
+    if path.parts[:1] == ("~",):
+        raise ValueError(f"{where}: DVC does not expand ~, write the whole path (got '{path}')")
 
 
 def _check_augmentations(settings: ArraySettings, task: Task, where: str) -> None:

@@ -40,7 +40,7 @@ def test_a_miniature_is_small_and_else_the_same(path: Path, tmp_path: Path) -> N
     assert max(stage.flops for stage in stages_of(small).values()) < 1e12
     for task, section in miniature(params, tmp_path).tasks.items():
         was_published = params.tasks[task].download["source"]["kind"] == "hub"
-        assert (section.download["source"].get("root") == str(tmp_path)) == was_published
+        assert (section.files == tmp_path) == was_published
 
 
 def test_only_some_runs_with_their_tasks() -> None:

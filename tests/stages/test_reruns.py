@@ -29,7 +29,8 @@ def had(path):
     return "".join(file.read_text() for file in sorted(path.rglob("*")) if file.is_file())
 
 if stage == "download":
-    leave(data / "raw" / key / "x", tasks[key]["seed"], tasks[key]["download"])
+    files = Path(tasks[key]["files"])
+    leave(data / "raw" / key / "x", tasks[key]["seed"], tasks[key]["download"], had(files))
 elif stage == "augment":
     for part in ("train", "test"):
         used = {name: value for name, value in tasks[key]["augment"].items() if name.startswith(f"num_{part}")}
@@ -87,7 +88,16 @@ class StandIns(Project):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        for name in ("src", "profiles", ".dvc", "data/random", "dvc.yaml", ".dvcignore", ".gitignore"):
+        for name in (
+            "src",
+            "profiles",
+            ".dvc",
+            "data/random",
+            "data/none",
+            "dvc.yaml",
+            ".dvcignore",
+            ".gitignore",
+        ):
             source, target = ROOT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
@@ -204,6 +214,26 @@ def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp
         assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
     project.edit("tests", {})
     assert project.repro() <= TABULATE
+
+
+def test_an_edited_file_of_a_mirror_repeats_what_it_changes(project: StandIns, tmp_path: Path) -> None:
+    """A folder in the repository and one outside."""
+    before = yaml.safe_load((project.root / "params.yaml").read_text())
+    for folder in (project.root / "mirror", tmp_path / "mirror"):
+        folder.mkdir()
+        (folder / "train.csv").write_text("puzzles")
+        where = "mirror" if folder.parent == project.root else str(folder)
+        project.edit("tasks/maze/files", where)
+        project.repro()
+        assert project.repro() == set()
+        (folder / "train.csv").write_text(f"others, {where}")
+        assert "train.csv" in project.done("dvc", "status") or where in project.done("dvc", "status")
+        ran_after = stages("download augment build_arrays", "maze") | stages("train evaluate", MAZE)
+        assert (
+            project.repro() - stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") == ran_after | TABULATE
+        )
+    (project.root / "params.yaml").write_text(yaml.safe_dump(before, sort_keys=False))
+    project.repro()
 
 
 def test_a_switch_of_profile_and_back_trains_nothing(project: StandIns) -> None:

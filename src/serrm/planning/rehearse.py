@@ -14,7 +14,7 @@ from fnmatch import filter as matching
 from pathlib import Path
 from typing import Any
 
-from serrm.config import RANDOM, Params, write_yaml
+from serrm.config import NO_FILES, RANDOM, Params, write_yaml
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
 from serrm.planning.forecast import TASK_STAGES, TEST_STAGE
@@ -66,6 +66,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
             task["download"]["source"] = TASKS[params.kind(name)].mirror(source, mirror)
+            task["files"] = str(mirror)
     return parse(Params, small, "the rehearsal's params")
 
 
@@ -100,8 +101,12 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
     alone = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / EXECUTION, execution.model_copy(update=alone).model_dump())
     values = params.model_dump(mode="json")
-    for name, tests in params.tests.items():  # the folder is not where a relative path starts
+    # The folder is not where a relative path starts.
+    for name, tests in params.tests.items():
         values["tests"][name]["file"] = str(root / tests.file)
+    for name, task in params.tasks.items():
+        if task.files != NO_FILES:
+            values["tasks"][name]["files"] = str(root / task.files)
     write_yaml(folder / PARAMS, values)
     (folder / PROFILES).symlink_to(root / PROFILES)
     stages = [(of, stage) for of in params.tasks for stage in TASK_STAGES]

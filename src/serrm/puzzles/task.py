@@ -15,6 +15,7 @@ from jaxtyping import Bool, UInt8
 from serrm.files import Origin
 from serrm.puzzles.look import Keys, Look
 from serrm.puzzles.raw import Counts, GridText, Published, RawSet
+from serrm.puzzles.settings import MIRROR
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
@@ -49,7 +50,7 @@ class Alphabet:
 
 def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """A source of published files, as one from a folder with these files."""
-    return {**source, "kind": "mirror", "root": str(root)}
+    return {**source, "kind": MIRROR}
 
 
 @dataclass(frozen=True, kw_only=True)
