@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.datasets import sets as sets_module
-from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
+from serrm.datasets.sets import check_answers, draw, read_puzzle_set, set_file, write_sets
 from serrm.files import data_hash, hash_file
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
@@ -23,7 +23,7 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.rules import are_answers
-from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.puzzles.transforms import cell_order
 from serrm.sources.download import fetch
 from tests.references import count_solutions, generate_mazes, seal
@@ -213,6 +213,12 @@ def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path
     assert numbers_of(scored / "test_9x9.parquet", shared_raw, test) == list(range(NUM_TEST))
 
 
+def test_a_puzzle_of_no_square_is_named_before_anything_is_written() -> None:
+    cells = np.zeros(60, dtype=np.uint8)
+    with pytest.raises(ValueError, match="mine: puzzle 7 has 60 cells, which are no square grid"):
+        check_answers([(7, Puzzle(cells, cells))], 7, "mine", grid_task("sudoku"))
+
+
 @given(total=st.integers(1, 60), data=st.data(), seed=st.integers(0, 2**32))
 def test_a_draw_is_an_ordered_subset_that_a_larger_draw_holds(
     total: int, data: st.DataObject, seed: int
@@ -281,6 +287,11 @@ SMALL = sudoku_data.generate_puzzles(4, 1, np.random.default_rng(0), (7, 7))
         ("sudoku", with_sudokus(lambda a, b: (a, [a[1], *b])), "row 0 of test_9x9"),
         ("sudoku", with_sudokus(lambda a, b: ([*a[:2], *SMALL], b)), "train: puzzle 2 "),
         ("sudoku", with_sudokus(lambda a, b: (a, [])), "9x9: "),
+        (
+            "sudoku",
+            with_line("sudoku-25x25/2.json", 0, json.dumps({"grid": [[0] * 10] * 6})),
+            "6 rows of 10 cells",
+        ),
         ("sudoku", lambda raw: (raw / sudoku_data.FILE_16X16).unlink(), r"puzzles\.csv: "),
         ("sudoku", lambda raw: (raw / "sudoku-extreme").mkdir(), "exactly one of"),
         ("maze", lambda raw: fill_mazes(raw, [LONG], [SHORT]), "train: .* puzzle 0 "),

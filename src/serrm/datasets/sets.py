@@ -117,6 +117,10 @@ def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, rec
 def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) -> None:
     """Raise ValueError for the first puzzle of another side, without an answer, or with a wrong one."""
     for number, puzzle in rows:
+        if len(puzzle.question) != puzzle.side**2:
+            raise ValueError(
+                f"{name}: puzzle {number} has {len(puzzle.question)} cells, which are no square grid"
+            )
         if puzzle.side != side:
             raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}")
         if puzzle.answer is None:
