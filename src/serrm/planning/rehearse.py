@@ -61,7 +61,26 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     from serrm.devices import choose_device
 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
-    small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu}, _at_most())
+    small, fixed = params.model_dump(mode="json"), {"init": RANDOM, **on_cpu}
+    limits = _at_most()
+    of_model = {name: FAMILIES[values["family"]].at_most for name, values in params.models.items()}
+    of_task = {name: TASKS[params.kind(name)].at_most for name in params.tasks}
+
+    def shrink(values: dict[str, Any], *further: Mapping[str, int]) -> Any:
+        """The values with the limits of their own model and task, which leave those of others alone."""
+        own = {key: most for named in further for key, most in named.items()}
+        return _small("", values, fixed, limits | own)
+
+    small["models"] = {name: shrink(values, of_model[name]) for name, values in small["models"].items()}
+    small["tasks"] = {name: shrink(values, of_task[name]) for name, values in small["tasks"].items()}
+    small["tests"] = {name: shrink(values) for name, values in small["tests"].items()}
+    small["recipes"] = {
+        task: {name: shrink(values, of_model[name], of_task[task]) for name, values in recipes.items()}
+        for task, recipes in small["recipes"].items()
+    }
+    small["runs"] = {
+        name: shrink(run, of_model[run["model"]], of_task[run["task"]]) for name, run in small["runs"].items()
+    }
     for name, task in small["tasks"].items():
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
@@ -71,13 +90,9 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
 
 
 def _at_most() -> dict[str, int]:
-    """AT_MOST with the sizes of every family, whatever their names, and those that families and tasks name."""
+    """AT_MOST with the sizes of every family, whatever their names."""
     families = [each.model_fields.items() for each in FAMILIES.values()]
-    sizes = {name: HEAD for fields in families for name, field in fields if field.annotation is int}
-    limits = sizes | AT_MOST
-    for named in (*(each.at_most for each in FAMILIES.values()), *(each.at_most for each in TASKS.values())):
-        limits |= named
-    return limits
+    return {name: HEAD for fields in families for name, field in fields if field.annotation is int} | AT_MOST
 
 
 def _small(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
