@@ -304,9 +304,10 @@ def judge(report: Report) -> dict[str, list[Part]]:
     columns = [column for table in load_paper().score_tables.values() for column in table.columns.values()]
     tasks = {column.task for column in columns}
     results = {key: runs for key, runs in report.results.items() if runs[0].kind in tasks}
+    is_other = bool(report.results) and not results
     report, judged = replace(report, results=results), {}
     for key, claim in load_paper().claims.items():
-        checks = claim.checks if results else ()
+        checks = () if is_other else claim.checks
         parts = [part for check in checks for part in CHECKS[check.rule](report, check)]
         lacking = " ".join(dict.fromkeys(part.ours for part in parts)) or claim.lacking
         judged[key] = [Part("", UNTESTED, lacking)] if overall(parts) == UNTESTED else parts
