@@ -30,6 +30,7 @@ TEXTS = {
     "fidelity": "faults of the published code to repeat, below",
     "models": "architectures by name, below",
     "tasks": "data sets by name, with their scoring, below",
+    "tests": "further test sets from your files by name, below",
     "recipes": "training settings by task and model, below; its `model` and `arrays` override the model's and task's",
     "runs": "training runs by name, below; a name is `<task>-<variant>-s<seed>`",
     "family": "architecture",
@@ -115,7 +116,8 @@ TEXTS = {
     "num_25x25": "25×25 puzzles to generate",
     "clues_25x25": "least and most clues of a 25×25 puzzle",
     "clues": "least and most clues of a 9×9 puzzle",
-    "root": "folder with the publishers' file names",
+    "files": "folder of the source `mirror`, which DVC watches; `data/none` for other sources",
+    "root": "set by `tasks.<task>.files`",
     "folder_9x9": "which folder of 9×9 puzzles below `root`",
     "side": "side of a maze",
     "windows": "windows of the training mazes in place of the mazes",
@@ -125,6 +127,8 @@ TEXTS = {
     "windows.num_held_out": "number of last training mazes, which give one test window each and no training window",
     "min_path": "least number of squares on the path, including start and goal",
     "task": "a key of `tasks`",
+    "tests.file": "puzzles in [any form that `serrm solve` reads](howto.md#solve-your-own-puzzles)",
+    "tests.num_puzzles": "the first ones of the file; null: all",
     "model": "a key of `models`",
     "seed": "random seed of training",
     "init": "`random`, or a checkpoint below `data/` to start from",
@@ -162,6 +166,7 @@ def page() -> str:
     lines += section("Augmentations: `tasks.<task>.arrays`", {"": config.ArraySettings})
     (evaluate,) = classes(scoring["evaluate"].annotation)
     lines += section("Scoring: `tasks.<task>.evaluate`", {"": evaluate}, "evaluate")
+    lines += section("Further test set: `tests.<name>`", {"": config.FileTests}, "tests")
     lines += section("Run: `runs.<run>`", {"": config.RunSection})
     lines += section("Faults of the published code: `fidelity`", {"": config.ScoringFidelity})
     lines += section("Execution: `machine.yaml`", {"": config.Execution})

@@ -1,4 +1,4 @@
-"""data/<profile>/augmented → data/<profile>/arrays/<task>: memory-mapped tokens and the index of augmentations."""
+"""data/<profile>/augmented → data/<profile>/arrays/<task>: memory-mapped tokens to train on, and to be tested on."""
 
 from pathlib import Path
 

@@ -208,6 +208,39 @@ def test_a_wrong_value_is_named_where_it_stands(keys: str, value: object, named:
 
 
 @pytest.mark.parametrize(
+    ("name", "values", "named"),
+    [
+        ("mine", {"task": "sodoku", "file": "a.csv"}, "tests.mine.task: 'sodoku' is not an entry of tasks"),
+        ("mine", {"task": "arc_agi_1", "file": "a.json"}, "tests.mine.task: "),
+        ("mine", {"task": "maze"}, "tests.mine.file: "),
+        ("9x9", {"task": "sudoku", "file": "a.csv"}, "got '9x9'"),
+        ("mine", {"task": "sudoku", "file": "~/a.csv"}, "tests.mine.file: .*got '~/a.csv'"),
+    ],
+)
+def test_a_wrong_test_set_is_named(name: str, values: dict[str, str], named: str) -> None:
+    assert re.search(named, refusal({**plain(), "tests": {name: values}}))
+
+
+@pytest.mark.parametrize(
+    ("source", "files", "named"),
+    [
+        ({"kind": "mirror"}, "data/none", "tasks.maze.files: .*mirror.*got 'data/none'"),
+        ({"kind": "mirror"}, "~/sets", "tasks.maze.files: .*got '~/sets'"),
+        ({"kind": "mirror", "root": "sets"}, "sets", "tasks.maze.download.source.root: "),
+        ({"kind": "hub"}, "sets", "tasks.maze.files: .*hub.*got 'sets'"),
+        ({"kind": "mirror"}, "sets", ""),
+    ],
+)
+def test_a_folder_of_files_is_given_for_a_mirror_alone(source: Any, files: str, named: str) -> None:
+    params = plain()
+    params["tasks"]["maze"] |= {"files": files, "download": {"source": source}}
+    if named:
+        assert re.search(named, refusal(params))
+    else:
+        assert parse(Params, params, "").download_settings("maze").source.root == Path("sets")
+
+
+@pytest.mark.parametrize(
     ("special", "model", "named"),
     [
         ((0, 1, 2), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),

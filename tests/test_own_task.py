@@ -27,6 +27,7 @@ from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
 from serrm.puzzles.tasks import TASKS
 from serrm.reading.reader import questions_of, read_file
+from serrm.reporting.claims import UNTESTED, judge
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import make_report
 from serrm.scoring.schema import Evaluation
@@ -52,6 +53,7 @@ def params_of(task: str) -> dict[str, Any]:
     recipe = {**params["recipes"]["maze"]["trm"], "steps": 3, "warmup_steps": 1}
     section = {
         "seed": 0,
+        "files": "data/none",
         "download": {"source": {"kind": "generated", "num": 9}},
         "augment": {"num_train": 6},
         "arrays": {"num_augmentations": 3},
@@ -100,6 +102,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert "TRM" in row and f"{100 * solved:.2f} (" in row
     page = (tmp_path / "report.html").read_text()
     assert "9 Latin squares; 6 training puzzles" in page and "after 2 steps" in page
+    assert not {part.verdict for parts in judge(report).values() for part in parts} - {UNTESTED}
     tables = {path.stem: path.read_text() for path in (tmp_path / "tables").glob("*.md")}
     # The test set is not called after its size: its curve, its compute and its rule are there all the same.
     assert scores.learning_curve and "TRM, Latin square" in tables["compute"]

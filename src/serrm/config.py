@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
-from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, model_validator
+from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.core.execution import Execution
 from serrm.core.project import EXECUTION, PARAMS, find_root, profile_file
@@ -19,12 +19,13 @@ from serrm.inference.settings import ScoringFidelity, ScoringSettings
 from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
 from serrm.puzzles.raw import Counts
-from serrm.puzzles.settings import ArraySettings
-from serrm.puzzles.task import ArcTask, Task
+from serrm.puzzles.settings import MIRROR, ArraySettings
+from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind
 from serrm.training.settings import Fidelity, RunSettings
 
+NO_FILES = Path("data/none")  # a committed file that never changes, as DVC needs one
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
 
 
@@ -43,10 +44,19 @@ class TaskSection(Settings):
 
     kind: str = ""  # the task, a key of TASKS; needed unless the data set has the task's name
     seed: NonNegativeInt
+    files: Path  # the folder of the source `mirror`, a dependency of DVC; data/none for the other sources
     download: Values
     augment: Values
     arrays: Values
     evaluate: Values
+
+
+class FileTests(Settings):
+    """A further test set of a task: the puzzles of a user's file, on which nothing is trained."""
+
+    task: str
+    file: Path
+    num_puzzles: PositiveInt | None = None  # the first ones of the file; null: all
 
 
 class RunSection(Settings):
@@ -66,6 +76,7 @@ class Params(Settings):
     fidelity: ScoringFidelity
     models: dict[Name, Values]
     tasks: dict[Name, TaskSection]
+    tests: dict[Name, FileTests]
     recipes: dict[str, dict[str, Values]]
     runs: dict[Name, RunSection] = Field(min_length=1)
 
@@ -73,10 +84,13 @@ class Params(Settings):
     def _check(self) -> "Params":
         for task, section in self.tasks.items():
             _known(f"tasks.{task}.kind" if section.kind else "tasks", [self.kind(task)], TASKS, "a task")
+        for name in self.tests:
+            self._check_tests(name)
         _known("recipes", self.recipes, self.tasks, "an entry of tasks")
         for task, recipes in self.recipes.items():
             _known(f"recipes.{task}", recipes, self.models, "an entry of models")
         for task in self.tasks:
+            self._check_files(task)
             self.download_settings(task), self.augment_settings(task), self.array_settings(task)
             for model in self.recipes.get(task, {}):  # before a run's changes; also those that no run uses
                 self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
@@ -91,6 +105,27 @@ class Params(Settings):
             if names.setdefault(key, name) != name:
                 raise ValueError(f"runs.{name}.seed: {names[key]} has the same seed (got {key[2]})")
         return self
+
+    def _check_tests(self, name: str) -> None:
+        tests = self.tests[name]
+        _known(f"tests.{name}.task", [tests.task], self.tasks, "an entry of tasks")
+        if not isinstance(self._record(tests.task), GridTask):
+            why = "puzzles of ARC-AGI are learned from their demonstrations, so others would need another training"
+            raise ValueError(f"tests.{name}.task: {why} (got {tests.task!r})")
+        if not name[0].isalpha():
+            raise ValueError(f"tests: the name of a test set begins with a letter (got {name!r})")
+        _check_path(f"tests.{name}.file", tests.file)
+
+    def _check_files(self, task: str) -> None:
+        """Raise ValueError unless a data set has a folder exactly if its source reads one."""
+        section, where = self.tasks[task], f"tasks.{task}.files"
+        kind = section.download.get("source", {}).get("kind")
+        if "root" in section.download.get("source", {}):
+            raise ValueError(f"tasks.{task}.download.source.root: is now {where}, which DVC watches")
+        if (kind == MIRROR) == (section.files == NO_FILES):
+            needs = "must name its folder" if kind == MIRROR else f"has no effect and must be {NO_FILES}"
+            raise ValueError(f"{where}: with the source {kind} it {needs} (got '{section.files}')")
+        _check_path(where, section.files)
 
     def kind(self, task: str) -> str:
         """The key in TASKS of an entry of tasks."""
@@ -123,7 +158,14 @@ class Params(Settings):
 
     def download_settings(self, task: str) -> Any:  # Download of the task's source
         """The source of a task's raw files."""
-        return self._data(download_kind, task, "download")
+        _known("TASK", [task], self.tasks, "an entry of tasks")
+        section = self.tasks[task]
+        values = dict(section.download)
+        if section.files != NO_FILES:
+            values["source"] = {**values["source"], "root": section.files}
+        return parse(
+            download_kind(self.kind(task)), {**values, "seed": section.seed}, f"tasks.{task}.download"
+        )
 
     def augment_settings(self, task: str) -> Settings:
         """The subset of the raw puzzles that is used."""
@@ -141,6 +183,11 @@ class Params(Settings):
         return parse(
             kind(self.kind(task)), {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}"
         )
+
+    def test_settings(self, name: str) -> FileTests:
+        """The file of a further test set."""
+        _known("ENTRY", [name], self.tests, "an entry of tests")
+        return self.tests[name]
 
     def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
@@ -169,6 +216,7 @@ class Params(Settings):
             "fidelity": self._compose(run, name)[1],
             "source": self._record(run.task).in_words(source, subset),
             "source_kind": source.kind,
+            "tests": [key for key, tests in self.tests.items() if tests.task == run.task],
         }
         return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 
@@ -230,6 +278,11 @@ class Params(Settings):
             place = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
             raise ValueError(f"{where(['model', key])}: {misfit}; {place}")
         return settings, fidelity
+
+
+def _check_path(where: str, path: Path) -> None:
+    if path.parts[:1] == ("~",):
+        raise ValueError(f"{where}: DVC does not expand ~, write the whole path (got '{path}')")
 
 
 def _check_augmentations(settings: ArraySettings, task: Task, where: str) -> None:

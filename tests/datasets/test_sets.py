@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from serrm.core.files import data_hash, hash_file
 from serrm.datasets import sets as sets_module
-from serrm.datasets.sets import draw, read_puzzle_set, set_file, write_sets
+from serrm.datasets.sets import check_answers, draw, read_puzzle_set, set_file, write_sets
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
@@ -23,7 +23,7 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.rules import are_answers
-from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.puzzles.transforms import cell_order
 from serrm.sources.download import fetch
 from tests.references import count_solutions, generate_mazes, seal
@@ -82,9 +82,10 @@ def write(raw: Path, target: Path, task: str = "sudoku", **changes: Any) -> Path
     return target
 
 
-def ids(path: Path) -> list[int]:
-    numbers: list[int] = pq.read_table(path).column("id").to_pylist()
-    return numbers
+def numbers_of(path: Path, raw: Path, name: str) -> list[int]:
+    """The numbers of a set's puzzles in the raw file."""
+    known = {puzzle.question.tobytes(): number for number, puzzle in enumerate(read_sudokus(raw, name))}
+    return [known[question.tobytes()] for question in read_puzzle_set(path)[0]]
 
 
 def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
@@ -110,13 +111,7 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
         assert CLUES[name][0] <= num_clues.min() <= num_clues.max() <= CLUES[name][1]
     table = pq.read_table(sets / set_file("9x9"))
     types = {field.name: str(field.type) for field in table.schema}
-    grids = dict.fromkeys(["question", "answer"], "fixed_size_binary[81]")
-    assert types == {"id": "int32", "side": "uint8", **grids, "source": "string"}
-    row, puzzle = table.slice(17, 1).to_pylist()[0], raw["9x9"][17]
-    assert row["question"] == puzzle.question.tobytes()
-    assert (row["id"], row["side"], row["source"]) == (17, 9, "generated")
-    # File 1 of the 25×25 has no solution, so its number does not occur.
-    assert ids(sets / set_file("25x25")) == [0, 2, 3]
+    assert types == dict.fromkeys(["question", "answer"], "fixed_size_binary[81]")
 
 
 # Generated sets.
@@ -177,11 +172,13 @@ def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tm
     one, same = (write(shared_raw, tmp_path / name, **some) for name in ("one", "same"))
     other_sizes = {"num_train": None, "num_test_sizes": {"25x25": 2}}
     others = write(shared_raw, tmp_path / "others", **some | other_sizes)
+    more = write(shared_raw, tmp_path / "more", **some | {"num_test": 13, "num_test_sizes": {"16x16": 1}})
     seed = write(shared_raw, tmp_path / "seed", **some | {"seed": 2})
+    assert hash_file(one / set_file("train")) == hash_file(more / set_file("train")), "trained on as before"
     assert data_hash(one) == data_hash(same)
     for name in ("9x9", "25x25"):
-        assert ids(one / set_file(name)) == ids(others / set_file(name))
-    assert ids(one / set_file("9x9")) != ids(seed / set_file("9x9"))
+        assert hash_file(one / set_file(name)) == hash_file(others / set_file(name))
+    assert hash_file(one / set_file("9x9")) != hash_file(seed / set_file("9x9"))
 
 
 def test_held_out_puzzles_are_never_scored(
@@ -195,18 +192,31 @@ def test_held_out_puzzles_are_never_scored(
     chosen = write(raw, tmp_path / "chosen", num_test_sizes=ALL_SIZES, scored="held_out")
     assert sorted(path.name for path in chosen.iterdir()) == ["test_held_out.parquet", "train.parquet"]
     scored = write(raw, tmp_path / "scored")
-    assert ids(chosen / "test_held_out.parquet") == [0, 1]
-    assert ids(scored / "test_9x9.parquet") == list(range(2, NUM_TEST))
-    assert ids(chosen / "train.parquet") == ids(scored / "train.parquet") == list(range(NUM_TRAIN))
+    train, test = "sudoku-extreme-1k/train.csv", "sudoku-extreme-1k/test.csv"
+    assert numbers_of(chosen / "test_held_out.parquet", raw, test) == [0, 1]
+    assert numbers_of(scored / "test_9x9.parquet", raw, test) == list(range(2, NUM_TEST))
+    for sets in (chosen, scored):
+        assert numbers_of(sets / "train.parquet", raw, train) == list(range(NUM_TRAIN))
 
 
 def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path, tmp_path: Path) -> None:
     drawn = write(shared_raw, tmp_path / "few", num_train=2, num_test=2, scored="held_out")
-    trained, chosen = (set(ids(drawn / name)) for name in ("train.parquet", "test_held_out.parquet"))
+    train, test = "sudoku-9x9/train.csv", "sudoku-9x9/test.csv"
+    trained, chosen = (
+        set(numbers_of(drawn / name, shared_raw, train))
+        for name in ("train.parquet", "test_held_out.parquet")
+    )
     assert len(trained) == len(chosen) == 2 and not trained & chosen
     scored = write(shared_raw, tmp_path / "scored", num_train=2)
-    assert set(ids(scored / "train.parquet")) == trained, "choosing changes no training set"
-    assert ids(scored / "test_9x9.parquet") == list(range(NUM_TEST))
+    same = set(numbers_of(scored / "train.parquet", shared_raw, train))
+    assert same == trained, "choosing changes no training set"
+    assert numbers_of(scored / "test_9x9.parquet", shared_raw, test) == list(range(NUM_TEST))
+
+
+def test_a_puzzle_of_no_square_is_named_before_anything_is_written() -> None:
+    cells = np.zeros(60, dtype=np.uint8)
+    with pytest.raises(ValueError, match="mine: puzzle 7 has 60 cells, which are no square grid"):
+        check_answers([(7, Puzzle(cells, cells))], 7, "mine", grid_task("sudoku"))
 
 
 @given(total=st.integers(1, 60), data=st.data(), seed=st.integers(0, 2**32))
@@ -277,6 +287,11 @@ SMALL = sudoku_data.generate_puzzles(4, 1, np.random.default_rng(0), (7, 7))
         ("sudoku", with_sudokus(lambda a, b: (a, [a[1], *b])), "row 0 of test_9x9"),
         ("sudoku", with_sudokus(lambda a, b: ([*a[:2], *SMALL], b)), "train: puzzle 2 "),
         ("sudoku", with_sudokus(lambda a, b: (a, [])), "9x9: "),
+        (
+            "sudoku",
+            with_line("sudoku-25x25/2.json", 0, json.dumps({"grid": [[0] * 10] * 6})),
+            "6 rows of 10 cells",
+        ),
         ("sudoku", lambda raw: (raw / sudoku_data.FILE_16X16).unlink(), r"puzzles\.csv: "),
         ("sudoku", lambda raw: (raw / "sudoku-extreme").mkdir(), "exactly one of"),
         ("maze", lambda raw: fill_mazes(raw, [LONG], [SHORT]), "train: .* puzzle 0 "),

@@ -1,6 +1,7 @@
 """A profile in miniature is still that profile, and what fails in it is said."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from serrm.cli import main
 from serrm.config import read_params, read_yaml
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature, selected
+from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +42,14 @@ def test_a_miniature_is_small_and_else_the_same(path: Path, tmp_path: Path) -> N
     assert max(stage.flops for stage in stages_of(small).values()) < 1e12
     for task, section in miniature(params, tmp_path).tasks.items():
         was_published = params.tasks[task].download["source"]["kind"] == "hub"
-        assert (section.download["source"].get("root") == str(tmp_path)) == was_published
+        assert (section.files == tmp_path) == was_published
+
+
+def test_limits_of_a_task_are_those_of_that_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], at_most={"num_train": 4}))
+    small = miniature(read_params(ROOT / "profiles" / "ci.yaml"), device="cpu")
+    nums = {name: small.tasks[name].download["source"]["num_train"] for name in ("maze", "sudoku")}
+    assert nums == {"maze": 4, "sudoku": 2}
 
 
 def test_only_some_runs_with_their_tasks() -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
@@ -17,7 +16,7 @@ from serrm.puzzles.maze.data import PUBLISHED, MirrorMaze, Windows
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.maze.rules import are_shortest_paths, num_steps, shortest_path
 from serrm.puzzles.settings import Mirror, SubsetSettings
-from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings
+from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings, files_25x25, read_solvable
 from serrm.puzzles.sudoku.rules import are_solutions
 from serrm.puzzles.tasks import grid_task
 from serrm.reading.reader import read_puzzles
@@ -46,7 +45,7 @@ def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(
         assert all(count_solutions(question) == 1 for question in questions[:50])
         solved = [grid_task("sudoku").solution(question) for question in questions[:50]]
         np.testing.assert_array_equal(solved, answers[:50])
-    kinds = Counter(pq.read_table(tmp_path / "sets" / set_file("25x25"))["source"].to_pylist())
+    kinds = Counter(puzzle.source for _, puzzle in read_solvable(files_25x25(tmp_path / "raw")))
     assert kinds == {"Extremely Easy": 16, "Easy": 5, "Medium": 10, "Difficult": 6, "Evil": 5}
     assert len(read_puzzles(ROOT / "sudoku-25x25", "sudoku")) == 100
 

@@ -164,3 +164,19 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
     (folder / "abc.json").unlink()
     with pytest.raises(ValueError, match="folder: no puzzle"):
         read_file(folder)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0" * 60,
+        "\n".join(["0123456789"] * 6),
+        [[0] * 10] * 6,
+        np.zeros((6, 10), dtype=int),
+        np.zeros(60, int),
+    ],
+)
+def test_60_cells_are_named_as_no_square_grid(value: Any) -> None:
+    with pytest.raises(ValueError, match="not a square grid") as error:
+        list(questions_of(value))
+    assert "60" in str(error.value) or "6 rows of 10" in str(error.value)

@@ -9,9 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from serrm.commands import profile
 from serrm.commands.profile import committed_overview
 from serrm.config import read_params
 from serrm.core.files import between_markers
+from serrm.core.project import git
 from serrm.models.registry import flops
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS
@@ -39,6 +41,13 @@ def test_the_committed_page_is_that_of_the_committed_metric_files(made_again):
     assert (folder / "hard_sudoku.csv").read_text(encoding="utf-8") == made_again["hard_sudoku.csv"]
     picture = (folder / "hard_sudoku.svg").read_text(encoding="utf-8")
     assert words_of(picture) == words_of(made_again["hard_sudoku.svg"])
+
+
+def test_a_profile_without_a_params_file_is_named_and_left_out(made_again, monkeypatch, capsys):
+    known = git(ROOT, "ls-files", "reports/*/metrics.json")
+    monkeypatch.setattr(profile, "git", lambda *_: f"{known}\nreports/colour/metrics.json")
+    assert profile.committed_overview(ROOT)["README.md"] == made_again["README.md"]
+    assert "profiles/colour.yaml" in capsys.readouterr().err
 
 
 def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(made_again):

@@ -343,6 +343,13 @@ def test_a_section_without_content_has_no_heading(report, made):
     assert "Sudoku" in headings and not {"Puzzles", "ARC-AGI and mazes"} & set(headings)
 
 
+def test_a_figure_without_a_place_has_a_section(report, made):
+    whole, inputs = report(made), Inputs(Path("none"), Path("none"), {}, {})
+    source = render_page(whole, all_tables(whole), {"depth": "<svg/>", "my_figure": "<svg/>"}, inputs)
+    assert source.count("data:image/svg+xml") == 2
+    assert "my figure" in source.partition("<h2>Further figures</h2>")[2]
+
+
 def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report, made, tmp_path):
     whole = report(made)
     run = next(run for run in all_runs(whole.results) if (run.task, run.model) == ("sudoku", "se_rrm"))

@@ -29,23 +29,34 @@ def had(path):
     return "".join(file.read_text() for file in sorted(path.rglob("*")) if file.is_file())
 
 if stage == "download":
-    leave(data / "raw" / key / "x", tasks[key]["seed"], tasks[key]["download"])
+    files = Path(tasks[key]["files"])
+    leave(data / "raw" / key / "x", tasks[key]["seed"], tasks[key]["download"], had(files))
 elif stage == "augment":
-    leave(data / "augmented" / key / "x", tasks[key]["augment"], had(data / "raw" / key))
+    for part in ("train", "test"):
+        used = {name: value for name, value in tasks[key]["augment"].items() if name.startswith(f"num_{part}")}
+        leave(data / "augmented" / key / part, used, had(data / "raw" / key))
 elif stage == "build_arrays":
-    leave(data / "arrays" / key / "x", tasks[key]["arrays"], had(data / "augmented" / key))
+    arrays, sets = data / "arrays" / key, data / "augmented" / key
+    leave(arrays / "training" / "x", tasks[key]["arrays"], (sets / "train").read_text())
+    leave(arrays / "test" / "drawn" / "x", (sets / "test").read_text())
     sys.path.insert(0, "src")
     from serrm.arrays.build import write_code_hashes
 
     write_code_hashes(key, data / "code" / key)
+elif stage == "read_tests":
+    tests = params["tests"][key]
+    folder = data / "arrays" / tests["task"] / "test" / "files" / key
+    leave(folder / "x", Path(tests["file"]).read_text())
 elif stage == "train":
     recipe, model = params["recipes"][run["task"]][run["model"]], params["models"][run["model"]]
     begin = "" if run["init"] == "random" else had(Path("data", run["init"]))
     begin += os.environ.get("MACHINE", "")  # whose results differ, as those of another CPU may
-    leave(data / "runs" / key / "x", run, recipe, model, params["fidelity"], begin, had(data / "arrays" / run["task"]))
+    trained = had(data / "arrays" / run["task"] / "training")
+    leave(data / "runs" / key / "x", run, recipe, model, params["fidelity"], begin, trained)
     leave(data / "logs" / f"{key}.csv", key)
 elif stage == "evaluate":
-    leave(data / "predictions" / key / "x", task["evaluate"], had(data / "runs" / key))
+    used = had(data / "runs" / key), had(data / "arrays" / run["task"])
+    leave(data / "predictions" / key / "x", task["evaluate"], used)
     leave(data / "scores" / f"{key}.json", had(data / "predictions" / key))
 else:
     for name in ("tables/x", "figures/x", "metrics.json"):
@@ -77,7 +88,16 @@ class StandIns(Project):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        for name in ("src", "profiles", ".dvc", "data/random", "dvc.yaml", ".dvcignore", ".gitignore"):
+        for name in (
+            "src",
+            "profiles",
+            ".dvc",
+            "data/random",
+            "data/none",
+            "dvc.yaml",
+            ".dvcignore",
+            ".gitignore",
+        ):
             source, target = ROOT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
@@ -119,7 +139,12 @@ EDITS: dict[str, tuple[str, Any, set[str]]] = {
     "a run's changes": (f"runs/{MAZE}/changes", {"model.width": 48}, stages("train evaluate", MAZE)),
     "the seed of a run": (f"runs/{MAZE}/seed", 5, stages("train evaluate", MAZE)),
     "the clues": ("tasks/sudoku/download/source/clues", [41, 50], stages("download", "sudoku") | SUDOKU),
-    "the number of test puzzles": ("tasks/sudoku/augment/num_test", 3, SUDOKU),
+    "the number of training puzzles": ("tasks/sudoku/augment/num_train", 5, SUDOKU),
+    "the number of test puzzles": (
+        "tasks/sudoku/augment/num_test",
+        3,
+        stages("augment build_arrays", "sudoku") | stages("evaluate", *BOTH),
+    ),
     "augmentations": ("tasks/sudoku/arrays/num_augmentations", 9, SUDOKU - stages("augment", "sudoku")),
     "evaluation steps": ("tasks/sudoku/evaluate/steps", [1, 2], stages("evaluate", *BOTH)),
     "the seed of a task": ("tasks/sudoku/seed", 4, stages("download", "sudoku") | SUDOKU),
@@ -144,6 +169,7 @@ CODE: dict[str, set[str]] = {
     "metrics.py": stages("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
     "drawing/panels.py": TABULATE,
+    "reading/lines.py": set(),
     "tracking/runs.py": set(),
     "solving/solve.py": set(),
 }
@@ -172,6 +198,42 @@ def test_a_new_run_trains_alone_and_one_that_begins_with_another_follows_it(proj
     assert project.repro() == stages("train evaluate", "maze-tuned-s0") | TABULATE
     project.edit("runs/maze-trm-s0/changes", {"train.steps": 9})
     assert project.repro() == stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") | TABULATE
+
+
+def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp_path: Path) -> None:
+    """A file in the repository and one outside; `dvc status` names an edited one."""
+    for file in (project.root / "mine.txt", tmp_path / "mine.txt"):
+        where = file.name if file.parent == project.root else str(file)
+        file.write_text(f"puzzles, {where}")  # results of equal files come from DVC's cache
+        project.edit("tests", {"mine": {"task": "sudoku", "file": where}})
+        scored = stages("evaluate", *BOTH)
+        assert project.repro() - scored == stages("read_tests", "mine") | TABULATE
+        assert project.repro() == set()
+        file.write_text(f"others, {where}")
+        assert "read_tests@mine" in project.done("dvc", "status")
+        assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
+    project.edit("tests", {})
+    assert project.repro() <= TABULATE
+
+
+def test_an_edited_file_of_a_mirror_repeats_what_it_changes(project: StandIns, tmp_path: Path) -> None:
+    """A folder in the repository and one outside."""
+    before = yaml.safe_load((project.root / "params.yaml").read_text())
+    for folder in (project.root / "mirror", tmp_path / "mirror"):
+        folder.mkdir()
+        (folder / "train.csv").write_text("puzzles")
+        where = "mirror" if folder.parent == project.root else str(folder)
+        project.edit("tasks/maze/files", where)
+        project.repro()
+        assert project.repro() == set()
+        (folder / "train.csv").write_text(f"others, {where}")
+        assert "train.csv" in project.done("dvc", "status") or where in project.done("dvc", "status")
+        ran_after = stages("download augment build_arrays", "maze") | stages("train evaluate", MAZE)
+        assert (
+            project.repro() - stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") == ran_after | TABULATE
+        )
+    (project.root / "params.yaml").write_text(yaml.safe_dump(before, sort_keys=False))
+    project.repro()
 
 
 def test_a_switch_of_profile_and_back_trains_nothing(project: StandIns) -> None:

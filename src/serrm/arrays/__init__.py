@@ -19,12 +19,12 @@ def open_stream(
     has_identity_twice: bool = False,
     hints: HintSettings | None = None,
 ) -> stream.Stream:
-    """Open the training examples of a folder of arrays, with that many augmentations per puzzle.
+    """Open the training examples of a task's arrays, with that many augmentations per puzzle.
 
     `has_identity_twice` makes the ARC puzzle itself a further variant, a fault of the published code. ValueError for
     hints on ARC-AGI, whose questions show no part of the answer's grid.
     """
-    task = stream.read_metadata(arrays)["task"]
+    task = stream.read_metadata(arrays / stream.TRAINING)["task"]
     if isinstance(TASKS[task], GridTask):
         puzzles = stream.open_arrays(arrays, stream.TRAIN)
         return stream.GridExamples(puzzles, num_augmentations, seed, hints).stream()
@@ -35,16 +35,14 @@ def open_stream(
 
 
 def training_hash(arrays: Path) -> str:
-    """Hash everything that training reads of a folder of arrays: the training set's files and its metadata.
+    """Hash the training set of a task's arrays and its metadata.
 
-    Test sets do not change it, and neither does the ARC index, which is a function of seed, puzzle and number.
-    ValueError if there are no arrays.
+    The ARC index does not change it, which is a function of seed, puzzle and number. ValueError if there are no arrays.
     """
-    metadata = stream.read_metadata(arrays)
-    # The hash of the source covers the other sets.
-    kept = {key: value for key, value in metadata.items() if key != "source_hash"}
-    kept["sets"] = {stream.TRAIN: metadata["sets"][stream.TRAIN]}
-    digest = hashlib.sha256((json.dumps(kept, indent=2, sort_keys=True) + "\n").encode())
-    for path in sorted((arrays / stream.TRAIN).glob("*.npy")):
-        digest.update(f"{hash_file(path)} {path.name}\n".encode())
+    folder = arrays / stream.TRAINING
+    metadata = stream.read_metadata(folder)
+    digest = hashlib.sha256((json.dumps(metadata, indent=2, sort_keys=True) + "\n").encode())
+    for path in sorted(folder.glob("*.npy")):
+        if path.name != arc.INDEX:
+            digest.update(f"{hash_file(path)} {path.name}\n".encode())
     return digest.hexdigest()

@@ -1,15 +1,18 @@
 """ARC pairs on disk: tokens at the corner of a canvas, memory-mapped, with the index of variants; streams of them.
 
-    index.npy       uint8, puzzle × variant × (transform, permutation of the ten colours)
-    metadata.json   task, side, names of the puzzles in the order of the index, counts, seed, hash of the source
-    train/, evaluation/ (or held_out/)
+    training/
+        metadata.json   task, side, names of the puzzles in the order of the index, counts, seed
+        index.npy       uint8, puzzle × variant × (transform, permutation of the ten colours)
+    training/, test/drawn/evaluation/ (or held_out/)
         questions.npy, answers.npy              uint8 tokens "P I", the pairs of one puzzle side by side
         question_sizes.npy, answer_sizes.npy    uint8 "P 2", rows and columns
         puzzles.npy, numbers.npy                int64 "P": the puzzle's row in the index, the pair's number in its role
+    test/drawn/
+        metadata.json   task, side, counts
 
-`train` holds the demonstrations of all puzzles and the test pairs of those that are not scored. `evaluation` holds the
-test pairs of the evaluation puzzles, `held_out` those of training puzzles that are scored in their place. A variant is
-a puzzle's augmentation and a task type of its own.
+`training` holds the demonstrations of all puzzles, also of those that are scored, and the test pairs of the others.
+`evaluation` holds the test pairs of the evaluation puzzles, `held_out` those of training puzzles that are scored in
+their place. A variant is a puzzle's augmentation and a task type of its own; an evaluation reads the index too.
 
 An epoch of training shuffles the puzzles, each in one random variant with all its pairs. A pair lies at a random place
 of the canvas that has room for question and answer (translation), except that one pair per puzzle, drawn anew every
@@ -26,7 +29,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64, UInt8
 
-from serrm.arrays.stream import TRAIN, Examples, Stream, across_epochs, evaluation_sets, read_metadata
+from serrm.arrays.stream import (
+    TRAIN,
+    TRAINING,
+    Examples,
+    Stream,
+    across_epochs,
+    evaluation_sets,
+    find_set,
+    read_metadata,
+)
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.transforms import NUM_TRANSFORMS, inverse_transform, transformed
@@ -58,11 +70,12 @@ class ArcArrays:
 
 def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
     """Memory-map one set, "train" or the one to score. ValueError if the folder is not one of ARC arrays."""
-    metadata = read_metadata(arrays)
-    if name not in metadata["sets"] or "puzzles" not in metadata:
-        raise ValueError(f"{arrays}: no ARC set {name!r} here, only {sorted(metadata['sets'])}")
-    parts = {part: np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ARRAYS}
-    index = np.load(arrays / INDEX, mmap_mode="r")
+    folder, _ = find_set(arrays, name)
+    metadata = read_metadata(arrays / TRAINING)
+    if "puzzles" not in metadata:
+        raise ValueError(f"{arrays}: these are arrays of {metadata['task']}, not of ARC-AGI")
+    parts = {part: np.load(folder / f"{part}.npy", mmap_mode="r") for part in ARRAYS}
+    index = np.load(arrays / TRAINING / INDEX, mmap_mode="r")
     return ArcArrays(metadata["side"], tuple(metadata["puzzles"]), index, **parts)
 
 

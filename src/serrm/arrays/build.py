@@ -1,7 +1,6 @@
 """The `build_arrays` stage: puzzle sets become arrays on disk, in the forms that `stream` and `arc` open."""
 
 import inspect
-import io
 import json
 from functools import partial
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from serrm.arrays.arc import INDEX, build_index
-from serrm.arrays.stream import METADATA, TRAIN
-from serrm.core.files import data_hash, existing, hash_file, new_directory, write_json, write_whole
+from serrm.arrays.stream import METADATA, TEST, TRAIN, TRAINING
+from serrm.core.files import existing, hash_file, new_directory, write_array, write_json, write_whole
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
@@ -26,7 +25,7 @@ Row = dict[str, Any]  # of the Parquet file
 
 
 def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:
-    """Write a task's puzzle sets as memory-mapped arrays to `target`."""
+    """Write a task's puzzle sets as memory-mapped arrays to the folders `training` and `test` of `target`."""
     if isinstance(TASKS[task], GridTask):
         build_arrays(puzzles, target, seed=settings.seed, task=task)
     else:
@@ -51,17 +50,18 @@ def write_code_hashes(task: str, target: Path) -> None:
 def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:
     """Turn every Parquet set in `puzzles` into arrays under `target`."""
     sets: dict[str, dict[str, int]] = {}
-    with new_directory(target) as folder:
+    with new_directory(target / TRAINING) as training, new_directory(target / TEST) as test:
         for path in sorted(puzzles.glob("*.parquet")):
             grids = read_puzzle_set(path)
-            num_puzzles, side = len(grids[0]), round(grids[0].shape[1] ** 0.5)
             name = path.stem.removeprefix("test_")
-            (folder / name).mkdir()
+            sets[name] = {"num_puzzles": len(grids[0]), "side": round(grids[0].shape[1] ** 0.5)}
+            folder = training if name == TRAIN else test / name
+            folder.mkdir(exist_ok=True)
             for part, cells in zip(("questions", "answers"), grids, strict=True):
-                _save(folder / name / f"{part}.npy", grid_task(task).tokens(cells))
-            sets[name] = {"num_puzzles": num_puzzles, "side": side}
-        metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
-        write_json(folder / METADATA, metadata)
+                write_array(folder / f"{part}.npy", grid_task(task).tokens(cells))
+        of_training = {TRAIN: sets.pop(TRAIN)}
+        write_json(training / METADATA, {"task": task, "seed": seed, "sets": of_training})
+        write_json(test / METADATA, {"task": task, "sets": sets})
 
 
 def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int) -> None:
@@ -90,32 +90,28 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
             raise ValueError(f"{puzzles}: no pair in the set {name}")
     used = {row["puzzle"] for chosen in sets.values() for row in chosen}
     names = tuple(dict.fromkeys(row["puzzle"] for row in rows if row["puzzle"] in used))
-    with new_directory(target) as folder:
+    with new_directory(target / TRAINING) as training, new_directory(target / TEST) as test:
+        counts: dict[str, dict[str, int]] = {}
         for name, chosen in sets.items():
-            _write_pairs(folder / name, chosen, names, side)
-        _save(folder / INDEX, build_index(names, num_variants, seed))
+            _write_pairs(training if name == TRAIN else test / name, chosen, names, side)
+            num_puzzles = len({row["puzzle"] for row in chosen})
+            counts[name] = {"num_puzzles": num_puzzles, "num_pairs": len(chosen), "side": side}
+        write_array(training / INDEX, build_index(names, num_variants, seed))
         metadata = {
             "task": task,
             "side": side,
             "num_symbols": NUM_SYMBOLS,
             "num_variants": num_variants,
             "seed": seed,
-            "source_hash": data_hash(puzzles),
-            "sets": {
-                name: {
-                    "num_puzzles": len({row["puzzle"] for row in chosen}),
-                    "num_pairs": len(chosen),
-                    "side": side,
-                }
-                for name, chosen in sets.items()
-            },
+            "sets": {TRAIN: counts.pop(TRAIN)},
             "puzzles": names,
         }
-        write_json(folder / METADATA, metadata)
+        write_json(training / METADATA, metadata)
+        write_json(test / METADATA, {"task": task, "side": side, "sets": counts})
 
 
 def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: int) -> None:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     places = {name: place for place, name in enumerate(names)}
     rows = sorted(rows, key=lambda row: (places[row["puzzle"]], row["role"], row["number"]))
     for part in ("question", "answer"):
@@ -123,14 +119,7 @@ def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: in
         grids = [
             np.frombuffer(row[part], np.uint8).reshape(size) for row, size in zip(rows, sizes, strict=True)
         ]
-        _save(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
-        _save(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
-    _save(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
-    _save(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    """Write a .npy file from memory, because `np.save` to a file does not notice that the disk is full."""
-    content = io.BytesIO()
-    np.save(content, array)
-    path.write_bytes(content.getbuffer())
+        write_array(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
+        write_array(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
+    write_array(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
+    write_array(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))

@@ -1,8 +1,16 @@
 """Arrays of tasks on square grids, and streams of training examples of these and other tasks.
 
-The arrays are token grids as memory-mapped uint8 `.npy`, one question and one answer per puzzle, with one metadata.json
-(stage build_arrays). An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example
-number n is a pure function of (seed, n), so a sampler's whole state is the number of examples drawn.
+The stage build_arrays writes two folders for a task, so that no training depends on a test set:
+
+    training/               metadata.json, questions.npy, answers.npy
+    test/drawn/             metadata.json
+    test/drawn/<set>/       questions.npy, answers.npy
+
+Beside these, test/files has the test sets of users' files (`serrm.reading.sets`). The arrays are token grids as
+memory-mapped uint8, one question and one answer per puzzle.
+
+An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example number n is a pure
+function of (seed, n), so a sampler's whole state is the number of examples drawn.
 """
 
 import json
@@ -21,7 +29,8 @@ from serrm.puzzles.settings import HintSettings
 from serrm.puzzles.tasks import alphabet, grid_task
 
 METADATA = "metadata.json"
-TRAIN = "train"
+TRAIN = "train"  # the name of the training set
+TRAINING, TEST, FILES = "training", "test/drawn", "test/files"  # the folders of a task's arrays
 
 
 @dataclass(frozen=True)
@@ -58,34 +67,51 @@ class PuzzleArrays:
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
 
 
-def read_metadata(arrays: Path) -> dict[str, Any]:
-    """Read the metadata of a folder of arrays. ValueError if it is not one."""
-    if not (arrays / METADATA).is_file():
-        raise ValueError(f"{arrays}: no arrays here ({METADATA} is missing)")
-    metadata: dict[str, Any] = json.loads((arrays / METADATA).read_text())
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """Read the metadata of the training or the test folder of a task's arrays. ValueError if it is not one."""
+    if not (folder / METADATA).is_file():
+        raise ValueError(f"{folder}: no arrays here ({METADATA} is missing)")
+    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text())
     return metadata
+
+
+def find_set(arrays: Path, name: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of the training set or of a drawn test set ("train", "9x9", …) and the metadata that describe it.
+
+    ValueError, which names the existing sets, if it is not one of them.
+    """
+    metadata = read_metadata(arrays / (TRAINING if name == TRAIN else TEST))
+    if name not in metadata["sets"]:
+        raise ValueError(f"{arrays}: no set {name!r}, only {sorted({TRAIN, *metadata['sets']})}")
+    return (arrays / TRAINING if name == TRAIN else arrays / TEST / name), metadata
 
 
 def open_arrays(arrays: Path, name: str) -> PuzzleArrays:
     """Memory-map one set ("train", "9x9", …). ValueError, which names the existing sets, if it is not one of them."""
-    metadata = read_metadata(arrays)
-    if name not in metadata["sets"]:
-        raise ValueError(f"{arrays}: no set {name!r}, only {sorted(metadata['sets'])}")
-    questions, answers = (
-        np.load(arrays / name / f"{part}.npy", mmap_mode="r") for part in ("questions", "answers")
-    )
+    return _opened(*find_set(arrays, name), name)
+
+
+def open_file_sets(arrays: Path, entry: str) -> list[PuzzleArrays]:
+    """Memory-map the test sets of a user's file, smallest grid first. ValueError if they were not read."""
+    folder = arrays / FILES / entry
+    metadata = read_metadata(folder)
+    return [_opened(folder / name, metadata, name) for name in metadata["sets"]]
+
+
+def _opened(folder: Path, metadata: dict[str, Any], name: str) -> PuzzleArrays:
+    questions, answers = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("questions", "answers"))
     return PuzzleArrays(name, metadata["sets"][name]["side"], questions, answers, metadata["task"])
 
 
 def evaluation_sets(arrays: Path) -> list[str]:
-    """Names of the evaluation sets of a folder, smallest grid first."""
-    sets = read_metadata(arrays)["sets"]
-    return sorted((name for name in sets if name != TRAIN), key=lambda name: int(sets[name]["side"]))
+    """Names of the drawn test sets of a task's arrays, smallest grid first."""
+    sets = read_metadata(arrays / TEST)["sets"]
+    return sorted(sets, key=lambda name: int(sets[name]["side"]))
 
 
 def trained_size(arrays: Path, side: int) -> str | None:
-    """The first evaluation set of the size trained on; None without."""
-    sets = read_metadata(arrays)["sets"]
+    """The first drawn test set of the size trained on; None without."""
+    sets = read_metadata(arrays / TEST)["sets"]
     return next((name for name in evaluation_sets(arrays) if sets[name]["side"] == side), None)
 
 

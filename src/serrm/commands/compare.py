@@ -69,6 +69,46 @@ def compare(
         raise typer.Exit(1)
 
 
+def sweep(
+    pattern: str = typer.Argument(
+        "*", metavar="[NAMES]", help="Only experiments with such names, as 'rate-*'."
+    ),
+    is_json: bool = typer.Option(False, "--json", help="Print the rows as JSON."),
+) -> None:
+    """Tabulate the DVC experiments from HEAD: a row per point, with mean ± standard deviation over its seeds.
+
+    Example: serrm sweep 'rate-*'
+
+    The column "experiments" has names that `serrm compare A B` takes to compare two points with all their seeds.
+    """
+    from serrm.drawing.terminal import console
+    from serrm.reporting import sweeps
+    from serrm.reporting.revisions import UnknownRevision
+
+    try:
+        lines = sweeps.rows(sweeps.points_of(find_root(Path.cwd()), pattern))
+    except UnknownRevision as error:
+        raise typer.BadParameter(str(error)) from None
+    if is_json:
+        typer.echo(json.dumps(lines, indent=2, ensure_ascii=False))
+        return
+    screen = console()
+    if not screen.is_terminal:
+        screen.width = WIDE
+    if not lines:
+        screen.print("The experiments have the same settings and seeds.")
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in dict.fromkeys(name for line in lines for name in line):
+        shown.add_column(name, overflow="fold")
+    for line in lines:
+        shown.add_row(*line.values())
+    screen.print(shown)
+
+
 def print_comparison(found: "Comparison", root: Path, *, has_all: bool) -> None:
     """Print the summary, settings that differ, the table of scores and its notes."""
     from serrm.drawing.terminal import console

@@ -189,7 +189,7 @@ def committed_overview(root: Path) -> dict[str, str]:
 
     Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's.
     """
-    from serrm.config import read_params
+    from serrm.config import read_params, read_yaml
     from serrm.models.registry import flops, num_parameters
     from serrm.reporting import hard_sudoku
     from serrm.reporting.overview import PICTURE, overview
@@ -199,7 +199,14 @@ def committed_overview(root: Path) -> dict[str, str]:
     papers = read_params(profile_file(root, PAPER, ""))
     reports = {}
     for name in sorted({Path(path).parts[1] for path in known} - {REGRESSION}):
-        params = read_params(profile_file(root, name, ""))
+        file = root / PROFILES / f"{name}.yaml"
+        if not file.is_file():
+            is_active = (read_yaml(root / PARAMS) or {}).get("profile") == name
+            if not is_active:
+                typer.echo(f"{file.relative_to(root)}: no such file, so profile {name} is left out", err=True)
+                continue
+            file = root / PARAMS
+        params = read_params(file)
         runs = read_committed(params, Layout(name, root).metrics)
         reports[name] = make_report(params, papers, runs, flops, num_parameters)
     found = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)

@@ -121,6 +121,15 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     write_whole(path, json.dumps(value, indent=2) + "\n")
 
 
+def write_array(path: Path, array: Any) -> None:
+    """Write a .npy file from memory, because `np.save` to a file does not notice that the disk is full."""
+    import numpy as np
+
+    content = io.BytesIO()
+    np.save(content, array)
+    path.write_bytes(content.getbuffer())
+
+
 def between_markers(text: str, begin: str, end: str, content: str) -> str:
     """A page with `content` between its two markers. ValueError unless each occurs once, in this order."""
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):

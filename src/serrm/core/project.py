@@ -85,3 +85,7 @@ class Layout:
             root / "reports" / profile
         )  # what people open: scores, curves, tables, figures, the page
         self.metrics = self.reports / "metrics.json"  # the scores of all runs
+
+    def file_sets(self, task: str) -> Path:
+        """The folder of the test sets of users' files, one folder per entry of `tests`."""
+        return self.arrays / task / "test" / "files"

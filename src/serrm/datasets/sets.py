@@ -94,26 +94,20 @@ def draw(
 def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, record: GridTask) -> set[int]:
     """Check numbered puzzles of one side and write them, a row group at a time; returns their numbers.
 
-    Columns: id (the puzzle's number in its raw file), side, question and answer (I bytes, one per cell), and source.
-    ValueError if there are no puzzles, one of another side, or a wrong answer.
+    Columns: question and answer, I bytes, one per cell. ValueError if there are no puzzles, one of another side, or a
+    wrong answer.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {"id": pa.int32(), "side": pa.uint8()} | dict.fromkeys(PARTS, pa.binary(side * side))
-    kinds |= {"source": pa.string()}
-    schema = pa.schema([pa.field(key, kind, nullable=False) for key, kind in kinds.items()])
-
-    def row(number: int, puzzle: Any) -> dict[str, Any]:
-        grids = {part: getattr(puzzle, part).tobytes() for part in PARTS}
-        return {"id": number, "side": side, "source": puzzle.source, **grids}
-
+    schema = pa.schema([pa.field(part, pa.binary(side * side), nullable=False) for part in PARTS])
     numbers: set[int] = set()
     iterator = iter(puzzles)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         while rows := list(islice(iterator, ROW_GROUP)):
             check_answers(rows, side, name, record)
-            writer.write_table(pa.Table.from_pylist([row(*each) for each in rows], schema=schema))
+            grids = {part: [getattr(puzzle, part).tobytes() for _, puzzle in rows] for part in PARTS}
+            writer.write_table(pa.table(grids, schema=schema))
             numbers.update(number for number, _ in rows)
     if not numbers:
         raise ValueError(f"{name}: no puzzles")
@@ -123,6 +117,10 @@ def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, rec
 def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) -> None:
     """Raise ValueError for the first puzzle of another side, without an answer, or with a wrong one."""
     for number, puzzle in rows:
+        if len(puzzle.question) != puzzle.side**2:
+            raise ValueError(
+                f"{name}: puzzle {number} has {len(puzzle.question)} cells, which are no square grid"
+            )
         if puzzle.side != side:
             raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}")
         if puzzle.answer is None:

@@ -21,7 +21,15 @@ from jaxtyping import Bool, Float, Shaped, UInt8
 from torch import Tensor
 
 from serrm.arrays.arc import ARRAYS, ArcEvaluation, open_arc_evaluation
-from serrm.arrays.stream import Examples, PuzzleArrays, Stream, evaluation_sets, open_arrays, trained_size
+from serrm.arrays.stream import (
+    Examples,
+    PuzzleArrays,
+    Stream,
+    evaluation_sets,
+    open_arrays,
+    open_file_sets,
+    trained_size,
+)
 from serrm.core.devices import prepare_device
 from serrm.core.execution import Execution
 from serrm.core.files import new_directory
@@ -229,13 +237,20 @@ def of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays |
 def score_sets(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
 ) -> dict[str, ScoredSet | RefusedSet]:
-    """Score every test set of a task on square grids, by name."""
-    return {
-        name: score_set(
-            predictor, open_arrays(arrays, name), run.evaluate.steps, run.evaluate.headline, gallery
-        )
-        for name in evaluation_sets(arrays)
+    """Score every test set of a task on square grids, by name, last those of users' files."""
+    of_file: dict[str, str | None] = dict.fromkeys(evaluation_sets(arrays))
+    opened = [open_arrays(arrays, name) for name in of_file]
+    for entry in run.tests:
+        for puzzles in open_file_sets(arrays, entry):
+            if puzzles.name in of_file:
+                raise ValueError(f"tests.{entry}: {run.task} has a test set of the name {puzzles.name}")
+            of_file[puzzles.name] = entry
+            opened.append(puzzles)
+    scores = {
+        puzzles.name: score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.headline, gallery)
+        for puzzles in opened
     }
+    return {name: part.model_copy(update={"of_file": of_file[name]}) for name, part in scores.items()}
 
 
 def score_set(

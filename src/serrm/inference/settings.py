@@ -79,3 +79,4 @@ class ScoringSettings(Settings):
     fidelity: ScoringFidelity
     source: str  # of the puzzles, in words
     source_kind: str  # such as generated
+    tests: tuple[str, ...] = ()  # further test sets, from users' files

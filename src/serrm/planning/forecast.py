@@ -26,7 +26,9 @@ from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import RunSettings
 
-DATA_STAGES = ("download", "augment", "build_arrays")
+TASK_STAGES = ("download", "augment", "build_arrays")
+TEST_STAGE = "read_tests"  # of a file of puzzles
+DATA_STAGES = (*TASK_STAGES, TEST_STAGE)
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 MOST_AT_ONCE = 32  # puzzles per batch in the trial
@@ -52,14 +54,17 @@ def stages_of(params: Params) -> Stages:
     """The stages of a profile without `tabulate`."""
     stages: Stages = {}
     for task in params.tasks:
-        names = [f"{stage}@{task}" for stage in DATA_STAGES]
+        names = [f"{stage}@{task}" for stage in TASK_STAGES]
         stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
+    read = {f"{TEST_STAGE}@{name}": tests.task for name, tests in params.tests.items()}
+    stages |= {name: Stage([]) for name in read}
     for name, run in params.runs.items():
         of_run = params.train_settings(name), params.counts(run.task)
         after = [f"build_arrays@{run.task}", f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"]
         stages[f"train@{name}"] = Stage(after, partial(training_flops, *of_run))
         evaluation = partial(evaluation_flops, *of_run, params.evaluate_settings(name))
-        stages[f"evaluate@{name}"] = Stage([f"train@{name}"], evaluation)
+        tests = [stage for stage, task in read.items() if task == run.task]
+        stages[f"evaluate@{name}"] = Stage([f"train@{name}", *tests], evaluation)
     return stages
 
 

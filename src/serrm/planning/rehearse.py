@@ -14,14 +14,14 @@ from fnmatch import filter as matching
 from pathlib import Path
 from typing import Any
 
-from serrm.config import RANDOM, Params, write_yaml
+from serrm.config import NO_FILES, RANDOM, Params, write_yaml
 from serrm.core.execution import Execution
 from serrm.core.progress import progress_bar
 from serrm.core.project import EXECUTION, PARAMS, PROFILES
 from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
-from serrm.planning.forecast import DATA_STAGES
+from serrm.planning.forecast import TASK_STAGES, TEST_STAGE
 from serrm.puzzles.tasks import TASKS
 
 Results = dict[tuple[str, str], tuple[str, float]]  # by task or run and stage: its error or "", and seconds
@@ -49,7 +49,8 @@ def selected(params: Params, patterns: Sequence[str]) -> Params:
     runs = {name: params.runs[name] for found in names for name in found}
     tasks = {run.task: params.tasks[run.task] for run in runs.values()}
     recipes = {task: params.recipes[task] for task in tasks}
-    return params.model_copy(update={"runs": runs, "tasks": tasks, "recipes": recipes})
+    tests = {name: each for name, each in params.tests.items() if each.task in tasks}
+    return params.model_copy(update={"runs": runs, "tasks": tasks, "tests": tests, "recipes": recipes})
 
 
 def miniature(params: Params, mirror: Path | None = None, device: str = "auto") -> Params:
@@ -60,22 +61,38 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     from serrm.core.devices import choose_device
 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
-    small = _small("", params.model_dump(mode="json"), {"init": RANDOM, **on_cpu}, _at_most())
+    small, fixed = params.model_dump(mode="json"), {"init": RANDOM, **on_cpu}
+    limits = _at_most()
+    of_model = {name: FAMILIES[values["family"]].at_most for name, values in params.models.items()}
+    of_task = {name: TASKS[params.kind(name)].at_most for name in params.tasks}
+
+    def shrink(values: dict[str, Any], *further: Mapping[str, int]) -> Any:
+        """The values with the limits of their own model and task, which leave those of others alone."""
+        own = {key: most for named in further for key, most in named.items()}
+        return _small("", values, fixed, limits | own)
+
+    small["models"] = {name: shrink(values, of_model[name]) for name, values in small["models"].items()}
+    small["tasks"] = {name: shrink(values, of_task[name]) for name, values in small["tasks"].items()}
+    small["tests"] = {name: shrink(values) for name, values in small["tests"].items()}
+    small["recipes"] = {
+        task: {name: shrink(values, of_model[name], of_task[task]) for name, values in recipes.items()}
+        for task, recipes in small["recipes"].items()
+    }
+    small["runs"] = {
+        name: shrink(run, of_model[run["model"]], of_task[run["task"]]) for name, run in small["runs"].items()
+    }
     for name, task in small["tasks"].items():
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
             task["download"]["source"] = TASKS[params.kind(name)].mirror(source, mirror)
+            task["files"] = str(mirror)
     return parse(Params, small, "the rehearsal's params")
 
 
 def _at_most() -> dict[str, int]:
-    """AT_MOST with the sizes of every family, whatever their names, and those that families and tasks name."""
+    """AT_MOST with the sizes of every family, whatever their names."""
     families = [each.model_fields.items() for each in FAMILIES.values()]
-    sizes = {name: HEAD for fields in families for name, field in fields if field.annotation is int}
-    limits = sizes | AT_MOST
-    for named in (*(each.at_most for each in FAMILIES.values()), *(each.at_most for each in TASKS.values())):
-        limits |= named
-    return limits
+    return {name: HEAD for fields in families for name, field in fields if field.annotation is int} | AT_MOST
 
 
 def _small(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
@@ -98,9 +115,17 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
     """
     alone = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / EXECUTION, execution.model_copy(update=alone).model_dump())
-    write_yaml(folder / PARAMS, params.model_dump(mode="json"))
+    values = params.model_dump(mode="json")
+    # The folder is not where a relative path starts.
+    for name, tests in params.tests.items():
+        values["tests"][name]["file"] = str(root / tests.file)
+    for name, task in params.tasks.items():
+        if task.files != NO_FILES:
+            values["tasks"][name]["files"] = str(root / task.files)
+    write_yaml(folder / PARAMS, values)
     (folder / PROFILES).symlink_to(root / PROFILES)
-    stages = [(of, stage) for of in params.tasks for stage in DATA_STAGES]
+    stages = [(of, stage) for of in params.tasks for stage in TASK_STAGES]
+    stages += [(name, TEST_STAGE) for name in params.tests]
     stages += [(of, stage) for of in params.runs for stage in ("train", "evaluate")] + [TABLES]
     results, failed = dict.fromkeys(stages, ("not run", 0.0)), set[str]()
 
@@ -113,7 +138,8 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
                 return
 
     with ThreadPoolExecutor(NUM_PROCESSES) as pool, progress_bar("rehearsal", len(results)) as bar:
-        list(pool.map(in_turn, params.tasks))
+        list(pool.map(in_turn, [*params.tasks, *params.tests]))
+        failed |= {tests.task for name, tests in params.tests.items() if name in failed}
         list(pool.map(in_turn, [name for name, run in params.runs.items() if run.task not in failed]))
         if not failed:
             in_turn(TABLES[0])

@@ -134,6 +134,9 @@ class GridText:
             return self.read("".join(each for each in value if each in self.characters or not each.isspace()))
         if not isinstance(value, list | tuple):
             raise ValueError(f"not a grid: {shorten(as_text(value))}")
+        widths = {len(row) if isinstance(row, list | tuple) else 0 for row in value}
+        if len(widths) == 1 and (width := widths.pop()) not in (0, len(value)):
+            raise ValueError(f"{len(value)} rows of {width} cells are not a square grid")
         side, largest = len(value), self.largest(len(value))
         for number, row in enumerate(value, start=1):
             if not isinstance(row, list | tuple) or len(row) != side:

@@ -1,12 +1,13 @@
 """Settings of the data stages that tasks share: kinds of sources, subsets, augmentations, hints."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Final, Literal
 
-from pydantic import AfterValidator, NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from serrm.core.settings import Settings
 
+MIRROR: Final = "mirror"  # the kind of source that reads a folder of the user
 Scored = Literal["evaluation", "held_out"]
 """The test sets, or puzzles of no score to choose settings on."""
 
@@ -17,19 +18,11 @@ class Hub(Settings):
     kind: Literal["hub"]
 
 
-def _at_home(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
 class Mirror(Settings):
     """A local directory with the publishers' file names, for machines without network."""
 
     kind: Literal["mirror"]
-    # The directory; ~ is the user's own, and a relative one is relative to the repository root.
-    root: Annotated[Path, AfterValidator(_at_home)]
+    root: Path  # the directory, the key `files` of the data set, which DVC watches
 
 
 class SubsetSettings(Settings):

@@ -16,6 +16,7 @@ from serrm.core.files import Origin
 from serrm.core.settings import Settings
 from serrm.puzzles.look import Keys, Look
 from serrm.puzzles.raw import Counts, GridText, Published, RawSet
+from serrm.puzzles.settings import MIRROR
 
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
@@ -49,7 +50,7 @@ class Alphabet:
 
 def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """A source of published files, as one from a folder with these files."""
-    return {**source, "kind": "mirror", "root": str(root)}
+    return {**source, "kind": MIRROR}
 
 
 @dataclass(frozen=True, kw_only=True)

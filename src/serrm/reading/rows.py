@@ -114,6 +114,6 @@ def _written(rows: Sequence[Row]) -> Written:
 
 def _misfit(lines: Sequence[str], rows: Sequence[Row], end: int, side: int) -> str:
     """Why the rows are no grid, with the line that ends them."""
-    words = f"{len(rows)} rows of {side} symbols in a row, of which a grid has {side}"
+    words = f"{len(rows)} rows of {side} symbols are not a square grid, which has {side} rows"
     after = next((place for place in range(end, len(lines)) if lines[place].strip()), None)
     return words if after is None else f"{words}; line {after + 1} is {shorten(lines[after])}"

@@ -48,6 +48,8 @@ def grids_of(values: Sequence[Any]) -> list[Written] | None:
         return [_written(cells, as_text(values))]
     if is_flat:
         return grids
+    if len(widths) == 1:
+        raise ValueError(f"{side} rows of {len(values[0])} cells are not a square grid")
     number, row = next((number, row) for number, row in enumerate(values, start=1) if len(row) != side)
     raise ValueError(f"row {number} has {len(row)} cells in a grid of {side} rows: {shorten(as_text(row))}")
 

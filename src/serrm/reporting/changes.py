@@ -11,11 +11,11 @@ NUM_CHANGES: Final = 4  # settings or runs named in a line
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
     """The settings of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700"."""
     runs = [revision.runs[name] for revision in (first, second)]
-    here, there = (_settings_of(revision.settings, name) for revision in (first, second))
+    here, there = (settings_of(revision.settings, name) for revision in (first, second))
     if here and there:
         for key in {**here, **there}:
             if here.get(key) != there.get(key):
-                yield f"{key} {_words(here.get(key))} → {_words(there.get(key))}"
+                yield f"{key} {value_text(here.get(key))} → {value_text(there.get(key))}"
     for stage, values in (
         ("training", [run.training.arithmetic for run in runs]),
         ("evaluation", [run.arithmetic for run in runs]),
@@ -24,7 +24,7 @@ def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
             yield f"arithmetic of the {stage} {values[0]} → {values[1]}"
 
 
-def _settings_of(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+def settings_of(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The values of a params file that a run uses, by dotted key; empty if it does not have the run."""
     run = (settings.get("runs") or {}).get(name)
     if not isinstance(run, Mapping):
@@ -51,7 +51,8 @@ def _flat(value: Any, key: str) -> dict[str, Any]:
     return {} if value is None else {key: value}
 
 
-def _words(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A setting's value as tables and lines show it."""
     match value:
         case None:
             return "none"
@@ -60,7 +61,7 @@ def _words(value: Any) -> str:
         case float():
             return f"{value:g}"
         case list():
-            return ",".join(map(_words, value))
+            return ",".join(map(value_text, value))
     return str(value)
 
 

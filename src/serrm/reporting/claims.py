@@ -6,6 +6,7 @@ only if the interval of the difference (`serrm.scoring.intervals`) lies wholly a
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any, Final, NamedTuple
 
@@ -296,10 +297,18 @@ CHECKS: Final[Mapping[str, Callable[[Report, Check], Iterator[Part]]]] = dict.fr
 
 
 def judge(report: Report) -> dict[str, list[Part]]:
-    """The parts of every claim with their verdicts; of an untested claim one part, which says what it lacks."""
-    judged = {}
+    """The parts of every claim with their verdicts; of an untested claim one part, which says what it lacks.
+
+    Runs on tasks that the paper does not have test no claim.
+    """
+    columns = [column for table in load_paper().score_tables.values() for column in table.columns.values()]
+    tasks = {column.task for column in columns}
+    results = {key: runs for key, runs in report.results.items() if runs[0].kind in tasks}
+    is_other = bool(report.results) and not results
+    report, judged = replace(report, results=results), {}
     for key, claim in load_paper().claims.items():
-        parts = [part for check in claim.checks for part in CHECKS[check.rule](report, check)]
+        checks = () if is_other else claim.checks
+        parts = [part for check in checks for part in CHECKS[check.rule](report, check)]
         lacking = " ".join(dict.fromkeys(part.ours for part in parts)) or claim.lacking
         judged[key] = [Part("", UNTESTED, lacking)] if overall(parts) == UNTESTED else parts
     return judged

@@ -165,7 +165,9 @@ def render_page(
         headline=headline.frame,
         headline_notes=[*headline.notes, *headline.omitted],
         tables=named,
-        placed=[],  # names of tables in the order of the page; the others follow in a section of their own
+        # Names of tables and figures in the order of the page; the others follow in sections of their own.
+        placed=[],
+        shown=[],
         conclusion=conclusion(report),
         tally=tally(judged),
         untested=[

@@ -135,6 +135,8 @@ def search_score(search: Search) -> Score:
 def read_runs(params: Params, folder: Path) -> list[Evaluation]:
     """Read the scores of a profile's runs, one file per run in a folder below data/, in the order of the profile.
 
+    Test sets of files that are no longer in the profile are left out.
+
     Raises:
         ValueError: a file is missing, malformed, or of another run than its name says.
     """
@@ -144,7 +146,8 @@ def read_runs(params: Params, folder: Path) -> list[Evaluation]:
         run = read_evaluation(path)
         if (run.profile, run.name) != (params.profile, name):
             raise ValueError(f"{path}: holds run {run.name} of profile {run.profile}")
-        runs.append(run)
+        sets = {key: part for key, part in run.sets.items() if part.of_file in (None, *params.tests)}
+        runs.append(run.model_copy(update={"sets": sets}))
     return runs
 
 

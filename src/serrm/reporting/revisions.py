@@ -1,7 +1,8 @@
 """The scores of a revision: a commit, a DVC experiment, a profile's committed results, or the workspace.
 
 A name is looked up in this order: `workspace`; a profile with results in the working tree; whatever git knows as a
-commit; a DVC experiment. So a branch that is called like a profile is named by `refs/heads/NAME`.
+commit; a DVC experiment. So a branch that is called like a profile is named by `refs/heads/NAME`. Several names joined
+by commas are one revision with the runs of all, such as the seeds of a sweep's point.
 """
 
 import os
@@ -52,6 +53,8 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
         UnknownRevision: there is no such revision, or it has no scores of the profile.
         ValueError: a file is malformed.
     """
+    if "," in name:
+        return _joined(name, [read_revision(root, part, profile) for part in name.split(",")])
     if name == WORKSPACE:
         return _read_workspace(root, profile or active_profile(root, name))
     if Layout(name, root).metrics.is_file():
@@ -68,11 +71,27 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
     return Revision(name, profile, runs, _settings_at(root, commit, profile))
 
 
+def _joined(name: str, parts: list[Revision]) -> Revision:
+    """The runs of several revisions of a profile, which are named after their seeds, as `-S runs.RUN.seed=` changes it.
+
+    The settings are those of the first one.
+    """
+    runs: dict[str, Evaluation] = {}
+    for part in parts:
+        if part.profile != parts[0].profile:
+            raise UnknownRevision(f"{name}: {part.name} is of profile {part.profile}, not {parts[0].profile}")
+        for run in part.runs.values():
+            runs.setdefault(f"{run.task}-{run.model}-s{run.seed}", run)
+    remarks = tuple(dict.fromkeys(remark for part in parts for remark in part.remarks))
+    return Revision(name, parts[0].profile, runs, parts[0].settings, remarks)
+
+
 def active_profile(root: Path, name: str = WORKSPACE) -> str:
     """The profile that a name names, or that the params.yaml of a commit or of the workspace has.
 
     UnknownRevision if there is no such revision, or if its params.yaml names no profile.
     """
+    name = name.partition(",")[0]
     if name == WORKSPACE:
         params = read_yaml(root / PARAMS)
     elif Layout(name, root).metrics.is_file():
@@ -93,7 +112,7 @@ def find_commit(root: Path, name: str) -> str:
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
         return commit
-    found = [(start, ref) for start, experiment, ref in _experiments(root) if experiment == name]
+    found = [(start, ref) for start, experiment, ref in experiments(root) if experiment == name]
     head = git(root, "rev-parse", "HEAD")
     refs = [ref for start, ref in found if start == head] or [ref for _, ref in found]
     if len(refs) == 1:
@@ -112,11 +131,11 @@ def known_names(root: Path) -> list[str]:
     """Names of revisions: the workspace, profiles with results, branches, tags and DVC experiments."""
     refs = git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
     profiles = (path.parent.name for path in root.glob(f"reports/*/{METRICS_FILE}"))
-    experiments = (experiment for _, experiment, _ in _experiments(root))
-    return [*dict.fromkeys([WORKSPACE, "HEAD", *profiles, *refs.split(), *experiments])]
+    of_dvc = (experiment for _, experiment, _ in experiments(root))
+    return [*dict.fromkeys([WORKSPACE, "HEAD", *profiles, *refs.split(), *of_dvc])]
 
 
-def _experiments(root: Path) -> Iterator[tuple[str, str, str]]:
+def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
     """DVC's experiments: the commit that each began at, its name and its ref."""
     for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines():
         if match := EXPERIMENT.fullmatch(ref):

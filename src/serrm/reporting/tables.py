@@ -103,8 +103,8 @@ def entries_of(printed: paper.ScoreTable, results: Results) -> list[Entry]:
         for key, column in printed.columns.items():
             variant, of_set = row.variant_of(key), column.set
             runs = runs_on(results, column.task, variant, of_set)
-            if column.takes_other_sizes and runs and len(runs[0].sets) == 1:
-                (of_set,) = runs[0].sets
+            if column.takes_other_sizes and runs and len(runs[0].drawn) == 1:
+                (of_set,) = runs[0].drawn
             ours = score(runs, column.metric, of_set, column.steps)
             theirs = row.entries.get(key, paper.PaperEntry())
             entries.append(Entry(row, column, theirs, variant, runs, of_set, ours))
@@ -219,12 +219,31 @@ def variants(report: Report) -> pd.DataFrame:
     known = {(entry.column.task, entry.variant) for entry in every}
     lines = []
     for (task, model), runs in report.results.items():
-        for name, part in runs[0].scored.items() if (runs[0].kind, model) not in known else ():
+        own = {} if (runs[0].kind, model) in known else runs[0].scored
+        for name, part in ((name, part) for name, part in own.items() if part.of_file is None):
             steps = part.headline_steps
             solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
             words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
             lines.append((*words, str(solved or DASH), str(gpa or DASH)))
     return pd.DataFrame(lines, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
+
+
+def tests(report: Report) -> pd.DataFrame:
+    """The scores on the puzzles of your files (`tests` in params.yaml), on which nothing was trained."""
+    lines = []
+    for (task, model), runs in report.results.items():
+        for name, part in runs[0].sets.items():
+            if part.of_file is None:
+                continue
+            words = [task_name(task), name, model_name(model)]
+            if isinstance(part, ScoredSet):
+                steps = part.headline_steps
+                solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
+                words += [f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)]
+            else:
+                words += [DASH, DASH, CANNOT_EXTRAPOLATE, DASH]
+            lines.append(words)
+    return pd.DataFrame(lines, columns=["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA"])
 
 
 def criteria(report: Report) -> pd.DataFrame:
@@ -346,6 +365,7 @@ def compute(report: Report) -> pd.DataFrame:
 
 FURTHER: Final[dict[str, tuple[str, Callable[[Report], pd.DataFrame]]]] = {
     "variants": ("Our own variants", variants),
+    "tests": ("Further test sets", tests),
     "criteria": ("Answers that obey the rules", criteria),
     "pass_at_k": ("ARC-AGI: pass@k", pass_at_k),
     "task_types": ("ARC-AGI: scores without the task type", task_types),
@@ -507,7 +527,9 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
         num = max(each.num_puzzles for each in scores.values() if each)
         (run, *_), *_ = runs.values()
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-        words = {"Test puzzles": f"{puzzle_set(task, of_set)}{blanks(run.kind, parts)}, n {num:,}"}
+        is_own = parts[0].of_file is None
+        name = puzzle_set(task, of_set) if is_own else f"{task_name(task)} {of_set}"
+        words = {"Test puzzles": f"{name}{blanks(run.kind, parts)}, n {num:,}"}
         for model, each in scores.items():
             if each is None:
                 is_refused = any(of_set in run.refused for run in runs[model])
@@ -521,6 +543,8 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
             (row,) = (row for row in table.rows if row.variant == "se_rrm")
             for key, column in table.columns.items():
                 is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
+                if not is_own:
+                    continue
                 if (column.task, column.metric) == (run.kind, run.main_metric) and is_set:
                     words[PAPERS_SE_RRM] = as_printed(row.entries[key])
                     theirs = puzzle_set(run.kind, column.set) + (

@@ -74,6 +74,8 @@ class ScoredSet(_Part):
     status: Literal["scored"] = "scored"
     side: int
     """Side of the grids; of ARC-AGI the canvas."""
+    of_file: str | None = None
+    """The entry of `tests` whose file holds the puzzles; None for the task's own sets."""
     num_puzzles: int
     num_blank: int | None = None
     """Blank cells, of all puzzles together; None where votes were counted."""
@@ -116,6 +118,7 @@ class RefusedSet(_Part):
 
     status: Literal["cannot_extrapolate"] = "cannot_extrapolate"
     side: int
+    of_file: str | None = None
     reason: str
 
 
@@ -217,6 +220,11 @@ class Evaluation(_Part):
     def refused(self) -> dict[str, RefusedSet]:
         """The sets whose size the model cannot take."""
         return {name: part for name, part in self.sets.items() if isinstance(part, RefusedSet)}
+
+    @property
+    def drawn(self) -> list[str]:
+        """The names of the task's own sets, without those of users' files."""
+        return [name for name, part in self.sets.items() if part.of_file is None]
 
     @property
     def main_set(self) -> str:

@@ -59,7 +59,7 @@ def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None 
         origins: dict[str, Origin] = {}
         if source.kind == "mirror":
             if not source.root.is_dir():
-                raise ValueError(f"{source.root}: no such folder (the root of the source mirror of {task})")
+                raise ValueError(f"{source.root}: no such folder (the folder of the source mirror of {task})")
             origins = copy_files(source.root, record.mirrored(source), directory)
         elif source.kind == "hub":
             with TemporaryDirectory(dir=target.parent) as temporary:

@@ -261,7 +261,7 @@ def count_puzzles(source: Made16x16, subset: SudokuSubsetSettings) -> raw.Counts
 def mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """A source of published files, as one from a folder, with the whole 9×9 set if that is there."""
     folder = {"folder_9x9": FOLDER_EXTREME} if (root / FOLDER_EXTREME).is_dir() else {}
-    return {**source, "kind": "mirror", "root": str(root), **folder}
+    return {**source, "kind": "mirror", **folder}
 
 
 def in_words(source: Made16x16, subset: SudokuSubsetSettings) -> str:

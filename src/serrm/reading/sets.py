@@ -1,0 +1,77 @@
+"""The `read_tests` stage: the puzzles of a user's file as a further test set, in the form of `serrm.arrays.stream`.
+
+    arrays/<task>/test/files/<entry>/
+        metadata.json
+        <set>/          questions.npy, answers.npy
+
+The set has the name of the entry of `tests` in params.yaml; a file with grids of several sizes gives a set for each of
+them, such as mine_4x4 and mine_9x9.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+
+from serrm.arrays.stream import METADATA
+from serrm.core.files import new_directory, write_array, write_json
+from serrm.puzzles.raw import shorten
+from serrm.puzzles.tasks import grid_task
+from serrm.reading.question import Question
+from serrm.reading.reader import read_file
+
+
+def write_test_set(file: Path, target: Path, entry: str, kind: str, num_puzzles: int | None = None) -> None:
+    """Write the puzzles of a file, or the first `num_puzzles` of them, as arrays of a task on square grids.
+
+    A puzzle without an answer gets the only solution that the task's exact method finds.
+
+    Raises:
+        ValueError: what is no puzzle of the task, an answer that breaks the rules, and a puzzle without an answer that
+            has no solution or several; one line with the place in the file. Nothing is left behind.
+    """
+    by_side: dict[int, list[Question]] = {}
+    for question in read_file(file)[:num_puzzles]:
+        if question.task != kind:
+            raise ValueError(f"{question.place}: not a puzzle of {kind}: {shorten(question.text)}")
+        by_side.setdefault(question.side, []).append(question)
+    with new_directory(target) as folder:
+        sets: dict[str, dict[str, int]] = {}
+        for side, questions in sorted(by_side.items()):
+            name = entry if len(by_side) == 1 else f"{entry}_{side}x{side}"
+            (folder / name).mkdir()
+            for part, tokens in zip(("questions", "answers"), tokens_of(questions, kind), strict=True):
+                write_array(folder / name / f"{part}.npy", tokens)
+            sets[name] = {"num_puzzles": len(questions), "side": side}
+        write_json(folder / METADATA, {"task": kind, "sets": sets})
+
+
+def tokens_of(
+    questions: Sequence[Question], kind: str
+) -> tuple[UInt8[np.ndarray, "N I"], UInt8[np.ndarray, "N I"]]:
+    """Questions and answers of one size as tokens. ValueError as `write_test_set` has it."""
+    record = grid_task(kind)
+    cells = np.stack([question.cells.reshape(-1) for question in questions])
+    answers = np.stack([_answer(question, kind) for question in questions])
+    are_right = record.are_answers(cells, answers)
+    if not are_right.all():
+        raise ValueError(f"{questions[int(np.argmin(are_right))].place}: the given answer breaks the rules")
+    return record.tokens(cells), record.tokens(answers)
+
+
+def _answer(question: Question, kind: str) -> UInt8[np.ndarray, " I"]:
+    """The given answer of a puzzle, or else its only solution."""
+    if question.answer is not None:
+        return question.answer.reshape(-1)
+    record = grid_task(kind)
+    if record.solutions is None:
+        raise ValueError(f"{question.place}: no answer, and {record.name} has no exact method that finds one")
+    cells = question.cells.reshape(-1)
+    solutions = list(islice(record.solutions(cells, {}), 2))
+    if not solutions:
+        raise ValueError(f"{question.place}: {record.flaw(cells) or 'the puzzle has no solution'}")
+    if len(solutions) > 1:
+        raise ValueError(f"{question.place}: the puzzle has several solutions: give the answer that counts")
+    return solutions[0]

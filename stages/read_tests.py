@@ -1,0 +1,23 @@
+"""A user's file → data/<profile>/arrays/<task>/test/files/<entry>: a further test set, on which nothing is trained."""
+
+from pathlib import Path
+
+import typer
+
+from serrm.core.project import PARAMS, Layout
+
+
+def read_tests(
+    name: str = typer.Argument(..., metavar="ENTRY", help="An entry of `tests` in params.yaml."),
+) -> None:
+    """Turn the puzzles of a file into a test set of a task, and solve those that come without an answer.
+
+    Example: python -m stages read_tests mine
+    """
+    from serrm.config import read_params
+    from serrm.reading.sets import write_test_set
+
+    params = read_params(Path(PARAMS))
+    tests = params.test_settings(name)
+    target = Layout(params.profile).file_sets(tests.task) / name
+    write_test_set(tests.file, target, name, params.kind(tests.task), tests.num_puzzles)

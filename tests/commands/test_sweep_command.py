@@ -1,0 +1,78 @@
+"""`serrm sweep`: DVC experiments as one table, and `serrm compare` between two of its points."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from serrm.cli import main
+from serrm.scoring.schema import Evaluation
+from tests.commands.test_compare_command import NAME, commit, git, leave, run
+
+# By experiment: the learning rate, the seed, and FSR.
+SWEEP = {
+    "rate-1": (0.001, 0, 0.2),
+    "rate-2": (0.001, 1, 0.4),
+    "rate-3": (0.01, 0, 0.6),
+    "rate-10": (0.01, 1, 0.7),
+    "other": (0.01, 3, 0.9),
+}
+
+
+def write(rate: float, evaluation: Evaluation) -> None:
+    leave(evaluation)
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params["recipes"]["sudoku"]["trm"]["learning_rate"] = rate
+    params["runs"][NAME]["seed"] = evaluation.seed
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    write(0.1, run(0.1))
+    head = commit("first")
+    for name, (rate, seed, fsr) in SWEEP.items():
+        write(rate, run(fsr, seed=seed).model_copy(update={"name": NAME}))
+        git("add", ".")
+        made = git("commit-tree", git("write-tree"), "-p", "HEAD", "-m", name)
+        git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/{name}", made)
+    git("reset", "-q", "--hard", head)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_point_is_a_row_with_mean_and_deviation_over_its_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "rate-*", "--json"]) == 0
+    low, high = json.loads(capsys.readouterr().out)
+    assert low == {
+        "run": "sudoku-trm",
+        "learning_rate": "0.001",
+        "seeds": "2",
+        "9×9": "30.00 ± 14.14",
+        "experiments": "rate-1,rate-2",
+    }
+    assert (high["9×9"], high["experiments"]) == ("65.00 ± 7.07", "rate-3,rate-10"), (
+        "in the order of the queue"
+    )
+    assert main(["sweep"]) == 0
+    assert "rate-3,rate-10,other" in capsys.readouterr().out.replace(
+        "other,rate-3,rate-10", "rate-3,rate-10,other"
+    )
+
+
+@pytest.mark.usefixtures("project")
+def test_two_points_are_compared_with_all_their_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "rate-1,rate-2", "rate-3,rate-10", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (line,) = (line for line in found["scores"] if line["metric"] == "fsr")
+    assert (line["num_seeds"], line["first"]["value"], line["second"]["value"]) == (2, 30, 65)
+    assert found["settings"] == {NAME: ["recipes.sudoku.trm.learning_rate 0.001 → 0.01"]}
+    assert found["only_first"] == found["only_second"] == []
+
+
+@pytest.mark.usefixtures("project")
+def test_names_that_no_experiment_has_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "none-*"]) == 2
+    assert "none-*" in capsys.readouterr().err
