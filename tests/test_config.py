@@ -178,7 +178,6 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("tasks.maze.augment.num_train", "all", ""),
         ("tasks.maze.evaluate.steps", [], ""),
         ("tasks.chess", {}, ""),
-        ("tasks.maze.evaluate.effort", {}, ": is now called test_time_compute"),
         ("tasks.maze.seed", ABSENT, ""),
         ("runs.maze-trm-s0.init", ABSENT, ""),
         ("models.trm.width", ABSENT, ""),
