@@ -132,9 +132,6 @@ TEXTS = {
     "dropout_at_evaluation": "attention dropout stays active when predicting",
     "shifted_rope2d": "RoPE2D gives each square the angles of the square P (`prefix`) positions later",
     "bfloat16_embeddings": "embeddings and their EMA are rounded to bfloat16 at every update",
-    "identity_twice": "ARC-AGI: the untransformed puzzle counts as two augmentations and votes twice",
-    "aggregated_voting": "ARC-AGI: the votes of earlier snapshots count beside those of the last",
-    "ties_by_halting": "ARC-AGI: equal votes of HRM and TRM are ordered by the mean of σ(q_halt)",
     "device": "`auto`, `cpu`, `cuda`, `cuda:1`, …",
     "threads": "CPU threads of all processes together; null: all cores",
     "processes": "processes that share a training run or an evaluation ([scale](scale.md))",
@@ -163,7 +160,7 @@ def page() -> str:
     (evaluate,) = classes(scoring["evaluate"].annotation)
     lines += section("Scoring: `tasks.<task>.evaluate`", {"": evaluate}, "evaluate")
     lines += section("Run: `runs.<run>`", {"": config.RunSection})
-    lines += section("Faults of the published code: `fidelity`", {"": config.ScoringFidelity})
+    lines += section("Faults of the published code: `fidelity`", {"": config.Fidelity})
     lines += section("Execution: `execution.yaml`", {"": config.Execution})
     return "\n".join(lines) + "\n"
 

@@ -93,8 +93,8 @@ class TaskType(NamedTuple):
 
 def describe(pairs: ArcPairs, row: int) -> TaskType:
     """The puzzle and variant of a row."""
-    puzzle, slot = divmod(row, len(pairs.variants))
-    change = np.asarray(pairs.arrays.index[puzzle, pairs.variants[slot]])
+    puzzle, variant = divmod(row, pairs.num_variants)
+    change = np.asarray(pairs.arrays.index[puzzle, variant])
     return TaskType(pairs.arrays.puzzle_names[puzzle], int(change[0]), change[1:])
 
 

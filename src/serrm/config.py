@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import yaml
 from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, model_validator
 
-from serrm.inference.settings import ScoringFidelity, ScoringSettings
+from serrm.inference.settings import ScoringSettings
 from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
 from serrm.project import EXECUTION, PARAMS, find_root, profile_file
@@ -62,7 +62,7 @@ class Params(Settings):
     """A params file. All of its values are checked when it is made; a ValueError names the first wrong key."""
 
     profile: Name
-    fidelity: ScoringFidelity
+    fidelity: Fidelity
     models: dict[Name, Values]
     tasks: dict[Name, TaskSection]
     recipes: dict[str, dict[str, Values]]
@@ -144,7 +144,7 @@ class Params(Settings):
     def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
         _known("RUN", [name], self.runs, "an entry of runs")
-        return self._compose(self.runs[name], name)[0]
+        return self._compose(self.runs[name], name)
 
     def settings_of(self, task: str, family: str) -> RunSettings | None:
         """The settings of a family's run without changes on a task; None if there is no such run."""
@@ -165,7 +165,7 @@ class Params(Settings):
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
-            "fidelity": self._compose(run, name)[1],
+            "fidelity": self._compose(run, name).fidelity,
             "source": self._record(run.task).in_words(source, subset),
             "source_kind": source.kind,
         }
@@ -197,13 +197,13 @@ class Params(Settings):
             sections[section].change(place, field, value)
         return sections
 
-    def _compose(self, run: RunSection, name: str) -> tuple[RunSettings, ScoringFidelity]:
+    def _compose(self, run: RunSection, name: str) -> RunSettings:
         sections, kind = self._sections(run, name), self.kind(run.task)
 
         def where(keys: list[str]) -> str:
             return sections[keys[0]].where(keys[1:])
 
-        fidelity = parse(ScoringFidelity, sections["fidelity"].values, sections["fidelity"].where)
+        fidelity = parse(Fidelity, sections["fidelity"].values, sections["fidelity"].where)
         values = {section: sections[section].values for section in ("model", "train", "arrays")}
         if run.init != RANDOM:
             values["train"]["init_from"] = f"data/{run.init}"
@@ -213,8 +213,7 @@ class Params(Settings):
             values["model"]["positions"] = SHIFTED
         variant = name if name not in self.runs else self.variant(name)
         about = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
-        trained = fidelity.model_dump(include=set(Fidelity.model_fields))
-        settings = parse(RunSettings, {**about, **values, "fidelity": trained}, where)
+        settings = parse(RunSettings, {**about, **values, "fidelity": fidelity.model_dump()}, where)
         record, at_arrays = TASKS[kind], where(["arrays", "num_augmentations"])
         _check_augmentations(settings.arrays, record, at_arrays)
         if isinstance(record, ArcTask) and settings.arrays.num_augmentations > (
@@ -228,7 +227,7 @@ class Params(Settings):
             misfit = f"does not fit {kind}, whose special tokens are {tokens} (got {value!r})"
             place = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
             raise ValueError(f"{where(['model', key])}: {misfit}; {place}")
-        return settings, fidelity
+        return settings
 
 
 def _check_augmentations(settings: ArraySettings, task: Task, where: str) -> None:

@@ -59,13 +59,6 @@ class EvaluateSettings(Settings):
         return self.headline_steps or min(HEADLINE_STEPS, max(self.steps))
 
 
-class ScoringFidelity(Fidelity):
-    """The published faults of training, and those of the ARC-AGI vote, which change no training."""
-
-    aggregated_voting: bool = False  # the votes of a run's snapshots are pooled with its own
-    ties_by_halting: bool = False  # equal votes of HRM and TRM are ordered by the mean of σ(q_halt)
-
-
 class ScoringSettings(Settings):
     """Everything that an evaluation depends on besides the checkpoint and the arrays."""
 
@@ -76,6 +69,6 @@ class ScoringSettings(Settings):
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings
-    fidelity: ScoringFidelity
+    fidelity: Fidelity
     source: str  # of the puzzles, in words
     source_kind: str  # such as generated

@@ -55,7 +55,6 @@ class Fidelity(Settings):
     dropout_at_evaluation: bool = False  # attention dropout stays active when predicting
     shifted_rope2d: bool = False  # RoPE2D behind a prefix uses the angles of the cell P positions later
     bfloat16_embeddings: bool = False  # embeddings and their EMA are rounded to bfloat16 at every update
-    identity_twice: bool = False  # ARC: the untransformed puzzle counts as two augmentations and votes twice
 
 
 class TaskTypeSettings(Settings):
