@@ -40,33 +40,50 @@ Values = dict[str, Any]  # checked when they are composed
 class TaskSection(Settings):
     """A data set of a task: its puzzles and their scoring."""
 
-    kind: str = ""  # the task, a key of TASKS; needed unless the data set has the task's name
+    kind: str = ""
+    """The task, a key of TASKS; by default the data set's name."""
     seed: NonNegativeInt
+    """Random seed of the puzzles and their augmentations."""
     download: Values
+    """The source of the raw puzzles, below."""
     augment: Values
+    """The puzzles that are used, below."""
     arrays: Values
+    """The augmentations, below."""
     evaluate: Values
+    """The scoring, below."""
 
 
 class RunSection(Settings):
     """A training run with its scores."""
 
     task: str
+    """A key of `tasks`."""
     model: str
+    """A key of `models`."""
     seed: NonNegativeInt
-    init: str  # random, or a checkpoint below data/ to start from: laptop/runs/sudoku-se_rrm-s0
-    changes: dict[str, JsonValue] = Field(default={})  # by dotted key, such as model.width
+    """Random seed of training."""
+    init: str
+    """`random`, or a checkpoint below `data/` to start from, such as `laptop/runs/sudoku-se_rrm-s0`."""
+    changes: dict[str, JsonValue] = Field(default={})
+    """Settings of this run, by dotted key: `model.…`, `train.…`, `arrays.…`, `evaluate.…`, `fidelity.…`."""
 
 
 class Params(Settings):
     """A params file. All of its values are checked when it is made; a ValueError names the first wrong key."""
 
     profile: Name
+    """Names the folders `data/<profile>` and `reports/<profile>`."""
     fidelity: Fidelity
+    """Faults of the published code to repeat, below."""
     models: dict[Name, Values]
+    """Architectures by name, below."""
     tasks: dict[Name, TaskSection]
+    """Data sets by name, with their scoring, below."""
     recipes: dict[str, dict[str, Values]]
+    """Training settings by task and model, below; its `model` and `arrays` override the model's and the task's."""
     runs: dict[Name, RunSection] = Field(min_length=1)
+    """Training runs by name, below; a name is `<task>-<variant>-s<seed>`."""
 
     @model_validator(mode="after")
     def _check(self) -> "Params":

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=BaseModel)
 class Settings(BaseModel):
     """A frozen group of parameters that refuses unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
