@@ -165,7 +165,8 @@ def test_a_native_update_keeps_what_is_not_a_number() -> None:
 def authors() -> dict[str, np.ndarray]:
     """60 steps of the authors' Adam-atan2 (adam-atan2 0.0.3, in float32), and five of their sign-SGD.
 
-    Their commit is 59ff163. `with_momentum` has betas 0.9 and 0.95, `without_momentum` 0 and 0.95.
+    The first by the arithmetic of its CUDA kernel compiled for a CPU, the second by their Python function at commit
+    59ff163. `with_momentum` has betas 0.9 and 0.95, `without_momentum` 0 and 0.95.
     """
     with np.load(Path(__file__).with_name("authors_optimizers.npz")) as arrays:
         return dict(arrays)
