@@ -1,9 +1,7 @@
-"""The measurements of benchmarks/ run, and the law of the sizes is found in times that follow it."""
+"""The measurements of benchmarks/ run."""
 
-import numpy as np
 import pytest
 
-from benchmarks.scaling import fit
 from benchmarks.steps import COLUMNS, SE_RRM, Case, Setup, flops_of, measure, row_of
 
 SIZES = {"width": 16, "layers": 1, "h_cycles": 1, "l_cycles": 1, "heads": 2, "head_dim": 32, "registers": 0}
@@ -26,10 +24,3 @@ def test_a_step_is_measured_beside_plain_pytorch(
     assert found.memory >= 0
     assert row_of(case, kind, setup, found).count("|") == len(COLUMNS) + 1
     assert flops_of(case, "training") > flops_of(case, "evaluation") > 0
-
-
-def test_the_fit_finds_the_law_that_times_follow() -> None:
-    sizes = np.array([(16, 11), (36, 11), (81, 11), (144, 11), (81, 4), (81, 32)])
-    positions, symbols = sizes.T
-    times = 1e-6 * positions * symbols * (1 + 0.01 * positions + 0.05 * symbols)
-    assert fit(sizes, times) == "Fitted: time ∝ IK·(1 + 0.01·I + 0.05·K), to within 0% at every size."

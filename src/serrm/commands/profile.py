@@ -147,14 +147,13 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     """
     from serrm.config import open_project
     from serrm.core.files import between_markers, write_whole
-    from serrm.models.registry import flops, num_parameters
     from serrm.reporting import tables
     from serrm.reporting.results import make_report, read_committed
 
     root, params = open_project(profile)
     layout = Layout(params.profile, root)
     reports, runs = layout.reports, read_committed(params, layout.metrics)
-    report = make_report(params, open_project(PAPER).params, runs, flops, num_parameters)
+    report = make_report(params, open_project(PAPER).params, runs)
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
     scores = tables.headline(report)
     typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
@@ -186,7 +185,6 @@ def overview() -> None:
 def committed_overview(root: Path) -> dict[str, str]:
     """The files of the overview by name, from all profiles whose scores git knows; of README.md its part."""
     from serrm.config import read_params
-    from serrm.models.registry import flops, num_parameters
     from serrm.reporting import hard_sudoku
     from serrm.reporting.overview import PICTURE, overview
     from serrm.reporting.results import make_report, read_committed
@@ -197,7 +195,7 @@ def committed_overview(root: Path) -> dict[str, str]:
     for name in sorted({Path(path).parts[1] for path in known}):
         params = read_params(profile_file(root, name, ""))
         runs = read_committed(params, Layout(name, root).metrics)
-        reports[name] = make_report(params, papers, runs, flops, num_parameters)
+        reports[name] = make_report(params, papers, runs)
     found = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
     page = overview([*reports.values()], hard_sudoku.caption(found))
     return {
