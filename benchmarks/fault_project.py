@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from voluptuous import Invalid
 
-from serrm.core.files import MANIFEST, check_manifest, hash_file
+from serrm.core.files import MANIFEST, Manifest, hash_file
 from serrm.training.checkpoint import MODEL, damage
 
 ROOT = Path(__file__).parents[1]
@@ -157,7 +157,8 @@ def is_whole(path: Path) -> bool:
     try:
         READERS.get(path.suffix, Path.read_bytes)(path)
         if path.name == MANIFEST:
-            check_manifest(path.parent)
+            records = Manifest.model_validate_json(path.read_bytes()).files
+            return all(hash_file(path.parent / record.name) == record.sha256 for record in records)
     except (ValueError, OSError, EOFError, ElementTree.ParseError, SafetensorError):
         return False
     return path.name != MODEL or damage(path.parent) is None

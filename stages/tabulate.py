@@ -15,7 +15,6 @@ def tabulate() -> None:
     from serrm.config import read_params
     from serrm.core.project import current_commit
     from serrm.core.provenance import read_machine
-    from serrm.models.registry import flops, num_parameters
     from serrm.reporting.report import Inputs, write_report
     from serrm.reporting.results import make_report, read_runs
 
@@ -26,7 +25,7 @@ def tabulate() -> None:
         "commit": f"{commit}, with changes" if has_changes else commit,
     }
     provenance = made | {name: version(name) for name in ("serrm", "torch", "numpy")}
-    report = make_report(params, papers, read_runs(params, layout.scores), flops, num_parameters)
+    report = make_report(params, papers, read_runs(params, layout.scores))
     machine = {name: read_machine(layout.machine / f"{name}.json") for name in params.runs}
     inputs = Inputs(layout.predictions, layout.logs, machine, provenance)
     write_report(report, layout.reports, layout.tables, inputs)

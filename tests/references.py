@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcPairs
 from serrm.arrays.build import build_arc_arrays
-from serrm.core.files import Origin, file_names, write_json, write_manifest
+from serrm.core.files import MANIFEST, Manifest, write_json
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.puzzles.maze import rules as maze_rules
@@ -78,11 +78,9 @@ def generate_mazes(side: int, num: int, rng: np.random.Generator, min_path: int)
     return list(islice(iterate_mazes(side, rng, min_path), num))
 
 
-def seal(raw: Path) -> Path:
-    """Give a raw directory a manifest of what is in it now."""
-    (raw / "manifest.json").unlink(missing_ok=True)
-    write_manifest(raw, "made", 0, {name: Origin("made") for name in file_names(raw)})
-    return raw
+def read_manifest(raw: Path) -> Manifest:
+    """The manifest of a raw directory."""
+    return Manifest.model_validate_json((raw / MANIFEST).read_text())
 
 
 class TaskType(NamedTuple):
@@ -95,8 +93,8 @@ class TaskType(NamedTuple):
 
 def describe(pairs: ArcPairs, row: int) -> TaskType:
     """The puzzle and variant of a row."""
-    puzzle, slot = divmod(row, len(pairs.variants))
-    change = np.asarray(pairs.arrays.index[puzzle, pairs.variants[slot]])
+    puzzle, variant = divmod(row, pairs.num_variants)
+    change = np.asarray(pairs.arrays.index[puzzle, variant])
     return TaskType(pairs.arrays.puzzle_names[puzzle], int(change[0]), change[1:])
 
 

@@ -1,10 +1,8 @@
-"""The measurements of benchmarks/ run, and the law of the sizes is found in times that follow it."""
+"""The measurements of benchmarks/ run."""
 
-import numpy as np
 import pytest
 
 from benchmarks.exact import HEADER, Case, rows_of
-from benchmarks.scaling import fit
 from benchmarks.steps import COLUMNS, SE_RRM, Setup, flops_of, measure, row_of
 from benchmarks.steps import Case as StepCase
 
@@ -28,13 +26,6 @@ def test_a_step_is_measured_beside_plain_pytorch(
     assert found.memory >= 0
     assert row_of(case, kind, setup, found).count("|") == len(COLUMNS) + 1
     assert flops_of(case, "training") > flops_of(case, "evaluation") > 0
-
-
-def test_the_fit_finds_the_law_that_times_follow() -> None:
-    sizes = np.array([(16, 11), (36, 11), (81, 11), (144, 11), (81, 4), (81, 32)])
-    positions, symbols = sizes.T
-    times = 1e-6 * positions * symbols * (1 + 0.01 * positions + 0.05 * symbols)
-    assert fit(sizes, times) == "Fitted: time ∝ IK·(1 + 0.01·I + 0.05·K), to within 0% at every size."
 
 
 def test_every_kind_of_hint_is_measured_with_and_without_presolve() -> None:

@@ -178,13 +178,12 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("tasks.maze.augment.num_train", "all", ""),
         ("tasks.maze.evaluate.steps", [], ""),
         ("tasks.chess", {}, ""),
-        ("tasks.maze.evaluate.effort", {}, ": is now called test_time_compute"),
         ("tasks.maze.seed", ABSENT, ""),
         ("runs.maze-trm-s0.init", ABSENT, ""),
         ("models.trm.width", ABSENT, ""),
         ("recipes.maze.trm.batch_size", ABSENT, ""),
         ("recipes.maze.trm", ABSENT, "runs.maze-trm-s0.model"),
-        ("fidelity.identity_twice", "maybe", ""),
+        ("fidelity.shifted_rope2d", "maybe", ""),
         ("models.trm.family", "gru", f": is none of {', '.join(FAMILIES)} (got 'gru')"),
         ("models.trm.family", ABSENT, ""),
         ("recipes.maze.trm.optimizer", "sgd", ""),
@@ -403,7 +402,7 @@ def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
     [
         (("recipes", "sudoku", "se_rrm", "learning_rate"), True, "recipes.sudoku.se_rrm.learning_rate"),
         (("recipes", "sudoku", "se_rrm", "steps"), True, "recipes.sudoku.se_rrm.steps"),
-        (("fidelity", "identity_twice"), 1, "fidelity.identity_twice"),
+        (("fidelity", "shifted_rope2d"), 1, "fidelity.shifted_rope2d"),
         (("runs", "sudoku-se_rrm-s0.5"), {"task": "sudoku", "model": "se_rrm", "seed": 0}, "letters"),
     ],
 )

@@ -17,7 +17,7 @@ from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
-from serrm.models.registry import build_model, flops, num_parameters
+from serrm.models.registry import build_model
 from serrm.models.settings import SequenceSettings
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
@@ -142,7 +142,7 @@ def test_they_run_from_params_to_the_tables(
     assert 0 <= found["broken_lo"] <= found["broken"] <= found["broken_hi"] and found["broken"] > 1
     write_training_log(tmp_path / "logs" / f"{name}.csv", records)
     papers = read_params(CI.with_name("paper.yaml"))
-    report = make_report(params, papers, [scores], flops, num_parameters)
+    report = make_report(params, papers, [scores])
     write_report(
         report, tmp_path, tmp_path / "data", Inputs(tmp_path / "examples", tmp_path / "logs", {}, {})
     )

@@ -22,7 +22,6 @@ from serrm.drawing.panels import picture_svg, read_examples
 from serrm.drawing.scenes import read_scene
 from serrm.drawing.terminal import print_panels
 from serrm.inference.evaluate import evaluate
-from serrm.models.registry import flops, num_parameters
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
 from serrm.puzzles.tasks import TASKS
@@ -93,7 +92,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     scores, gallery = evaluate(run, arrays, asked, Execution(device="cpu"))
     gallery.write(tmp_path / "examples" / cell.name)
     papers = read_params(CI.with_name("paper.yaml"))
-    report = make_report(params, papers, [scores], flops, num_parameters)
+    report = make_report(params, papers, [scores])
     write_report(
         report, tmp_path, tmp_path / "data", Inputs(tmp_path / "examples", tmp_path / "logs", {}, {})
     )
@@ -135,7 +134,7 @@ def test_tabulate_leaves_its_outputs_where_nothing_was_solved(latin: str, tmp_pa
     }
     write_training_log(tmp_path / "logs" / f"{latin}-trm-s0.csv", [])
     params, papers = parse(Params, params_of(latin), "params.yaml"), read_params(CI.with_name("paper.yaml"))
-    report = make_report(params, papers, [Evaluation.model_validate(values)], flops, num_parameters)
+    report = make_report(params, papers, [Evaluation.model_validate(values)])
     write_report(
         report, tmp_path, tmp_path / "data", Inputs(tmp_path / "examples", tmp_path / "logs", {}, {})
     )

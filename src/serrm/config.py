@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, PositiveI
 from serrm.core.execution import Execution
 from serrm.core.project import EXECUTION, PARAMS, find_root, profile_file
 from serrm.core.settings import Merged, Settings, T, parse
-from serrm.inference.settings import ScoringFidelity, ScoringSettings
+from serrm.inference.settings import ScoringSettings
 from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
 from serrm.puzzles.raw import Counts
@@ -42,43 +42,65 @@ Values = dict[str, Any]  # checked when they are composed
 class TaskSection(Settings):
     """A data set of a task: its puzzles and their scoring."""
 
-    kind: str = ""  # the task, a key of TASKS; needed unless the data set has the task's name
+    kind: str = ""
+    """The task, a key of TASKS; by default the data set's name."""
     seed: NonNegativeInt
-    files: Path  # the folder of the source `mirror`, a dependency of DVC; data/none for the other sources
+    """Random seed of the puzzles and their augmentations."""
+    files: Path
+    """Folder of the source `mirror`, with the publishers' file names; `data/none` for the other sources."""
     download: Values
+    """The source of the raw puzzles, below."""
     augment: Values
+    """The puzzles that are used, below."""
     arrays: Values
+    """The augmentations, below."""
     evaluate: Values
+    """The scoring, below."""
 
 
 class FileTests(Settings):
     """A further test set of a task: the puzzles of a user's file, on which nothing is trained."""
 
     task: str
+    """A key of `tasks`."""
     file: Path
-    num_puzzles: PositiveInt | None = None  # the first ones of the file; null: all
+    """Puzzles in [any form that `serrm solve` reads](howto.md#solve-your-own-puzzles)."""
+    num_puzzles: PositiveInt | None = None
+    """The first ones of the file; null: all."""
 
 
 class RunSection(Settings):
     """A training run with its scores."""
 
     task: str
+    """A key of `tasks`."""
     model: str
+    """A key of `models`."""
     seed: NonNegativeInt
-    init: str  # random, or a checkpoint below data/ to start from: laptop/runs/sudoku-se_rrm-s0
-    changes: dict[str, JsonValue] = Field(default={})  # by dotted key, such as model.width
+    """Random seed of training."""
+    init: str
+    """`random`, or a checkpoint below `data/` to start from, such as `laptop/runs/sudoku-se_rrm-s0`."""
+    changes: dict[str, JsonValue] = Field(default={})
+    """Settings of this run, by dotted key: `model.…`, `train.…`, `arrays.…`, `evaluate.…`, `fidelity.…`."""
 
 
 class Params(Settings):
     """A params file. All of its values are checked when it is made; a ValueError names the first wrong key."""
 
     profile: Name
-    fidelity: ScoringFidelity
+    """Names the folders `data/<profile>` and `reports/<profile>`."""
+    fidelity: Fidelity
+    """Faults of the published code to repeat, below."""
     models: dict[Name, Values]
+    """Architectures by name, below."""
     tasks: dict[Name, TaskSection]
+    """Data sets by name, with their scoring, below."""
     tests: dict[Name, FileTests]
+    """Further test sets from your files by name, below."""
     recipes: dict[str, dict[str, Values]]
+    """Training settings by task and model, below; its `model` and `arrays` override the model's and the task's."""
     runs: dict[Name, RunSection] = Field(min_length=1)
+    """Training runs by name, below; a name is `<task>-<variant>-s<seed>`."""
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
@@ -192,7 +214,7 @@ class Params(Settings):
     def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
         _known("RUN", [name], self.runs, "an entry of runs")
-        return self._compose(self.runs[name], name)[0]
+        return self._compose(self.runs[name], name)
 
     def settings_of(self, task: str, family: str) -> RunSettings | None:
         """The settings of a family's run without changes on a task; None if there is no such run."""
@@ -213,7 +235,7 @@ class Params(Settings):
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
-            "fidelity": self._compose(run, name)[1],
+            "fidelity": self._compose(run, name).fidelity,
             "source": self._record(run.task).in_words(source, subset),
             "source_kind": source.kind,
             "tests": [key for key, tests in self.tests.items() if tests.task == run.task],
@@ -246,13 +268,13 @@ class Params(Settings):
             sections[section].change(place, field, value)
         return sections
 
-    def _compose(self, run: RunSection, name: str) -> tuple[RunSettings, ScoringFidelity]:
+    def _compose(self, run: RunSection, name: str) -> RunSettings:
         sections, kind = self._sections(run, name), self.kind(run.task)
 
         def where(keys: list[str]) -> str:
             return sections[keys[0]].where(keys[1:])
 
-        fidelity = parse(ScoringFidelity, sections["fidelity"].values, sections["fidelity"].where)
+        fidelity = parse(Fidelity, sections["fidelity"].values, sections["fidelity"].where)
         values = {section: sections[section].values for section in ("model", "train", "arrays")}
         if run.init != RANDOM:
             values["train"]["init_from"] = f"data/{run.init}"
@@ -262,8 +284,7 @@ class Params(Settings):
             values["model"]["positions"] = SHIFTED
         variant = name if name not in self.runs else self.variant(name)
         about = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
-        trained = fidelity.model_dump(include=set(Fidelity.model_fields))
-        settings = parse(RunSettings, {**about, **values, "fidelity": trained}, where)
+        settings = parse(RunSettings, {**about, **values, "fidelity": fidelity.model_dump()}, where)
         record, at_arrays = TASKS[kind], where(["arrays", "num_augmentations"])
         _check_augmentations(settings.arrays, record, at_arrays)
         if isinstance(record, ArcTask) and settings.arrays.num_augmentations > (
@@ -277,7 +298,7 @@ class Params(Settings):
             misfit = f"does not fit {kind}, whose special tokens are {tokens} (got {value!r})"
             place = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
             raise ValueError(f"{where(['model', key])}: {misfit}; {place}")
-        return settings, fidelity
+        return settings
 
 
 def _check_path(where: str, path: Path) -> None:

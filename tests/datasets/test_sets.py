@@ -26,7 +26,7 @@ from serrm.puzzles.sudoku.rules import are_answers
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.puzzles.transforms import cell_order
 from serrm.sources.download import fetch
-from tests.references import count_solutions, generate_mazes, seal
+from tests.references import count_solutions, generate_mazes
 
 NUM_TRAIN, NUM_TEST = 20, 24
 SUDOKU = sudoku_data.GeneratedSudoku(
@@ -63,7 +63,7 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, grid in enumerate([grids[0], clash, *grids[1:]]):
         record = {"difficulty": "generated", "grid": grid.tolist()}
         (raw / f"sudoku-25x25/{number}.json").write_text(json.dumps(record))
-    return seal(raw)
+    return raw
 
 
 def read_sudokus(raw: Path, name: str) -> list[Puzzle]:
@@ -73,7 +73,7 @@ def read_sudokus(raw: Path, name: str) -> list[Puzzle]:
 def fill_mazes(raw: Path, train: list[Puzzle] = TRAIN, test: list[Puzzle] = TEST) -> Path:
     for name, mazes in {"train.csv": train, "test.csv": test}.items():
         MAZE_TEXT.write_table(raw / "maze-generated" / name, mazes)
-    return seal(raw)
+    return raw
 
 
 def write(raw: Path, target: Path, task: str = "sudoku", **changes: Any) -> Path:
@@ -188,7 +188,6 @@ def test_held_out_puzzles_are_never_scored(
     monkeypatch.setattr(sudoku_data, "NUM_HELD_OUT", 2)
     raw = Path(shutil.copytree(shared_raw, tmp_path / "raw"))
     (raw / "sudoku-9x9").rename(raw / "sudoku-extreme-1k")
-    seal(raw)
     chosen = write(raw, tmp_path / "chosen", num_test_sizes=ALL_SIZES, scored="held_out")
     assert sorted(path.name for path in chosen.iterdir()) == ["test_held_out.parquet", "train.parquet"]
     scored = write(raw, tmp_path / "scored")
@@ -304,7 +303,6 @@ def test_bad_raw_files_are_refused_with_one_line_and_nothing_is_left(
     if task == "sudoku":
         shutil.copytree(shared_raw, raw)
     spoil(raw)
-    seal(raw)
     sizes = {"num_test_sizes": ALL_SIZES} if task == "sudoku" else {}
     with pytest.raises(ValueError, match=place) as error:
         write(raw, tmp_path / "sets", task, **sizes)

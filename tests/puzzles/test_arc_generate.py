@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from serrm.core.files import check_manifest
 from serrm.datasets.arc import AUDIT, write_arc_sets
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc.determine import UNKNOWN, as_bytes, explanations
@@ -31,6 +30,7 @@ from serrm.puzzles.arc.grids import MAX_SIDE, Grid, Pair
 from serrm.puzzles.settings import Mirror
 from serrm.reading.reader import read_file
 from serrm.sources.download import fetch
+from tests.references import read_manifest
 
 PAINT = 9
 # Questions and answers, made by hand, in which the rule's colour is 9; None: the rule is not defined.
@@ -304,7 +304,7 @@ def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
 ) -> None:
     raw = tmp_path / "raw"
     fetch(f"arc_agi_{version}", SMALL, raw, seed=0)
-    manifest = check_manifest(raw)
+    manifest = read_manifest(raw)
     assert sorted(file.name for file in manifest.files) == sorted(
         arc_data.mirrored(Mirror(kind="mirror", root=tmp_path))
     )

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from serrm.config import read_params
 from serrm.models.families import ModelSettings
-from serrm.models.registry import flops, num_parameters
+from serrm.models.registry import flops
 from serrm.reporting.paper import differences, load_paper
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, grouped, paper_costs
@@ -19,7 +19,7 @@ from serrm.scoring.schema import Evaluation
 from serrm.training.log import write_training_log
 
 MADE = Path(__file__).parent / "made"
-COST = paper_costs(read_params(Path(__file__).parents[2] / "profiles/paper.yaml"), flops, num_parameters)
+COST = paper_costs(read_params(Path(__file__).parents[2] / "profiles/paper.yaml"))
 RUNS = [
     *(("sudoku", model, 0) for model in ("hrm", "trm", "se_rrm")),
     ("sudoku", "se_rrm", 1),

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from serrm.config import read_params
 from serrm.core.files import between_markers
-from serrm.models.registry import flops, num_parameters
 from serrm.reporting.figures import depth, permuted
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import (
@@ -266,7 +265,7 @@ def report_here(profile):
     """A report of the scores of a profile in reports/, committed or made since."""
     params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
     runs = read_committed(params, ROOT / "reports" / profile / "metrics.json")
-    return make_report(params, papers, runs, flops, num_parameters)
+    return make_report(params, papers, runs)
 
 
 @pytest.mark.parametrize("profile", [*IN_README, "laptop", "arc_10x10", "maze_hard"])

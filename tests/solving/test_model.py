@@ -139,7 +139,7 @@ def test_the_hub_gives_back_what_was_pushed(
             shutil.copytree(folder_path, tmp_path / repo_id)
             return f"https://hub/{repo_id}"
 
-    monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Api)
+    monkeypatch.setattr("huggingface_hub.HfApi", Api)
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **options: tmp_path / name)
     assert model.push_to_hub("me/sudoku", token="secret") == "https://hub/me/sudoku"
     header = (tmp_path / "me" / "sudoku" / "README.md").read_text()

@@ -12,10 +12,11 @@ import pooch
 import pytest
 import requests
 
-from serrm.core.files import check_manifest, data_hash
+from serrm.core.files import data_hash
 from serrm.puzzles.sudoku.data import SudokuSubsetSettings
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind, fetch
+from tests.references import read_manifest
 
 NUM_EACH = 2  # files of an archive that match a pattern
 MORE: dict[str, dict[str, Any]] = {"sudoku": {"num_16x16": 0, "clues_16x16": (150, 200)}}
@@ -27,7 +28,7 @@ def source_of(task: str, **values: Any) -> Any:
 
 
 def contents(raw: Path) -> dict[str, bytes]:
-    return {record.name: (raw / record.name).read_bytes() for record in check_manifest(raw).files}
+    return {record.name: (raw / record.name).read_bytes() for record in read_manifest(raw).files}
 
 
 # The hub.
@@ -102,7 +103,7 @@ def test_the_hub_gives_the_published_files_with_their_origins(
     expected = publish(site, task, monkeypatch)
     fetch(task, source_of(task, kind="hub"), tmp_path / "raw", seed=0)
     assert contents(tmp_path / "raw") == expected
-    manifest = check_manifest(tmp_path / "raw")
+    manifest = read_manifest(tmp_path / "raw")
     assert manifest.kind == "hub"
     published = {(file.url, file.revision) for file in TASKS[task].published}
     assert {(record.origin, record.revision) for record in manifest.files} == published
@@ -175,7 +176,7 @@ def test_the_mirror_is_copied_from_any_path_and_a_missing_file_is_named(tmp_path
         fetch(task, source, tmp_path / folder / "raw", seed=0)
     raw = tmp_path / "one/raw"
     assert data_hash(raw) == data_hash(tmp_path / "other/raw")
-    manifest = check_manifest(raw)
+    manifest = read_manifest(raw)
     num_files = {"sudoku": 103, "maze": 2, "arc_agi_2": 10}[task]
     assert (manifest.kind, len(manifest.files)) == ("mirror", num_files)
     for record in manifest.files:
@@ -197,7 +198,7 @@ def test_a_mirror_without_its_folder_is_named_and_may_lack_sizes(tmp_path: Path)
     for folder in ("sudoku-25x25", "sudoku-4x4"):
         shutil.rmtree(tmp_path / "mirror" / folder)
     fetch("sudoku", source, tmp_path / "raw", seed=0)
-    names = {record.name.partition("/")[0] for record in check_manifest(tmp_path / "raw").files}
+    names = {record.name.partition("/")[0] for record in read_manifest(tmp_path / "raw").files}
     assert names & {"sudoku-25x25", "sudoku-4x4"} == set()
     settings = SudokuSubsetSettings(num_train=1, num_test=1, num_test_sizes={"25x25": 1}, seed=0)
     with pytest.raises(ValueError, match="25x25"):

@@ -56,8 +56,8 @@ def test_the_command_line_imports_none_of_them() -> None:
     assert loaded("import stages.__main__") == set()
 
 
-def test_settings_of_models_and_reports_import_no_torch() -> None:
-    assert "torch" not in loaded("import serrm.models.families, serrm.reporting.report")
+def test_puzzles_and_config_import_no_torch() -> None:
+    assert "torch" not in loaded("import serrm.puzzles.tasks, serrm.config")
 
 
 def imports_of(stage: str) -> str:

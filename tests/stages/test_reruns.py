@@ -148,7 +148,7 @@ EDITS: dict[str, tuple[str, Any, set[str]]] = {
     "augmentations": ("tasks/sudoku/arrays/num_augmentations", 9, SUDOKU - stages("augment", "sudoku")),
     "evaluation steps": ("tasks/sudoku/evaluate/steps", [1, 2], stages("evaluate", *BOTH)),
     "the seed of a task": ("tasks/sudoku/seed", 4, stages("download", "sudoku") | SUDOKU),
-    "a fault switched on": ("fidelity/identity_twice", True, ALL),
+    "a fault switched on": ("fidelity/shifted_rope2d", True, ALL),
 }
 DATA = stages("download augment build_arrays", "sudoku", "maze")
 CODE: dict[str, set[str]] = {

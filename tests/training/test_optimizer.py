@@ -1,6 +1,7 @@
 """Adam-atan2 equals a scalar loop over its formula; Muon has the matrices alone; the schedules."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,3 +159,50 @@ def test_a_native_update_keeps_what_is_not_a_number() -> None:
     parameter.grad = torch.tensor([math.nan, *[1.0] * 18, math.nan])
     optimizer.step()
     assert parameter.isnan().tolist() == [True, *[False] * 18, True]
+
+
+@pytest.fixture(scope="module")
+def authors() -> dict[str, np.ndarray]:
+    """60 steps of the authors' Adam-atan2 (adam-atan2 0.0.3, in float32), and five of their sign-SGD.
+
+    The first by the arithmetic of its CUDA kernel compiled for a CPU, the second by their Python function at commit
+    59ff163. `with_momentum` has betas 0.9 and 0.95, `without_momentum` 0 and 0.95.
+    """
+    with np.load(Path(__file__).with_name("authors_optimizers.npz")) as arrays:
+        return dict(arrays)
+
+
+def parameters_after_steps(authors: dict[str, np.ndarray], betas: tuple[float, float]) -> np.ndarray:
+    parameter = torch.tensor(authors["start"], requires_grad=True)
+    optimizer = AdamAtan2([parameter], float(authors["rate"]), betas, float(authors["weight_decay"]))
+    after = []
+    for gradient in authors["gradients"]:
+        parameter.grad = torch.from_numpy(gradient)
+        optimizer.step()
+        after.append(parameter.detach().numpy().copy())
+    return np.stack(after)
+
+
+def test_adam_atan2_without_momentum_is_the_authors(authors: dict[str, np.ndarray]) -> None:
+    after = parameters_after_steps(authors, (0.0, 0.95))
+    np.testing.assert_allclose(after, authors["without_momentum"], rtol=1e-5, atol=1e-6)
+
+
+def test_adam_atan2_corrects_the_first_moment_inside_atan2(authors: dict[str, np.ndarray]) -> None:
+    """The authors divide atan2 of the uncorrected moment by the correction (docs/fidelity.md): this fades."""
+    after = parameters_after_steps(authors, (0.9, 0.95))
+    paths = [np.concatenate([authors["start"][None], path]) for path in (after, authors["with_momentum"])]
+    kept = 1 - float(authors["rate"]) * float(authors["weight_decay"])
+    updates, theirs = ((path[1:] - kept * path[:-1]) / float(authors["rate"]) for path in paths)
+    np.testing.assert_allclose(np.abs(updates[0]), math.pi / 4, rtol=1e-3)
+    np.testing.assert_allclose(np.abs(theirs[0]), 10 * math.atan(0.1), rtol=1e-3)
+    np.testing.assert_allclose(updates[-1], theirs[-1], atol=5e-3)
+
+
+def test_sign_sgd_is_the_authors(authors: dict[str, np.ndarray]) -> None:
+    table = torch.from_numpy(authors["table"])
+    for rows, gradients, after in zip(
+        authors["rows"], authors["row_gradients"], authors["tables"], strict=True
+    ):
+        update_rows(table, torch.from_numpy(rows), torch.from_numpy(gradients), lr=0.05, weight_decay=0.1)
+        np.testing.assert_allclose(table.numpy(), after, rtol=1e-6, atol=1e-7)

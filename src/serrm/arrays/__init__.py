@@ -16,13 +16,11 @@ def open_stream(
     num_augmentations: int,
     seed: int,
     *,
-    has_identity_twice: bool = False,
     hints: HintSettings | None = None,
 ) -> stream.Stream:
     """Open the training examples of a task's arrays, with that many augmentations per puzzle.
 
-    `has_identity_twice` makes the ARC puzzle itself a further variant, a fault of the published code. ValueError for
-    hints on ARC-AGI, whose questions show no part of the answer's grid.
+    ValueError for hints on ARC-AGI, whose questions show no part of the answer's grid.
     """
     task = stream.read_metadata(arrays / stream.TRAINING)["task"]
     if isinstance(TASKS[task], GridTask):
@@ -30,8 +28,7 @@ def open_stream(
         return stream.GridExamples(puzzles, num_augmentations, seed, hints).stream()
     if hints is not None:
         raise ValueError(f"train.hints: not available on {task}, whose questions have no blanks")
-    num_variants = num_augmentations + 1
-    return arc.open_arc_examples(arrays, num_variants, seed, has_identity_twice=has_identity_twice).stream()
+    return arc.open_arc_examples(arrays, num_augmentations + 1, seed).stream()
 
 
 def training_hash(arrays: Path) -> str:

@@ -82,11 +82,6 @@ def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
 # The index.
 
 
-def used_variants(num: int, has_identity_twice: bool = False) -> tuple[int, ...]:
-    """The first `num` variants of the index and, as a published fault, the identity once more."""
-    return (*range(num), *((0,) if has_identity_twice else ()))
-
-
 def build_index(puzzles: tuple[str, ...], num_variants: int, seed: int) -> UInt8[np.ndarray, "N V 11"]:
     """The variants of each puzzle: transform, then the permutation of the ten colours."""
     return np.stack([draw_variants(puzzle, num_variants, seed) for puzzle in puzzles])
@@ -128,36 +123,34 @@ def permutations_of_ranks(ranks: Int[np.ndarray, " V"]) -> UInt8[np.ndarray, "V 
 
 
 class Drawn(NamedTuple):
-    """Random choices of examples: pair, slot of the variant, share of the free rows and columns before it."""
+    """Random choices of examples: pair, variant, share of the free rows and columns before it."""
 
     pairs: Int64[np.ndarray, " B"]
-    slots: Int64[np.ndarray, " B"]
+    variants: Int64[np.ndarray, " B"]
     shifts: Float64[np.ndarray, "B 2"]
 
 
 @dataclass(frozen=True, eq=False)
 class ArcPairs:
-    """The pairs of `arrays` in the given variants of the index, each of which is a task type of its puzzle.
+    """The pairs of `arrays` in the first variants of the index, each of which is a task type of its puzzle.
 
-    Slot s stands for row `variants[s]` of a puzzle's index: 0…7 for SE-RRM, all for HRM and TRM. With the published
-    code's fault the rows are (0, …, 7, 0), and the ninth is a task type of its own. In the model's table of task types
-    a puzzle's slots stand side by side.
+    SE-RRM uses the first 8 variants, HRM and TRM use all. In the model's table of task types a puzzle's variants stand
+    side by side.
     """
 
     arrays: ArcArrays
-    variants: tuple[int, ...]
+    num_variants: int
 
     def __post_init__(self) -> None:
-        """Raise ValueError if there are no variants, or one that is not in the index."""
-        num_variants = self.arrays.index.shape[1]
-        wrong = [variant for variant in self.variants if not 0 <= variant < num_variants]
-        if wrong or not self.variants:
-            raise ValueError(f"variants {wrong} requested, the index has 0 to {num_variants - 1}")
+        """Raise ValueError if there are no variants, or more than the index has."""
+        most = self.arrays.index.shape[1]
+        if not 1 <= self.num_variants <= most:
+            raise ValueError(f"{self.num_variants} variants requested, the index has {most}")
 
     @property
     def num_task_types(self) -> int:
         """Puzzles times variants used."""
-        return len(self.arrays.puzzle_names) * len(self.variants)
+        return len(self.arrays.puzzle_names) * self.num_variants
 
     @property
     def num_symbols(self) -> int:
@@ -170,9 +163,9 @@ class ArcPairs:
         return self.arrays.side
 
     def gather_pairs(self, drawn: Drawn) -> Examples:
-        """Questions and answers of pairs in the variants of their slots; a pair's two grids lie at the same place."""
-        arrays, (pairs, slots, shifts) = self.arrays, drawn
-        changes = self.changes(pairs, slots)
+        """Questions and answers of pairs in their variants; a pair's two grids lie at the same place."""
+        arrays, (pairs, variants, shifts) = self.arrays, drawn
+        changes = self.changes(pairs, variants)
         is_turned = (changes[:, :1] >= 4) ^ (changes[:, :1] % 2 == 1)  # rows become columns
         sizes = arrays.question_sizes[pairs], arrays.answer_sizes[pairs]
         new_sizes = [np.where(is_turned, size[:, ::-1], size).astype(np.int64) for size in sizes]
@@ -181,13 +174,13 @@ class ArcPairs:
             _moved(tokens[pairs], size, is_turned, changes, offsets, arrays.side)
             for tokens, size in zip((arrays.questions, arrays.answers), new_sizes, strict=True)
         )
-        return Examples(questions, answers, arrays.puzzles[pairs] * len(self.variants) + slots)
+        return Examples(questions, answers, arrays.puzzles[pairs] * self.num_variants + variants)
 
     def changes(
-        self, pairs: Int64[np.ndarray, " B"], slots: Int64[np.ndarray, " B"]
+        self, pairs: Int64[np.ndarray, " B"], variants: Int64[np.ndarray, " B"]
     ) -> UInt8[np.ndarray, "B 11"]:
-        """Transform and permutation of pairs in the variants of their slots."""
-        return np.asarray(self.arrays.index[self.arrays.puzzles[pairs], np.asarray(self.variants)[slots]])
+        """Transform and permutation of pairs in their variants."""
+        return np.asarray(self.arrays.index[self.arrays.puzzles[pairs], variants])
 
 
 def _moved(
@@ -236,7 +229,7 @@ class ArcExamples(ArcPairs):
 
     def examples(self, start: int, num: int) -> Drawn:
         """The random choices of the examples start … start+num-1."""
-        settings = self.seed, self._num_pairs, len(self.variants)
+        settings = self.seed, self._num_pairs, self.num_variants
         drawn = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
         return Drawn(*drawn)
 
@@ -245,43 +238,41 @@ class ArcExamples(ArcPairs):
         return tuple(np.bincount(self.arrays.puzzles).tolist())
 
 
-def open_arc_examples(
-    arrays: Path, num_variants: int, seed: int, *, has_identity_twice: bool = False
-) -> ArcExamples:
+def open_arc_examples(arrays: Path, num_variants: int, seed: int) -> ArcExamples:
     """The training examples of a folder of ARC arrays in the first variants of its index."""
-    return ArcExamples(open_arc_arrays(arrays, TRAIN), used_variants(num_variants, has_identity_twice), seed)
+    return ArcExamples(open_arc_arrays(arrays, TRAIN), num_variants, seed)
 
 
 @lru_cache(maxsize=4)
-def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_slots: int) -> Drawn:
+def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int) -> Drawn:
     """An epoch of puzzles, given their numbers of pairs; a puzzle's pairs stay together in the arrays and the epoch."""
     counts = np.array(num_pairs)
     first = np.cumsum(counts) - counts
     puzzles = np.repeat(np.arange(len(counts)), counts)
     turns = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(len(counts))
-    slots = keyed_rng(seed, Purpose.AUGMENTATION_INDEX, epoch).integers(num_slots, size=len(counts))
+    variants = keyed_rng(seed, Purpose.AUGMENTATION_INDEX, epoch).integers(num_variants, size=len(counts))
     rng = keyed_rng(seed, Purpose.PAIR, epoch)
     pairs = np.lexsort((rng.random(len(puzzles)), turns[puzzles]))
     shifts = keyed_rng(seed, Purpose.TRANSLATION, epoch).random((len(puzzles), 2))
     chosen = first + rng.integers(np.maximum(counts, 1))
     # One pair per puzzle stays at the corner; the audit may leave a puzzle without pairs.
     shifts[chosen[counts > 0]] = 0
-    return Drawn(pairs, slots[puzzles[pairs]], shifts[pairs])
+    return Drawn(pairs, variants[puzzles[pairs]], shifts[pairs])
 
 
 @dataclass(frozen=True, eq=False)
 class ArcEvaluation(ArcPairs):
-    """The questions to a model that was trained on `variants`: every test input in each of them.
+    """The questions to a model that was trained on these variants: every test input in each of them.
 
-    Question number n is test input n // num_votes in the variant of slot n % num_votes.
+    Question number n is test input n // num_votes in variant n % num_votes.
     """
 
     name: str = "evaluation"  # or held_out
 
     @property
     def num_votes(self) -> int:
-        """Variants of each test input; the identity counts twice with that fault."""
-        return len(self.variants)
+        """Variants of each test input."""
+        return self.num_variants
 
     @property
     def num_examples(self) -> int:
@@ -290,8 +281,8 @@ class ArcEvaluation(ArcPairs):
 
     def gather(self, start: int, num: int) -> Examples:
         """The questions start … start+num-1 with their answers, as tokens at the corner, in their variants."""
-        pairs, slots = np.divmod(np.arange(start, start + num), self.num_votes)
-        return self.gather_pairs(Drawn(pairs, slots, np.zeros((num, 2))))
+        pairs, variants = np.divmod(np.arange(start, start + num), self.num_votes)
+        return self.gather_pairs(Drawn(pairs, variants, np.zeros((num, 2))))
 
     def inputs(self, start: int, num: int) -> list[tuple[str, int]]:
         """(name of the puzzle, number of the test input) of the questions start … start+num-1."""
@@ -321,10 +312,7 @@ class ArcEvaluation(ArcPairs):
         return answers
 
 
-def open_arc_evaluation(
-    arrays: Path, num_variants: int, *, has_identity_twice: bool = False
-) -> ArcEvaluation:
+def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
     """The questions of a folder of ARC arrays to a model trained on the first variants of its index."""
     (name,) = evaluation_sets(arrays)
-    variants = used_variants(num_variants, has_identity_twice)
-    return ArcEvaluation(open_arc_arrays(arrays, name), variants, name)
+    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, name)

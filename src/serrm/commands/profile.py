@@ -148,14 +148,13 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     """
     from serrm.config import open_project
     from serrm.core.files import between_markers, write_whole
-    from serrm.models.registry import flops, num_parameters
     from serrm.reporting import tables
     from serrm.reporting.results import make_report, read_committed
 
     root, params = open_project(profile)
     layout = Layout(params.profile, root)
     reports, runs = layout.reports, read_committed(params, layout.metrics)
-    report = make_report(params, open_project(PAPER).params, runs, flops, num_parameters)
+    report = make_report(params, open_project(PAPER).params, runs)
     folders = [path for name in ("tables", "figures", "report.html") if (path := reports / name).exists()]
     scores = tables.headline(report)
     typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
@@ -190,7 +189,6 @@ def committed_overview(root: Path) -> dict[str, str]:
     Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's.
     """
     from serrm.config import read_params, read_yaml
-    from serrm.models.registry import flops, num_parameters
     from serrm.reporting import hard_sudoku
     from serrm.reporting.overview import PICTURE, overview
     from serrm.reporting.results import make_report, read_committed
@@ -208,7 +206,7 @@ def committed_overview(root: Path) -> dict[str, str]:
             file = root / PARAMS
         params = read_params(file)
         runs = read_committed(params, Layout(name, root).metrics)
-        reports[name] = make_report(params, papers, runs, flops, num_parameters)
+        reports[name] = make_report(params, papers, runs)
     found = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
     page = overview([*reports.values()], hard_sudoku.caption(found))
     return {

@@ -8,10 +8,17 @@ from serrm.core.settings import Settings
 class Execution(Settings):
     """Settings of the hardware. No result depends on them; they are neither tracked by DVC nor part of any hash."""
 
-    device: str = "auto"  # auto, cpu, cuda, cuda:1, …
-    threads: PositiveInt | None = None  # CPU threads of all processes together (null: all cores)
-    processes: PositiveInt = 1  # processes that share a run on this machine; torchrun's number wins
-    micro_batch: PositiveInt | None = None  # most slots per process that a model takes at once (null: all)
-    native: bool = True  # native kernels where they fit; with false PyTorch alone on every CPU
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda`, `cuda:1`, …."""
+    threads: PositiveInt | None = None
+    """CPU threads of all processes together; null: all cores."""
+    processes: PositiveInt = 1
+    """Processes that share a training run or an evaluation ([scale](scale.md)); torchrun's number wins."""
+    micro_batch: PositiveInt | None = None
+    """Limit on the puzzles of one forward pass in each process; null: none."""
+    native: bool = True
+    """Use the C++ kernels where possible ([performance](performance.md))."""
     checkpoint_seconds: float = Field(default=60.0, gt=0)
-    max_seconds: float | None = Field(default=None, gt=0)  # then stop with a checkpoint and exit code 75
+    """Time between checkpoints of a training run."""
+    max_seconds: float | None = Field(default=None, gt=0)
+    """Stop with a checkpoint and exit code 75 after this time; null: never."""

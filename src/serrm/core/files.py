@@ -1,7 +1,7 @@
 """Read files with errors of one line, write files and folders whole or not at all, hash folders.
 
-The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file);
-`augment` checks it before it reads them. `data_hash` names any folder of data in checkpoints and metrics.
+The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file).
+`data_hash` names any folder of data in checkpoints and metrics.
 """
 
 import csv
@@ -238,15 +238,3 @@ def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, 
     )
     text = Manifest(kind=kind, seed=seed, files=files).model_dump_json(indent=2)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
-
-
-def check_manifest(directory: Path) -> Manifest:
-    """Compare a directory with its manifest and return it; `ValueError` naming a file that differs."""
-    manifest = read_parsed(directory / MANIFEST, Manifest.model_validate_json)
-    listed = {record.name: record.sha256 for record in manifest.files}
-    present = {name: hash_file(directory / name) for name in file_names(directory) if name != MANIFEST}
-    for name in sorted(listed.keys() | present.keys()):
-        expected, actual = listed.get(name, "no entry"), present.get(name, "none (no such file)")
-        if actual != expected:
-            raise ValueError(f"{directory / name}: sha256 is {actual}, {MANIFEST} has {expected}")
-    return manifest

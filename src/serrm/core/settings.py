@@ -17,13 +17,12 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 # The key in TASKS of a data set, by default the data set's own name.
 Kind = Annotated[str, Field(default_factory=lambda data: data["task"])]
 T = TypeVar("T", bound=BaseModel)
-RENAMED = {"effort": "test_time_compute", "most": "max_cells"}  # former names of keys
 
 
 class Settings(BaseModel):
     """A frozen group of parameters that refuses unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -103,7 +102,5 @@ def parse(kind: type[T], data: object, where: str | Callable[[list[str]], str]) 
             and first["input"] is not None
             and not isinstance(first["input"], dict | list | BaseModel)
         )
-        if first["type"] == "extra_forbidden" and keys[-1] in RENAMED:
-            message = f"is now called {RENAMED[keys[-1]]}"
         value = f" (got {first['input']!r})" if has_value else ""
         raise ValueError(f"{key}: {message}{value}" if key else f"{message}{value}") from error

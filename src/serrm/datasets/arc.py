@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from serrm.core.files import check_manifest, new_directory, write_json
+from serrm.core.files import new_directory, write_json
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc import grids as arc
@@ -42,10 +42,9 @@ def write_arc_sets(
     """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
 
     `raw` is what the `download` stage wrote, with ConceptARC if it is there. The seed decides both draws; a larger
-    draw of one seed holds a smaller one. ValueError if the raw files are not those of the manifest, a file is
-    malformed, or there are fewer puzzles than requested; nothing is left behind.
+    draw of one seed holds a smaller one. ValueError if a file is malformed or there are fewer puzzles than requested;
+    nothing is left behind.
     """
-    check_manifest(raw)
     published = {number: arc_data.read_raw(raw, number) for number in arc_data.VERSIONS}
     forms = {number: canonical_forms(pairs) for number, pairs in published.items()}
     used = fitting = fitting_pairs(published[version], settings.canvas)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.core.files import check_manifest, new_directory, write_json
+from serrm.core.files import new_directory, write_json
 from serrm.core.progress import watch
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.datasets.arc import AUDIT, PARTS, write_arc_sets
@@ -53,10 +53,9 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
     A subset depends on the seed and on its raw file alone.
 
     Raises:
-        ValueError: the raw files are not those of the manifest, a row is malformed, an answer is wrong, a test puzzle
-            also is a training puzzle, or there are fewer puzzles than requested. Nothing is left behind.
+        ValueError: a row is malformed, an answer is wrong, a test puzzle also is a training puzzle, or there are fewer
+            puzzles than requested. Nothing is left behind.
     """
-    check_manifest(raw)
     with new_directory(target) as directory:
         sets = record.raw_sets(raw, settings)
         numbers: dict[str, set[int]] = {}

@@ -1,4 +1,5 @@
 """Pictures of puzzles, answers and predictions.
 
-Tokens become `panels`, which hold the content of each cell; `svg` and `terminal` draw them, `files` reads what to draw.
+`panels` turns tokens into panels, which hold the content of each cell, and draws them as SVG and PNG; `terminal` draws
+them as text; `scenes` says what to draw for a puzzle or a stored prediction.
 """

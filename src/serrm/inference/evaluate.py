@@ -41,7 +41,6 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, usual_headline
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
-from serrm.models.halting import HALT, rounded_sigmoid
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
@@ -209,7 +208,7 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
         facts = predict.load_snapshot(predictor.loaded.model, path)
         if not isinstance(TASKS[run.kind], GridTask):
             questions = arc_questions(predictor, arrays, num)
-            own = vote(predictor, questions, (step,), ties_by_halting=run.fidelity.ties_by_halting)
+            own = vote(predictor, questions, (step,))
             scores = pooled(predictor.processes.collect(own))[step].scores()
         elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:
             part = score_set(predictor, puzzles.first(num), (step,))
@@ -317,7 +316,8 @@ def score_votes(
     questions, sets = arc_questions(predictor, arrays), dict[str, ScoredSet | RefusedSet]()
     for kind in run.evaluate.task_types:
         name = questions.name if kind == "right" else f"{questions.name}, {kind} task type"
-        tallies = pooled(predictor.processes.collect(votes(predictor, questions, run, kind, gallery)))
+        of_process = vote(predictor, questions, run.evaluate.steps, kind=kind, seed=run.seed, gallery=gallery)
+        tallies = pooled(predictor.processes.collect(of_process))
         if kind == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
         sets[name] = vote_scores(questions, tallies, kind, run.evaluate.headline)
@@ -344,43 +344,9 @@ def vote_scores(
 
 def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
     """The test inputs, or the first `num` of them, in the augmentations that the model was trained on."""
-    trained = predictor.loaded.settings
-    num_variants, twice = trained.arrays.num_augmentations + 1, trained.fidelity.identity_twice
-    questions = open_arc_evaluation(arrays, num_variants, has_identity_twice=twice)
+    questions = open_arc_evaluation(arrays, predictor.loaded.settings.arrays.num_augmentations + 1)
     first = {name: vars(questions.arrays)[name][:num] for name in ARRAYS}
     return replace(questions, arrays=replace(questions.arrays, **first))
-
-
-def votes(
-    predictor: predict.Predictor,
-    questions: ArcEvaluation,
-    run: ScoringSettings,
-    kind: TaskType,
-    gallery: Gallery,
-) -> Votes:
-    """The votes of the checkpoint, or with `aggregated_voting` (a published fault) of all its snapshots.
-
-    ValueError if it has no snapshots then.
-    """
-    voted = partial(
-        vote,
-        predictor,
-        questions,
-        run.evaluate.steps,
-        kind=kind,
-        seed=run.seed,
-        ties_by_halting=run.fidelity.ties_by_halting,
-    )
-    snapshots = predictor.loaded.snapshots
-    if not run.fidelity.aggregated_voting:
-        return voted(gallery=gallery)
-    if not snapshots:
-        raise ValueError("aggregated_voting: the checkpoint has no snapshots whose votes could be pooled")
-    of_all = []
-    for path in snapshots:
-        predict.load_snapshot(predictor.loaded.model, path)
-        of_all.append(voted(gallery=gallery if path == snapshots[-1] else None))
-    return pooled(of_all)
 
 
 def vote(
@@ -390,12 +356,11 @@ def vote(
     *,
     kind: TaskType = "right",
     seed: int = 0,
-    ties_by_halting: bool = False,
     gallery: Gallery | None = None,
 ) -> Votes:
     """The votes of all augmentations after each number of steps, in this process's batches.
 
-    The confidence of a vote, which orders answers with equal votes, is that of its least certain cell, or of halting.
+    The confidence of a vote, which orders answers with equal votes, is that of its least certain cell.
     `seed` draws random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
@@ -408,8 +373,6 @@ def vote(
     for found in predictor.batches(questions, steps, "voting", vectors):
         inputs = questions.inputs(found.start, len(found.tokens))
         grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits)
-        if ties_by_halting and found.halting is not None:
-            certain = rounded_sigmoid(found.halting[:, HALT])
         for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
             tallies[found.step].add(puzzle, test, grid, confidence)
         if kind == "right" and gallery is not None:
@@ -418,7 +381,7 @@ def vote(
 
 
 def pooled(of_all: Sequence[Votes]) -> Votes:
-    """Add the votes of all processes, or snapshots, to those of the first."""
+    """Add the votes of all processes to those of the first."""
 
     def include(first: Votes, other: Votes) -> Votes:
         for step, tally in first.items():

@@ -21,25 +21,39 @@ def usual_headline(steps: Collection[int]) -> int:
 class ComputeSettings(Settings):
     """Accuracy against compute, on puzzles with a rule to verify answers by."""
 
-    num_puzzles: PositiveInt  # puzzles of the size trained on
-    max_steps: tuple[PositiveInt, ...] = Field(min_length=1)  # limits; a verified puzzle stops earlier
-    attempt_steps: PositiveInt = 16  # steps of the first attempt, if guesses follow
-    guesses: tuple[PositiveInt, ...] = ()  # limits of attempts; those after the first have guesses (Sudoku)
+    num_puzzles: PositiveInt
+    """Puzzles of the size trained on."""
+    max_steps: tuple[PositiveInt, ...] = Field(min_length=1)
+    """Limit on the steps of a single attempt, which stops at a verified answer."""
+    attempt_steps: PositiveInt = 16
+    """Steps of the first attempt if there are guesses."""
+    guesses: tuple[PositiveInt, ...] = ()
+    """Numbers of attempts, all but the first with guesses (Sudoku)."""
 
 
 class EvaluateSettings(Settings):
     """The section `evaluate` of a task."""
 
-    steps: tuple[PositiveInt, ...] = Field(min_length=1)  # supervision steps that are scored, in one pass
-    headline_steps: PositiveInt | None = None  # one of them, for the headline; null: 16, or else the most
-    batch_size: PositiveInt  # 9×9 puzzles per batch; larger grids get proportionally fewer
-    precision: Literal["float32", "bfloat16", "auto"]  # auto takes the faster on this machine
+    steps: tuple[PositiveInt, ...] = Field(min_length=1)
+    """Supervision steps after which to score."""
+    headline_steps: PositiveInt | None = None
+    """The one of `steps` whose scores headlines and learning curves show; null: 16, or else the most."""
+    batch_size: PositiveInt
+    """Batch size for 9×9 puzzles; larger grids get smaller batches."""
+    precision: Literal["float32", "bfloat16", "auto"]
+    """Arithmetic; `auto` is the faster one on this machine."""
     compile: bool
-    curve_puzzles: NonNegativeInt  # puzzles scored per snapshot of the learning curve
-    examples: NonNegativeInt = 4  # puzzles per set whose predictions are kept for pictures
-    task_types: tuple[TaskType, ...] = ("right",)  # ARC: score with these rows of the task-type table
-    test_time_compute: ComputeSettings | None = None  # Sudoku and mazes: measure accuracy against compute
-    equivariance_pairs: NonNegativeInt = 0  # Sudoku, ARC: puzzles predicted again with permuted symbols
+    """Use torch.compile on a GPU."""
+    curve_puzzles: NonNegativeInt
+    """Puzzles for each point of the learning curve; 0: no curve."""
+    examples: NonNegativeInt = 4
+    """Predictions of each test set kept for drawing."""
+    task_types: tuple[TaskType, ...] = ("right",)
+    """ARC-AGI: task-type embeddings to score with."""
+    test_time_compute: ComputeSettings | None = None
+    """Scores against supervision steps and guesses, where answers can be verified (Sudoku and mazes)."""
+    equivariance_pairs: NonNegativeInt = 0
+    """Puzzles compared with a copy whose symbols are permuted (Sudoku, ARC-AGI)."""
 
     @model_validator(mode="after")
     def _scores_the_headline(self) -> "EvaluateSettings":
@@ -59,24 +73,21 @@ class EvaluateSettings(Settings):
         return self.headline_steps or min(HEADLINE_STEPS, max(self.steps))
 
 
-class ScoringFidelity(Fidelity):
-    """The published faults of training, and those of the ARC-AGI vote, which change no training."""
-
-    aggregated_voting: bool = False  # the votes of a run's snapshots are pooled with its own
-    ties_by_halting: bool = False  # equal votes of HRM and TRM are ordered by the mean of σ(q_halt)
-
-
 class ScoringSettings(Settings):
     """Everything that an evaluation depends on besides the checkpoint and the arrays."""
 
     profile: str
-    name: str  # of the run
+    name: str
+    """The name of the run."""
     task: str
     kind: Kind
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings
-    fidelity: ScoringFidelity
-    source: str  # of the puzzles, in words
-    source_kind: str  # such as generated
-    tests: tuple[str, ...] = ()  # further test sets, from users' files
+    fidelity: Fidelity
+    source: str
+    """The source of the puzzles, in words."""
+    source_kind: str
+    """The kind of the source, such as generated."""
+    tests: tuple[str, ...] = ()
+    """Further test sets, from users' files."""

@@ -26,16 +26,19 @@ class RandomHalting(Settings):
 
     kind: Literal["random"]
     probability: float = Field(gt=0, le=1)
-    # Added to it for a slot whose puzzle is solved; ours.
+    """`random`: probability of halting after a supervision step."""
     probability_solved: float = Field(default=0.0, ge=0, le=1)
+    """`random`: further probability for a solved puzzle; an extension."""
 
 
 class QLearning(Settings):
     """HRM's and TRM's rule: a head learns whether the puzzle is solved; exploration keeps some slots going."""
 
     kind: Literal["q_learning"]
-    exploration: float = Field(ge=0, le=1)  # share of slots that must go on to a random number of steps
-    bootstrap: bool  # HRM: a continue logit with a bootstrapped target; TRM: halt above 0
+    exploration: float = Field(ge=0, le=1)
+    """`q_learning`: probability that a puzzle stays for a random number of steps."""
+    bootstrap: bool
+    """`q_learning`: also learn the value of continuing, with a bootstrapped target (HRM); TRM halts above 0."""
 
 
 HaltingSettings = Annotated[RandomHalting | QLearning, Field(discriminator="kind")]
@@ -53,9 +56,11 @@ class FamilySettings(Settings):
         family: str
 
     expansion: float = Field(gt=0)
-    swiglu_multiple: PositiveInt = 256  # the inner width is rounded up to a multiple of this; published: 256
-    # Grid size I at which attention scores are not scaled (ours); with null they never are.
+    """SwiGLU's inner width is expansion · D · 2/3."""
+    swiglu_multiple: PositiveInt = 256
+    """SwiGLU's inner width is rounded up to a multiple of this."""
     standard_length: int | None = Field(default=None, ge=2)
+    """Grid size, in positions, for which attention scores are not rescaled; with null they never are; an extension."""
 
     def gates(self, width: int) -> int:
         """The inner width of a SwiGLU over `width` features: round(expansion·D·2/3), rounded up to the multiple."""
@@ -98,21 +103,36 @@ class SeRrmSettings(FamilySettings):
     """SE-RRM: symbol-equivariant recurrent reasoning model (paper, section 2.3)."""
 
     family: Literal["se_rrm"]
-    states: Literal["one", "two"] = "one"  # two: z_H and z_L over the planes in TRM's schedule; ours
-    width: PositiveInt  # D, features of a (position, symbol)
-    layers: PositiveInt  # L, layers of the block
-    h_cycles: PositiveInt  # superblocks of a supervision step
-    l_cycles: PositiveInt  # block applications per superblock; only the last superblock carries gradient
-    heads: PositiveInt  # heads of the attention over positions
+    states: Literal["one", "two"] = "one"
+    """One state as in the paper, or z_H and z_L in TRM's schedule; an extension."""
+    width: PositiveInt
+    """D, features of the state."""
+    layers: PositiveInt
+    """L, layers of a block."""
+    h_cycles: PositiveInt
+    """Number of h cycles in a supervision step."""
+    l_cycles: PositiveInt
+    """Updates of z_L (SE-RRM: of Z) in an h cycle."""
+    heads: PositiveInt
+    """Attention heads over positions."""
     head_dim: PositiveInt
-    symbol_heads: PositiveInt  # heads of the attention over symbols
+    """Features of a head over positions."""
+    symbol_heads: PositiveInt
+    """Attention heads over symbols."""
     symbol_head_dim: PositiveInt
+    """Features of a head over symbols."""
     positions: Annotated[str, KeyOf(POSITIONS)]
-    registers: int = Field(ge=0)  # extra positions that are cut before the output
-    symbols: Literal["tied", "untied"]  # tied is symbol-equivariant
-    planes: Literal["all", "usual"]  # usual: no planes for the special symbols
+    """Positional encoding ([values](models.md#settings-of-a-variant))."""
+    registers: int = Field(ge=0)
+    """Extra positions that are cut before the output."""
+    symbols: Literal["tied", "untied"]
+    """Symbol embeddings: shared (equivariant), or one per symbol."""
+    planes: Literal["all", "usual"]
+    """Symbols in the state, either all or `usual` (all except the first two tokens)."""
     task_types: Literal["none", "full", "factored"]
+    """Size of the task-type embedding, either none, the paper's D×K or the published code's D + K."""
     attention_dropout: float = Field(ge=0, lt=1)
+    """Dropout of attention weights in training."""
 
     def num_planes(self, num_symbols: int) -> int:
         """Symbol planes of the state for an alphabet of `num_symbols`, pad included."""
@@ -154,14 +174,22 @@ class SequenceSettings(FamilySettings):
     has_q_head = True
     has_prefix = True
 
-    width: PositiveInt  # D, features of a position
-    layers: PositiveInt  # layers of a network
+    width: PositiveInt
+    """D, features of the state."""
+    layers: PositiveInt
+    """L, layers of a block."""
     h_cycles: PositiveInt
+    """Number of h cycles in a supervision step."""
     l_cycles: PositiveInt
-    heads: PositiveInt  # attention heads of D/heads features
+    """Updates of z_L (SE-RRM: of Z) in an h cycle."""
+    heads: PositiveInt
+    """Attention heads over positions."""
     positions: Annotated[str, KeyOf(BEHIND_PREFIX)]
-    prefix: PositiveInt  # P, positions before the grid
+    """Positional encoding ([values](models.md#settings-of-a-variant))."""
+    prefix: PositiveInt
+    """P, positions before the grid that hold the task type."""
     attention_dropout: float = Field(ge=0, lt=1)
+    """Dropout of attention weights in training."""
 
     @model_validator(mode="after")
     def _has_whole_heads(self) -> "SequenceSettings":
@@ -183,7 +211,8 @@ class TrmSettings(SequenceSettings):
     """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
 
     family: Literal["trm"]
-    mixer: Literal["attention", "mlp"]  # how positions are mixed; the MLP takes only one number of positions
+    mixer: Literal["attention", "mlp"]
+    """Attention, or an MLP over positions, which limits the model to one grid size."""
 
 
 class HrmSettings(SequenceSettings):

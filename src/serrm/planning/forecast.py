@@ -79,8 +79,8 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
     settings, search, num = scoring.evaluate, scoring.evaluate.test_time_compute, counts.tests[counts.side]
     votes, passes, snapshots = 1, 1, run_settings.train.snapshots
     if isinstance(TASKS[run_settings.kind], ArcTask):  # augmentations of a test input vote
-        votes = run_settings.arrays.num_augmentations + 1 + run_settings.fidelity.identity_twice
-        passes = votes * len(settings.task_types) * (snapshots if scoring.fidelity.aggregated_voting else 1)
+        votes = run_settings.arrays.num_augmentations + 1
+        passes = votes * len(settings.task_types)
     takes_all = run_settings.model.takes_larger_grids
     sizes = {side: of_side for side, of_side in counts.tests.items() if takes_all or side <= counts.side}
     of_sets = sum(number * _step(run_settings, side) for side, number in sizes.items())

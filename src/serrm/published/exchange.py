@@ -127,13 +127,6 @@ def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
         )
 
 
-def _warn_of_rotation(settings: ModelSettings) -> None:
-    if isinstance(settings, SequenceSettings) and settings.positions == "rope2d":
-        log.warning(
-            "positions: rope2d: the published code rotates other positions (rope2d_shifted), so its answers differ"
-        )
-
-
 PUBLISHED = ("hrm", "trm", "se_rrm")  # families
 WRAPPERS = (
     "state_dict",

@@ -22,21 +22,25 @@ class Mirror(Settings):
     """A local directory with the publishers' file names, for machines without network."""
 
     kind: Literal["mirror"]
-    root: Path  # the directory, the key `files` of the data set, which DVC watches
+    root: Path
+    """Set by `tasks.<task>.files`, which DVC watches."""
 
 
 class SubsetSettings(Settings):
     """Numbers of puzzles to draw from the raw ones (stage augment); None: all of them."""
 
     num_train: PositiveInt | None
+    """Training puzzles; null: all."""
     num_test: PositiveInt | None
+    """Test puzzles; null: all."""
     seed: NonNegativeInt
 
 
 class ArraySettings(Settings):
     """Augmentations of the training set (stage build_arrays); a recipe may use fewer than are built."""
 
-    num_augmentations: NonNegativeInt  # of a training puzzle, besides itself
+    num_augmentations: NonNegativeInt
+    """Augmentations of a training puzzle, besides the puzzle itself."""
     seed: NonNegativeInt
 
 
@@ -44,4 +48,6 @@ class HintSettings(Settings):
     """Cells of the answer that the first questions show: of example n, up to max_cells · (1 − n / examples)."""
 
     max_cells: PositiveInt
-    examples: PositiveInt  # from this example on there are none
+    """Largest number of squares shown; falls linearly to 0."""
+    examples: PositiveInt
+    """Number of examples after which none are shown."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.models.registry import flops, num_parameters
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import Setting, Settings, differences
 from serrm.scoring import intervals
@@ -198,9 +199,7 @@ class Report:
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
-def paper_costs(
-    papers: Params, flops: Callable[..., int], num_parameters: Callable[..., int]
-) -> Callable[[str, str], Cost | None]:
+def paper_costs(papers: Params) -> Callable[[str, str], Cost | None]:
     """The cost of a run of profile `paper` by task and variant, counted when it is asked for."""
     names = {(run.task, papers.variant(name)): name for name, run in papers.runs.items()}
 
@@ -217,17 +216,8 @@ def paper_costs(
     return cost
 
 
-def make_report(
-    params: Params,
-    papers: Params,
-    runs: Iterable[Evaluation],
-    flops: Callable[..., int],
-    num_parameters: Callable[..., int],
-) -> Report:
-    """The results of a profile's runs, with their settings compared with those of profile paper.
-
-    `flops` and `num_parameters` are those of `serrm.models.registry`, which this package does not import.
-    """
+def make_report(params: Params, papers: Params, runs: Iterable[Evaluation]) -> Report:
+    """The results of a profile's runs, with their settings compared with those of profile paper."""
     settings, found, steps, init = {}, {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
@@ -239,5 +229,5 @@ def make_report(
         if paper is not None:
             num_examples = papers.counts(run.kind).num_train
             found[key] = differences(ours, paper.model_dump(mode="json"), num_examples)
-    cost = paper_costs(papers, flops, num_parameters)
+    cost = paper_costs(papers)
     return Report(params.profile, grouped(runs), settings, found, steps, init, cost)

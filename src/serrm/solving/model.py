@@ -5,7 +5,6 @@ a `LoadedModel`, which the stages evaluate too.
 """
 
 import math
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -106,23 +105,16 @@ class Model(LoadedModel):
         write_checkpoint(target, self.model.state_dict(), None, self.config)
         write_whole(target / CARD, model_card(self.settings, name or target.name))
 
-    def push_to_hub(self, repo_id: str, **options: Any) -> str:
-        """Save to a repository of the Hub; returns the address of the commit.
+    def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: str | None = None) -> str:
+        """Save to a repository of the Hub, which is created if needed; returns the address of the commit."""
+        from huggingface_hub import HfApi
 
-        `options` are those of huggingface_hub's mixin, such as `private`, `token`, `branch`, `commit_message`.
-        """
-        from huggingface_hub import ModelHubMixin
-
-        class SavedModel(ModelHubMixin):
-            """A folder that `save_pretrained` wrote, card included, as huggingface_hub's mixin takes models."""
-
-            def _save_pretrained(self, save_directory: Path) -> None:
-                shutil.copytree(folder, save_directory, dirs_exist_ok=True)
-
+        api = HfApi(token=token)
+        api.create_repo(repo_id, private=private, exist_ok=True)
         with TemporaryDirectory() as place:
             folder = Path(place) / "model"
             self.save_pretrained(folder, repo_id)
-            return str(SavedModel().push_to_hub(repo_id, **options))
+            return str(api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Add model"))
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", **options: Any) -> "Model":

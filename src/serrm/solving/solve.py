@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants, used_variants
+from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants
 from serrm.inference.predict import LoadedModel, refusal, rows_at_once, rows_in_memory
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
@@ -444,4 +444,4 @@ def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEva
         **{f"{part}s": np.stack([encode(grid, side) for grid in own]) for part, own in parts.items()},
         **{f"{part}_sizes": np.array([grid.shape for grid in own], np.uint8) for part, own in parts.items()},
     )
-    return ArcEvaluation(arrays, used_variants(index.shape[1], run.fidelity.identity_twice))
+    return ArcEvaluation(arrays, index.shape[1])

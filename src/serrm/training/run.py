@@ -110,8 +110,7 @@ class TrainingRun:
         self.seconds = 0.0  # of training, over all interruptions
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
-        num, seed, twice = run.arrays.num_augmentations, run.arrays.seed, run.fidelity.identity_twice
-        examples = open_stream(arrays, num, seed, has_identity_twice=twice, hints=run.train.hints)
+        examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
         per_puzzle = flops(run.model, stream.side**2, stream.num_symbols, run.train.halting)
         self.flops_per_step = run.train.batch_size * per_puzzle

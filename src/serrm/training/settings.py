@@ -52,42 +52,67 @@ OPTIMIZERS: Final[dict[str, Callable[["RecurrentModel", Betas, float], Any]]] = 
 class Fidelity(Settings):
     """Faults of the published code that change results; all off unless their effect is to be measured."""
 
-    dropout_at_evaluation: bool = False  # attention dropout stays active when predicting
-    shifted_rope2d: bool = False  # RoPE2D behind a prefix uses the angles of the cell P positions later
-    bfloat16_embeddings: bool = False  # embeddings and their EMA are rounded to bfloat16 at every update
-    identity_twice: bool = False  # ARC: the untransformed puzzle counts as two augmentations and votes twice
+    dropout_at_evaluation: bool = False
+    """Attention dropout stays active when predicting."""
+    shifted_rope2d: bool = False
+    """RoPE2D gives each square the angles of the square P (`prefix`) positions later (TRM, HRM)."""
+    bfloat16_embeddings: bool = False
+    """Embeddings and their EMA are rounded to bfloat16 at every update."""
 
 
 class TaskTypeSettings(Settings):
     """Sign-SGD of the task-type table; it updates only the rows of the batch."""
 
     learning_rate: PositiveFloat
+    """Learning rate of the task-type table."""
     weight_decay: float = Field(ge=0)
+    """Weight decay of the task-type table."""
 
 
 class TrainSettings(Settings):
     """One training: deep supervision with slots, optimiser, warm-up and schedule, EMA."""
 
-    batch_size: PositiveInt  # B, slots
-    epochs: PositiveFloat | None = None  # steps = epochs · puzzles / batch_size
-    steps: PositiveInt | None = None  # optimiser steps; give this or epochs
+    batch_size: PositiveInt
+    """B, puzzles trained at once."""
+    epochs: PositiveFloat | None = None
+    """Training length in epochs of all training puzzles; give this or `steps`."""
+    steps: PositiveInt | None = None
+    """Training length in optimiser steps; give this or `epochs`."""
     max_supervision_steps: PositiveInt
+    """Supervision steps after which a puzzle leaves the batch."""
     halting: HaltingSettings
+    """Rule by which a puzzle leaves the batch earlier."""
     optimizer: Annotated[str, KeyOf(OPTIMIZERS)] = "adam_atan2"
+    """The paper's Adam-atan2, or Muon for the matrices of the network."""
     learning_rate: PositiveFloat
+    """Peak learning rate."""
     schedule: Annotated[str, KeyOf(SCHEDULES)]
-    final_rate: float = Field(default=0.1, ge=0, le=1)  # share of the peak at which the cosine ends
+    """Learning rate after warm-up."""
+    final_rate: float = Field(default=0.1, ge=0, le=1)
+    """End of the cosine schedule, as a share of the peak."""
     warmup_steps: NonNegativeInt
+    """Steps of linear warm-up."""
     weight_decay: float = Field(ge=0)
-    task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
+    """Decoupled weight decay."""
+    task_types: TaskTypeSettings | None = None
+    """Sign-SGD of the task-type table; required where there is a table."""
     betas: Betas
-    ema: float = Field(ge=0, lt=1)  # decay of the weights' EMA, which is evaluated; 0 means no EMA
-    precision: Literal["float32", "bfloat16", "auto"]  # of states and products; auto takes the faster
-    compile: bool  # torch.compile the networks on a GPU
-    snapshots: NonNegativeInt  # EMA weights kept along the way, for learning curves
-    log_every: PositiveInt  # steps between records of the training log
-    hints: HintSettings | None = None  # cells of the answer shown in the first questions
-    init_from: str | None = None  # fine-tuning: checkpoint folder whose EMA weights to start from
+    """Decay rates of the two moments of Adam-atan2."""
+    ema: float = Field(ge=0, lt=1)
+    """Decay of the EMA that is evaluated; 0 evaluates the raw weights."""
+    precision: Literal["float32", "bfloat16", "auto"]
+    """Arithmetic of states and products; weights and optimiser are always float32; `auto` is the faster one on this
+    machine."""
+    compile: bool
+    """Use torch.compile on a GPU."""
+    snapshots: NonNegativeInt
+    """EMA snapshots kept for the learning curve."""
+    log_every: PositiveInt
+    """Optimiser steps between records of the training log."""
+    hints: HintSettings | None = None
+    """Show squares of the answer in the first examples; an extension."""
+    init_from: str | None = None
+    """Set by the `init` of a run."""
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":

@@ -146,10 +146,12 @@ ArcSource = Annotated[generate.GeneratedArc | PackagedArc | Mirror | Hub, Field(
 class ArcSubsetSettings(SubsetSettings):
     """Numbers of puzzles to draw: `num_train` training and concept puzzles, `num_test` to score."""
 
-    canvas: PositiveInt = Field(le=30)  # side of the canvas; puzzles with a larger grid are left out
-    scored: Scored = "evaluation"  # which; held_out: so many training puzzles instead, to choose settings on
-    # Training pairs equivalent to a scored one; report: they are trained on, as published.
+    canvas: PositiveInt = Field(le=30)
+    """Side of the canvas; puzzles with a larger grid are left out."""
+    scored: Scored = "evaluation"
+    """Test puzzles, or validation puzzles for choosing settings."""
     audit: Literal["drop", "report"] = "drop"
+    """Training pairs that are augmentations of a scored pair: drop them, or report and keep them, as published."""
 
     @model_validator(mode="after")
     def _check_held_out(self) -> "ArcSubsetSettings":

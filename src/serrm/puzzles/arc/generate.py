@@ -62,15 +62,18 @@ class GeneratedArc(Settings):
     """Generated ARC-like puzzles, seeded; their difficulty is that of the rules and grids."""
 
     kind: Literal["generated"]
-    num_train: PositiveInt  # training puzzles
-    num_evaluation: PositiveInt  # evaluation puzzles, of other rules; they do not depend on num_train
-    # Least side of a question, and largest of any grid.
+    num_train: PositiveInt
+    """Training puzzles to generate."""
+    num_evaluation: PositiveInt
+    """Evaluation puzzles to generate, of other rules; they do not depend on the number of training puzzles."""
     sides: Annotated[tuple[Side, Side], AfterValidator(_check_range)]
-    # Least and most colours of a puzzle's questions, besides the background.
+    """Least side of an ARC-like question, largest side of any grid."""
     colours: Annotated[tuple[NumColours, NumColours], AfterValidator(_check_range)]
-    # Families of rules (docs/data.md), all equally likely.
+    """Least and most colours of an ARC-like puzzle's questions, besides the background."""
     rules: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_check_names)]
-    max_rules: Literal[1, 2]  # of a puzzle; 2: about half of the puzzles combine two
+    """[Families of rules](data.md#generated-arc-like-puzzles), all equally likely."""
+    max_rules: Literal[1, 2]
+    """Most rules combined in an ARC-like puzzle; 2: about half of the puzzles combine two."""
 
     @model_validator(mode="after")
     def _check_sides(self) -> "GeneratedArc":

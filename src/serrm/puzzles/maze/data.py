@@ -67,12 +67,14 @@ class GeneratedMaze(Settings):
     """Generated mazes, seeded, of any side, each with a single path."""
 
     kind: Literal["generated"]
-    # Mazes of train.csv and of test.csv, none the same as another or a dihedral transform of it.
     num_train: PositiveInt
+    """Training puzzles to generate."""
     num_test: PositiveInt
+    """Test puzzles to generate."""
     side: int = Field(ge=3, le=255)
-    # Least number of cells on the path, start and goal included: one more than its steps. Maze-Hard has 110.
+    """Side of a maze."""
     min_path: int = Field(ge=2)
+    """Least number of squares on the path, including start and goal; Maze-Hard has 110."""
 
     @model_validator(mode="after")
     def _check_path(self) -> "GeneratedMaze":
@@ -86,10 +88,13 @@ class Windows(Settings):
     """Windows of the published training mazes, with a new start and goal, in place of the mazes themselves."""
 
     side: int = Field(ge=3, le=SIDE_HARD)
-    min_steps: PositiveInt  # least steps from start to goal
+    """Side of a window."""
+    min_steps: PositiveInt
+    """Least steps from start to goal."""
     num_per_maze: PositiveInt
-    # The last mazes, of which there is one window each, for testing, and none for training.
+    """Windows of each maze."""
     num_held_out: int = Field(ge=1, lt=NUM_HARD)
+    """Number of last training mazes, which give one test window each and no training window."""
 
     @property
     def num_train(self) -> int:
@@ -104,6 +109,7 @@ class Windows(Settings):
 
 class _PublishedMaze(Settings):
     windows: Windows | None = None
+    """Windows of the training mazes in place of the mazes."""
 
 
 class MirrorMaze(_PublishedMaze, Mirror):

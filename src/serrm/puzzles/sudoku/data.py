@@ -78,30 +78,33 @@ def check_clues(side: int, clues: tuple[int, int]) -> tuple[int, int]:
 class Made16x16(Settings):
     """The 16×16 puzzles, generated for every source: the paper's are not published."""
 
-    num_16x16: NonNegativeInt  # the paper has 216; 0 leaves the size out
-    # Least and most clues.
+    num_16x16: NonNegativeInt
+    """16×16 puzzles to generate; the paper has 216, and 0 leaves the size out."""
     clues_16x16: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 16))]
+    """Least and most clues of a 16×16 puzzle."""
 
 
 class GeneratedSudoku(Made16x16):
     """Generated puzzles, seeded, each with one solution; 4×4: one puzzle for each of the 288 grids."""
 
     kind: Literal["generated"]
-    # 9×9 puzzles of train.csv and of test.csv, all pairwise different.
     num_train: PositiveInt
+    """Training puzzles to generate."""
     num_test: PositiveInt
-    # Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25.
+    """Test puzzles to generate."""
     clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 9))]
-    # 25×25 puzzles, 0 leaves the size out, and their least and most clues; the published have 372 to 623.
+    """Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25."""
     num_25x25: NonNegativeInt
+    """25×25 puzzles to generate; 0 leaves the size out."""
     clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 25))]
+    """Least and most clues of a 25×25 puzzle; the published ones have 372 to 623."""
 
 
 class MirrorSudoku(Made16x16, Mirror):
     """A local directory with the publishers' file names."""
 
-    # Which of the 9×9 folders below root: the published set, or its 1,000 training puzzles.
     folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
+    """Which folder of 9×9 puzzles below `root`: the published set, or its 1,000 training puzzles."""
 
 
 class HubSudoku(Made16x16, Hub):
@@ -115,7 +118,9 @@ class SudokuSubsetSettings(SubsetSettings):
     """Numbers of puzzles to draw, where `num_test` is of the size trained on."""
 
     num_test_sizes: dict[OtherSize, PositiveInt | None]
-    scored: Scored = "evaluation"  # held_out: other 9×9 puzzles instead, to choose settings on
+    """Test puzzles by grid size; null: all."""
+    scored: Scored = "evaluation"
+    """Test puzzles, or validation puzzles for choosing settings."""
 
 
 PUBLISHED = (
