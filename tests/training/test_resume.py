@@ -153,7 +153,7 @@ def test_moved_to_another_machine_and_back_is_bit_identical(
     records: list[object] = []
     assert_same_checkpoint(run(cell, arrays, home, ONE_STEP, records.append), straight)
     assert len(records) == 3
-    (away / "arrays" / "metadata.json").unlink()
+    (away / "arrays" / "training" / "metadata.json").unlink()
     failed = go_on()
     assert failed.returncode == 1 and failed.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in failed.stderr

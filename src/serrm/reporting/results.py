@@ -12,7 +12,6 @@ import numpy as np
 
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.models.registry import flops, num_parameters
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import Setting, Settings, differences
 from serrm.scoring import intervals
@@ -201,6 +200,8 @@ class Report:
 
 def paper_costs(papers: Params) -> Callable[[str, str], Cost | None]:
     """The cost of a run of profile `paper` by task and variant, counted when it is asked for."""
+    from serrm.models.registry import flops, num_parameters  # with torch, which comparisons do without
+
     names = {(run.task, papers.variant(name)): name for name, run in papers.runs.items()}
 
     @cache
@@ -218,6 +219,8 @@ def paper_costs(papers: Params) -> Callable[[str, str], Cost | None]:
 
 def make_report(params: Params, papers: Params, runs: Iterable[Evaluation]) -> Report:
     """The results of a profile's runs, with their settings compared with those of profile paper."""
+    from serrm.models.registry import flops
+
     settings, found, steps, init = {}, {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
