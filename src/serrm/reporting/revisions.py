@@ -63,12 +63,22 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
         )
     commit = find_commit(root, name)
     profile = profile or active_profile(root, name)
+    runs = scores_at(root, commit, profile, name)
+    return Revision(name, profile, runs, _settings_at(root, commit, profile))
+
+
+def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Evaluation]:
+    """The committed scores of a profile's runs; errors speak of the commit by `name`.
+
+    Raises:
+        UnknownRevision: the commit has no scores of the profile.
+        ValueError: its file of scores is malformed.
+    """
     path = f"reports/{profile}/{METRICS_FILE}"
     content = git(root, "show", f"{commit}:./{path}")
     if not content:
         raise UnknownRevision(f"{name} has no {path}, so no scores of profile {profile}")
-    runs = parse_profile_scores(content.encode(), f"{name}:{path}").runs
-    return Revision(name, profile, runs, _settings_at(root, commit, profile))
+    return parse_profile_scores(content.encode(), f"{name}:{path}").runs
 
 
 def _joined(name: str, parts: list[Revision]) -> Revision:

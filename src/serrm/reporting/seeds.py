@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from serrm.core.project import git
 from serrm.reporting.results import Key, grouped, score
-from serrm.scoring.schema import METRICS_FILE, parse_profile_scores
+from serrm.reporting.revisions import UnknownRevision, scores_at
+from serrm.scoring.schema import METRICS_FILE
 
 STUDY: Final = "docs/experiments/plateau.csv"
 SOLVED: Final = "solved, percent of 256"
@@ -46,27 +47,26 @@ def _studies(root: Path, profile: str) -> Iterator[tuple[str, dict[Key, list[flo
     listed = git(root, "ls-tree", "--name-only", "HEAD", "reports/").split()
     profiles = [Path(path).name for path in listed]
     if profile in profiles:
-        yield _of_profile(root, profile)
+        yield f"reports/{profile}/{METRICS_FILE}", _of_profile(root, profile)
     yield STUDY, _of_study(root, profile)
     for other in profiles:
         if other != profile:
-            yield _of_profile(root, other)
+            yield f"reports/{other}/{METRICS_FILE}", _of_profile(root, other)
 
 
-def _of_profile(root: Path, profile: str) -> tuple[str, dict[Key, list[float]]]:
-    """Scores after the headline steps on the sets trained on."""
-    path = f"reports/{profile}/{METRICS_FILE}"
-    content = git(root, "show", f"HEAD:./{path}")
+def _of_profile(root: Path, profile: str) -> dict[Key, list[float]]:
+    """Scores after the headline steps on the sets trained on; none where HEAD has no scores of the profile."""
+    try:
+        scored = scores_at(root, "HEAD", profile, "HEAD")
+    except UnknownRevision:
+        return {}
     found: dict[Key, list[float]] = {}
-    if content:
-        for key, runs in grouped(
-            parse_profile_scores(content.encode(), f"HEAD:{path}").runs.values()
-        ).items():
-            name = runs[0].main_set
-            steps = runs[0].scored[name].headline_steps if name else 0
-            if result := score(runs, runs[0].main_metric, name, steps):
-                found[key] = [value for value, *_ in result.seeds]
-    return path, found
+    for key, runs in grouped(scored.values()).items():
+        name = runs[0].main_set
+        steps = runs[0].scored[name].headline_steps if name else 0
+        if result := score(runs, runs[0].main_metric, name, steps):
+            found[key] = [value for value, *_ in result.seeds]
+    return found
 
 
 def _of_study(root: Path, profile: str) -> dict[Key, list[float]]:
