@@ -163,8 +163,8 @@ def set_name(name: str) -> str:
 
 Settings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
-# Keys whose difference changes no result, and those that the number of optimiser steps stands for.
 HALTING: Final = ("train", "halting kind")
+# Keys whose difference changes no result, and those that the number of optimiser steps stands for.
 UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
 
 

@@ -25,7 +25,7 @@ from serrm.reporting.figures import build_figures, training_loss
 from serrm.reporting.paper import load_paper, model_name, set_name, task_name
 from serrm.reporting.results import Report, Results, all_runs, printed
 from serrm.scoring.schema import METRICS_FILE, Evaluation, profile_text
-from serrm.training.log import COUNTS, GATHERED, read_training_log
+from serrm.training.log import COUNTS, GATHERED, Record, read_training_log
 
 
 class Inputs(NamedTuple):
@@ -48,6 +48,7 @@ def write_report(report: Report, folder: Path, data: Path, inputs: Inputs) -> No
     """
     made, figures = all_tables(report), build_figures(report)
     runs = all_runs(report.results)
+    logs = {run.name: read_training_log(inputs.logs / f"{run.name}.csv") for run in runs}
     for path in (folder / "tables", folder / "figures", folder / "curves", data):
         path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
     write_whole(folder / METRICS_FILE, profile_text(report.profile, runs))
@@ -59,8 +60,9 @@ def write_report(report: Report, folder: Path, data: Path, inputs: Inputs) -> No
     for name, figure in figures.items():
         write_whole(folder / "figures" / f"{name}.svg", figure)
     write_curves(runs, folder / "curves")
-    write_whole(folder / "curves" / GATHERED, training_curves(runs, inputs.logs))
-    write_whole(folder / "report.html", render_page(report, made, figures, inputs))
+    write_whole(folder / "curves" / GATHERED, training_curves(runs, logs))
+    on_page = figures | {"training_loss": training_loss(report, logs)}
+    write_whole(folder / "report.html", render_page(report, made, on_page, inputs))
 
 
 def all_tables(report: Report) -> list[tables.Table]:
@@ -120,12 +122,10 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
         write_whole(folder / f"{name}.csv", tables.to_csv(frame))
 
 
-def training_curves(runs: Sequence[Evaluation], logs: Path) -> str:
-    """The training logs of all runs as one CSV file, with six significant digits."""
+def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Record]]) -> str:
+    """The training logs of all runs, by name, as one CSV file, with six significant digits."""
     lines = [
-        {"run": run.name, "task": task_name(run.task), **record}
-        for run in runs
-        for record in read_training_log(logs / f"{run.name}.csv")
+        {"run": run.name, "task": task_name(run.task), **record} for run in runs for record in logs[run.name]
     ]
     frame = pd.DataFrame(lines, columns=None if lines else ["run", "task", *COUNTS])
     return frame.to_csv(index=False, lineterminator="\n", float_format="%.6g")
@@ -153,10 +153,6 @@ def render_page(
     page.filters["intervals"] = intervals
     runs, named = all_runs(report.results), {table.name: table for table in made}
     headline, judged = tables.headline(report), judge(report)
-    paths = {run.name: inputs.logs / f"{run.name}.csv" for run in runs}
-    logs = {name: read_training_log(path) for name, path in paths.items() if path.is_file()}
-    if loss := training_loss(report, logs):
-        figures = {**figures, "training_loss": loss}
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
@@ -173,7 +169,7 @@ def render_page(
         untested=[
             load_paper().claims[key].says for key, parts in judged.items() if overall(parts) == UNTESTED
         ],
-        figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items()},
+        figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items() if svg},
         examples=[*shown_examples(report.results, inputs.examples)],
         legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
         notes=tables.notes(report.results),

@@ -219,8 +219,8 @@ def variants(report: Report) -> pd.DataFrame:
     known = {(entry.column.task, entry.variant) for entry in every}
     lines = []
     for (task, model), runs in report.results.items():
-        own = {} if (runs[0].kind, model) in known else runs[0].scored
-        for name, part in ((name, part) for name, part in own.items() if part.of_file is None):
+        names = [] if (runs[0].kind, model) in known else runs[0].drawn
+        for name, part in ((name, runs[0].scored[name]) for name in names if name in runs[0].scored):
             steps = part.headline_steps
             solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
             words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
@@ -410,29 +410,27 @@ def recipes(report: Report) -> list[Recipe]:
     for task in dict.fromkeys(task for task, _ in report.results):
         models = {model: runs for (of, model), runs in report.results.items() if of == task}
         columns = {
-            model: report.differences[task, model] for model in main if (task, model) in report.differences
+            model: report.differences[task, model]
+            for model in main
+            if model in FAMILIES and (task, model) in report.differences
         }
-        columns = {model: settings for model, settings in columns.items() if model in FAMILIES}
+        rows: dict[str, dict[str, str]] = {}
+        for model, settings in columns.items():
+            for each in settings:
+                row = rows.setdefault(each.name, {"Setting, ours (paper's)": each.name})
+                row[model_name(model)] = f"{each.ours} ({each.paper})"
+        order = [model_name(model) for model in columns]
         frame = pd.DataFrame(
-            [
-                {"Setting, ours (paper's)": name}
-                | {
-                    model_name(model): next(
-                        (f"{each.ours} ({each.paper})" for each in settings if each.name == name), DASH
-                    )
-                    for model, settings in columns.items()
-                }
-                for name in dict.fromkeys(each.name for settings in columns.values() for each in settings)
-            ]
-        )
+            rows.values(), columns=["Setting, ours (paper's)", *order] if rows else None
+        ).fillna(DASH)
         lines = []
         for model, runs in models.items():
             notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
             if model not in columns:
-                settings = report.differences.get((task, model))
+                differences = report.differences.get((task, model))
                 of_family = columns.get(runs[0].model_info.family, [])
-                beyond = [str(each) for each in settings or () if each not in of_family]
-                notes = [*(["the paper has no such model"] if settings is None else beyond), *notes]
+                beyond = [str(each) for each in differences or () if each not in of_family]
+                notes = [*(["the paper has no such model"] if differences is None else beyond), *notes]
             if model not in columns or notes:
                 lines.append({"Run": model_name(model), "Further differences": "; ".join(notes) or "none"})
         found.append(Recipe(task_name(task), frame, pd.DataFrame(lines)))
@@ -527,8 +525,8 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
         num = max(each.num_puzzles for each in scores.values() if each)
         (run, *_), *_ = runs.values()
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-        is_own = parts[0].of_file is None
-        name = puzzle_set(task, of_set) if is_own else f"{task_name(task)} {of_set}"
+        is_drawn = parts[0].of_file is None
+        name = puzzle_set(task, of_set) if is_drawn else f"{task_name(task)} {of_set}"
         words = {"Test puzzles": f"{name}{blanks(run.kind, parts)}, n {num:,}"}
         for model, each in scores.items():
             if each is None:
@@ -539,12 +537,10 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
                     steps[model] != HEADLINE_STEPS
                 )
         theirs = ""
-        for table in (load_paper().score_tables[number] for number in ("1", "3")):
+        for table in (load_paper().score_tables[number] for number in (("1", "3") if is_drawn else ())):
             (row,) = (row for row in table.rows if row.variant == "se_rrm")
             for key, column in table.columns.items():
                 is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
-                if not is_own:
-                    continue
                 if (column.task, column.metric) == (run.kind, run.main_metric) and is_set:
                     words[PAPERS_SE_RRM] = as_printed(row.entries[key])
                     theirs = puzzle_set(run.kind, column.set) + (
