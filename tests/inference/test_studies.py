@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference.evaluate import equivariance, of_trained_size, search_points, symmetric_questions
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
+from serrm.inference.studies import equivariance, of_trained_size, search_points, symmetric_questions
 from serrm.metrics import wilson
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.data import generate_puzzles

@@ -11,8 +11,10 @@ import torch
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.devices import supported
-from serrm.inference.evaluate import Gallery, model_info, score_set, vote, vote_scores
+from serrm.inference.evaluate import model_info, score_set
+from serrm.inference.gallery import Gallery
 from serrm.inference.predict import Predicted, Predictor, load_model, refusal
+from serrm.inference.votes import vote, vote_scores
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, asked_as, grid_task
