@@ -16,8 +16,9 @@ from serrm.arrays import open_stream
 from serrm.arrays.build import build
 from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
-from serrm.drawing.panels import picture_svg, read_examples
+from serrm.drawing.puzzles import read_examples
 from serrm.drawing.scenes import read_scene
+from serrm.drawing.svg import picture_svg
 from serrm.drawing.terminal import print_panels
 from serrm.inference.evaluate import evaluate
 from serrm.models.registry import flops, num_parameters

@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, UInt8
 
-from serrm.drawing.panels import Panel, Puzzle, cell_of, grid_svg
+from serrm.drawing.puzzles import Panel, Puzzle, cell_of
+from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.panels import EXAMPLES, Puzzle
+from serrm.drawing.puzzles import EXAMPLES, Puzzle
 from serrm.drawing.scenes import read_scene
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT

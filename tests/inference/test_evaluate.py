@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
-from serrm.drawing.panels import read_examples
+from serrm.drawing.puzzles import read_examples
 from serrm.inference.evaluate import evaluate, score_set
 from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model

@@ -216,8 +216,9 @@ def _draw(question: Any, answer: Any) -> None:
 
 def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) -> None:
     """Draw the steps to an answer in the terminal, in a picture, or both."""
-    from serrm.drawing.panels import Puzzle, picture_svg, settling_panels, write_picture
+    from serrm.drawing.puzzles import Puzzle, settling_panels
     from serrm.drawing.scenes import written_in
+    from serrm.drawing.svg import picture_svg, write_picture
     from serrm.drawing.terminal import console, print_panels
     from serrm.puzzles.tasks import TASKS
 
@@ -358,7 +359,7 @@ def show(
 
         print_panels(console(), rows, scene.title)
         return
-    from serrm.drawing.panels import picture_svg, write_picture
+    from serrm.drawing.svg import picture_svg, write_picture
 
     write_picture(target, [picture_svg(rows, scene.title)])
     typer.echo(f"{target}: {scene.title}")

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, Scene, read_examples
+from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, Scene, read_examples
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.look import Cell
 from serrm.puzzles.notation import Notation

@@ -14,7 +14,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
+from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, load_examples
+from serrm.drawing.svg import grid_svg
 from serrm.files import json_text, write_whole
 from serrm.progress import duration
 from serrm.puzzles.tasks import TASKS
