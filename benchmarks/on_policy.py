@@ -17,6 +17,7 @@ from serrm.progress import watch
 from serrm.puzzles import raw
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
+from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 
@@ -57,7 +58,7 @@ def main(
     loaded, rng = load_model(checkpoint, torch.device("cpu")), np.random.default_rng(seed)
     shutil.copytree(mirror, target)
     file = target / "sudoku-extreme-1k" / "train.csv"
-    puzzles = list(sudoku_data.TEXT.read_table(file))
+    puzzles = list(read_table(sudoku_data.TEXT, file))
     asked = [Guided(number, each) for number, each in enumerate(augmented(puzzles, copies))]
     task, limits = TASKS["sudoku"], Limits(16, guesses)
     done = search(loaded.model, iter(asked), 11, task, limits, 32, torch.bfloat16)
@@ -66,7 +67,7 @@ def main(
     failed = sum(bool(guided.found) for guided in asked)
     print(f"{failed} of {len(asked)} failed; {len(found)} partly solved puzzles; {steps} supervision steps")
     everything = puzzles + found
-    sudoku_data.TEXT.write_table(file, [everything[number] for number in rng.permutation(len(everything))])
+    write_table(sudoku_data.TEXT, file, [everything[number] for number in rng.permutation(len(everything))])
 
 
 if __name__ == "__main__":

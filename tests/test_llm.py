@@ -15,6 +15,7 @@ from serrm.metrics import metrics_of
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.tables import write_table
 from serrm.scoring.tally import Tally
 from tests.chat_server import ChatServer, serving
 
@@ -37,7 +38,7 @@ def server(puzzles: list[Puzzle], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.chdir(tmp_path)
-    SUDOKU_TEXT.write_table("puzzles.csv", puzzles)
+    write_table(SUDOKU_TEXT, "puzzles.csv", puzzles)
     known = {prompt_for(puzzle.question): format_rows(answer_of(puzzle)) for puzzle in puzzles}
     with serving(lambda prompt: f"Here it is.\n```\n{known[prompt]}\n```") as chat:
         yield chat
@@ -140,13 +141,15 @@ def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
     puzzles: list[Puzzle], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     unsolvable = Puzzle(np.array([5, 5, *[0] * 79], np.uint8), None)
-    SUDOKU_TEXT.write_table(
-        tmp_path / "a.csv", [unsolvable, *(replace(puzzle, answer=None) for puzzle in puzzles[8:])]
+    write_table(
+        SUDOKU_TEXT,
+        tmp_path / "a.csv",
+        [unsolvable, *(replace(puzzle, answer=None) for puzzle in puzzles[8:])],
     )
     found = draw_puzzles([tmp_path / "a.csv"], None)["9x9"]
     assert [*map(format_rows, map(answer_of, found))] == [*map(format_rows, map(answer_of, puzzles[8:]))]
     assert "9x9: puzzles without a solution, left out: 1" in caplog.text
-    SUDOKU_TEXT.write_table(tmp_path / "a.csv", [unsolvable])
+    write_table(SUDOKU_TEXT, tmp_path / "a.csv", [unsolvable])
     with pytest.raises(ValueError, match="no Sudoku with a solution"):
         draw_puzzles([tmp_path / "a.csv"], None)
 

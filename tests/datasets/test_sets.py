@@ -23,6 +23,7 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.rules import are_answers
+from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.tasks import TASKS
 from serrm.puzzles.transforms import cell_order
 from serrm.sources.download import fetch
@@ -67,12 +68,12 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_sudokus(raw: Path, name: str) -> list[Puzzle]:
-    return list(SUDOKU_TEXT.read_table(raw / name))
+    return list(read_table(SUDOKU_TEXT, raw / name))
 
 
 def fill_mazes(raw: Path, train: list[Puzzle] = TRAIN, test: list[Puzzle] = TEST) -> Path:
     for name, mazes in {"train.csv": train, "test.csv": test}.items():
-        MAZE_TEXT.write_table(raw / "maze-generated" / name, mazes)
+        write_table(MAZE_TEXT, raw / "maze-generated" / name, mazes)
     return seal(raw)
 
 
@@ -248,7 +249,7 @@ def with_sudokus(change: Callable[..., tuple[list[Puzzle], list[Puzzle]]]) -> Ca
     def spoil(raw: Path) -> None:
         names = ("sudoku-9x9/train.csv", "sudoku-9x9/test.csv")
         for name, puzzles in zip(names, change(*(read_sudokus(raw, name) for name in names)), strict=True):
-            SUDOKU_TEXT.write_table(raw / name, puzzles)
+            write_table(SUDOKU_TEXT, raw / name, puzzles)
 
     return spoil
 

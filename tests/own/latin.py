@@ -10,8 +10,9 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from serrm.files import Origin
 from serrm.puzzles.look import digits
-from serrm.puzzles.raw import Counts, GridText, Puzzle, RawSet
+from serrm.puzzles.raw import Counts, Puzzle, RawSet
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
+from serrm.puzzles.text import GridText
 from serrm.randomness import Purpose, keyed_rng
 from serrm.settings import Settings
 

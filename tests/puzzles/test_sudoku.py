@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from serrm.puzzles.sudoku import rules as sudoku_rules
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles, random_solution, read_json
+from serrm.puzzles.tables import read_table, write_table
 from tests.references import is_solution
 
 SIDES = [4, 6, 9, 16, 25]
@@ -83,15 +85,15 @@ def test_a_grid_is_read_as_written(side: int, seed: int) -> None:
 def test_a_table_is_read_as_written(tmp_path: Path) -> None:
     made = [generate_puzzles(side, 1, np.random.default_rng(0), (9, 50))[0] for side in SIDES[:3]]
     puzzles = [*made, replace(made[0], answer=None, source='a "b", c', rating=7)]
-    SUDOKU_TEXT.write_table(tmp_path / "a.csv", iter(puzzles))
-    for puzzle, copy in zip(puzzles, SUDOKU_TEXT.read_table(tmp_path / "a.csv"), strict=True):
+    write_table(SUDOKU_TEXT, tmp_path / "a.csv", iter(puzzles))
+    for puzzle, copy in zip(puzzles, read_table(SUDOKU_TEXT, tmp_path / "a.csv"), strict=True):
         assert (puzzle.side, puzzle.source, puzzle.rating) == (copy.side, copy.source, copy.rating)
         np.testing.assert_equal([puzzle.question, puzzle.answer], [copy.question, copy.answer])
 
 
 def test_the_other_published_formats(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("Puzzle\tSolution\n1030001200400001\t1234341221434321\n")
-    (puzzle,) = SUDOKU_TEXT.read_table(tmp_path / "a.tsv")
+    (puzzle,) = read_table(SUDOKU_TEXT, tmp_path / "a.tsv")
     assert (SUDOKU_TEXT.format(puzzle.question), puzzle.source) == ("1.3...12..4....1", "a")
     (tmp_path / "a.json").write_text(json.dumps({"difficulty": "Easy", "grid": [[0, 2, 0, 4]] * 4}))
     puzzle = read_json(tmp_path / "a.json")
@@ -107,14 +109,14 @@ GOOD = f"one,{QUESTION},{ANSWER},7\n"
     ("read", "content", "line"),
     [
         *((SUDOKU_TEXT.read, text, None) for text in ("123", "." * 25, "." * 15 + "5", "é" + "." * 15, "")),
-        (SUDOKU_TEXT.read_table, "a,b\n", 1),
-        (SUDOKU_TEXT.read_table, f"{HEADER}{GOOD}one,{QUESTION}\n", 3),
-        (SUDOKU_TEXT.read_table, f"{HEADER}one,{QUESTION},{'.' * 81},7\n", 2),
-        (SUDOKU_TEXT.read_table, f"{HEADER}one,{QUESTION},2{ANSWER[1:]},7\n", 2),
-        (SUDOKU_TEXT.read_table, f"{HEADER}one,{QUESTION},{ANSWER},hard\n", 2),
-        (SUDOKU_TEXT.read_table, f"{HEADER}{GOOD}one,\x00{QUESTION[1:]},{ANSWER},7\n", 3),
-        (SUDOKU_TEXT.read_table, f'{HEADER}"one"x,{QUESTION},{ANSWER},7\n', 2),
-        (SUDOKU_TEXT.read_table, f"Puzzle,Solution\n{QUESTION}\n", 1),
+        (partial(read_table, SUDOKU_TEXT), "a,b\n", 1),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}{GOOD}one,{QUESTION}\n", 3),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}one,{QUESTION},{'.' * 81},7\n", 2),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}one,{QUESTION},2{ANSWER[1:]},7\n", 2),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}one,{QUESTION},{ANSWER},hard\n", 2),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}{GOOD}one,\x00{QUESTION[1:]},{ANSWER},7\n", 3),
+        (partial(read_table, SUDOKU_TEXT), f'{HEADER}"one"x,{QUESTION},{ANSWER},7\n', 2),
+        (partial(read_table, SUDOKU_TEXT), f"Puzzle,Solution\n{QUESTION}\n", 1),
         (read_json, "{", 1),
     ],
 )

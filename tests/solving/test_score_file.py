@@ -16,6 +16,7 @@ from serrm.inference.predict import Predictor, load_model
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.tables import write_table
 from serrm.puzzles.tasks import grid_task
 from serrm.scoring.schema import ScoredSet
 from serrm.solving.score_file import as_dict, score_file
@@ -45,7 +46,7 @@ def score(checkpoint: Path, tmp_path: Path) -> Scorer:
     """Score puzzles as a CSV file."""
 
     def run(puzzles: list[Puzzle], checkpoint: Path = checkpoint, **options: Any) -> dict[str, Any]:
-        SUDOKU_TEXT.write_table(tmp_path / "puzzles.csv", puzzles)
+        write_table(SUDOKU_TEXT, tmp_path / "puzzles.csv", puzzles)
         return score_file(checkpoint, tmp_path / "puzzles.csv", **{"steps": 2, "device": CPU, **options})
 
     return run

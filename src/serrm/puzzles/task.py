@@ -14,7 +14,8 @@ from jaxtyping import Bool, UInt8
 
 from serrm.files import Origin
 from serrm.puzzles.look import Keys, Look
-from serrm.puzzles.raw import Counts, GridText, Published, RawSet
+from serrm.puzzles.raw import Counts, Published, RawSet
+from serrm.puzzles.text import GridText
 from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]

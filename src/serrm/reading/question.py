@@ -12,9 +12,10 @@ import numpy as np
 
 from serrm.puzzles.arc.grids import Grid, Pair
 from serrm.puzzles.notation import Notation
-from serrm.puzzles.raw import GridText, Puzzle, shorten
+from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.text import GridText, shorten
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,13 @@ from serrm.files import Origin, existing, only_folder
 from serrm.progress import watch
 from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.generate import distinct
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
 from serrm.puzzles.sudoku.notation import notation_of
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
+from serrm.puzzles.tables import read_table, write_table
+from serrm.puzzles.text import GridText
 from serrm.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -60,7 +63,7 @@ def largest_digit(side: int) -> int:
     return side
 
 
-TEXT = raw.GridText(characters=SYMBOLS, others={"0": 0}, largest=largest_digit, notation=notation_of)
+TEXT = GridText(characters=SYMBOLS, others={"0": 0}, largest=largest_digit, notation=notation_of)
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before giving up."""
@@ -174,7 +177,7 @@ def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
         shown = watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
         for name, num_of_file in nums.items():
             if num_of_file:
-                TEXT.write_table(directory / name, islice(shown, num_of_file))
+                write_table(TEXT, directory / name, islice(shown, num_of_file))
                 names.append(name)
 
     if isinstance(source, GeneratedSudoku):
@@ -195,20 +198,20 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
     """
     folder = only_folder(directory, FOLDERS_9X9)
     has_first = folder.name == FOLDER_EXTREME_1K
-    train, test = (enumerate(TEXT.read_table(folder / name)) for name in ("train.csv", "test.csv"))
+    train, test = (enumerate(read_table(TEXT, folder / name)) for name in ("train.csv", "test.csv"))
     sets = {"train": raw.RawSet(9, settings.num_train, 0, train)}
     if settings.scored == "held_out":
-        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(TEXT.read_table(folder / "train.csv"))
+        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(read_table(TEXT, folder / "train.csv"))
         num = settings.num_test or NUM_HELD_OUT
         return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not has_first)}
     sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
     others = {
-        "4x4": enumerate(TEXT.read_table(directory / FILE_4X4)),
-        "16x16": enumerate(TEXT.read_table(directory / FILE_16X16)),
+        "4x4": enumerate(read_table(TEXT, directory / FILE_4X4)),
+        "16x16": enumerate(read_table(TEXT, directory / FILE_16X16)),
         "25x25": read_solvable(files_25x25(directory)),
     }
     if (directory / FILE_25X25).is_file():
-        others["25x25"] = enumerate(TEXT.read_table(directory / FILE_25X25))
+        others["25x25"] = enumerate(read_table(TEXT, directory / FILE_25X25))
     for size, num_drawn in settings.num_test_sizes.items():
         if size == "25x25" and not files_25x25(directory) and not (directory / FILE_25X25).is_file():
             raise ValueError(f"{directory / FOLDER_25X25}: no such folder, but num_test_sizes has 25x25")
@@ -304,7 +307,7 @@ def iterate_puzzles(
     )
     part = attrgetter("question" if side == 4 else "answer")
     kind = f"puzzles with {clues[0]} to {clues[1]} clues"
-    return raw.distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
+    return distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
 
 
 def generate_puzzles(
