@@ -28,15 +28,15 @@ class Guided(Search):
     def __init__(self, key: int, puzzle: raw.Puzzle) -> None:
         """Begin with the question of a puzzle whose answer is known."""
         assert puzzle.answer is not None
-        super().__init__(key, puzzle.question + 1)
-        self.right, self.found = puzzle.answer + 1, list[raw.Puzzle]()
+        super().__init__(key, puzzle.question)
+        self.right, self.found = puzzle.answer, list[raw.Puzzle]()
 
     def branch(self, shares: Shares, task: Task) -> None:
         """Queue the right filling alone."""
         for _, filled in fillings(self.asked, shares, task):
             if ((filled == 1) | (filled == self.right)).all():
                 self.waiting.append((0.0, self.attempts, filled))
-                self.found.append(raw.Puzzle(filled - 1, self.right - 1, "on-policy"))
+                self.found.append(raw.Puzzle(filled, self.right, "on-policy"))
 
 
 def augmented(puzzles: list[raw.Puzzle], num: int) -> Iterator[raw.Puzzle]:
@@ -46,8 +46,8 @@ def augmented(puzzles: list[raw.Puzzle], num: int) -> Iterator[raw.Puzzle]:
         for number, puzzle in enumerate(puzzles):
             assert puzzle.answer is not None
             row = sudoku_symmetries.draw_symmetry(0, number, each, puzzle.side)[None]
-            tokens = (puzzle.question[None] + 1, puzzle.answer[None] + 1)
-            moved = (sudoku_symmetries.apply_symmetries(part, row, puzzle.side)[0] - 1 for part in tokens)
+            parts = (puzzle.question[None], puzzle.answer[None])
+            moved = (sudoku_symmetries.apply_symmetries(part, row, puzzle.side)[0] for part in parts)
             yield raw.Puzzle(*moved)
 
 

@@ -127,9 +127,9 @@ def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> N
         grid = answer_of(puzzle).copy()
         if number % 2:
             place = int(np.argmin(puzzle.question))
-            grid[place] = grid[place] % 4 + 1
+            grid[place] = 2 + (grid[place] - 1) % 4
         replies.append(format_rows(grid))
-        tally.add(*(part[None] + np.uint8(1) for part in (puzzle.question, grid, answer_of(puzzle))))
+        tally.add(*(part[None] for part in (puzzle.question, grid, answer_of(puzzle))))
     scores, expected = score(puzzles[:8], replies)["scores"], tally.scores()
     assert 0 < expected["fsr"] < 1
     for end in ("", "_lo", "_hi"):
@@ -140,7 +140,7 @@ def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> N
 def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
     puzzles: list[Puzzle], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    unsolvable = Puzzle(np.array([5, 5, *[0] * 79], np.uint8), None)
+    unsolvable = Puzzle(np.array([6, 6, *[1] * 79], np.uint8), None)
     write_table(
         SUDOKU_TEXT,
         tmp_path / "a.csv",
@@ -174,12 +174,12 @@ OTHER = "\n".join(reversed(LINES))
 )
 def test_the_last_grid_of_a_reply_is_read(reply: str) -> None:
     found = find_grid(reply, 4)
-    assert found is not None and found.reshape(4, 4).tolist() == ROWS
+    assert found is not None and (found.reshape(4, 4) - 1).tolist() == ROWS
 
 
 @pytest.mark.parametrize("side", [16, 25])
 def test_grids_with_numbers_of_two_digits_are_read(side: int) -> None:
-    grid = np.random.default_rng(0).integers(1, side + 1, side * side).astype(np.uint8)
+    grid = np.random.default_rng(0).integers(2, side + 2, side * side).astype(np.uint8)
     found = find_grid(format_rows(grid), side)
     assert found is not None and found.tolist() == grid.tolist()
 

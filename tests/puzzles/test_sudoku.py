@@ -17,6 +17,7 @@ from serrm.puzzles.sudoku import rules as sudoku_rules
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles, random_solution, read_json
+from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tables import read_table, write_table
 from tests.references import is_solution
 
@@ -28,10 +29,10 @@ def is_consistent_slowly(grid: np.ndarray, side: int) -> bool:
     """Collect the (unit, digit) of every cell."""
     box = box_for_side(side)
     seen: set[tuple[str, int, int, int]] = set()
-    for cell, digit in enumerate(grid.tolist()):
+    for cell, token in enumerate(grid.tolist()):
         row, col = divmod(cell, side)
         units = ("row", row, 0), ("column", 0, col), ("box", row // box.rows, col // box.cols)
-        new = {(*unit, digit) for unit in units if digit}
+        new = {(*unit, token) for unit in units if token != BLANK}
         if new & seen:
             return False
         seen |= new
@@ -46,23 +47,23 @@ def test_consistency_agrees_with_comparing_all_pairs(
 ) -> None:
     rng = np.random.default_rng(seed)
     grid = random_solution(side, rng)
-    grid[rng.permutation(side**2)[:num_blanks]] = 0
-    grid[rng.permutation(side**2)[:num_changes]] = rng.integers(1, side + 1)
+    grid[rng.permutation(side**2)[:num_blanks]] = BLANK
+    grid[rng.permutation(side**2)[:num_changes]] = rng.integers(2, side + 2)
     assert sudoku_rules.are_consistent(grid[None]).all() == is_consistent_slowly(grid, side)
-    assert is_solution(grid) == (is_consistent_slowly(grid, side) and bool(grid.all()))
+    assert is_solution(grid) == (is_consistent_slowly(grid, side) and BLANK not in grid)
 
 
 @given(seeds, st.sampled_from([4, 6]), st.integers(0, 35), st.integers(0, 8))
 def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell: int, value: int) -> None:
-    """As tokens: 0 is padding, 1 a blank."""
+    """A changed cell may hold padding (0), a blank (1), or a token beyond the side's."""
     rng = np.random.default_rng(seed)
-    answer = random_solution(side, rng) + np.uint8(1)
-    question = np.where(rng.random(side**2) < 0.5, answer, np.uint8(1))
-    changed, other = answer.copy(), random_solution(side, rng) + np.uint8(1)
+    answer = random_solution(side, rng)
+    question = np.where(rng.random(side**2) < 0.5, answer, np.uint8(BLANK))
+    changed, other = answer.copy(), random_solution(side, rng)
     changed[cell % side**2] = value
-    found = sudoku_rules.solves(np.stack([question] * 3), np.stack([answer, changed, other])).tolist()
-    keeps = [bool(((question == 1) | (question == each)).all()) for each in (answer, changed, other)]
-    right = [each.min() > 1 and is_solution(each - np.uint8(1)) for each in (answer, changed, other)]
+    found = sudoku_rules.are_answers(np.stack([question] * 3), np.stack([answer, changed, other])).tolist()
+    keeps = [bool(((question == BLANK) | (question == each)).all()) for each in (answer, changed, other)]
+    right = [each.min() > BLANK and is_solution(each) for each in (answer, changed, other)]
     assert found == [a and b for a, b in zip(keeps, right, strict=True)]
     assert found[0]
 
@@ -73,13 +74,11 @@ def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell
 @given(side=st.sampled_from([4, 6, 9, 16, 25, 35]), seed=seeds)
 def test_a_grid_is_read_as_written(side: int, seed: int) -> None:
     for text in (SUDOKU_TEXT, MAZE_TEXT):
-        cells = np.random.default_rng(seed).integers(
-            text.first, text.largest(side) + 1, side**2, dtype=np.uint8
-        )
-        written = text.format(cells)
-        assert [*written] == [text.characters[cell - text.first] for cell in cells]
-        for same in (written, written.replace(".", "0")):
-            assert np.array_equal(text.read(same), cells)
+        tokens = np.random.default_rng(seed).integers(1, text.largest(side) + 1, side**2, dtype=np.uint8)
+        written = text.format(tokens)
+        assert [*written] == [text.characters[token - 1] for token in tokens]
+        for same in (written, written.replace(".", "0"), text.numbers(tokens).reshape(side, side).tolist()):
+            assert np.array_equal(text.parse(same), tokens)
 
 
 def test_a_table_is_read_as_written(tmp_path: Path) -> None:
@@ -138,8 +137,8 @@ def test_solutions_stay_solutions(side: int) -> None:
     rng = np.random.default_rng(5)
     solutions = np.tile(random_solution(side, rng), (50, 1))
     parameters = sudoku_symmetries.draw_symmetries(side, 50, rng)
-    moved = sudoku_symmetries.apply_symmetries(solutions + np.uint8(1), parameters, side)
-    assert sudoku_rules.are_solutions(moved - np.uint8(1)).all()
+    moved = sudoku_symmetries.apply_symmetries(solutions, parameters, side)
+    assert sudoku_rules.are_solutions(moved).all()
     assert len(np.unique(moved, axis=0)) > 1
 
 

@@ -35,7 +35,7 @@ def model() -> serrm.Model:
 @pytest.fixture(scope="module")
 def questions() -> np.ndarray:
     puzzles = generate_puzzles(9, 3, np.random.default_rng(77), (40, 45))
-    return np.stack([each.question.reshape(9, 9) for each in puzzles])
+    return np.stack([SUDOKU_TEXT.numbers(each.question).reshape(9, 9) for each in puzzles])
 
 
 def logits(model: serrm.Model, questions: np.ndarray) -> Tensor:
@@ -43,11 +43,11 @@ def logits(model: serrm.Model, questions: np.ndarray) -> Tensor:
 
 
 def test_puzzles_come_as_text_arrays_tensors_or_lists(model: serrm.Model, questions: np.ndarray) -> None:
-    texts = [SUDOKU_TEXT.format(question.reshape(-1)) for question in questions]
+    texts = [SUDOKU_TEXT.format(SUDOKU_TEXT.parse(question.tolist())) for question in questions]
     answers = model.solve(texts, budget=32)
     assert [answer.status for answer in answers] == [Status.VERIFIED] * 3
     for answer, question in zip(answers, questions, strict=True):
-        assert is_solution(answer.grid.reshape(-1))
+        assert answer.cells is not None and is_solution(answer.cells.reshape(-1))
         assert ((answer.grid == question) | (question == 0)).all()
     for same in (questions, torch.from_numpy(questions), list(questions), questions.tolist(), iter(texts)):
         assert [answer.answer for answer in model.solve(same, budget=32)] == [each.answer for each in answers]

@@ -207,7 +207,7 @@ def _draw(question: Any, answer: Any) -> None:
     from serrm.drawing.terminal import console, print_grid
     from serrm.solving.solve import status_line
 
-    if answer.answer:
+    if answer.cells is not None:
         puzzle = puzzle_of(replace(question, answer=answer.cells))
         assert puzzle.answer is not None
         print_grid(console(), written_in(puzzle.answer_panel(puzzle.answer), answer.notation))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
-Cells = UInt8[np.ndarray, "_"]  # row by row
+Tokens = UInt8[np.ndarray, "_"]  # row by row
 
 
 class Published(NamedTuple):
@@ -45,13 +45,13 @@ def github_archive(
 
 @dataclass(frozen=True, eq=False)
 class Puzzle:
-    """A puzzle on a square grid of I = side² cells: of a Sudoku values, 0 = blank, of a maze tokens.
+    """A puzzle on a square grid of I = side² cells, as tokens.
 
     `answer` is None where none is known, `source` the data set, `rating` the publisher's difficulty.
     """
 
-    question: Cells
-    answer: Cells | None
+    question: Tokens
+    answer: Tokens | None
     source: str = ""
     rating: int | None = None
 

@@ -38,8 +38,8 @@ def read_table(text: GridText, path: Path | str) -> Iterator[Puzzle]:
                     values = shorten(delimiter.join(row))
                     raise ValueError(f"{len(row)} columns instead of {len(columns)}: {values}")
                 source, question, answer, rating = row if delimiter == "," else (Path(path).stem, *row, "")
-                cells, answered = text.read(question), text.read(answer) if answer else None
-                yield text.checked(Puzzle(cells, answered, source, int(rating) if rating else None))
+                tokens, answered = text.read(question), text.read(answer) if answer else None
+                yield text.checked(Puzzle(tokens, answered, source, int(rating) if rating else None))
         except (ValueError, csv.Error) as error:
             raise ValueError(f"{path}:{max(reader.line_num, 1)}: {error}") from None
 

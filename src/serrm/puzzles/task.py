@@ -20,7 +20,6 @@ from serrm.settings import Settings
 
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
-Cells = UInt8[np.ndarray, "..."]
 Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]  # (questions, answers) → which answers obey it
 
 
@@ -55,7 +54,7 @@ def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The record of a task. Grids are tokens unless noted otherwise."""
+    """The record of a task. Grids are tokens."""
 
     name: str  # in reports
     alphabet: Callable[[int], Alphabet]  # of grids of a side
@@ -96,17 +95,16 @@ class GridTask(Task):
 
     # (raw directory, settings of the subset) → the training set, then the test sets.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
-    are_answers: Rule  # as cells of a set
+    are_answers: Rule  # which answers of a data set are right
     # Puzzles of users, as text or as rows of numbers. A puzzle is of the last task of TASKS that recognises it.
     recognises: Callable[[Any], bool]
-    text: GridText  # of the cells of a set
-    offset: int  # added to a cell of a set to make it a token
+    text: GridText
     # (training questions, test questions, side) → entries of audit.json.
     audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
     # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.
     draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
     apply: Callable[[Grids, UInt8[np.ndarray, "N P"], int], Grids]  # (tokens, a row each, side)
-    # By cells of a set: why a question has no solution, if that is quick to see, and its solutions by an exact method.
+    # Why a question has no solution, if that is quick to see, and its solutions by an exact method.
     flaw: Callable[[Grid], str | None] = lambda question: None
     solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
     exact_method: str = ""
@@ -119,14 +117,6 @@ class GridTask(Task):
     samples: Mapping[str, str | Callable[[int], str]] = field(default_factory=dict)
     criteria: Mapping[str, Criterion] = field(default_factory=dict)  # by the name of the score
     names_blanks: bool = True  # reports say how many blank squares a puzzle has
-
-    def tokens(self, cells: Cells) -> Cells:
-        """Cells of a set as tokens."""
-        return cells + np.uint8(self.offset)
-
-    def cells(self, tokens: Cells) -> Cells:
-        """Tokens as cells of a set."""
-        return tokens - np.uint8(self.offset)
 
     def solution(self, question: Grid) -> Grid | None:
         """A solution of a question by the exact method; None if there is none, or no such method."""

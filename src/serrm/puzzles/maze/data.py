@@ -43,7 +43,7 @@ from serrm.settings import Settings
 
 TEXT = GridText(
     characters="# SGo",
-    first=WALL,
+    first_number=WALL,
     largest=lambda side: PATH,
     blank=SPACE,
     filling=SPACE,

@@ -89,7 +89,6 @@ MAZE = GridTask(
     are_answers=rules.are_shortest_paths,
     recognises=recognises,
     text=data.TEXT,
-    offset=0,
     audit=data.audit,
     most_augmentations=NUM_TRANSFORMS - 1,
     draw=draw_transform,

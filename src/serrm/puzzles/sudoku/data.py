@@ -28,6 +28,7 @@ from serrm.puzzles.generate import distinct
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
 from serrm.puzzles.sudoku.notation import notation_of
+from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
 from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.text import GridText
@@ -52,18 +53,18 @@ NUM_9X9 = {FOLDER_EXTREME: (3_831_994, 422_786), FOLDER_EXTREME_1K: (1_000, 9_48
 NUM_4X4, CLUES_4X4 = 288, (7, 7)
 
 SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Characters of the values 0…35; 0 is a blank."""
+"""Characters of a blank and of the digits 1…35."""
 
 
-def largest_digit(side: int) -> int:
-    """The largest digit of a grid. ValueError for one without boxes, or with more digits than there are characters."""
+def largest_token(side: int) -> int:
+    """The token of the largest digit. ValueError for a grid without boxes, or more digits than there are characters."""
     box_for_side(side)
     if side >= len(SYMBOLS):
         raise ValueError(f"a Sudoku has at most {len(SYMBOLS) - 1} rows here, not {side}")
-    return side
+    return side + BLANK
 
 
-TEXT = GridText(characters=SYMBOLS, others={"0": 0}, largest=largest_digit, notation=notation_of)
+TEXT = GridText(characters=SYMBOLS, others={"0": BLANK}, largest=largest_token, notation=notation_of)
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before giving up."""
@@ -342,7 +343,7 @@ def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " 
         except search.SearchBudgetError:
             continue
         symmetry = draw_symmetries(side, 1, rng)
-        return np.asarray(apply_symmetries(solution[None] + 1, symmetry, side)[0] - 1)
+        return np.asarray(apply_symmetries(solution[None], symmetry, side)[0])
 
 
 def _generate_from(
@@ -351,7 +352,7 @@ def _generate_from(
     """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
     for _ in range(MAX_ATTEMPTS):
         question = remove_clues(solution, rng, num_clues)
-        if np.count_nonzero(question) <= max_clues:
+        if np.count_nonzero(question != BLANK) <= max_clues:
             return raw.Puzzle(question, solution, "generated")
     size = "{0}x{0}".format(math.isqrt(len(solution)))
     raise ValueError(f"no {size} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts")
@@ -373,7 +374,7 @@ def remove_clues(
         later.pop()
         position = later[-1][0] & kept[0], later[-1][1] | kept[1]
         if _has_only(position, bit, board):
-            question[cell] = 0
+            question[cell] = BLANK
             num_left -= 1
         else:
             kept = search.place(kept, bit, board)
