@@ -16,6 +16,7 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tables import write_table
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.tally import Tally
 from tests.chat_server import ChatServer, serving
 
@@ -122,7 +123,7 @@ def test_a_server_that_refuses_everything_is_not_asked_on(
 
 
 def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> None:
-    tally, replies = Tally(1, metrics_of("sudoku")), []
+    tally, replies = Tally(grid_task("sudoku"), metrics_of("sudoku")), []
     for number, puzzle in enumerate(puzzles[:8]):
         grid = answer_of(puzzle).copy()
         if number % 2:

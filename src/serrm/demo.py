@@ -75,7 +75,7 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
         asked, is_guess = torch.from_numpy(puzzle.asked[None].astype(np.int64)), puzzle.asked != tokens
         for _, output in predict(model.model, asked, num_symbols, range(1, puzzle.steps_left + 1)):
             answer = symbols_of(output.logits)
-            is_verified = bool(task.verify(tokens[None], answer)[0])
+            is_verified = bool(task.obeys(tokens[None], answer)[0])
             is_over = puzzle.is_over(answer[0], is_verified, None)
             [certainty], [shares] = how_sure(output.logits, num_symbols)
             if puzzle.attempts == 1 or is_over:

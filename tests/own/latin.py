@@ -113,7 +113,6 @@ LATIN = GridTask(
     look=digits(CHARACTERS),
     judge=judge,
     raw_sets=latin_sets,
-    are_answers=are_latin,
     recognises=recognises,
     text=GridText(characters=CHARACTERS, largest=lambda side: SIDE + 1),
     draw=draw_order,

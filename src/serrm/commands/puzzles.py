@@ -302,7 +302,7 @@ def evaluate(
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
         remarks += [f"{name}: {words}: {entry[key]}" for key, words in REMARKS.items() if entry.get(key)]
         remarks += [
-            f"{name}: another solution than the answer after {step} steps, not counted in FSR: {num}"
+            f"{name}: solved after {step} steps by another solution than the answer in the file: {num}"
             for step, num in entry.get("num_other_solutions", {}).items()
             if num
         ]

@@ -128,7 +128,7 @@ def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) 
         if puzzle.answer is None:
             raise ValueError(f"{name}: puzzle {number} has no answer")
     questions, answers = (np.stack([getattr(puzzle, part) for _, puzzle in rows]) for part in PARTS)
-    are_right = record.are_answers(questions, answers)
+    are_right = record.are_labels(questions, answers)
     if not are_right.all():
         number, puzzle = rows[int(np.argmin(are_right))]
         raise ValueError(

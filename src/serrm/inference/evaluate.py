@@ -161,16 +161,15 @@ def score_set(
     `headline` is the number of steps after which it is kept which puzzles were solved.
     """
     task = grid_task(puzzles.task)
-    assert task.blank is not None
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return RefusedSet(side=puzzles.side, reason=reason)
-    tallies = {step: Tally(task.blank, metrics_of(puzzles.task)) for step in steps}
+    tallies = {step: Tally(task, metrics_of(puzzles.task)) for step in steps}
     shown = headline or usual_headline(steps)
     solved: dict[int, Bool[np.ndarray, " B"]] = {}  # by the number of a batch's first puzzle
     for found in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
         tallies[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
         if found.step == shown:
-            solved[found.start] = (found.tokens == found.batch.answers).all(axis=1)
+            solved[found.start] = task.are_right(found.batch.questions, found.tokens, found.batch.answers)
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():

@@ -11,7 +11,8 @@ import numpy as np
 from serrm.files import new_directory
 from serrm.inference import predict
 from serrm.processes import Processes
-from serrm.puzzles.tasks import alphabet
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import TASKS
 
 EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 
@@ -35,7 +36,8 @@ class Gallery:
 
         A model trained on larger grids may answer with symbols outside this size's alphabet; they become padding, 0.
         """
-        examples, known = self.examples.setdefault(of, {}), alphabet(self.task, side).num_symbols
+        record, examples = TASKS[self.task], self.examples.setdefault(of, {})
+        known = record.alphabet(side).num_symbols
         for row, predicted in enumerate(found.tokens):
             number, vote = divmod(found.start + row, votes)
             if vote or number >= self.num:
@@ -44,7 +46,11 @@ class Gallery:
             grids = {"question": question.tolist(), "answer": answer.tolist(), "predictions": {}}
             example = examples.setdefault(number, {"set": of, "side": side, "name": name(number), **grids})
             example["predictions"][str(found.step)] = np.where(predicted < known, predicted, 0).tolist()
-            example["is_right"] = bool(np.array_equal(predicted, answer))
+            if isinstance(record, GridTask):
+                (is_right,) = record.are_right(question[None], predicted[None], answer[None])
+            else:
+                is_right = np.array_equal(predicted, answer)
+            example["is_right"] = bool(is_right)
 
     def share(self, processes: Processes) -> None:
         """Collect what the processes have kept; all call this together."""

@@ -74,15 +74,16 @@ def search_points(
 def _searched(
     predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits
 ) -> list[tuple[int, int, bool]]:
-    """Each puzzle's steps, attempts, and whether its answer is verified and the label; processes take turns."""
+    """Each puzzle's steps, attempts, and whether its answer is verified and right; processes take turns."""
     model, processes = predictor.loaded.model, predictor.processes
     task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
     own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
     asked = watch(own, "test-time compute", unit="puzzle", is_quiet=not processes.is_first)
     rows, found = predictor.rows(puzzles.side, num_symbols), list[tuple[int, int, bool]]()
     for each in search(model, asked, num_symbols, task, limits, rows, predictor.dtype):
-        is_right = each.is_verified and np.array_equal(each.answer, puzzles.answers[each.key])  # type: ignore[arg-type]
-        found.append((each.steps, each.attempts, is_right))
+        assert each.answer is not None
+        parts = each.question[None], each.answer[None], puzzles.answers[each.key][None]
+        found.append((each.steps, each.attempts, each.is_verified and bool(task.are_right(*parts)[0])))
     return [each for part in processes.collect(found) for each in part]
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Integer
+from jaxtyping import UInt8
 
 from serrm.metrics import KS, Batch, Metric, wilson
 from serrm.puzzles.arc.grids import Grid
+from serrm.puzzles.task import GridTask
 
 
 def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
@@ -36,26 +37,26 @@ def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
 class Tally:
     """Sums over the batches seen so far, in constant memory whatever the number of puzzles."""
 
-    blank: int  # token of the cells that a question leaves open
+    task: GridTask
     metrics: Mapping[str, Metric]
     # Number, total and squares of a metric's values, and how often a token is the answer in a blank cell.
     counts: Counter[tuple[str, str | int]] = field(default_factory=Counter)
 
     def add(
         self,
-        inputs: Integer[np.ndarray, "N I"],
-        predictions: Integer[np.ndarray, "N I"],
-        targets: Integer[np.ndarray, "N I"],
+        inputs: UInt8[np.ndarray, "N I"],
+        predictions: UInt8[np.ndarray, "N I"],
+        targets: UInt8[np.ndarray, "N I"],
     ) -> None:
         """Count a batch of N puzzles, all as tokens."""
-        batch = Batch(inputs, predictions, targets, self.blank)
+        batch = Batch(inputs, predictions, targets, self.task)
         for name, metric in self.metrics.items():
             assert metric.values is not None, "a metric that is not counted from votes"
             values = metric.values(batch)
             wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
             sums = {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
             self.counts.update({(name, key): value for key, value in sums.items()})
-        answers = Counter(targets[inputs == self.blank].tolist())
+        answers = Counter(targets[batch.is_open].tolist())
         self.counts.update({("answer", token): num for token, num in answers.items()})
 
     def scores(self) -> dict[str, float]:

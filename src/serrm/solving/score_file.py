@@ -100,10 +100,10 @@ def _score_size(
         "num_without_solution": len(questions) - len(kept),
     }
     tokens = np.array([grids[place] for place in kept], dtype=np.uint8)
-    if not (tokens == record.blank).any():
+    if not kept or not record.is_open(tokens).any():
         return {"status": NOTHING, "reason": "no puzzle with a blank cell and a solution", **counts}
     right = np.stack([np.ravel(answers[place]) for place in kept])  # type: ignore[arg-type]
-    are_right = record.are_answers(tokens, right)
+    are_right = record.are_labels(tokens, right)
     if not are_right.all():
         raise ValueError(
             f"{questions[kept[int(np.argmin(are_right))]].place}: the given answer breaks the rules"
@@ -124,7 +124,7 @@ class OtherSolutions(Gallery):
         """Count those of a batch."""
         record = grid_task(self.task)
         if record.verify is not None and not record.criteria:
-            is_solution = record.verify(found.batch.questions, found.tokens)
+            is_solution = record.obeys(found.batch.questions, found.tokens)
             self.nums[str(found.step)] += int(
                 (is_solution & (found.tokens != found.batch.answers).any(axis=1)).sum()
             )

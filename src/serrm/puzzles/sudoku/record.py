@@ -54,7 +54,6 @@ SUDOKU = GridTask(
     look=digits(data.SYMBOLS, box_for_side),
     judge=judge,
     raw_sets=data.raw_sets,
-    are_answers=rules.are_answers,
     recognises=lambda value: True,  # what is no puzzle of another task
     text=data.TEXT,
     draw=symmetries.draw_symmetry,
