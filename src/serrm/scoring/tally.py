@@ -109,11 +109,7 @@ class ArcTally:
     def add(self, puzzle: str, test: int, grid: Grid, confidence: float) -> None:
         """Count the prediction of one variant for a test input. ValueError for a confidence not within 0 to 1."""
         assert 0 <= test < len(self.answers[puzzle]), "a test input with an answer"
-        if not 0 <= confidence <= 1:
-            raise ValueError(f"a confidence must lie in 0..1, not {confidence}")
-        pools, key = self.pools.setdefault((puzzle, test), {}), grid_key(grid)
-        num_votes, total = pools.get(key, Pool(0, 0))
-        pools[key] = Pool(num_votes + 1, total + int(confidence / CONFIDENCE_UNIT))
+        add_vote(self.pools.setdefault((puzzle, test), {}), grid, confidence)
 
     def include(self, other: "ArcTally") -> None:
         """Add the votes of another tally of the same answers; the order does not matter."""
@@ -128,7 +124,7 @@ class ArcTally:
 
         Ties in votes and confidence are in the order of rows, columns and cells.
         """
-        return [key_grid(key) for key in _ranked(self.pools.get((puzzle, test), {}))]
+        return [key_grid(key) for key in ranked(self.pools.get((puzzle, test), {}))]
 
     def scores(self) -> dict[str, float]:
         """`pass_at_k` for every k with its 95% Wilson interval over puzzles, as fractions.
@@ -156,7 +152,7 @@ class ArcTally:
     def _rank(self, puzzle: str, test: int) -> int | None:
         """Number of grids that rank before the answer; None if it was not predicted."""
         pools, answer = self.pools.get((puzzle, test), {}), grid_key(self.answers[puzzle][test])
-        return _ranked(pools).index(answer) if answer in pools else None
+        return ranked(pools).index(answer) if answer in pools else None
 
 
 def _credits(ranks: Mapping[str, Sequence[int | None]], k: int) -> dict[str, float]:
@@ -179,7 +175,17 @@ def key_grid(key: Key) -> Grid:
     return grid
 
 
-def _ranked(pools: Mapping[Key, Pool]) -> list[Key]:
+def add_vote(pools: dict[Key, Pool], grid: Grid, confidence: float) -> None:
+    """Add a vote for a grid to those of its test input. ValueError for a confidence not within 0 to 1."""
+    if not 0 <= confidence <= 1:
+        raise ValueError(f"a confidence must lie in 0..1, not {confidence}")
+    key = grid_key(grid)
+    num_votes, total = pools.get(key, Pool(0, 0))
+    pools[key] = Pool(num_votes + 1, total + int(confidence / CONFIDENCE_UNIT))
+
+
+def ranked(pools: Mapping[Key, Pool]) -> list[Key]:
+    """Grids by votes, then by mean confidence, then in the order of rows, columns and cells."""
     # If votes are equal, sums of confidences have the order of their means.
     return sorted(pools, key=lambda key: (-pools[key].num_votes, -pools[key].confidence, key))
 

@@ -32,7 +32,7 @@ from serrm.puzzles.notation import Notation
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, asked_as, grid_task
 from serrm.reading.question import Question
-from serrm.scoring.tally import Key, grid_key
+from serrm.scoring.tally import Key, Pool, add_vote, grid_key, ranked
 
 FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
 ONLY_STEPS = 128  # and of one without guesses after it
@@ -404,16 +404,16 @@ class Votes:
             yield Search(number, tokens, task_type)
 
     def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
-        """The search of the grid with most votes, of equal ones that with the highest mean confidence."""
+        """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
         plain = [self._undone(number, part) for part in parts]
         grids = [decode(part.history[-1], self.side) for part in plain]
-        confidences: dict[Key, list[float]] = {}
+        pools: dict[Key, Pool] = {}
         for grid, part in zip(grids, plain, strict=True):
             assert part.certainty is not None
-            confidences.setdefault(grid_key(grid), []).append(float(part.certainty.min()))
-        best, votes = max(confidences.items(), key=lambda item: (len(item[1]), sum(item[1]) / len(item[1])))
-        first = next(place for place, grid in enumerate(grids) if grid_key(grid) == best)
-        return plain[first], grids[first], f"{len(votes)} of {len(parts)} augmentations agree"
+            add_vote(pools, grid, float(part.certainty.min()))
+        best = ranked(pools)[0]
+        first = [grid_key(grid) for grid in grids].index(best)
+        return plain[first], grids[first], f"{pools[best].num_votes} of {len(parts)} augmentations agree"
 
     def _undone(self, number: int, part: Search) -> Search:
         """A search with its predictions in the frame of the task itself."""
