@@ -59,9 +59,9 @@ def test_without_a_name_each_size_and_task_has_its_packaged_model_but_arc(questi
     model = serrm.load(device="cpu")
     nine, four = model.solve([questions[0], "1.3.34...14...21"])
     assert (nine.status, four.status) == (Status.VERIFIED,) * 2
-    assert four.answer == "1234341221434321" and model.model_for is not None
+    assert four.answer == "1234341221434321"
     general = model.model_for(next(questions_of("1.3.34...14...21")))
-    assert general.config["side"] == 9 and general.model is not model.model
+    assert general.config["side"] == 9 and set(model.models) == {"sudoku", "sudoku_extreme"}
     with pytest.raises(ValueError, match=r"^puzzle.*: there is no packaged checkpoint for task arc"):
         model.solve({"train": [], "test": [{"input": [[1]]}]})
 
@@ -174,10 +174,11 @@ print(json.dumps([light, sorted(sys.modules)]))
         serrm.solve  # noqa: B018
 
 
-def test_several_models_are_not_saved_as_one(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="sudoku_extreme"):
-        serrm.load(device="cpu").save_pretrained(tmp_path / "saved")
-    assert not list(tmp_path.iterdir())
+def test_without_a_name_the_router_says_what_it_is() -> None:
+    router = serrm.load(device="cpu")
+    for words in ("sudoku_extreme: Sudoku, 9×9", "sudoku: Sudoku, other sizes", "maze: Maze, any size"):
+        assert words in repr(router)
+    assert not hasattr(router, "save_pretrained") and not hasattr(router, "predict")
 
 
 def test_an_answer_is_shown_as_a_grid(model: serrm.Model) -> None:
