@@ -23,7 +23,7 @@ from serrm.kernels.precision import supported
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.sudoku.rules import solves
+from serrm.puzzles.sudoku.rules import are_answers
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
 
@@ -52,7 +52,7 @@ def fixed(
         batch = questions[start : start + size]
         tokens = torch.from_numpy(batch.astype(np.int64)).to(model.initial.device)
         ((_, output),) = predict(model, tokens, SYMBOLS, (depth,), dtype)
-        num_solved += int(solves(batch, symbols_of(output.logits)).sum())
+        num_solved += int(are_answers(batch, symbols_of(output.logits)).sum())
     return num_solved, depth * len(questions)
 
 

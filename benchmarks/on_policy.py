@@ -17,6 +17,7 @@ from serrm.inference.search import Limits, Search, Shares, fillings, search
 from serrm.puzzles import raw
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
+from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 
@@ -27,15 +28,15 @@ class Guided(Search):
     def __init__(self, key: int, puzzle: raw.Puzzle) -> None:
         """Begin with the question of a puzzle whose answer is known."""
         assert puzzle.answer is not None
-        super().__init__(key, puzzle.question + 1)
-        self.right, self.found = puzzle.answer + 1, list[raw.Puzzle]()
+        super().__init__(key, puzzle.question)
+        self.right, self.found = puzzle.answer, list[raw.Puzzle]()
 
     def branch(self, shares: Shares, task: Task) -> None:
         """Queue the right filling alone."""
         for _, filled in fillings(self.asked, shares, task):
             if ((filled == 1) | (filled == self.right)).all():
                 self.waiting.append((0.0, self.attempts, filled))
-                self.found.append(raw.Puzzle(filled - 1, self.right - 1, "on-policy"))
+                self.found.append(raw.Puzzle(filled, self.right, "on-policy"))
 
 
 def augmented(puzzles: list[raw.Puzzle], num: int) -> Iterator[raw.Puzzle]:
@@ -45,8 +46,8 @@ def augmented(puzzles: list[raw.Puzzle], num: int) -> Iterator[raw.Puzzle]:
         for number, puzzle in enumerate(puzzles):
             assert puzzle.answer is not None
             row = sudoku_symmetries.draw_symmetry(0, number, each, puzzle.side)[None]
-            tokens = (puzzle.question[None] + 1, puzzle.answer[None] + 1)
-            moved = (sudoku_symmetries.apply_symmetries(part, row, puzzle.side)[0] - 1 for part in tokens)
+            parts = (puzzle.question[None], puzzle.answer[None])
+            moved = (sudoku_symmetries.apply_symmetries(part, row, puzzle.side)[0] for part in parts)
             yield raw.Puzzle(*moved)
 
 
@@ -57,7 +58,7 @@ def main(
     loaded, rng = load_model(checkpoint, torch.device("cpu")), np.random.default_rng(seed)
     shutil.copytree(mirror, target)
     file = target / "sudoku-extreme-1k" / "train.csv"
-    puzzles = list(sudoku_data.TEXT.read_table(file))
+    puzzles = list(read_table(sudoku_data.TEXT, file))
     asked = [Guided(number, each) for number, each in enumerate(augmented(puzzles, copies))]
     task, limits = TASKS["sudoku"], Limits(16, guesses)
     done = search(loaded.model, iter(asked), 11, task, limits, 32, torch.bfloat16)
@@ -66,7 +67,7 @@ def main(
     failed = sum(bool(guided.found) for guided in asked)
     print(f"{failed} of {len(asked)} failed; {len(found)} partly solved puzzles; {steps} supervision steps")
     everything = puzzles + found
-    sudoku_data.TEXT.write_table(file, [everything[number] for number in rng.permutation(len(everything))])
+    write_table(sudoku_data.TEXT, file, [everything[number] for number in rng.permutation(len(everything))])
 
 
 if __name__ == "__main__":

@@ -13,8 +13,10 @@ import torch
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.core.execution import Execution
-from serrm.inference.evaluate import Gallery, evaluate, votes
+from serrm.inference.evaluate import evaluate
+from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predictor, load_snapshot
+from serrm.inference.votes import votes
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grids import Pair, PairName
 from serrm.scoring.tally import CONFIDENCE_UNIT, ArcTally

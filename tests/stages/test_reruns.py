@@ -143,7 +143,7 @@ CODE: dict[str, set[str]] = {
     "scoring/tally.py": stages("evaluate", *RUNS),
     "metrics.py": stages("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
-    "drawing/panels.py": TABULATE,
+    "drawing/svg.py": TABULATE,
     "tracking/runs.py": set(),
     "solving/solve.py": set(),
 }

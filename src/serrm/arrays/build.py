@@ -17,7 +17,7 @@ from serrm.datasets.sets import read_puzzle_set
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import GridTask
-from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.puzzles.tasks import TASKS
 
 # Modules of a task that change no training, or no scores, except through the arrays.
 DATA_ONLY = ("data.py", "search.py", "grammar.py", "determine.py", "generate.py")
@@ -57,8 +57,8 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
             num_puzzles, side = len(grids[0]), round(grids[0].shape[1] ** 0.5)
             name = path.stem.removeprefix("test_")
             (folder / name).mkdir()
-            for part, cells in zip(("questions", "answers"), grids, strict=True):
-                _save(folder / name / f"{part}.npy", grid_task(task).tokens(cells))
+            for part, tokens in zip(("questions", "answers"), grids, strict=True):
+                _save(folder / name / f"{part}.npy", tokens)
             sets[name] = {"num_puzzles": num_puzzles, "side": side}
         metadata = {"task": task, "seed": seed, "sets": sets, "source_hash": data_hash(puzzles)}
         write_json(folder / METADATA, metadata)

@@ -1,4 +1,4 @@
 """Pictures of puzzles, answers and predictions.
 
-Tokens become `panels`, which hold the content of each cell; `svg` and `terminal` draw them, `files` reads what to draw.
+Files of puzzles become `scenes`, tokens become panels (`puzzles`), and `svg` and `terminal` draw panels.
 """
