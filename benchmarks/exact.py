@@ -25,8 +25,9 @@ from serrm.core.progress import watch
 from serrm.inference.predict import LoadedModel, load_model, predict, symbols_of
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.search import exact_model, exact_solver
-from serrm.puzzles.tasks import alphabet, grid_task
+from serrm.puzzles.tasks import alphabet
 from serrm.solving.model import PACKAGED
 from serrm.solving.solve import CONFIDENT, FIRST_STEPS
 
@@ -69,24 +70,23 @@ CASES = (
 class Proposal(NamedTuple):
     """The network's digits for a puzzle, and the blank cells of which it is sure."""
 
-    digits: UInt8[np.ndarray, " I"]
+    digits: UInt8[np.ndarray, " I"]  # as tokens
     is_sure: Bool[np.ndarray, " I"]
 
 
 def propose(loaded: LoadedModel, side: int, question: UInt8[np.ndarray, " I"]) -> Proposal:
     """The network's digits after a first attempt's steps."""
-    task = grid_task("sudoku")
-    tokens = torch.from_numpy(task.tokens(question).astype(np.int64))[None]
+    tokens = torch.from_numpy(question.astype(np.int64))[None]
     num_symbols = alphabet("sudoku", side).num_symbols
     ((_, output),) = predict(loaded.model, tokens, num_symbols, (FIRST_STEPS,))
     certainty = output.logits.softmax(-1).amax(-1)[0].numpy()
-    digits = task.cells(symbols_of(output.logits)[0])
-    return Proposal(digits, (question == 0) & (certainty >= CONFIDENT))
+    digits = symbols_of(output.logits)[0]
+    return Proposal(digits, (question == BLANK) & (certainty >= CONFIDENT))
 
 
 def hints_of(puzzle: Puzzle, proposal: Proposal) -> dict[str, dict[int, int]]:
     """Digits by cell, for every way to solve the puzzle."""
-    blank = puzzle.question == 0
+    blank = puzzle.question == BLANK
 
     def by_cell(digits: UInt8[np.ndarray, " I"], chosen: Bool[np.ndarray, " I"]) -> dict[int, int]:
         return {cell: int(digits[cell]) for cell in np.flatnonzero(chosen).tolist()}
@@ -119,13 +119,13 @@ def rows_of(case: Case, seed: int) -> Iterator[tuple[str, ...]]:
     num_solved = 0
     for puzzle in watch(puzzles, f"{case.side}×{case.side}", case.num, unit="puzzle"):
         proposal = propose(loaded, case.side, puzzle.question)
-        num_solved += bool((proposal.digits == puzzle.answer)[puzzle.question == 0].all())
+        num_solved += bool((proposal.digits == puzzle.answer)[puzzle.question == BLANK].all())
         for name, hints in hints_of(puzzle, proposal).items():
             right.setdefault(name, []).extend(puzzle.answer[cell] == digit for cell, digit in hints.items())
             for has_presolve in (True, False):
                 effort = effort_of(puzzle, hints, has_presolve=has_presolve)
                 efforts.setdefault((has_presolve, name), []).append(effort)
-    blanks = fmean(int((puzzle.question == 0).sum()) for puzzle in puzzles)
+    blanks = fmean(int((puzzle.question == BLANK).sum()) for puzzle in puzzles)
     share = f"{100 * num_solved / case.num:.1f}%"
     about = f"{case.side}×{case.side}, {case.num} puzzles, {blanks:.0f} blanks, network solves {share}"
     for (has_presolve, name), found in sorted(efforts.items(), key=lambda item: not item[0][0]):

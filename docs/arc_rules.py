@@ -7,10 +7,12 @@ from pathlib import Path
 
 from serrm.core.files import write_whole
 from serrm.core.randomness import Purpose, keyed_rng
-from serrm.drawing import panels
+from serrm.drawing import svg
+from serrm.drawing.puzzles import Puzzle
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.arc.generate import GeneratedArc, draw_pairs
 from serrm.puzzles.arc.grammar import FAMILIES, NAMES, RECOLOUR, VARIANTS, Rule
+from serrm.puzzles.look import INK
 
 PICTURE = Path(__file__).with_name("images") / "arc_rules.svg"
 SOURCE = GeneratedArc(
@@ -69,17 +71,17 @@ def picture() -> str:
             for attempt in range(100)
         )
         pair = next(demonstrations[0] for demonstrations, _ in filter(None, drawn))
-        parts.append(panels.text(left, top + 12, title, fill=panels.INK, font_size=12, font_weight=700))
+        parts.append(svg.text(left, top + 12, title, fill=INK, font_size=12, font_weight=700))
         for grid, name, shift in ((pair.question, "question", 0), (pair.answer, "answer", SIDE + ARROW)):
-            puzzle = panels.Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(grid, arc.MAX_SIDE))
+            puzzle = Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(grid, arc.MAX_SIDE))
             panel = puzzle.question_panel(name)
             size = SIDE * max(grid.shape) / SOURCE.sides[1]
-            parts.append(panels.grid_svg(panel, f"{title}, {name}", left + shift, top + 20, size))
+            parts.append(svg.grid_svg(panel, f"{title}, {name}", left + shift, top + 20, size))
         middle = left + SIDE + ARROW / 2
-        parts.append(panels.text(middle, top + 60, "→", fill=panels.INK, font_size=16, text_anchor="middle"))
+        parts.append(svg.text(middle, top + 60, "→", fill=INK, font_size=16, text_anchor="middle"))
     num_rows = -(-len(rules()) // 4)
     title = "Rules of generated ARC-like puzzles"
-    return panels.document(2 * MARGIN + 4 * COLUMN - 40, 2 * MARGIN + num_rows * ROW - 20, title, parts)
+    return svg.document(2 * MARGIN + 4 * COLUMN - 40, 2 * MARGIN + num_rows * ROW - 20, title, parts)
 
 
 if __name__ == "__main__":

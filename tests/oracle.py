@@ -9,6 +9,7 @@ from torch import Tensor
 
 from serrm.models.recurrence import RecurrentModel, State, StepOutput
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
+from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
 from tests.references import is_solution
 
@@ -47,14 +48,14 @@ SOLUTIONS: dict[bytes, Any] = {}
 def solution(question: bytes, side: int) -> Any:
     """Tokens of a solution, or None; also None for an empty grid, which is hard and asks for nothing."""
     if question not in SOLUTIONS:
-        values = (np.frombuffer(question, dtype=np.int64) - 1).astype(np.uint8)
-        found = grid_task("sudoku").solution(values) if values.any() else None
-        SOLUTIONS[question] = None if found is None else found.astype(np.int64) + 1
+        tokens = np.frombuffer(question, dtype=np.int64).astype(np.uint8)
+        found = None if (tokens == BLANK).all() else grid_task("sudoku").solution(tokens)
+        SOLUTIONS[question] = None if found is None else found.astype(np.int64)
     return SOLUTIONS[question]
 
 
 def is_right(question: str, answer: str) -> bool:
     """Whether an answer is a solution of a Sudoku that keeps what was given."""
-    values, found = SUDOKU_TEXT.read(question), SUDOKU_TEXT.read(answer)
-    keeps = all(given in (0, said) for given, said in zip(values, found, strict=True))
+    clues, found = SUDOKU_TEXT.read(question), SUDOKU_TEXT.read(answer)
+    keeps = all(given in (BLANK, said) for given, said in zip(clues, found, strict=True))
     return keeps and is_solution(found)

@@ -18,14 +18,14 @@ from serrm.arrays.arc import open_arc_evaluation
 from serrm.arrays.stream import Examples, Stream, random_stream
 from serrm.config import Params, read_params
 from serrm.inference import predict
-from serrm.inference.evaluate import vote
 from serrm.inference.search import Limits, Search, search
+from serrm.inference.votes import vote
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
-from tests.inference.test_evaluate_arc import NUM_VARIANTS, make_arrays
+from tests.inference.test_votes import NUM_VARIANTS, make_arrays
 
 ROOT = Path(__file__).resolve().parents[1]
 META, SIDE, NUM_TASK_TYPES = torch.device("meta"), 6, 5

@@ -14,6 +14,8 @@ from serrm.llm import draw_puzzles, find_grid, format_rows, prompt_for, score
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.tables import write_table
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.tally import Tally
 from tests.chat_server import ChatServer, serving
@@ -37,7 +39,7 @@ def server(puzzles: list[Puzzle], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.chdir(tmp_path)
-    SUDOKU_TEXT.write_table("puzzles.csv", puzzles)
+    write_table(SUDOKU_TEXT, "puzzles.csv", puzzles)
     known = {prompt_for(puzzle.question): format_rows(answer_of(puzzle)) for puzzle in puzzles}
     with serving(lambda prompt: f"Here it is.\n```\n{known[prompt]}\n```") as chat:
         yield chat
@@ -121,14 +123,14 @@ def test_a_server_that_refuses_everything_is_not_asked_on(
 
 
 def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> None:
-    tally, replies = Tally(1, metrics_of("sudoku")), []
+    tally, replies = Tally(grid_task("sudoku"), metrics_of("sudoku")), []
     for number, puzzle in enumerate(puzzles[:8]):
         grid = answer_of(puzzle).copy()
         if number % 2:
             place = int(np.argmin(puzzle.question))
-            grid[place] = grid[place] % 4 + 1
+            grid[place] = 2 + (grid[place] - 1) % 4
         replies.append(format_rows(grid))
-        tally.add(*(part[None] + np.uint8(1) for part in (puzzle.question, grid, answer_of(puzzle))))
+        tally.add(*(part[None] for part in (puzzle.question, grid, answer_of(puzzle))))
     scores, expected = score(puzzles[:8], replies)["scores"], tally.scores()
     assert 0 < expected["fsr"] < 1
     for end in ("", "_lo", "_hi"):
@@ -139,14 +141,16 @@ def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> N
 def test_missing_answers_are_computed_and_unsolvable_puzzles_left_out(
     puzzles: list[Puzzle], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    unsolvable = Puzzle(np.array([5, 5, *[0] * 79], np.uint8), None)
-    SUDOKU_TEXT.write_table(
-        tmp_path / "a.csv", [unsolvable, *(replace(puzzle, answer=None) for puzzle in puzzles[8:])]
+    unsolvable = Puzzle(np.array([6, 6, *[1] * 79], np.uint8), None)
+    write_table(
+        SUDOKU_TEXT,
+        tmp_path / "a.csv",
+        [unsolvable, *(replace(puzzle, answer=None) for puzzle in puzzles[8:])],
     )
     found = draw_puzzles([tmp_path / "a.csv"], None)["9x9"]
     assert [*map(format_rows, map(answer_of, found))] == [*map(format_rows, map(answer_of, puzzles[8:]))]
     assert "9x9: puzzles without a solution, left out: 1" in caplog.text
-    SUDOKU_TEXT.write_table(tmp_path / "a.csv", [unsolvable])
+    write_table(SUDOKU_TEXT, tmp_path / "a.csv", [unsolvable])
     with pytest.raises(ValueError, match="no Sudoku with a solution"):
         draw_puzzles([tmp_path / "a.csv"], None)
 
@@ -171,12 +175,12 @@ OTHER = "\n".join(reversed(LINES))
 )
 def test_the_last_grid_of_a_reply_is_read(reply: str) -> None:
     found = find_grid(reply, 4)
-    assert found is not None and found.reshape(4, 4).tolist() == ROWS
+    assert found is not None and (found.reshape(4, 4) - 1).tolist() == ROWS
 
 
 @pytest.mark.parametrize("side", [16, 25])
 def test_grids_with_numbers_of_two_digits_are_read(side: int) -> None:
-    grid = np.random.default_rng(0).integers(1, side + 1, side * side).astype(np.uint8)
+    grid = np.random.default_rng(0).integers(2, side + 2, side * side).astype(np.uint8)
     found = find_grid(format_rows(grid), side)
     assert found is not None and found.tolist() == grid.tolist()
 

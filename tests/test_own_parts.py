@@ -21,6 +21,7 @@ from serrm.models.registry import build_model
 from serrm.models.settings import SequenceSettings
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
+from serrm.puzzles.tasks import grid_task
 from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
@@ -199,15 +200,15 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
     rng = np.random.default_rng(0)
     batches = [tuple(rng.integers(1, 11, (6, 81)).astype(np.uint8) for _ in range(3)) for _ in range(2)]
     whole, parts = (
-        Tally(1, metrics.metrics_of("sudoku")),
-        [Tally(1, metrics.metrics_of("sudoku")) for _ in range(2)],
+        Tally(grid_task("sudoku"), metrics.metrics_of("sudoku")),
+        [Tally(grid_task("sudoku"), metrics.metrics_of("sudoku")) for _ in range(2)],
     )
     for batch, part in zip(batches, parts, strict=True):
         whole.add(*batch)
         part.add(*batch)
     parts[0].counts.update(parts[1].counts)
     assert parts[0] == whole and parts[0].scores() == whole.scores()
-    values = np.concatenate([num_broken(Batch(*batch, 1)) for batch in batches])
+    values = np.concatenate([num_broken(Batch(*batch, grid_task("sudoku"))) for batch in batches])
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
     ends = [whole.scores()[f"broken{end}"] for end in ("", "_lo", "_hi")]
     assert ends == pytest.approx([values.mean(), values.mean() - half, values.mean() + half], rel=1e-6)

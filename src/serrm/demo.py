@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, UInt8
 
-from serrm.drawing.panels import Panel, Puzzle, cell_of, grid_svg
+from serrm.drawing.puzzles import Panel, Puzzle, cell_of
+from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
@@ -63,18 +64,18 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     Ends with a verified answer, or when `budget` supervision steps are over. ValueError for a puzzle without a solution
     or without a packaged model.
     """
-    model, task, cells = load(packaged_for(question)), grid_task(question.task), question.cells.reshape(-1)
+    model, task, tokens = load(packaged_for(question)), grid_task(question.task), question.cells.reshape(-1)
     assert task.verify is not None
-    if flaw := task.flaw(cells):
+    if flaw := task.flaw(tokens):
         raise ValueError(flaw)
-    tokens, num_symbols = task.tokens(cells), task.alphabet(question.side).num_symbols
+    num_symbols = task.alphabet(question.side).num_symbols
     limits = Limits(FIRST_STEPS, (budget - FIRST_STEPS) // GUESS_STEPS if task.allows else 0)
     puzzle = Search(0, tokens)
     while puzzle.begin(limits):
         asked, is_guess = torch.from_numpy(puzzle.asked[None].astype(np.int64)), puzzle.asked != tokens
         for _, output in predict(model.model, asked, num_symbols, range(1, puzzle.steps_left + 1)):
             answer = symbols_of(output.logits)
-            is_verified = bool(task.verify(tokens[None], answer)[0])
+            is_verified = bool(task.obeys(tokens[None], answer)[0])
             is_over = puzzle.is_over(answer[0], is_verified, None)
             [certainty], [shares] = how_sure(output.logits, num_symbols)
             if puzzle.attempts == 1 or is_over:
@@ -106,7 +107,7 @@ def symbols_to_fill(question: Question) -> str:
     """The characters of the blank and of all symbols above it."""
     record = grid_task(question.task)
     tokens = np.arange(record.alphabet(question.side).num_symbols, dtype=np.uint8)[record.blank :]
-    return record.text.format(record.cells(tokens))
+    return record.text.format(tokens)
 
 
 def keys_of(question: Question) -> Keys:
@@ -121,7 +122,7 @@ def board(question: Question, frame: Frame | None = None) -> str:
     In an answer, filled squares go from orange (unsure) to blue (sure), and guesses have a corner.
     """
     side, task, keys = question.side, grid_task(question.task), keys_of(question)
-    tokens = task.tokens(question.cells.reshape(-1))
+    tokens = question.cells.reshape(-1)
     panel = Puzzle(question.task, side, tokens).answer_panel(tokens if frame is None else frame.tokens)
     if frame is not None:
         panel = replace(panel, is_changed=frame.is_guess.reshape(side, side))
@@ -135,7 +136,7 @@ def board(question: Question, frame: Frame | None = None) -> str:
 
     data = {
         "side": str(side),
-        "text": task.text.format(question.cells.reshape(-1)),
+        "text": task.text.format(tokens),
         "blank": symbols_to_fill(question)[0],
         "brush": keys.brush,
         "unique": keys.unique,

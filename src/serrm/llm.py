@@ -107,11 +107,11 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
 
 def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str, Any]:
     """FSR over the puzzles with a response, GPA over those with a grid, with 95% intervals, and the replies."""
-    tally, grids = Tally(BLANK, metrics_of("sudoku")), list[UInt8[np.ndarray, " I"] | None]()
+    tally, grids = Tally(grid_task("sudoku"), metrics_of("sudoku")), list[UInt8[np.ndarray, " I"] | None]()
     for puzzle, reply in zip(puzzles, replies, strict=True):
         grids.append(None if reply is None else find_grid(reply, puzzle.side))
         if grids[-1] is not None and puzzle.answer is not None:
-            tally.add(*(grid[None] + np.uint8(1) for grid in (puzzle.question, grids[-1], puzzle.answer)))
+            tally.add(*(grid[None] for grid in (puzzle.question, grids[-1], puzzle.answer)))
     num = sum(reply is not None for reply in replies)
     found = tally.counts
     counts = {"fsr": (found["fsr", "total"], num)} if num else {}
@@ -155,20 +155,20 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
 
 
 def prompt_for(question: UInt8[np.ndarray, " I"]) -> str:
-    """The prompt for a puzzle of I = n² values, 0 for a blank. ValueError for sizes that no Sudoku has."""
+    """The prompt for a puzzle of I = n² tokens. ValueError for sizes that no Sudoku has."""
     side = math.isqrt(len(question))
     box = box_for_side(side)
     return PROMPT.format(n=side, rows=box.rows, cols=box.cols, grid=format_rows(question))
 
 
 def format_rows(grid: UInt8[np.ndarray, " I"]) -> str:
-    """A square grid of I values as lines of numbers, a dot for a blank."""
+    """A square grid of I tokens as lines of numbers, a dot for a blank."""
     rows = grid.reshape(math.isqrt(len(grid)), -1).tolist()
-    return "\n".join(" ".join("." if value == 0 else str(value) for value in row) for row in rows)
+    return "\n".join(" ".join("." if token == BLANK else str(token - BLANK) for token in row) for row in rows)
 
 
 def find_grid(text: str, side: int) -> UInt8[np.ndarray, " I"] | None:
-    """The last n rows of n numbers 1…n that follow each other in a reply, as n² values; None where there are none.
+    """The last n rows of n numbers 1…n that follow each other in a reply, as n² tokens; None where there are none.
 
     Thoughts (`<think>`) are left out. Lines without numbers and letters may lie between the rows, all n² numbers may
     stand in one line, and up to n = 9 the digits of a row may touch. The grid may break every rule of Sudoku.
@@ -186,4 +186,4 @@ def find_grid(text: str, side: int) -> UInt8[np.ndarray, " I"] | None:
         values = [*values, *row] if is_row else []
         if len(values) >= side**2:
             found = values[-(side**2) :]
-    return None if found is None else np.array(found, np.uint8)
+    return None if found is None else np.array(found, np.uint8) + np.uint8(BLANK)

@@ -37,14 +37,14 @@ def drawn(make_arrays: MakePath) -> PuzzleArrays:
     return open_arrays(make_arrays(num_train=NUM_PUZZLES), TRAIN)
 
 
-def test_arrays_are_the_puzzles_as_tokens(make_arrays: MakePath) -> None:
+def test_arrays_are_the_puzzles(make_arrays: MakePath) -> None:
     folder = make_arrays(side=4, tests=(4, 9))
     for name, file in (("train", "train.parquet"), ("4x4", "test_4x4.parquet"), ("9x9", "test_9x9.parquet")):
         arrays = open_arrays(folder, name)
         questions, answers = read_puzzle_set(folder.parent / file)
         assert isinstance(arrays.questions, np.memmap)
-        assert np.array_equal(arrays.questions, questions + 1)
-        assert np.array_equal(arrays.answers, answers + 1)
+        assert np.array_equal(arrays.questions, questions)
+        assert np.array_equal(arrays.answers, answers)
         assert len(arrays) == len(questions)
         assert arrays.num_symbols == arrays.side + 2
     assert evaluation_sets(folder) == ["4x4", "9x9"]
@@ -75,7 +75,7 @@ def test_an_epoch_holds_every_puzzle_once_augmented(drawn: PuzzleArrays, seed: i
     puzzles, augmentations = stream.examples(start, NUM_PUZZLES)
     assert sorted(puzzles) == list(range(NUM_PUZZLES))
     questions, answers, _ = stream.gather(start, NUM_PUZZLES)
-    assert task.are_answers(questions - 1, answers - 1).all()
+    assert task.are_labels(questions, answers).all()
     for example, (puzzle, number) in enumerate(zip(puzzles, augmentations, strict=True)):
         row = np.tile(task.draw(seed, int(puzzle), int(number), 4), (2, 1))
         pair = np.stack([drawn.questions[puzzle], drawn.answers[puzzle]])

@@ -198,7 +198,7 @@ def test_what_was_found_before_an_interrupt_is_kept_and_said(
 ) -> None:
     def interrupted(questions: Any, *arguments: Any) -> Iterator[tuple[int, Answer]]:
         for number, question in enumerate(questions[:2]):
-            yield number, Answer(question.place, "sudoku", question.text, "", Status.UNVERIFIED)
+            yield number, Answer(question.place, "sudoku", question.text, None, Status.UNVERIFIED)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("serrm.solving.model.solve", interrupted)

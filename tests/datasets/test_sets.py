@@ -22,7 +22,8 @@ from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
-from serrm.puzzles.sudoku.rules import are_answers
+from serrm.puzzles.sudoku.rules import BLANK, are_answers
+from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.puzzles.transforms import cell_order
 from serrm.sources.download import fetch
@@ -56,23 +57,23 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fetch("sudoku", SUDOKU, raw, seed=0)
     grids = [puzzle.question.reshape(25, 25) for puzzle in read_sudokus(raw, sudoku_data.FILE_25X25)]
     clash = grids[0].copy()
-    row = next(row for row in clash if np.count_nonzero(row) > 1)
-    one, other = np.flatnonzero(row)[:2]
+    row = next(row for row in clash if np.count_nonzero(row > BLANK) > 1)
+    one, other = np.flatnonzero(row > BLANK)[:2]
     row[other] = row[one]
     (raw / sudoku_data.FILE_25X25).unlink()
     for number, grid in enumerate([grids[0], clash, *grids[1:]]):
-        record = {"difficulty": "generated", "grid": grid.tolist()}
+        record = {"difficulty": "generated", "grid": SUDOKU_TEXT.numbers(grid).tolist()}
         (raw / f"sudoku-25x25/{number}.json").write_text(json.dumps(record))
     return raw
 
 
 def read_sudokus(raw: Path, name: str) -> list[Puzzle]:
-    return list(SUDOKU_TEXT.read_table(raw / name))
+    return list(read_table(SUDOKU_TEXT, raw / name))
 
 
 def fill_mazes(raw: Path, train: list[Puzzle] = TRAIN, test: list[Puzzle] = TEST) -> Path:
     for name, mazes in {"train.csv": train, "test.csv": test}.items():
-        MAZE_TEXT.write_table(raw / "maze-generated" / name, mazes)
+        write_table(MAZE_TEXT, raw / "maze-generated" / name, mazes)
     return raw
 
 
@@ -105,7 +106,7 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
         questions, answers = read_puzzle_set(sets / set_file(name))
         assert len(questions) == len(np.unique(answers, axis=0)) == nums[name]
         np.testing.assert_array_equal(questions, [puzzle.question for puzzle in puzzles])
-        num_clues = np.count_nonzero(questions, axis=1)
+        num_clues = np.count_nonzero(questions > BLANK, axis=1)
         assert are_answers(questions, answers).all()
         assert all(count_solutions(question) == 1 for question in questions[:30])
         assert CLUES[name][0] <= num_clues.min() <= num_clues.max() <= CLUES[name][1]
@@ -257,7 +258,7 @@ def with_sudokus(change: Callable[..., tuple[list[Puzzle], list[Puzzle]]]) -> Ca
     def spoil(raw: Path) -> None:
         names = ("sudoku-9x9/train.csv", "sudoku-9x9/test.csv")
         for name, puzzles in zip(names, change(*(read_sudokus(raw, name) for name in names)), strict=True):
-            SUDOKU_TEXT.write_table(raw / name, puzzles)
+            write_table(SUDOKU_TEXT, raw / name, puzzles)
 
     return spoil
 
@@ -266,7 +267,7 @@ def swap_digits(puzzle: Puzzle) -> Puzzle:
     """The puzzle without its first two clues, and with these swapped in the answer."""
     assert puzzle.answer is not None
     question, answer = puzzle.question.copy(), puzzle.answer.copy()
-    question[:2], answer[:2] = 0, answer[1::-1]
+    question[:2], answer[:2] = BLANK, answer[1::-1]
     return replace(puzzle, question=question, answer=answer)
 
 

@@ -17,7 +17,8 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from rich.console import Console
 
-from serrm.drawing.panels import Puzzle, Scene, picture_svg, settling_panels, write_picture
+from serrm.drawing.puzzles import Puzzle, Scene, settling_panels
+from serrm.drawing.svg import picture_svg, write_picture
 from serrm.drawing.terminal import print_panels
 from serrm.puzzles.arc.grids import decode, encode
 from serrm.puzzles.arc.record import COLOURS
@@ -31,7 +32,7 @@ EMPTY_MAZE = MAZE_TEXT.read("S" + " " * 34 + "G")
 
 
 def sudoku(text: str) -> Any:
-    return SUDOKU_TEXT.read(text) + np.uint8(1)
+    return SUDOKU_TEXT.read(text)
 
 
 def canvas(*rows: str) -> Any:

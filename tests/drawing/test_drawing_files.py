@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.panels import EXAMPLES, Puzzle
+from serrm.drawing.puzzles import EXAMPLES, Puzzle
 from serrm.drawing.scenes import read_scene
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
@@ -44,9 +44,9 @@ def test_a_puzzle_is_found_by_its_number_and_its_answer_computed_where_the_file_
             write("a.csv", sudoku_csv()),
         ):
             (puzzle,) = read_scene(path, 2, has_answer=has_answer).puzzles
-            assert np.array_equal(puzzle.question, SUDOKU_TEXT.read(SUDOKUS[1][0]) + 1)
+            assert np.array_equal(puzzle.question, SUDOKU_TEXT.read(SUDOKUS[1][0]))
             assert (puzzle.answer is not None) == (has_answer or path.suffix == ".csv")
-    assert np.array_equal(puzzle.answer, SUDOKU_TEXT.read(SUDOKUS[1][1]) + 1)
+    assert np.array_equal(puzzle.answer, SUDOKU_TEXT.read(SUDOKUS[1][1]))
 
 
 def grids_of(puzzle: Puzzle) -> list[Any]:

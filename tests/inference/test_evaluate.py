@@ -12,8 +12,9 @@ from torch import Tensor
 
 from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
 from serrm.core.execution import Execution
-from serrm.drawing.panels import read_examples
-from serrm.inference.evaluate import Gallery, evaluate, score_set
+from serrm.drawing.puzzles import read_examples
+from serrm.inference.evaluate import evaluate, score_set
+from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork

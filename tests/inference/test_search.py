@@ -18,7 +18,7 @@ from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.sudoku.rules import allows, solves
+from serrm.puzzles.sudoku.rules import are_answers, are_consistent
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
@@ -54,7 +54,7 @@ def model(request: pytest.FixtureRequest, make_run: MakeRun) -> RecurrentModel:
 def questions() -> Tokens:
     """Puzzles of 4×4 cells with eight clues, which hold all digits."""
     puzzles = generate_puzzles(4, NUM, np.random.default_rng(1), (8, 8))
-    return np.stack([puzzle.question for puzzle in puzzles]) + np.uint8(1)
+    return np.stack([puzzle.question for puzzle in puzzles])
 
 
 def reference(
@@ -94,7 +94,7 @@ def reference(
         for symbol in range(BLANK + 1, SYMBOLS):
             filled = asked.copy()
             filled[cell] = symbol
-            if allows(filled[None])[0]:
+            if are_consistent(filled[None])[0]:
                 more = -math.log(max(shares[cell, symbol], LEAST) * UNSOLVED)
                 waiting.append((cost + more, len(waiting) + 100 * steps, filled))
     return False, steps, attempts, answer
@@ -122,7 +122,7 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
     def verify(questions: Tokens, predictions: Tokens) -> Tokens:
         return np.asarray((predictions * np.arange(16)).sum(1) % (one_in or 1) == 1)
 
-    task = replace(NO_RULE, verify=verify, blank=BLANK, allows=allows)
+    task = replace(NO_RULE, verify=verify, blank=BLANK, allows=are_consistent)
     limits = Limits(max_steps, guesses, patience)
     puzzles = [Search(n, question, n % 3) for n, question in enumerate(questions)]
     found = {each.key: each for each in search(model, puzzles, SYMBOLS, task, limits, batch_size)}
@@ -145,7 +145,7 @@ def test_guesses_solve_what_a_model_knows_with_more_clues(
         for each in search(model, map(Search, range(NUM), questions), SYMBOLS, SUDOKU, limits, 4):
             assert each.answer is not None and each.steps <= limits.budget
             assert each.is_verified == bool(guesses) == (each.attempts > 1)
-            assert each.is_verified == solves(each.question[None], each.answer[None])[0]
+            assert each.is_verified == are_answers(each.question[None], each.answer[None])[0]
 
 
 def test_a_batch_stays_full_and_is_read_no_further(

@@ -1,5 +1,6 @@
 """What an evaluation measures beside the scores: points of test-time compute, and equivariance."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,10 @@ import numpy as np
 import pytest
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference.evaluate import equivariance, of_trained_size, search_points, symmetric_questions
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
+from serrm.inference.studies import equivariance, of_trained_size, search_points, symmetric_questions
 from serrm.models.registry import build_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
@@ -39,12 +40,16 @@ def oracle(make_run: MakeRun) -> LoadedModel:
 @pytest.fixture(scope="module")
 def puzzles() -> PuzzleArrays:
     found = list(generate_puzzles(4, NUM, np.random.default_rng(0), (8, 8)))
-    answers = np.stack([puzzle.answer for puzzle in found if puzzle.answer is not None]) + np.uint8(1)
-    answers[0] = answers[1]  # a label that is not what the rule approves of
-    return PuzzleArrays("4x4", 4, np.stack([puzzle.question for puzzle in found]) + np.uint8(1), answers)
+    answers = np.stack([puzzle.answer for puzzle in found if puzzle.answer is not None])
+    answers[0] = answers[1]  # a label other than the answer that the rule verifies
+    return PuzzleArrays("4x4", 4, np.stack([puzzle.question for puzzle in found]), answers)
 
 
-def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:
+@pytest.mark.parametrize("right_answers", ["any", "label"])
+def test_points_are_what_a_search_of_each_limit_finds(
+    oracle: LoadedModel, puzzles: PuzzleArrays, right_answers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TASKS, "sudoku", replace(TASKS["sudoku"], right_answers=right_answers))
     test_time_compute = ComputeSettings(
         num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES
     )
@@ -54,12 +59,17 @@ def test_points_are_what_a_search_of_each_limit_finds(oracle: LoadedModel, puzzl
     for limit, point in zip(limits, early_stopping + guesses, strict=True):
         asked = (Search(n, row) for n, row in enumerate(puzzles.questions[:NUM_STUDIED]))
         found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9))
-        num_right = sum(np.array_equal(each.answer, puzzles.answers[each.key]) for each in found)
+        num_right = sum(
+            each.is_verified
+            if right_answers == "any"
+            else np.array_equal(each.answer, puzzles.answers[each.key])
+            for each in found
+        )
         assert (point.fsr, point.fsr_lo) == (num_right / NUM_STUDIED, wilson(num_right, NUM_STUDIED)[0])
         assert point.num_puzzles == NUM_STUDIED
         assert point.mean_steps == pytest.approx(np.mean([each.steps for each in found]))
         solved.append(num_right)
-    assert solved[0] < solved[2] and solved[3] < solved[5] < NUM_STUDIED
+    assert solved[0] < solved[2] and solved[3] < solved[5] <= NUM_STUDIED
     assert [point.max_steps for point in early_stopping] == [1, 4, 8]
     assert [(point.num, point.max_steps) for point in guesses] == [(num, 4) for num in (1, 2, 5)]
 

@@ -12,11 +12,13 @@ from serrm.core.files import Origin
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.core.settings import Settings
 from serrm.puzzles.look import digits
-from serrm.puzzles.raw import Counts, GridText, Puzzle, RawSet
+from serrm.puzzles.raw import Counts, Puzzle, RawSet
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
+from serrm.puzzles.text import GridText
 
 SIDE = 5
-CHARACTERS = ".12345"
+CHARACTERS = ".12345"  # of the tokens 1, a blank, to 6
+BLANK = 1
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
 
@@ -39,13 +41,8 @@ def are_latin(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
     """True for answers that keep the digits given and have every digit in every row and column."""
     rows = answers.reshape(-1, SIDE, SIDE)
     lines = np.concatenate([rows, rows.transpose(0, 2, 1)], axis=1)
-    is_latin = (np.sort(lines, axis=2) == np.arange(1, SIDE + 1)).all(axis=(1, 2))
-    return np.asarray(is_latin & ((questions == 0) | (questions == answers)).all(axis=1))
-
-
-def solves(questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
-    """The same of tokens."""
-    return are_latin(questions - np.uint8(1), predictions - np.uint8(1))
+    is_latin = (np.sort(lines, axis=2) == np.arange(2, SIDE + 2)).all(axis=(1, 2))
+    return np.asarray(is_latin & ((questions == BLANK) | (questions == answers)).all(axis=1))
 
 
 def have_full_rows(questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
@@ -59,7 +56,7 @@ def make_squares(source: LatinSource, directory: Path, seed: int) -> dict[str, O
     rng, lines = np.random.default_rng(seed), np.arange(SIDE)
     pattern, squares = (lines[:, None] + lines) % SIDE, dict[bytes, list[int]]()
     while len(squares) < source.num:
-        square = (rng.permutation(SIDE)[pattern[rng.permutation(SIDE)]] + 1).astype(np.uint8)
+        square = (rng.permutation(SIDE)[pattern[rng.permutation(SIDE)]] + 2).astype(np.uint8)
         squares[square.tobytes()] = square.ravel().tolist()
     (directory / "squares.json").write_text(json.dumps([*squares.values()]))
     return {"squares.json": Origin("generated")}
@@ -69,7 +66,10 @@ def latin_sets(raw: Path, settings: LatinSubset) -> dict[str, RawSet]:
     """The training set, and the rest for testing."""
     answers = np.array(json.loads((raw / "squares.json").read_text()), dtype=np.uint8)
     rows = [
-        (number, Puzzle(np.where(np.arange(SIDE**2) % 3, 0, answer).astype(np.uint8), answer, "generated"))
+        (
+            number,
+            Puzzle(np.where(np.arange(SIDE**2) % 3, BLANK, answer).astype(np.uint8), answer, "generated"),
+        )
         for number, answer in enumerate(answers)
     ]
     rest = RawSet(SIDE, None, 1, iter(rows), is_rest=True)
@@ -85,7 +85,7 @@ def recognises(value: Any) -> bool:
 
 def judge(side: int, prediction: Grid, question: Grid, answer: Grid | None) -> str:
     """Judge a prediction."""
-    return "a Latin square" if solves(question[None], prediction[None]).all() else "none"
+    return "a Latin square" if are_latin(question[None], prediction[None]).all() else "none"
 
 
 def draw_order(seed: int, puzzle: int, member: int, side: int) -> UInt8[np.ndarray, " P"]:
@@ -108,15 +108,13 @@ LATIN = GridTask(
     make=make_squares,
     in_words=lambda source, subset: f"{source.num} Latin squares",
     count=lambda source, subset: Counts(SIDE, subset.num_train, {SIDE: source.num - subset.num_train}),
-    verify=solves,
-    blank=1,
+    verify=are_latin,
+    blank=BLANK,
     look=digits(CHARACTERS),
     judge=judge,
     raw_sets=latin_sets,
-    are_answers=are_latin,
     recognises=recognises,
-    text=GridText(characters=CHARACTERS, largest=lambda side: SIDE),
-    offset=1,
+    text=GridText(characters=CHARACTERS, largest=lambda side: SIDE + 1),
     draw=draw_order,
     apply=apply_orders,
     criteria={"full_rows": Criterion(have_full_rows, "Full rows", "every digit in every row")},

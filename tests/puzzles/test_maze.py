@@ -13,6 +13,7 @@ from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.tables import write_table
 from tests.references import generate_mazes, is_shortest_path, is_valid_path
 
 Maze = UInt8[np.ndarray, " I"]
@@ -178,7 +179,7 @@ def test_a_maze_without_such_windows_is_an_error_that_names_them(monkeypatch: py
 def test_windows_are_refused_from_other_mazes_than_the_published(tmp_path: Path) -> None:
     folder = tmp_path / maze_data.FOLDER_HARD
     folder.mkdir()
-    MAZE_TEXT.write_table(folder / "train.csv", generate_mazes(11, 2, np.random.default_rng(0), min_path=2))
+    write_table(MAZE_TEXT, folder / "train.csv", generate_mazes(11, 2, np.random.default_rng(0), min_path=2))
     source = maze_data.MirrorMaze(kind="mirror", root=tmp_path, windows=windows())
     with pytest.raises(ValueError, match="1000 mazes of 30x30, not from 2 with sides of 11 to 11"):
         maze_data.make(source, tmp_path, seed=0)

@@ -18,6 +18,7 @@ from serrm.puzzles.maze.rules import are_shortest_paths, num_steps, shortest_pat
 from serrm.puzzles.settings import Mirror, SubsetSettings
 from serrm.puzzles.sudoku.data import MirrorSudoku, SudokuSubsetSettings, files_25x25, read_solvable
 from serrm.puzzles.sudoku.rules import are_solutions
+from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.tasks import grid_task
 from serrm.reading.reader import read_puzzles
 from serrm.sources.download import fetch
@@ -52,7 +53,7 @@ def test_sudoku_sets_hold_what_was_published_and_42_of_the_100_puzzles_of_25x25(
 
 @pytest.mark.parametrize("name", ["train.csv", "test.csv"])
 def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path: Path, name: str) -> None:
-    mazes = list(MAZE_TEXT.read_table(MAZES / name))
+    mazes = list(read_table(MAZE_TEXT, MAZES / name))
     questions, answers = (
         np.stack([getattr(maze, part) for maze in mazes]) for part in ("question", "answer")
     )
@@ -63,8 +64,10 @@ def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path:
     assert all(np.array_equal(shortest_path(maze.question), maze.answer) for maze in mazes)
     hashes = {Path(file.name).name: file.sha256 for file in PUBLISHED}
     # The published files name no source, and rate by the cells of the path instead of its steps.
-    MAZE_TEXT.write_table(
-        tmp_path / name, (replace(maze, source="", rating=num_steps(maze.answer) + 1) for maze in mazes)
+    write_table(
+        MAZE_TEXT,
+        tmp_path / name,
+        (replace(maze, source="", rating=num_steps(maze.answer) + 1) for maze in mazes),
     )
     assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == hashes[name]
 

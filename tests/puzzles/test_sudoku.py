@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from serrm.puzzles.sudoku import rules as sudoku_rules
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles, random_solution, read_json
+from serrm.puzzles.sudoku.rules import BLANK
+from serrm.puzzles.tables import read_table, write_table
 from tests.references import is_solution
 
 SIDES = [4, 6, 9, 16, 25]
@@ -26,10 +29,10 @@ def is_consistent_slowly(grid: np.ndarray, side: int) -> bool:
     """Collect the (unit, digit) of every cell."""
     box = box_for_side(side)
     seen: set[tuple[str, int, int, int]] = set()
-    for cell, digit in enumerate(grid.tolist()):
+    for cell, token in enumerate(grid.tolist()):
         row, col = divmod(cell, side)
         units = ("row", row, 0), ("column", 0, col), ("box", row // box.rows, col // box.cols)
-        new = {(*unit, digit) for unit in units if digit}
+        new = {(*unit, token) for unit in units if token != BLANK}
         if new & seen:
             return False
         seen |= new
@@ -44,23 +47,23 @@ def test_consistency_agrees_with_comparing_all_pairs(
 ) -> None:
     rng = np.random.default_rng(seed)
     grid = random_solution(side, rng)
-    grid[rng.permutation(side**2)[:num_blanks]] = 0
-    grid[rng.permutation(side**2)[:num_changes]] = rng.integers(1, side + 1)
+    grid[rng.permutation(side**2)[:num_blanks]] = BLANK
+    grid[rng.permutation(side**2)[:num_changes]] = rng.integers(2, side + 2)
     assert sudoku_rules.are_consistent(grid[None]).all() == is_consistent_slowly(grid, side)
-    assert is_solution(grid) == (is_consistent_slowly(grid, side) and bool(grid.all()))
+    assert is_solution(grid) == (is_consistent_slowly(grid, side) and BLANK not in grid)
 
 
 @given(seeds, st.sampled_from([4, 6]), st.integers(0, 35), st.integers(0, 8))
 def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell: int, value: int) -> None:
-    """As tokens: 0 is padding, 1 a blank."""
+    """A changed cell may hold padding (0), a blank (1), or a token beyond the side's."""
     rng = np.random.default_rng(seed)
-    answer = random_solution(side, rng) + np.uint8(1)
-    question = np.where(rng.random(side**2) < 0.5, answer, np.uint8(1))
-    changed, other = answer.copy(), random_solution(side, rng) + np.uint8(1)
+    answer = random_solution(side, rng)
+    question = np.where(rng.random(side**2) < 0.5, answer, np.uint8(BLANK))
+    changed, other = answer.copy(), random_solution(side, rng)
     changed[cell % side**2] = value
-    found = sudoku_rules.solves(np.stack([question] * 3), np.stack([answer, changed, other])).tolist()
-    keeps = [bool(((question == 1) | (question == each)).all()) for each in (answer, changed, other)]
-    right = [each.min() > 1 and is_solution(each - np.uint8(1)) for each in (answer, changed, other)]
+    found = sudoku_rules.are_answers(np.stack([question] * 3), np.stack([answer, changed, other])).tolist()
+    keeps = [bool(((question == BLANK) | (question == each)).all()) for each in (answer, changed, other)]
+    right = [each.min() > BLANK and is_solution(each) for each in (answer, changed, other)]
     assert found == [a and b for a, b in zip(keeps, right, strict=True)]
     assert found[0]
 
@@ -71,27 +74,25 @@ def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell
 @given(side=st.sampled_from([4, 6, 9, 16, 25, 35]), seed=seeds)
 def test_a_grid_is_read_as_written(side: int, seed: int) -> None:
     for text in (SUDOKU_TEXT, MAZE_TEXT):
-        cells = np.random.default_rng(seed).integers(
-            text.first, text.largest(side) + 1, side**2, dtype=np.uint8
-        )
-        written = text.format(cells)
-        assert [*written] == [text.characters[cell - text.first] for cell in cells]
-        for same in (written, written.replace(".", "0")):
-            assert np.array_equal(text.read(same), cells)
+        tokens = np.random.default_rng(seed).integers(1, text.largest(side) + 1, side**2, dtype=np.uint8)
+        written = text.format(tokens)
+        assert [*written] == [text.characters[token - 1] for token in tokens]
+        for same in (written, written.replace(".", "0"), text.numbers(tokens).reshape(side, side).tolist()):
+            assert np.array_equal(text.parse(same), tokens)
 
 
 def test_a_table_is_read_as_written(tmp_path: Path) -> None:
     made = [generate_puzzles(side, 1, np.random.default_rng(0), (9, 50))[0] for side in SIDES[:3]]
     puzzles = [*made, replace(made[0], answer=None, source='a "b", c', rating=7)]
-    SUDOKU_TEXT.write_table(tmp_path / "a.csv", iter(puzzles))
-    for puzzle, copy in zip(puzzles, SUDOKU_TEXT.read_table(tmp_path / "a.csv"), strict=True):
+    write_table(SUDOKU_TEXT, tmp_path / "a.csv", iter(puzzles))
+    for puzzle, copy in zip(puzzles, read_table(SUDOKU_TEXT, tmp_path / "a.csv"), strict=True):
         assert (puzzle.side, puzzle.source, puzzle.rating) == (copy.side, copy.source, copy.rating)
         np.testing.assert_equal([puzzle.question, puzzle.answer], [copy.question, copy.answer])
 
 
 def test_the_other_published_formats(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("Puzzle\tSolution\n1030001200400001\t1234341221434321\n")
-    (puzzle,) = SUDOKU_TEXT.read_table(tmp_path / "a.tsv")
+    (puzzle,) = read_table(SUDOKU_TEXT, tmp_path / "a.tsv")
     assert (SUDOKU_TEXT.format(puzzle.question), puzzle.source) == ("1.3...12..4....1", "a")
     (tmp_path / "a.json").write_text(json.dumps({"difficulty": "Easy", "grid": [[0, 2, 0, 4]] * 4}))
     puzzle = read_json(tmp_path / "a.json")
@@ -107,14 +108,14 @@ GOOD = f"one,{QUESTION},{ANSWER},7\n"
     ("read", "content", "line"),
     [
         *((SUDOKU_TEXT.read, text, None) for text in ("123", "." * 25, "." * 15 + "5", "é" + "." * 15, "")),
-        (SUDOKU_TEXT.read_table, "a,b\n", 1),
-        (SUDOKU_TEXT.read_table, f"{HEADER}{GOOD}one,{QUESTION}\n", 3),
-        (SUDOKU_TEXT.read_table, f"{HEADER}one,{QUESTION},{'.' * 81},7\n", 2),
-        (SUDOKU_TEXT.read_table, f"{HEADER}one,{QUESTION},2{ANSWER[1:]},7\n", 2),
-        (SUDOKU_TEXT.read_table, f"{HEADER}one,{QUESTION},{ANSWER},hard\n", 2),
-        (SUDOKU_TEXT.read_table, f"{HEADER}{GOOD}one,\x00{QUESTION[1:]},{ANSWER},7\n", 3),
-        (SUDOKU_TEXT.read_table, f'{HEADER}"one"x,{QUESTION},{ANSWER},7\n', 2),
-        (SUDOKU_TEXT.read_table, f"Puzzle,Solution\n{QUESTION}\n", 1),
+        (partial(read_table, SUDOKU_TEXT), "a,b\n", 1),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}{GOOD}one,{QUESTION}\n", 3),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}one,{QUESTION},{'.' * 81},7\n", 2),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}one,{QUESTION},2{ANSWER[1:]},7\n", 2),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}one,{QUESTION},{ANSWER},hard\n", 2),
+        (partial(read_table, SUDOKU_TEXT), f"{HEADER}{GOOD}one,\x00{QUESTION[1:]},{ANSWER},7\n", 3),
+        (partial(read_table, SUDOKU_TEXT), f'{HEADER}"one"x,{QUESTION},{ANSWER},7\n', 2),
+        (partial(read_table, SUDOKU_TEXT), f"Puzzle,Solution\n{QUESTION}\n", 1),
         (read_json, "{", 1),
     ],
 )
@@ -136,8 +137,8 @@ def test_solutions_stay_solutions(side: int) -> None:
     rng = np.random.default_rng(5)
     solutions = np.tile(random_solution(side, rng), (50, 1))
     parameters = sudoku_symmetries.draw_symmetries(side, 50, rng)
-    moved = sudoku_symmetries.apply_symmetries(solutions + np.uint8(1), parameters, side)
-    assert sudoku_rules.are_solutions(moved - np.uint8(1)).all()
+    moved = sudoku_symmetries.apply_symmetries(solutions, parameters, side)
+    assert sudoku_rules.are_solutions(moved).all()
     assert len(np.unique(moved, axis=0)) > 1
 
 

@@ -42,8 +42,8 @@ def test_answers_are_kept_or_found(tmp_path: Path) -> None:
     for content in ("\n".join(lines), "\n".join(text(9))):
         (puzzles,) = open_file_sets(written(tmp_path, content), "mine")
         assert (puzzles.name, puzzles.side, puzzles.task) == ("mine", 9, "sudoku")
-        np.testing.assert_array_equal(puzzles.questions, [puzzle.question + 1 for puzzle in PUZZLES[9]])
-        np.testing.assert_array_equal(puzzles.answers, [puzzle.answer + 1 for puzzle in PUZZLES[9]])
+        np.testing.assert_array_equal(puzzles.questions, [puzzle.question for puzzle in PUZZLES[9]])
+        np.testing.assert_array_equal(puzzles.answers, [puzzle.answer for puzzle in PUZZLES[9]])
     (first,) = open_file_sets(written(tmp_path, "\n".join(text(9)), num=1), "mine")
     assert len(first) == 1
 

@@ -18,6 +18,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.reading.question import Question
 from serrm.reading.reader import questions_of, read_argument, read_arguments, read_file, read_text
@@ -30,7 +31,8 @@ MAZE = "".join(MAZE_ROWS)
 
 def grids(side: int, num: int) -> list[list[int]]:
     return [
-        each.question.tolist() for each in generate_puzzles(side, num, np.random.default_rng(3), CLUES[side])
+        SUDOKU_TEXT.numbers(each.question).tolist()
+        for each in generate_puzzles(side, num, np.random.default_rng(3), CLUES[side])
     ]
 
 
@@ -42,8 +44,12 @@ LARGE_GRID = np.where(np.arange(256) % 3 == 1, 0, BASE.reshape(-1)).tolist()
 HEX = "".join("." if not cell else "0123456789ABCDEF"[cell - 1] for cell in LARGE_GRID)
 
 
-def cells_of(questions: list[Question]) -> list[list[int]]:
-    return [question.cells.reshape(-1).tolist() for question in questions]
+def numbers(question: Question) -> list[int]:
+    return SUDOKU_TEXT.numbers(question.cells).reshape(-1).tolist()
+
+
+def numbers_of(questions: list[Question]) -> list[list[int]]:
+    return [numbers(question) for question in questions]
 
 
 def ways(text: str, path: Path) -> dict[str, list[Question]]:
@@ -62,14 +68,14 @@ def ways(text: str, path: Path) -> dict[str, list[Question]]:
 def test_a_form_is_read_in_every_way(form: str, tmp_path: Path) -> None:
     for grid in GRIDS[:2]:
         for way, questions in ways(TEXTS[form](grid), tmp_path / "puzzle").items():
-            assert cells_of(questions) == [grid], way
+            assert numbers_of(questions) == [grid], way
             assert questions[0].task == "sudoku" and "\n" not in questions[0].text
 
 
 @pytest.mark.parametrize("form", LARGE)
 def test_a_form_of_a_large_grid(form: str, tmp_path: Path) -> None:
     for way, questions in ways(LARGE[form](LARGE_GRID), tmp_path / "puzzle").items():
-        assert cells_of(questions) == [LARGE_GRID], way
+        assert numbers_of(questions) == [LARGE_GRID], way
 
 
 # Forms that are a whole text, not a part of one.
@@ -100,7 +106,7 @@ def test_a_text_of_many_forms_loses_nothing(pieces: list[tuple[str, str, int]], 
         if isinstance(grid, str):
             assert question.text == MAZE
         else:
-            assert question.cells.reshape(-1).tolist() == grid
+            assert numbers(question) == grid
 
 
 @settings(max_examples=300, deadline=None)
@@ -126,10 +132,7 @@ def test_a_damaged_text_is_refused_or_every_clue_is_kept(
     # At most one cell is another than was meant, where a symbol was replaced by a symbol.
     for question in questions:
         if question.side == 9:
-            assert (
-                sum(one != two for one, two in zip(question.cells.reshape(-1).tolist(), grid, strict=True))
-                < 2
-            )
+            assert sum(one != two for one, two in zip(numbers(question), grid, strict=True)) < 2
 
 
 @settings(max_examples=200, deadline=None)
@@ -153,7 +156,7 @@ def test_any_text_is_puzzles_or_one_line(text: str) -> None:
 def test_hexadecimal_grids_keep_their_zeros_and_are_answered_in_their_signs(form: str) -> None:
     text = HEX if form == "line" else "\n".join(HEX[start : start + 16] for start in range(0, 256, 16))
     [question] = read_text(text, "text")
-    assert question.cells.reshape(-1).tolist() == LARGE_GRID
+    assert numbers(question) == LARGE_GRID
     assert question.notation is not None and question.notation.base == 0
     assert question.notation.format(question.cells.reshape(-1)) == HEX
 
@@ -161,7 +164,7 @@ def test_hexadecimal_grids_keep_their_zeros_and_are_answered_in_their_signs(form
 def test_nine_digits_from_zero_are_read_where_nothing_else_fits() -> None:
     text = "".join("." if not cell else str(cell - 1) for cell in GRIDS[0])
     [question] = read_text(text, "text")
-    assert question.cells.reshape(-1).tolist() == GRIDS[0]
+    assert numbers(question) == GRIDS[0]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +192,8 @@ def test_answers_are_in_the_signs_of_their_question() -> None:
 def test_a_table_of_hexadecimal_answers() -> None:
     answer = "".join("0123456789ABCDEF"[cell - 1] for cell in BASE.reshape(-1))
     [question] = read_text(f"puzzle,solution\n{HEX},{answer}\n", "text")
-    assert question.answer is not None and question.answer.reshape(-1).tolist() == BASE.reshape(-1).tolist()
+    assert question.answer is not None
+    assert SUDOKU_TEXT.numbers(question.answer).tolist() == BASE.tolist()
 
 
 # Mazes.
@@ -262,16 +266,16 @@ WRAPPERS: dict[str, Callable[[bytes], bytes]] = {
 def test_compressed_and_encoded_files_and_pipes(wrapper: str, tmp_path: Path) -> None:
     content = WRAPPERS[wrapper](f"{line(GRIDS[0])}\n{line(GRIDS[1])}\n".encode())
     (tmp_path / "file").write_bytes(content)
-    assert cells_of(read_file(tmp_path / "file")) == GRIDS[:2]
-    assert cells_of(read_arguments(["-"], lambda: content)) == GRIDS[:2]
+    assert numbers_of(read_file(tmp_path / "file")) == GRIDS[:2]
+    assert numbers_of(read_arguments(["-"], lambda: content)) == GRIDS[:2]
     os.mkfifo(tmp_path / "pipe")
     threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(content), daemon=True).start()
-    assert cells_of(read_file(tmp_path / "pipe")) == GRIDS[:2]
+    assert numbers_of(read_file(tmp_path / "pipe")) == GRIDS[:2]
 
 
 def test_arrays_in_files(tmp_path: Path) -> None:
     np.save(tmp_path / "grids.npy", np.array(GRIDS, dtype=np.uint8))
-    assert cells_of(read_file(tmp_path / "grids.npy")) == GRIDS
+    assert numbers_of(read_file(tmp_path / "grids.npy")) == GRIDS
 
 
 @pytest.mark.parametrize(
@@ -339,13 +343,13 @@ NONE = [[cell or None for cell in row] for row in ARRAY[0].reshape(9, 9).tolist(
     ],
 )
 def test_arrays_of_every_shape_and_kind(value: Any, num: int) -> None:
-    assert cells_of(list(questions_of(value))) == GRIDS[:num]
+    assert numbers_of(list(questions_of(value))) == GRIDS[:num]
 
 
 def test_tables_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"puzzle": [line(grid) for grid in GRIDS], "rating": 1})
-    assert cells_of(list(questions_of(frame))) == cells_of(list(questions_of(frame["puzzle"]))) == GRIDS
+    assert numbers_of(list(questions_of(frame))) == numbers_of(list(questions_of(frame["puzzle"]))) == GRIDS
 
 
 def test_an_array_of_sixteen_rows_is_one_grid_or_sixteen() -> None:

@@ -12,6 +12,7 @@ from serrm.reading.reader import questions_of, read_arguments, read_file, read_p
 
 SUDOKU, ANSWER = "12..34..4..1.3.2", "1234341242314322"  # which keeps the clues, and no rule
 ROWS = [[1, 2, 0, 0], [3, 4, 0, 0], [4, 0, 0, 1], [0, 3, 0, 2]]
+TOKENS = [[number + 1 for number in row] for row in ROWS]
 MAZE = "S  #" + " # #" + "    " + "## G"
 ARC = {
     "train": [{"input": [[1]], "output": [[2, 2]]}],
@@ -42,10 +43,11 @@ def read(*lines: str) -> list[Question]:
 )
 def test_one_sudoku_in_many_forms(lines: list[str]) -> None:
     (question,) = read(*lines)
-    assert (question.task, question.side, question.cells.tolist()) == ("sudoku", 4, ROWS)
+    assert (question.task, question.side, question.cells.tolist()) == ("sudoku", 4, TOKENS)
     assert question.place.startswith("input:")
     if ANSWER in lines[-1]:
-        assert question.answer is not None and question.answer.reshape(-1).tolist() == [*map(int, ANSWER)]
+        assert question.answer is not None
+        assert question.answer.reshape(-1).tolist() == [int(digit) + 1 for digit in ANSWER]
     else:
         assert question.answer is None
 
@@ -135,10 +137,10 @@ def test_python_values_are_texts_arrays_and_sequences_of_them() -> None:
     grid = np.array(ROWS)
     for one in (SUDOKU, grid, ROWS, json.dumps(ROWS), tuple(map(tuple, ROWS))):
         (question,) = questions_of(one)
-        assert question.cells.tolist() == ROWS and question.place == "puzzle"
+        assert question.cells.tolist() == TOKENS and question.place == "puzzle"
     for several in ([SUDOKU, ROWS], np.stack([grid, grid]), (each for each in (grid, SUDOKU))):
         found = list(questions_of(several))
-        assert [each.cells.tolist() for each in found] == [ROWS, ROWS]
+        assert [each.cells.tolist() for each in found] == [TOKENS, TOKENS]
         assert [each.place for each in found] == ["puzzle 1", "puzzle 2"]
     with pytest.raises(ValueError, match=r"^puzzle 2: not a puzzle: '7'"):
         list(questions_of([SUDOKU, 7]))

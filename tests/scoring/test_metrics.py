@@ -1,5 +1,6 @@
 """Scores of one answer a puzzle, as slow references have them and whatever the batches; Wilson intervals as scipy's."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
 from serrm.puzzles.maze.rules import SPACE
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import MEAN, METRICS, Metric, metrics_of, wilson
 from serrm.scoring.tally import Tally
 from tests.references import generate_mazes, is_shortest_path, is_valid_path
@@ -17,6 +20,17 @@ from tests.references import generate_mazes, is_shortest_path, is_valid_path
 TOKENS = arrays.arrays(np.uint8, (12, 9), elements=st.integers(1, 4))  # 1 is a blank cell
 GENERAL = {name: METRICS[name] for name in ("fsr", "gpa")}  # of any grids
 MAZES = generate_mazes(6, 12, np.random.default_rng(0), 6)
+UNRULED = replace(grid_task("sudoku"), verify=None)  # only the label is right
+
+
+def are_colourings(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """Colours 2 to 4 in every cell but padding, other than the colour to the right, that keep what is given."""
+    keeps = (questions == 1) | (questions == answers)
+    is_valid = (answers != 1) & (answers <= 4) & keeps
+    return is_valid.all(axis=1) & ((answers[:, 1:] != answers[:, :-1]) | (answers[:, 1:] == 0)).all(axis=1)
+
+
+COLOURING = replace(grid_task("sudoku"), name="Colouring", verify=are_colourings, right_answers="any")
 
 
 def tally_of(tally: Any, *batches: tuple[np.ndarray, ...]) -> Any:
@@ -34,7 +48,7 @@ def sums(tally: Tally) -> tuple[int, int, int]:
 def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, predictions, targets, cut):
     given = inputs, predictions, targets
     parts = [tuple(each[part] for each in given) for part in (slice(cut), slice(cut, None))]
-    tally = tally_of(Tally(1, GENERAL), *parts)
+    tally = tally_of(Tally(UNRULED, GENERAL), *parts)
     rows = list(zip(inputs.tolist(), predictions.tolist(), targets.tolist(), strict=True))
     blanks = [(g, t) for row in rows for given_, g, t in zip(*row, strict=True) if given_ == 1]
     num_solved, num_right = sum(g == t for _, g, t in rows), sum(g == t for g, t in blanks)
@@ -47,12 +61,14 @@ def test_sudoku_scores_agree_with_a_slow_reference_whatever_the_batches(inputs, 
 def test_squares_of_small_integers_do_not_overflow() -> None:
     most = Metric("Largest", "Largest", lambda batch: batch.predictions.max(axis=1), MEAN)
     batch = np.array([[1, 20], [1, 30], [1, 40]], np.uint8)
-    scores = tally_of(Tally(1, GENERAL | {"most": most}), (batch, batch, batch)).scores()
+    scores = tally_of(Tally(UNRULED, GENERAL | {"most": most}), (batch, batch, batch)).scores()
     assert scores["most_lo"] < 20 < scores["most"] == 30 < 40 < scores["most_hi"]
 
 
 def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy() -> None:
-    tally = tally_of(Tally(1, GENERAL), (np.array([[1, 2]]), np.array([[3, 3]]), np.array([[3, 2]])))
+    tally = tally_of(
+        Tally(UNRULED, GENERAL), tuple(np.array([row], np.uint8) for row in ([1, 2], [3, 3], [3, 2]))
+    )
     assert sums(tally) == (0, 1, 1)
 
 
@@ -61,12 +77,12 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
     rng = np.random.default_rng(seed)
     inputs, targets = (np.stack([getattr(maze, kind) for maze in MAZES]) for kind in ("question", "answer"))
     # Half the mazes get a random cell wrong; those with a marked space may still be a path by chance.
-    predictions = targets.astype(np.int64)
+    predictions = targets.copy()
     spoiled = np.flatnonzero(rng.random(len(MAZES)) < 0.5)
     predictions[spoiled, rng.integers(36, size=len(spoiled))] = rng.integers(1, 6, size=len(spoiled))
     batches = ((inputs[p], predictions[p], targets[p]) for p in (slice(cut), slice(cut, None)))
-    tally = tally_of(Tally(SPACE, metrics_of("maze")), *batches)
-    pairs = list(zip(inputs, predictions.astype(np.uint8), strict=True))
+    tally = tally_of(Tally(grid_task("maze"), metrics_of("maze")), *batches)
+    pairs = list(zip(inputs, predictions, strict=True))
     expected = {
         "fsr": (predictions == targets).all(1).sum(),
         "valid": sum(is_valid_path(*pair) for pair in pairs),
@@ -79,9 +95,33 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
         assert (scores[f"{name}_lo"], scores[f"{name}_hi"]) == wilson(int(num), len(MAZES))
 
 
+def test_every_answer_that_obeys_the_rule_counts_where_several_are_right() -> None:
+    question = np.array([[2, 1, 1, 1]] * 4, np.uint8)
+    label = np.array([[2, 3, 2, 3]] * 4, np.uint8)
+    predictions = np.array([[2, 3, 2, 3], [2, 4, 2, 3], [2, 3, 3, 2], [3, 2, 3, 2]], np.uint8)
+    assert sums(tally_of(Tally(COLOURING, GENERAL), (question, predictions, label)))[0] == 2
+    by_label = replace(COLOURING, right_answers="label")
+    assert sums(tally_of(Tally(by_label, GENERAL), (question, predictions, label)))[0] == 1
+    with pytest.raises(ValueError, match="Colouring: right_answers"):
+        replace(COLOURING, verify=None)
+
+
+@pytest.mark.parametrize("task", [COLOURING, UNRULED])
+def test_padding_counts_nowhere(task: GridTask) -> None:
+    question, label = np.array([[2, 1, 0, 0]], np.uint8), np.array([[2, 3, 0, 0]], np.uint8)
+    prediction = np.array([[2, 3, 4, 1]], np.uint8)
+    assert sums(tally_of(Tally(task, GENERAL), (question, prediction, label))) == (1, 1, 1)
+
+
+def test_a_task_says_which_cells_are_to_be_filled() -> None:
+    task = replace(UNRULED, open_cells=lambda questions: questions == 5)
+    batch = tuple(np.array([row], np.uint8) for row in ([5, 1, 1], [2, 1, 3], [2, 1, 1]))
+    assert sums(tally_of(Tally(task, GENERAL), batch)) == (0, 1, 1)
+
+
 def test_nothing_to_score_is_said() -> None:
     with pytest.raises(ValueError, match="no blank cell to score in 0 puzzles"):
-        Tally(1, GENERAL).scores()
+        Tally(UNRULED, GENERAL).scores()
 
 
 @given(st.data(), st.integers(1, 500_000), st.floats(0.5, 0.999))

@@ -16,6 +16,8 @@ from serrm.inference.predict import Predictor, load_model
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
+from serrm.puzzles.sudoku.rules import BLANK
+from serrm.puzzles.tables import write_table
 from serrm.puzzles.tasks import grid_task
 from serrm.scoring.schema import ScoredSet
 from serrm.solving.score_file import as_dict, score_file
@@ -45,7 +47,7 @@ def score(checkpoint: Path, tmp_path: Path) -> Scorer:
     """Score puzzles as a CSV file."""
 
     def run(puzzles: list[Puzzle], checkpoint: Path = checkpoint, **options: Any) -> dict[str, Any]:
-        SUDOKU_TEXT.write_table(tmp_path / "puzzles.csv", puzzles)
+        write_table(SUDOKU_TEXT, tmp_path / "puzzles.csv", puzzles)
         return score_file(checkpoint, tmp_path / "puzzles.csv", **{"steps": 2, "device": CPU, **options})
 
     return run
@@ -56,8 +58,8 @@ def test_scores_are_those_of_the_stage(score: Scorer, checkpoint: Path, puzzles:
     assert list(sets) == ["4x4", "6x6", "9x9"]
     for side in NUM:
         own = [puzzle for puzzle in puzzles if puzzle.side == side]
-        questions = np.stack([puzzle.question for puzzle in own]) + np.uint8(1)
-        answers = np.stack([puzzle.answer for puzzle in own if puzzle.answer is not None]) + np.uint8(1)
+        questions = np.stack([puzzle.question for puzzle in own])
+        answers = np.stack([puzzle.answer for puzzle in own if puzzle.answer is not None])
         arrays = PuzzleArrays(f"{side}x{side}", side, questions, answers)
         expected = score_set(Predictor(load_model(checkpoint, CPU), 8), arrays, (1, 2, 4))
         assert isinstance(expected, ScoredSet) and expected.num_puzzles == NUM[side]
@@ -81,9 +83,9 @@ def test_missing_answers_are_computed(
 
 
 def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzles: list[Puzzle]) -> None:
-    blank = np.zeros(81, np.uint8)
+    blank = np.full(81, BLANK, np.uint8)
     question = blank.copy()
-    question[:2] = 5
+    question[:2] = 6
     unsolvable = [Puzzle(question, None)] * 2
     sets = score([unsolvable[0], *puzzles, unsolvable[1]])["sets"]
     assert sets["9x9"]["num_without_solution"] == 2
@@ -93,7 +95,7 @@ def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzle
         score(unsolvable)
 
 
-def test_another_solution_than_the_answer_is_counted_beside_fsr(
+def test_another_solution_than_the_answer_counts_and_is_said(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def knows(loaded: Any) -> Any:
@@ -108,7 +110,7 @@ def test_another_solution_than_the_answer_is_counted_beside_fsr(
     file.write_text(f"question,answer\n{rows}")
     entry = score_file(checkpoint, file, steps=1, device=CPU)["sets"]["4x4"]
     assert entry["num_other_solutions"] == {"1": len(solutions) - 1}
-    assert entry["steps"]["1"]["fsr"] == pytest.approx(1 / len(solutions))
+    assert entry["steps"]["1"]["fsr"] == 1
 
 
 def test_a_size_that_the_model_cannot_take_is_said(

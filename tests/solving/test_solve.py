@@ -63,7 +63,7 @@ def test_answers_come_in_order_whatever_the_sizes(
     for answer in answers:
         assert (answer.status, answer.by, answer.attempts) == (Status.VERIFIED, "network", 1)
         assert is_right(answer.question, answer.answer)
-        tokens = SUDOKU_TEXT.read(answer.question).astype(int) + 1
+        tokens = SUDOKU_TEXT.read(answer.question).astype(int)
         assert answer.steps == 1 + int(tokens.sum()) % 5
         assert answer.seconds > 0 and answer.trace is None
 
@@ -107,16 +107,16 @@ def test_exact_answers_are_never_wrong(
         make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 4)
     side = (4, 6, 9)[seed % 3]
     (puzzle,) = generate_puzzles(side, 1, rng, CLUES[side])
-    values = puzzle.question.copy()
+    changed = puzzle.question.copy()
     for place in rng.choice(side**2, num_changed, replace=False):
-        values[place] = rng.integers(0, side + 1)
-    question = SUDOKU_TEXT.format(values)
+        changed[place] = rng.integers(1, side + 2)
+    question = SUDOKU_TEXT.format(changed)
     (answer,) = run(loaded, [question], is_exact=True, budget=2)
-    assert (answer.status == Status.VERIFIED) == (grid_task("sudoku").solution(values) is not None)
+    assert (answer.status == Status.VERIFIED) == (grid_task("sudoku").solution(changed) is not None)
     if answer.status == Status.VERIFIED:
         assert is_right(question, answer.answer)
         if answer.by == "cp-sat":
-            assert ("one of several" in answer.remark) == (count_solutions(values) > 1)
+            assert ("one of several" in answer.remark) == (count_solutions(changed) > 1)
     else:
         assert answer.status == Status.CONTRADICTORY
 
@@ -223,5 +223,5 @@ def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str
         trace = answer.trace
         assert trace is not None
         assert len(trace.predictions) == answer.steps
-        assert SUDOKU_TEXT.format(trace.question - np.uint8(1)) == answer.question
-        assert SUDOKU_TEXT.format(trace.predictions[-1] - np.uint8(1)) == answer.answer
+        assert SUDOKU_TEXT.format(trace.question) == answer.question
+        assert SUDOKU_TEXT.format(trace.predictions[-1]) == answer.answer

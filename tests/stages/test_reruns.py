@@ -168,7 +168,7 @@ CODE: dict[str, set[str]] = {
     "scoring/tally.py": stages("evaluate", *RUNS),
     "scoring/metrics.py": stages("evaluate", *RUNS),
     "reporting/tables.py": TABULATE,
-    "drawing/panels.py": TABULATE,
+    "drawing/svg.py": TABULATE,
     "reading/lines.py": set(),
     "tracking/runs.py": set(),
     "solving/solve.py": set(),

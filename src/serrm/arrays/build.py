@@ -16,7 +16,7 @@ from serrm.datasets.sets import read_puzzle_set
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import GridTask
-from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.puzzles.tasks import TASKS
 
 # Modules of a task that change no training, or no scores, except through the arrays.
 DATA_ONLY = ("data.py", "search.py", "grammar.py", "determine.py", "generate.py")
@@ -57,8 +57,8 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
             sets[name] = {"num_puzzles": len(grids[0]), "side": round(grids[0].shape[1] ** 0.5)}
             folder = training if name == TRAIN else test / name
             folder.mkdir(exist_ok=True)
-            for part, cells in zip(("questions", "answers"), grids, strict=True):
-                write_array(folder / f"{part}.npy", grid_task(task).tokens(cells))
+            for part, tokens in zip(("questions", "answers"), grids, strict=True):
+                write_array(folder / f"{part}.npy", tokens)
         of_training = {TRAIN: sets.pop(TRAIN)}
         write_json(training / METADATA, {"task": task, "seed": seed, "sets": of_training})
         write_json(test / METADATA, {"task": task, "sets": sets})

@@ -207,7 +207,7 @@ def _draw(question: Any, answer: Any) -> None:
     from serrm.drawing.terminal import console, print_grid
     from serrm.solving.solve import status_line
 
-    if answer.answer:
+    if answer.cells is not None:
         puzzle = puzzle_of(replace(question, answer=answer.cells))
         assert puzzle.answer is not None
         print_grid(console(), written_in(puzzle.answer_panel(puzzle.answer), answer.notation))
@@ -216,8 +216,9 @@ def _draw(question: Any, answer: Any) -> None:
 
 def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) -> None:
     """Draw the steps to an answer in the terminal, in a picture, or both."""
-    from serrm.drawing.panels import Puzzle, picture_svg, settling_panels, write_picture
+    from serrm.drawing.puzzles import Puzzle, settling_panels
     from serrm.drawing.scenes import written_in
+    from serrm.drawing.svg import picture_svg, write_picture
     from serrm.drawing.terminal import console, print_panels
     from serrm.puzzles.tasks import TASKS
 
@@ -301,7 +302,7 @@ def evaluate(
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
         remarks += [f"{name}: {words}: {entry[key]}" for key, words in REMARKS.items() if entry.get(key)]
         remarks += [
-            f"{name}: another solution than the answer after {step} steps, not counted in FSR: {num}"
+            f"{name}: solved after {step} steps by another solution than the answer in the file: {num}"
             for step, num in entry.get("num_other_solutions", {}).items()
             if num
         ]
@@ -358,7 +359,7 @@ def show(
 
         print_panels(console(), rows, scene.title)
         return
-    from serrm.drawing.panels import picture_svg, write_picture
+    from serrm.drawing.svg import picture_svg, write_picture
 
     write_picture(target, [picture_svg(rows, scene.title)])
     typer.echo(f"{target}: {scene.title}")

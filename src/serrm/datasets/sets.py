@@ -93,7 +93,7 @@ def draw(
 def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, record: GridTask) -> set[int]:
     """Check numbered puzzles of one side and write them, a row group at a time; returns their numbers.
 
-    Columns: question and answer, I bytes, one per cell. ValueError if there are no puzzles, one of another side, or a
+    Columns: question and answer, I tokens as bytes. ValueError if there are no puzzles, one of another side, or a
     wrong answer.
     """
     import pyarrow as pa
@@ -125,7 +125,7 @@ def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) 
         if puzzle.answer is None:
             raise ValueError(f"{name}: puzzle {number} has no answer")
     questions, answers = (np.stack([getattr(puzzle, part) for _, puzzle in rows]) for part in PARTS)
-    are_right = record.are_answers(questions, answers)
+    are_right = record.are_labels(questions, answers)
     if not are_right.all():
         number, puzzle = rows[int(np.argmin(are_right))]
         raise ValueError(

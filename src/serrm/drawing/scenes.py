@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, Scene, read_examples
+from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, Scene, read_examples
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.look import Cell
 from serrm.puzzles.notation import Notation
@@ -54,11 +54,10 @@ def puzzle_of(question: Question, has_answer: bool = False) -> Puzzle:
     """A question as tokens, with its answer; that of a square grid is computed if it is to be shown and not known."""
     if question.task == ARC:
         return _arc_puzzle(question.cells, question.answer)
-    record, cells, answer = grid_task(question.task), question.cells.reshape(-1), question.answer
+    tokens, answer = question.cells.reshape(-1), question.answer
     if has_answer and answer is None:
-        answer = record.solution(cells)
-    tokens = None if answer is None else record.tokens(answer.reshape(-1))
-    return Puzzle(question.task, question.side, record.tokens(cells), tokens)
+        answer = grid_task(question.task).solution(tokens)
+    return Puzzle(question.task, question.side, tokens, None if answer is None else answer.reshape(-1))
 
 
 def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:
@@ -68,7 +67,7 @@ def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:
 
 def written_in(panel: Panel, notation: Notation | None) -> Panel:
     """A panel with the signs of its question, such as the hexadecimal digits from 0, where the task's are others."""
-    if notation is None or notation.joiner or notation.first:
+    if notation is None or notation.joiner:
         return panel
     look, signs = panel.look, notation.signs
 

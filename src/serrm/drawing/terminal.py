@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from serrm.drawing.panels import Panel, cell_of
+from serrm.drawing.puzzles import Panel, cell_of
 
 PLAIN_WIDTH = 110  # off a terminal
 BOLD, DIM = Style(bold=True), Style(dim=True)

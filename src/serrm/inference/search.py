@@ -120,7 +120,7 @@ class Search:
 def fillings(asked: Tokens, shares: Shares, task: Task) -> Iterator[tuple[float, Tokens]]:
     """Each symbol that the rule allows in the blank nearest to a toss-up, as (its probability, the filled question)."""
     assert task.blank is not None and task.allows is not None
-    is_open = asked == task.blank
+    is_open = task.is_open(asked[None])[0] & (asked == task.blank)
     if not is_open.any():
         return
     symbols = shares[:, task.blank + 1 :]
@@ -165,7 +165,7 @@ def search(
         state, logits, _ = supervision_step(model, state, tokens.to(device), vectors, batch_size)
         predictions, is_verified = symbols_of(logits), [False] * len(at_work)
         if task.verify is not None:
-            is_verified = task.verify(np.stack([each.question for each in at_work]), predictions).tolist()
+            is_verified = task.obeys(np.stack([each.question for each in at_work]), predictions).tolist()
         seconds = (time.perf_counter() - start) / len(at_work)
         stays, ends = list[int](), list[int]()
         for place, puzzle in enumerate(at_work):

@@ -7,7 +7,7 @@ symbol-equivariant embeddings for special and usual symbols.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -15,21 +15,23 @@ from jaxtyping import Bool, UInt8
 from serrm.core.files import Origin
 from serrm.core.settings import Settings
 from serrm.puzzles.look import Keys, Look
-from serrm.puzzles.raw import Counts, GridText, Published, RawSet
+from serrm.puzzles.raw import Counts, Published, RawSet
 from serrm.puzzles.settings import MIRROR
+from serrm.puzzles.text import GridText
 
+PADDING: Final = 0  # the token of padding in every task
 Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
-Cells = UInt8[np.ndarray, "..."]
 Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]  # (questions, answers) → which answers obey it
 
 
 class Criterion(NamedTuple):
-    """A rule that is counted of predictions besides those that are the answer: its name, and its meaning in words."""
+    """A rule that is counted of predictions besides the right ones: its name, and its meaning in words."""
 
     holds: Rule
     name: str
     meaning: str
+    binds_labels: bool = False  # an answer of a data set that breaks it is refused
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The record of a task. Grids are tokens unless noted otherwise."""
+    """The record of a task. Grids are tokens."""
 
     name: str  # in reports
     alphabet: Callable[[int], Alphabet]  # of grids of a side
@@ -75,8 +77,14 @@ class Task:
     at_most: Mapping[str, int] = field(default_factory=dict)
     mirror: Callable[[Mapping[str, Any], Path], dict[str, Any]] = as_mirror
     # Answers.
-    verify: Rule | None = None  # which predictions are right, without the answer
+    verify: Rule | None = None  # which predictions are right, without the label
+    # How many answers of a question are right: one, which is the label, so that rule and label agree (Sudoku); several,
+    # of which FSR counts only the label, as the paper does (mazes); or any that `verify` accepts (graph colouring).
+    # Without a rule only the label is right.
+    right_answers: Literal["one", "label", "any"] = "one"
     blank: int | None = None  # the token of the cells that a question leaves open
+    # Which cells of questions an answer fills; None: those that hold `blank`.
+    open_cells: Callable[[Grids], Bool[np.ndarray, "N I"]] | None = None
     # Which questions break no rule. Where there is one, tokens above the blank may be guessed in its place.
     allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
     # The title of a picture of permuted symbols; empty if usual symbols may not be exchanged. And a note.
@@ -89,24 +97,49 @@ class Task:
     look: Look
     judge: Callable[[int, Grid, Grid, Grid | None], str]
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if any answer that obeys the rule is right, and there is no rule."""
+        if self.right_answers == "any" and self.verify is None:
+            raise ValueError(
+                f"{self.name}: right_answers is 'any', but there is no rule to verify answers by"
+            )
+
+    def is_open(self, questions: Grids) -> Bool[np.ndarray, "N I"]:
+        """The cells that an answer fills; padding is none of them."""
+        if self.open_cells is None:
+            return np.asarray(questions == self.blank)
+        return np.asarray(self.open_cells(questions) & (questions != PADDING))
+
+    def obeys(self, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
+        """Which predictions the rule verifies, whatever they hold in the padding of the question."""
+        assert self.verify is not None
+        return self.verify(questions, np.where(questions == PADDING, np.uint8(PADDING), predictions))
+
+    def are_right(self, questions: Grids, predictions: Grids, labels: Grids) -> Bool[np.ndarray, " N"]:
+        """Which predictions are right, as FSR counts them: by the rule, or by the label where that alone is right.
+
+        Padding of the label does not count, as in the loss.
+        """
+        if self.verify is not None and self.right_answers != "label":
+            return self.obeys(questions, predictions)
+        return np.asarray(((predictions == labels) | (labels == PADDING)).all(axis=1))
+
 
 @dataclass(frozen=True, kw_only=True)
 class GridTask(Task):
-    """A task on square grids with one answer a puzzle."""
+    """A task on square grids with one label a puzzle."""
 
     # (raw directory, settings of the subset) → the training set, then the test sets.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
-    are_answers: Rule  # as cells of a set
     # Puzzles of users, as text or as rows of numbers. A puzzle is of the last task of TASKS that recognises it.
     recognises: Callable[[Any], bool]
-    text: GridText  # of the cells of a set
-    offset: int  # added to a cell of a set to make it a token
+    text: GridText
     # (training questions, test questions, side) → entries of audit.json.
     audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
     # (seed, puzzle, augmentation, side) → a row of numbers; that of augmentation 0 leaves the puzzle as it is.
     draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
     apply: Callable[[Grids, UInt8[np.ndarray, "N P"], int], Grids]  # (tokens, a row each, side)
-    # By cells of a set: why a question has no solution, if that is quick to see, and its solutions by an exact method.
+    # Why a question has no solution, if that is quick to see, and its solutions by an exact method.
     flaw: Callable[[Grid], str | None] = lambda question: None
     solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None  # with likely values by cell
     exact_method: str = ""
@@ -120,13 +153,15 @@ class GridTask(Task):
     criteria: Mapping[str, Criterion] = field(default_factory=dict)  # by the name of the score
     names_blanks: bool = True  # reports say how many blank squares a puzzle has
 
-    def tokens(self, cells: Cells) -> Cells:
-        """Cells of a set as tokens."""
-        return cells + np.uint8(self.offset)
-
-    def cells(self, tokens: Cells) -> Cells:
-        """Tokens as cells of a set."""
-        return tokens - np.uint8(self.offset)
+    def are_labels(self, questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
+        """Which answers may be labels: those that obey the rule, and the criteria that bind labels."""
+        are_right = np.full(len(questions), True)
+        if self.verify is not None:
+            are_right &= self.obeys(questions, answers)
+        for criterion in self.criteria.values():
+            if criterion.binds_labels:
+                are_right &= criterion.holds(questions, answers)
+        return are_right
 
     def solution(self, question: Grid) -> Grid | None:
         """A solution of a question by the exact method; None if there is none, or no such method."""

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from serrm.puzzles.arc.data import RawPuzzle
 from serrm.puzzles.arc.grids import Grid, Pair
-from serrm.puzzles.raw import as_text, shorten
 from serrm.puzzles.tasks import ARC
+from serrm.puzzles.text import as_text, shorten
 from serrm.reading.question import Question
 
 FORM = 'an ARC task is {"train": pairs, "test": pairs}, and a pair {"input": rows, "output": rows}'

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from serrm.puzzles.raw import shorten
 from serrm.puzzles.task import GridTask
+from serrm.puzzles.text import shorten
 from serrm.reading.question import Found, Written, grid_records, is_drawn, is_puzzle, is_square
 
 LEAST = 9  # characters of a line that may be a puzzle of its own

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from serrm.puzzles.raw import shorten
+from serrm.puzzles.text import shorten
 from serrm.reading.drawings import drawn_records, find_drawing, spoilt, spoilt_rows
 from serrm.reading.question import Found, Question, Written, is_puzzle, is_square, question_of
 from serrm.reading.rows import find_rows, is_row_of_more

@@ -12,14 +12,15 @@ import numpy as np
 
 from serrm.puzzles.arc.grids import Grid, Pair
 from serrm.puzzles.notation import Notation
-from serrm.puzzles.raw import GridText, Puzzle, shorten
+from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.text import GridText, shorten
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A question: R × C cells, of a Sudoku the values 0…n, of a maze its tokens, of an ARC input the colours.
+    """A question: R × C cells, as tokens, or as the colours of an ARC input.
 
     `text` is the question as it stood at `place`, on one line, in the signs of `notation`. `name` is the ARC task's,
     whose demonstrations come along.
@@ -93,15 +94,15 @@ def notation_of(written: Written, text: GridText) -> Notation:
         found = text.notation(written.symbols, side, written.answer)
         if not found.joiner or written.has_numbers:
             return found
-        signs = list(text.characters[: largest + 1])
+        signs = list(text.characters[:largest])
         if found.base == 0:
-            signs = [signs[0], "0", *signs[1:largest]]
+            signs = [signs[0], "0", *signs[1:-1]]
         return Notation(found.values, signs, base=found.base)
-    known = text.characters[: largest - text.first + 1]
-    values = {sign: cell for cell, sign in enumerate(known, start=text.first)} | dict(text.others)
+    known = text.characters[:largest]
+    values = {sign: token for token, sign in enumerate(known, start=1)} | dict(text.others)
     if not written.has_numbers:
-        values |= {str(cell): cell for cell in range(text.first, largest + 1)}
-    return Notation(values, known, first=text.first)
+        values |= {str(text.first_number + token - 1): token for token in range(1, largest + 1)}
+    return Notation(values, known)
 
 
 def question_of(place: str, written: Written) -> Question:

@@ -15,8 +15,9 @@ from typing import Any
 
 from serrm.core.files import read_parsed
 from serrm.puzzles.arc.data import SOLUTIONS
-from serrm.puzzles.raw import Puzzle, as_text, shorten
+from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.tasks import ARC
+from serrm.puzzles.text import as_text, shorten
 from serrm.reading import arc
 from serrm.reading.inputs import Document, documents, text_of, unpacked
 from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, field, puzzles_of, wrapped

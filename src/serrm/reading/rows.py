@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from serrm.puzzles.raw import shorten
+from serrm.puzzles.text import shorten
 from serrm.reading.question import Found, Written
 from serrm.reading.symbols import (
     LEAST_SIDE,

@@ -17,8 +17,8 @@ from jaxtyping import UInt8
 
 from serrm.arrays.stream import METADATA
 from serrm.core.files import new_directory, write_array, write_json
-from serrm.puzzles.raw import shorten
 from serrm.puzzles.tasks import grid_task
+from serrm.puzzles.text import shorten
 from serrm.reading.question import Question
 from serrm.reading.reader import read_file
 
@@ -42,23 +42,23 @@ def write_test_set(file: Path, target: Path, entry: str, kind: str, num_puzzles:
         for side, questions in sorted(by_side.items()):
             name = entry if len(by_side) == 1 else f"{entry}_{side}x{side}"
             (folder / name).mkdir()
-            for part, tokens in zip(("questions", "answers"), tokens_of(questions, kind), strict=True):
+            for part, tokens in zip(("questions", "answers"), grids_of(questions, kind), strict=True):
                 write_array(folder / name / f"{part}.npy", tokens)
             sets[name] = {"num_puzzles": len(questions), "side": side}
         write_json(folder / METADATA, {"task": kind, "sets": sets})
 
 
-def tokens_of(
+def grids_of(
     questions: Sequence[Question], kind: str
 ) -> tuple[UInt8[np.ndarray, "N I"], UInt8[np.ndarray, "N I"]]:
     """Questions and answers of one size as tokens. ValueError as `write_test_set` has it."""
     record = grid_task(kind)
     cells = np.stack([question.cells.reshape(-1) for question in questions])
     answers = np.stack([_answer(question, kind) for question in questions])
-    are_right = record.are_answers(cells, answers)
+    are_right = record.are_labels(cells, answers)
     if not are_right.all():
         raise ValueError(f"{questions[int(np.argmin(are_right))].place}: the given answer breaks the rules")
-    return record.tokens(cells), record.tokens(answers)
+    return cells, answers
 
 
 def _answer(question: Question, kind: str) -> UInt8[np.ndarray, " I"]:

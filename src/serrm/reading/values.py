@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from serrm.puzzles.raw import as_text, shorten
+from serrm.puzzles.text import as_text, shorten
 from serrm.reading.lines import field
 from serrm.reading.question import Written, is_puzzle, is_square
 from serrm.reading.symbols import BLANK_CELL, LEAST_SIDE, LONGEST_ROW

@@ -15,7 +15,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from serrm.drawing import panels
+from serrm.drawing import svg
+from serrm.drawing.puzzles import Panel, Puzzle, as_tokens
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import load_paper, model_name, style, task_name
 from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
@@ -210,30 +211,30 @@ def permuted(report: Report, task: str) -> str:
     )
     lines, title = textwrap.wrap(about, 135), TASKS[task].permuted
     look = {"font_size": 11.5, "fill": MUTED}
-    parts = [panels.text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
-    parts += [panels.text(LEFT, 46 + 16 * place, line, **look) for place, line in enumerate(lines)]
+    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
+    parts += [svg.text(LEFT, 46 + 16 * place, line, **look) for place, line in enumerate(lines)]
     top = 58 + 16 * len(lines)
     for run, found in rows:
         name, counts = model_name(run.model), f"{found.num_identical:,} of {found.num_pairs:,}"
         heading = f"{name}, {task_name(run.task)}"
-        parts.append(panels.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
-        parts.append(panels.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
+        parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
+        parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
         for place, (what, panel) in enumerate(_grids(run, found.example).items()):
             left = LEFT + place * (SIZE + GAP)
-            parts.append(panels.grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
+            parts.append(svg.grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
             caption = what if panel.cells.size else f"{what}: no grid"
-            parts.append(panels.text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
+            parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
         top += SIZE + 92
-    return panels.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
+    return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
 
 
-def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, panels.Panel]:
-    expected = panels.as_tokens([example.permutation[token] for token in example.prediction])
-    plain = panels.Puzzle(run.kind, example.side, panels.as_tokens(example.question))
-    moved = panels.Puzzle(run.kind, example.side, panels.as_tokens(example.permuted_question), expected)
+def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:
+    expected = as_tokens([example.permutation[token] for token in example.prediction])
+    plain = Puzzle(run.kind, example.side, as_tokens(example.question))
+    moved = Puzzle(run.kind, example.side, as_tokens(example.permuted_question), expected)
     return {
         "x": plain.question_panel(),
-        "f(x)": plain.prediction_panel(panels.as_tokens(example.prediction)),
+        "f(x)": plain.prediction_panel(as_tokens(example.prediction)),
         "πx": moved.question_panel(),
-        "f(πx)": moved.prediction_panel(panels.as_tokens(example.permuted_prediction)),
+        "f(πx)": moved.prediction_panel(as_tokens(example.permuted_prediction)),
     }

@@ -16,7 +16,8 @@ from markupsafe import Markup, escape
 
 from serrm.core.files import json_text, write_whole
 from serrm.core.progress import duration
-from serrm.drawing.panels import EXAMPLES, Panel, Puzzle, grid_svg, load_examples
+from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, load_examples
+from serrm.drawing.svg import grid_svg
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
 from serrm.reporting.claims import UNTESTED, claims_table, judge, overall, tally

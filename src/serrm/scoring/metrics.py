@@ -11,9 +11,9 @@ from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Integer, Shaped
+from jaxtyping import Bool, Shaped, UInt8
 
-from serrm.puzzles.task import GridTask, Rule
+from serrm.puzzles.task import PADDING, GridTask, Rule
 from serrm.puzzles.tasks import TASKS
 
 LEVEL: Final = 0.95  # of all intervals
@@ -22,12 +22,17 @@ NUM_ANSWERS: Final = 2  # of ARC-AGI's rules, one of which has to be right
 
 
 class Batch(NamedTuple):
-    """N puzzles with their predictions and answers, all as tokens, and the token of the cells to fill."""
+    """N puzzles of a task with their predictions and answers (the labels), all as tokens."""
 
-    questions: Integer[np.ndarray, "N I"]
-    predictions: Integer[np.ndarray, "N I"]
-    answers: Integer[np.ndarray, "N I"]
-    blank: int
+    questions: UInt8[np.ndarray, "N I"]
+    predictions: UInt8[np.ndarray, "N I"]
+    answers: UInt8[np.ndarray, "N I"]
+    task: GridTask
+
+    @property
+    def is_open(self) -> Bool[np.ndarray, "N I"]:
+        """The cells to fill; the label's padding is none of them."""
+        return np.asarray(self.task.is_open(self.questions) & (self.answers != PADDING))
 
 
 def wilson(successes: float | int, num: int, level: float = LEVEL) -> tuple[float, float]:
@@ -90,18 +95,18 @@ class Metric:
 
 
 def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:
-    """Which predictions are the answer."""
-    return np.asarray((batch.predictions == batch.answers).all(axis=1))
+    """Which predictions are right: by the task's rule, or by the label (`Task.right_answers`)."""
+    return batch.task.are_right(batch.questions, batch.predictions, batch.answers)
 
 
 def are_right(batch: Batch) -> Shaped[np.ndarray, " cells"]:
-    """Which of the cells to fill are right."""
-    return np.asarray((batch.predictions == batch.answers)[batch.questions == batch.blank])
+    """Which of the cells to fill are those of the label."""
+    return np.asarray((batch.predictions == batch.answers)[batch.is_open])
 
 
 def obey(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
     """Which predictions obey a rule of the task."""
-    return rule(batch.questions.astype(np.uint8), batch.predictions.astype(np.uint8))
+    return rule(batch.questions, batch.predictions)
 
 
 METRICS: Final[dict[str, Metric]] = {

@@ -5,12 +5,13 @@ Evaluation builds an `Evaluation` and writes it below data/; the stage `tabulate
 missing only where a docstring says so; unknown keys are refused. Needs no torch.
 """
 
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from pydantic import BaseModel, ConfigDict, Field
 
 from serrm.core.files import existing, json_text, parsed, read_parsed, write_whole
@@ -250,6 +251,14 @@ def unpack(digits: str, num: int) -> Bool[np.ndarray, " N"]:
     if len(packed) != -(-num // 8):
         raise ValueError(f"{num} puzzles have {-(-num // 8)} bytes of bits, not {len(packed)}")
     return np.unpackbits(packed, count=num).astype(bool)
+
+
+def digest(*arrays: Shaped[np.ndarray, "..."]) -> str:
+    """The first 16 hexadecimal digits of a sha256 over the bytes of arrays: a name for the puzzles of a test set."""
+    content = hashlib.sha256()
+    for array in arrays:
+        content.update(np.ascontiguousarray(array).tobytes())
+    return content.hexdigest()[:16]
 
 
 def write_evaluation(path: Path, evaluation: Evaluation) -> None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Integer
+from jaxtyping import UInt8
 
 from serrm.puzzles.arc.grids import Grid
+from serrm.puzzles.task import GridTask
 from serrm.scoring.metrics import KS, Batch, Metric, wilson
 
 
@@ -36,26 +37,26 @@ def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
 class Tally:
     """Sums over the batches seen so far, in constant memory whatever the number of puzzles."""
 
-    blank: int  # token of the cells that a question leaves open
+    task: GridTask
     metrics: Mapping[str, Metric]
     # Number, total and squares of a metric's values, and how often a token is the answer in a blank cell.
     counts: Counter[tuple[str, str | int]] = field(default_factory=Counter)
 
     def add(
         self,
-        inputs: Integer[np.ndarray, "N I"],
-        predictions: Integer[np.ndarray, "N I"],
-        targets: Integer[np.ndarray, "N I"],
+        inputs: UInt8[np.ndarray, "N I"],
+        predictions: UInt8[np.ndarray, "N I"],
+        targets: UInt8[np.ndarray, "N I"],
     ) -> None:
         """Count a batch of N puzzles, all as tokens."""
-        batch = Batch(inputs, predictions, targets, self.blank)
+        batch = Batch(inputs, predictions, targets, self.task)
         for name, metric in self.metrics.items():
             assert metric.values is not None, "a metric that is not counted from votes"
             values = metric.values(batch)
             wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
             sums = {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
             self.counts.update({(name, key): value for key, value in sums.items()})
-        answers = Counter(targets[inputs == self.blank].tolist())
+        answers = Counter(targets[batch.is_open].tolist())
         self.counts.update({("answer", token): num for token, num in answers.items()})
 
     def scores(self) -> dict[str, float]:
@@ -108,11 +109,7 @@ class ArcTally:
     def add(self, puzzle: str, test: int, grid: Grid, confidence: float) -> None:
         """Count the prediction of one variant for a test input. ValueError for a confidence not within 0 to 1."""
         assert 0 <= test < len(self.answers[puzzle]), "a test input with an answer"
-        if not 0 <= confidence <= 1:
-            raise ValueError(f"a confidence must lie in 0..1, not {confidence}")
-        pools, key = self.pools.setdefault((puzzle, test), {}), grid_key(grid)
-        num_votes, total = pools.get(key, Pool(0, 0))
-        pools[key] = Pool(num_votes + 1, total + int(confidence / CONFIDENCE_UNIT))
+        add_vote(self.pools.setdefault((puzzle, test), {}), grid, confidence)
 
     def include(self, other: "ArcTally") -> None:
         """Add the votes of another tally of the same answers; the order does not matter."""
@@ -127,7 +124,7 @@ class ArcTally:
 
         Ties in votes and confidence are in the order of rows, columns and cells.
         """
-        return [key_grid(key) for key in _ranked(self.pools.get((puzzle, test), {}))]
+        return [key_grid(key) for key in ranked(self.pools.get((puzzle, test), {}))]
 
     def scores(self) -> dict[str, float]:
         """`pass_at_k` for every k with its 95% Wilson interval over puzzles, as fractions.
@@ -155,7 +152,7 @@ class ArcTally:
     def _rank(self, puzzle: str, test: int) -> int | None:
         """Number of grids that rank before the answer; None if it was not predicted."""
         pools, answer = self.pools.get((puzzle, test), {}), grid_key(self.answers[puzzle][test])
-        return _ranked(pools).index(answer) if answer in pools else None
+        return ranked(pools).index(answer) if answer in pools else None
 
 
 def _credits(ranks: Mapping[str, Sequence[int | None]], k: int) -> dict[str, float]:
@@ -178,7 +175,17 @@ def key_grid(key: Key) -> Grid:
     return grid
 
 
-def _ranked(pools: Mapping[Key, Pool]) -> list[Key]:
+def add_vote(pools: dict[Key, Pool], grid: Grid, confidence: float) -> None:
+    """Add a vote for a grid to those of its test input. ValueError for a confidence not within 0 to 1."""
+    if not 0 <= confidence <= 1:
+        raise ValueError(f"a confidence must lie in 0..1, not {confidence}")
+    key = grid_key(grid)
+    num_votes, total = pools.get(key, Pool(0, 0))
+    pools[key] = Pool(num_votes + 1, total + int(confidence / CONFIDENCE_UNIT))
+
+
+def ranked(pools: Mapping[Key, Pool]) -> list[Key]:
+    """Grids by votes, then by mean confidence, then in the order of rows, columns and cells."""
     # If votes are equal, sums of confidences have the order of their means.
     return sorted(pools, key=lambda key: (-pools[key].num_votes, -pools[key].confidence, key))
 

@@ -5,12 +5,12 @@ a `LoadedModel`, which the stages evaluate too.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, overload
 
 import torch
 from jaxtyping import Float, Integer
@@ -28,6 +28,7 @@ from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.settings import RunSettings
 
 CARD = "README.md"
+SIDES = range(3, 36)  # of grids that checkpoints are looked up for
 PACKAGED = Path(str(files("serrm") / "checkpoints"))
 SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
 
@@ -35,9 +36,6 @@ SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` write
 @dataclass(frozen=True)
 class Model(LoadedModel):
     """A checkpoint in use: `model` is the network, `settings` its settings, `config` the content of its config.json."""
-
-    # (question) → the checkpoint that answers it; with None this one answers all.
-    model_for: Callable[[Question], LoadedModel] | None = None
 
     def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
         """Answer every puzzle, in order; no answer whose `status` is verified is wrong.
@@ -51,12 +49,11 @@ class Model(LoadedModel):
         Raises:
             ValueError: an input is no puzzle, or the device has too little memory for the batch.
         """
-        questions = read_argument(puzzles) if isinstance(puzzles, str) else list(questions_of(puzzles))
-        return list(in_order(self.answers(questions, SolveOptions(**options))))
+        return list(in_order(self.answers(_questions(puzzles), SolveOptions(**options))))
 
     def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
         """(number of the question, its answer), as they are done."""
-        return solve(questions, self.model_for or (lambda question: self), options)
+        return solve(questions, lambda question: self, options)
 
     def predict(
         self,
@@ -89,14 +86,8 @@ class Model(LoadedModel):
     def save_pretrained(self, folder: str | Path, name: str = "") -> None:
         """Write weights, settings, checksums and a model card as a folder that appears whole; `name` heads the card.
 
-        Raises ValueError rather than replace a folder that holds anything else, and for `serrm.load()` without a name,
-        which holds several models.
+        Raises ValueError rather than replace a folder that holds anything else.
         """
-        if self.model_for is not None:
-            known = ", ".join(packaged())
-            raise ValueError(
-                f"serrm.load() without a name has several models; load one of {known} to save it"
-            )
         target = Path(folder)
         if target.exists() and (other := sorted({path.name for path in target.iterdir()} - SHIPPED)):
             raise ValueError(
@@ -131,20 +122,70 @@ class Model(LoadedModel):
         return cls(loaded.model, loaded.settings, loaded.config)
 
 
-def load(name: str | Path | None = None, *, device: str = "auto", **options: Any) -> Model:
-    """`Model.from_pretrained`; without a name the packaged models, each for the puzzles of its task and size."""
-    if name is not None:
-        return Model.from_pretrained(name, device=device, **options)
-    models: dict[str, Model] = {}
+class Router:
+    """The packaged checkpoints, each for the puzzles of its task and size; one is loaded when it is first needed."""
 
-    def model_for(question: Question) -> Model:
+    def __init__(self, device: str = "auto") -> None:
+        self.device = device
+        self.models: dict[str, Model] = {}  # those loaded so far
+
+    def __repr__(self) -> str:
+        """Name the checkpoints and what each answers."""
+        return f"Router({'; '.join(f'{name}: {puzzles}' for name, puzzles in routes().items())})"
+
+    def model_for(self, question: Question) -> Model:
+        """The model that answers a puzzle. ValueError if there is none."""
         name = packaged_for(question)
-        if name not in models:
-            models[name] = Model.from_pretrained(PACKAGED / name, device=device)
-        return models[name]
+        if name not in self.models:
+            self.models[name] = Model.from_pretrained(PACKAGED / name, device=self.device)
+        return self.models[name]
 
-    first = models["sudoku_extreme"] = Model.from_pretrained("sudoku_extreme", device=device)
-    return Model(first.model, first.settings, first.config, model_for=model_for)
+    def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
+        """Answer every puzzle, in order, as `Model.solve` does."""
+        return list(in_order(self.answers(_questions(puzzles), SolveOptions(**options))))
+
+    def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
+        """(number of the question, its answer), as they are done."""
+        return solve(questions, self.model_for, options)
+
+
+def routes() -> dict[str, str]:
+    """What each packaged checkpoint answers, by its name, such as "Sudoku, 9×9"."""
+    result: dict[str, str] = {}
+    for record in TASKS.values():
+        if not isinstance(record, GridTask) or record.checkpoint is None:
+            continue
+        sides: dict[str, list[int]] = {}
+        for side in SIDES:
+            sides.setdefault(record.checkpoint(side), []).append(side)
+        general = max(sides, key=lambda name: len(sides[name]))
+        for name, of_name in sides.items():
+            sizes = ", ".join(f"{side}×{side}" for side in of_name)
+            if name == general:
+                sizes = "other sizes" if len(sides) > 1 else "any size"
+            result[name] = f"{record.name}, {sizes}"
+    return result
+
+
+@overload
+def load(name: None = None, *, device: str = "auto") -> Router: ...
+
+
+@overload
+def load(name: str | Path, *, device: str = "auto", **options: Any) -> Model: ...
+
+
+@overload
+def load(name: str | Path | None, *, device: str = "auto", **options: Any) -> Model | Router: ...
+
+
+def load(name: str | Path | None = None, *, device: str = "auto", **options: Any) -> Model | Router:
+    """`Model.from_pretrained`; without a name the packaged models, each for the puzzles of its task and size."""
+    return Router(device) if name is None else Model.from_pretrained(name, device=device, **options)
+
+
+def _questions(puzzles: Any) -> list[Question]:
+    return read_argument(puzzles) if isinstance(puzzles, str) else list(questions_of(puzzles))
 
 
 def packaged_for(question: Question) -> str:

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference.evaluate import Gallery, model_info, score_set, vote, vote_scores
+from serrm.inference.evaluate import model_info, score_set
+from serrm.inference.gallery import Gallery
 from serrm.inference.predict import Predicted, Predictor, load_model, refusal
+from serrm.inference.votes import vote, vote_scores
 from serrm.kernels.precision import supported
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
@@ -87,26 +89,26 @@ def _score_size(
     record, name = grid_task(task), f"{side}x{side}"
     if reason := refusal(predictor.loaded.model, side, record.alphabet(side).num_symbols):
         return {"status": "cannot_extrapolate", "reason": reason}
-    cells = [question.cells.reshape(-1) for question in questions]
+    grids = [question.cells.reshape(-1) for question in questions]
     answers = [
-        record.solution(own) if question.answer is None else question.answer
-        for question, own in zip(questions, cells, strict=True)
+        record.solution(grid) if question.answer is None else question.answer
+        for question, grid in zip(questions, grids, strict=True)
     ]
     kept = [place for place, answer in enumerate(answers) if answer is not None]
     counts = {
         "num_answers_computed": sum(questions[place].answer is None for place in kept),
         "num_without_solution": len(questions) - len(kept),
     }
-    tokens = record.tokens(np.array([cells[place] for place in kept], dtype=np.uint8))
-    if not (tokens == record.blank).any():
+    tokens = np.array([grids[place] for place in kept], dtype=np.uint8)
+    if not kept or not record.is_open(tokens).any():
         return {"status": NOTHING, "reason": "no puzzle with a blank cell and a solution", **counts}
     right = np.stack([np.ravel(answers[place]) for place in kept])  # type: ignore[arg-type]
-    are_right = record.are_answers(record.cells(tokens), right)
+    are_right = record.are_labels(tokens, right)
     if not are_right.all():
         raise ValueError(
             f"{questions[kept[int(np.argmin(are_right))]].place}: the given answer breaks the rules"
         )
-    puzzles = PuzzleArrays(name, side, tokens, record.tokens(right), task)
+    puzzles = PuzzleArrays(name, side, tokens, right, task)
     others = OtherSolutions(task, 0)
     scores = score_set(predictor, puzzles, depths, gallery=others)
     return {**as_dict(scores), **counts, **others.counts()}
@@ -122,7 +124,7 @@ class OtherSolutions(Gallery):
         """Count those of a batch."""
         record = grid_task(self.task)
         if record.verify is not None and not record.criteria:
-            is_solution = record.verify(found.batch.questions, found.tokens)
+            is_solution = record.obeys(found.batch.questions, found.tokens)
             self.nums[str(found.step)] += int(
                 (is_solution & (found.tokens != found.batch.answers).any(axis=1)).sum()
             )

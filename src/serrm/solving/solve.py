@@ -27,11 +27,12 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.kernels.precision import resolved_precision
 from serrm.models.layers import DTYPES
-from serrm.puzzles.arc.grids import decode, encode
+from serrm.puzzles.arc.grids import Grid, decode, encode
 from serrm.puzzles.notation import Notation
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, asked_as, grid_task
 from serrm.reading.question import Question
+from serrm.scoring.tally import Key, Pool, add_vote, grid_key, ranked
 
 FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
 ONLY_STEPS = 128  # and of one without guesses after it
@@ -65,14 +66,15 @@ class Trace:
 class Answer:
     """The outcome of one puzzle of the input.
 
-    `place` is the file and line of the puzzle, `steps` counts the supervision steps of all `attempts`, and `seconds` is
-    the puzzle's share of the time they took; `by` names the source of the answer, the network or an exact solver.
+    `place` is the file and line of the puzzle, `question` its text. `cells` are the answer's tokens, or the colours of
+    an ARC grid, None without an answer. `steps` counts the supervision steps of all `attempts`, and `seconds` is the
+    puzzle's share of the time they took; `by` names the source of the answer, the network or an exact solver.
     """
 
     place: str
     task: str
     question: str
-    answer: str
+    cells: UInt8[np.ndarray, "_ _"] | None
     status: Status
     by: str = ""
     steps: int = 0
@@ -83,46 +85,47 @@ class Answer:
     notation: Notation | None = None  # the signs of the question, in which the answer is written, too
 
     @property
-    def grid(self) -> UInt8[np.ndarray, "R C"]:
+    def grid(self) -> UInt8[np.ndarray, "_ _"]:
         """The answer as an array: a Sudoku's values, a maze's tokens, an ARC grid's colours; 0 × 0 without one.
 
         The values are 1…n, or 0…n−1 if the question counts from 0.
         """
-        return self.cells if self.notation is None else self.cells - np.uint8(1 - self.notation.base)
+        if self.cells is None:
+            return np.zeros((0, 0), dtype=np.uint8)
+        if self.task == ARC:
+            return self.cells
+        base = 1 if self.notation is None else self.notation.base
+        return grid_task(self.task).text.numbers(self.cells) - np.uint8(1 - base)
+
+    @property
+    def answer(self) -> str:
+        """The answer as text in the signs of its question, an ARC grid as rows of JSON; empty without one."""
+        if self.cells is None:
+            return ""
+        if self.task == ARC:
+            return json.dumps(self.cells.tolist())
+        return (self.notation or grid_task(self.task).text).format(self.cells.reshape(-1))
 
     def __str__(self) -> str:
         """The grid above one line with its status, as `serrm solve` draws it off a terminal."""
-        rows = (
-            [] if not self.answer else ["".join(f"{sign} " for sign in row).rstrip() for row in self._signs()]
-        )
+        rows = ["".join(f"{sign} " for sign in row).rstrip() for row in self._signs()]
         return "\n".join([*rows, status_line(self)])
 
     def _repr_html_(self) -> str:
         """The grid as a table above its status, for notebooks."""
         edge = "border:1px solid #999;width:1.6em;height:1.6em;text-align:center"
-        rows = [] if not self.answer else self._signs()
-        cells = ("".join(f'<td style="{edge}">{escape(sign)}</td>' for sign in row) for row in rows)
+        cells = ("".join(f'<td style="{edge}">{escape(sign)}</td>' for sign in row) for row in self._signs())
         table = "".join(f"<tr>{row}</tr>" for row in cells)
         return f'<table style="border-collapse:collapse">{table}</table><p>{escape(status_line(self))}</p>'
 
     def _signs(self) -> list[list[str]]:
-        """The rows of the answer in the signs of its question."""
+        """The rows of the answer in the signs of its question; none without an answer."""
+        if self.cells is None:
+            return []
         if self.task == ARC:
-            return [[str(cell) for cell in row] for row in self.cells.tolist()]
-        joiner = "" if self.notation is None else self.notation.joiner
-        signs, side = self.answer.split(joiner) if joiner else list(self.answer), len(self.cells)
-        return [signs[start : start + side] for start in range(0, side**2, side)]
-
-    @property
-    def cells(self) -> UInt8[np.ndarray, "R C"]:
-        """The answer as the cells of its task, which are 1…n for a Sudoku; 0 × 0 without one."""
-        if not self.answer:
-            return np.zeros((0, 0), dtype=np.uint8)
-        if self.task == ARC:
-            cells = np.array(json.loads(self.answer), dtype=np.uint8)
-            return cells.reshape(cells.shape if cells.ndim == 2 else (0, 0))
-        cells = (self.notation or grid_task(self.task).text).parse(self.answer)
-        return cells.reshape(math.isqrt(len(cells)), -1)
+            return [[str(colour) for colour in row] for row in self.cells.tolist()]
+        signs = grid_task(self.task).text.characters if self.notation is None else self.notation.signs
+        return [[signs[token - 1] for token in row] for row in self.cells.tolist()]
 
 
 def as_text(answer: Answer) -> str:
@@ -148,7 +151,7 @@ def as_csv(answer: Answer) -> str:
 
 def csv_header() -> str:
     """The names of the fields, separated by commas."""
-    return _row(values(Answer("", "", "", "", Status.UNSUPPORTED)))
+    return _row(values(Answer("", "", "", None, Status.UNSUPPORTED)))
 
 
 def as_json(answer: Answer) -> str:
@@ -157,9 +160,19 @@ def as_json(answer: Answer) -> str:
 
 
 def values(answer: Answer) -> dict[str, str | int | float]:
-    """The fields of an answer by name but for its trace and notation, seconds rounded to microseconds."""
-    fields = {name: value for name, value in vars(answer).items() if name not in ("trace", "notation")}
-    return fields | {"seconds": round(answer.seconds, 6)}
+    """The columns of an answer by name; seconds are rounded to microseconds."""
+    return {
+        "place": answer.place,
+        "task": answer.task,
+        "question": answer.question,
+        "answer": answer.answer,
+        "status": answer.status,
+        "by": answer.by,
+        "steps": answer.steps,
+        "attempts": answer.attempts,
+        "seconds": round(answer.seconds, 6),
+        "remark": answer.remark,
+    }
 
 
 def summary(statuses: Counter[Status], num_steps: int, seconds: float) -> str:
@@ -237,9 +250,11 @@ def solve(
 
 def early_remark(question: Question) -> str:
     """What is known of a question before it is solved: that it leaves everything open; else empty."""
-    record = None if question.task == ARC else grid_task(question.task)
-    is_open = record is not None and bool((record.tokens(question.cells) == record.blank).all())
-    return record.caveat(question.cells.reshape(-1)) if record is not None and is_open else ""
+    if question.task == ARC:
+        return ""
+    record = grid_task(question.task)
+    is_open = bool((question.cells == record.blank).all())
+    return record.caveat(question.cells.reshape(-1)) if is_open else ""
 
 
 def in_order(answers: Iterable[tuple[int, Answer]]) -> Iterator[Answer]:
@@ -295,14 +310,14 @@ def _answer(
     subject: "Grids | Votes", number: int, question: Question, parts: Sequence[Search], options: SolveOptions
 ) -> Answer:
     start = time.perf_counter()
-    found, text, remark = subject.chosen(number, parts)
+    found, cells, remark = subject.chosen(number, parts)
     status = Status.VERIFIED if found.is_verified else Status.UNVERIFIED
     trace = Trace(subject.task, subject.side, found.question, found.history) if options.has_trace else None
     answer = Answer(
         question.place,
         question.task,
         question.text,
-        text,
+        cells,
         status,
         "network",
         remark=remark,
@@ -317,7 +332,7 @@ def _answer(
 
 
 def _unasked(question: Question, status: Status, remark: str) -> Answer:
-    return Answer(question.place, question.task, question.text, "", status, remark=remark)
+    return Answer(question.place, question.task, question.text, None, status, remark=remark)
 
 
 class Grids:
@@ -332,20 +347,22 @@ class Grids:
 
     def searches(self, number: int) -> Iterator[Search]:
         """The one search."""
-        yield Search(number, self.record.tokens(self.questions[number].cells.reshape(-1)))
+        yield Search(number, self.questions[number].cells.reshape(-1))
 
-    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, str, str]:
-        """The search that counts, its answer as text, and a remark. Padding is shown as a cell without an answer."""
+    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
+        """The search that counts, its answer, and a remark. Padding is shown as a cell without an answer."""
         answer, blank = parts[0].answer, self.record.blank
         assert answer is not None and blank is not None
-        cells = self.record.cells(np.where(answer == 0, np.uint8(blank), answer))
         question = self.questions[number]
         remark = self.record.caveat(question.cells.reshape(-1)) if parts[0].is_verified else ""
-        return parts[0], self._format(number, cells), remark or early_remark(question)
+        return (
+            parts[0],
+            self._square(np.where(answer == 0, np.uint8(blank), answer)),
+            remark or early_remark(question),
+        )
 
-    def _format(self, number: int, cells: Tokens) -> str:
-        """An answer in the signs of its question."""
-        return (self.questions[number].notation or self.record.text).format(cells)
+    def _square(self, tokens: Tokens) -> Grid:
+        return tokens.reshape(self.side, self.side)
 
     def solved_exactly(self, number: int, found: Search, answer: Answer) -> Answer:
         """The exact solver's answer, or the network's where the task has no exact solver.
@@ -356,18 +373,15 @@ class Grids:
             return answer
         assert found.answer is not None and found.certainty is not None
         is_hint = (found.question == self.record.blank) & (found.certainty >= CONFIDENT)
-        values = self.record.cells(found.answer)
-        hints = {cell: int(values[cell]) for cell in np.flatnonzero(is_hint).tolist()}
+        hints = {cell: int(found.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
         solutions = list(islice(self.record.solutions(self.questions[number].cells.reshape(-1), hints), 2))
         answer = replace(answer, by=self.record.exact_method)
         if not solutions:
             return replace(
-                answer, answer="", status=Status.CONTRADICTORY, remark="the puzzle has no solution"
+                answer, cells=None, status=Status.CONTRADICTORY, remark="the puzzle has no solution"
             )
         remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
-        return replace(
-            answer, answer=self._format(number, solutions[0]), status=Status.VERIFIED, remark=remark
-        )
+        return replace(answer, cells=self._square(solutions[0]), status=Status.VERIFIED, remark=remark)
 
 
 class Votes:
@@ -389,17 +403,17 @@ class Votes:
         for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
             yield Search(number, tokens, task_type)
 
-    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, str, str]:
-        """The search of the grid with most votes, of equal ones that with the highest mean confidence."""
+    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
+        """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
         plain = [self._undone(number, part) for part in parts]
-        answers = [json.dumps(decode(part.history[-1], self.side).tolist()) for part in plain]
-        confidences: dict[str, list[float]] = {}
-        for text, part in zip(answers, plain, strict=True):
+        grids = [decode(part.history[-1], self.side) for part in plain]
+        pools: dict[Key, Pool] = {}
+        for grid, part in zip(grids, plain, strict=True):
             assert part.certainty is not None
-            confidences.setdefault(text, []).append(float(part.certainty.min()))
-        best, votes = max(confidences.items(), key=lambda item: (len(item[1]), sum(item[1]) / len(item[1])))
-        found = plain[answers.index(best)]
-        return found, best, f"{len(votes)} of {len(parts)} augmentations agree"
+            add_vote(pools, grid, float(part.certainty.min()))
+        best = ranked(pools)[0]
+        first = [grid_key(grid) for grid in grids].index(best)
+        return plain[first], grids[first], f"{pools[best].num_votes} of {len(parts)} augmentations agree"
 
     def _undone(self, number: int, part: Search) -> Search:
         """A search with its predictions in the frame of the task itself."""

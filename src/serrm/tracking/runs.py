@@ -302,7 +302,8 @@ def _without_known(
 
 def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:
     """Draw one prediction for each size of grid among those that an evaluation kept."""
-    from serrm.drawing.panels import picture_svg, read_examples
+    from serrm.drawing.puzzles import read_examples
+    from serrm.drawing.svg import picture_svg
 
     scenes = read_examples(examples) if examples.is_file() else ()
     for side, scene in {scene.puzzles[0].side: scene for scene in scenes}.items():

@@ -21,6 +21,7 @@ from serrm.core.files import Origin, only_folder
 from serrm.core.progress import watch
 from serrm.core.settings import Settings
 from serrm.puzzles import raw
+from serrm.puzzles.generate import distinct
 from serrm.puzzles.maze.rules import (
     GOAL,
     PATH,
@@ -36,11 +37,13 @@ from serrm.puzzles.maze.rules import (
     waves,
 )
 from serrm.puzzles.settings import Hub, Mirror, SubsetSettings
+from serrm.puzzles.tables import read_table, write_table
+from serrm.puzzles.text import GridText
 from serrm.puzzles.transforms import NUM_TRANSFORMS, cell_order
 
-TEXT = raw.GridText(
+TEXT = GridText(
     characters="# SGo",
-    first=WALL,
+    first_number=WALL,
     largest=lambda side: PATH,
     blank=SPACE,
     filling=SPACE,
@@ -137,8 +140,8 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
     mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
     made = watch(mazes, f"making {source.side}x{source.side} mazes", num)
     names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv"]
-    TEXT.write_table(directory / names[0], islice(made, source.num_train))
-    TEXT.write_table(directory / names[1], made)
+    write_table(TEXT, directory / names[0], islice(made, source.num_train))
+    write_table(TEXT, directory / names[1], made)
     return dict.fromkeys(names, Origin("generated"))
 
 
@@ -147,10 +150,10 @@ def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]
     has_windows = (directory / FOLDER_WINDOWS).is_dir()
     folder = only_folder(directory, (FOLDER_WINDOWS,) if has_windows else (FOLDER_HARD, FOLDER_GENERATED))
     train, test = (folder / name for name in ("train.csv", "test.csv"))
-    side = next((maze.side for maze in TEXT.read_table(train)), 1)  # a set without mazes is refused
+    side = next((maze.side for maze in read_table(TEXT, train)), 1)  # a set without mazes is refused
     return {
-        "train": raw.RawSet(side, settings.num_train, 0, enumerate(TEXT.read_table(train))),
-        f"{side}x{side}": raw.RawSet(side, settings.num_test, 1, enumerate(TEXT.read_table(test))),
+        "train": raw.RawSet(side, settings.num_train, 0, enumerate(read_table(TEXT, train))),
+        f"{side}x{side}": raw.RawSet(side, settings.num_test, 1, enumerate(read_table(TEXT, test))),
     }
 
 
@@ -195,17 +198,17 @@ def _make_windows(windows: Windows, directory: Path, seed: int) -> dict[str, Ori
     """Write the windows of the published training mazes in the directory, those of the last ones as test mazes."""
     # With seed 0 these are the numbers of the seed `side`.
     rng = np.random.default_rng([windows.side, seed])
-    mazes = list(TEXT.read_table(directory / FOLDER_HARD / "train.csv"))
+    mazes = list(read_table(TEXT, directory / FOLDER_HARD / "train.csv"))
     if (sides := [maze.side for maze in mazes]) != NUM_HARD * [SIDE_HARD]:
         of = f"{len(mazes)} with sides of {min(sides, default=0)} to {max(sides, default=0)}"
         raise ValueError(f"windows are drawn from {NUM_HARD} mazes of {SIDE_HARD}x{SIDE_HARD}, not from {of}")
     shown = watch(mazes, f"drawing {windows.side}x{windows.side} windows", NUM_HARD)
     drawn = (draw_windows(maze, windows, rng) for maze in shown)
     names = [f"{FOLDER_WINDOWS}/train.csv", f"{FOLDER_WINDOWS}/test.csv"]
-    TEXT.write_table(
-        directory / names[0], chain.from_iterable(islice(drawn, NUM_HARD - windows.num_held_out))
+    write_table(
+        TEXT, directory / names[0], chain.from_iterable(islice(drawn, NUM_HARD - windows.num_held_out))
     )
-    TEXT.write_table(directory / names[1], (of_maze[0] for of_maze in drawn))
+    write_table(TEXT, directory / names[1], (of_maze[0] for of_maze in drawn))
     return dict.fromkeys(names, Origin(f"windows of {FOLDER_HARD}/train.csv"))
 
 
@@ -255,7 +258,7 @@ def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterato
     """
     puzzles = (_generate(side, rng, min_path) for _ in count())
     kind = f"mazes of {side}x{side}, path {min_path}"
-    return raw.distinct(puzzles, lambda maze: canonical(maze.question, side), MAX_ATTEMPTS, kind)
+    return distinct(puzzles, lambda maze: canonical(maze.question, side), MAX_ATTEMPTS, kind)
 
 
 def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:

@@ -25,10 +25,14 @@ from serrm.core.progress import watch
 from serrm.core.settings import Settings
 from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.generate import distinct
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
 from serrm.puzzles.sudoku.notation import notation_of
+from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
+from serrm.puzzles.tables import read_table, write_table
+from serrm.puzzles.text import GridText
 
 logger = logging.getLogger(__name__)
 
@@ -49,18 +53,18 @@ NUM_9X9 = {FOLDER_EXTREME: (3_831_994, 422_786), FOLDER_EXTREME_1K: (1_000, 9_48
 NUM_4X4, CLUES_4X4 = 288, (7, 7)
 
 SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Characters of the values 0…35; 0 is a blank."""
+"""Characters of a blank and of the digits 1…35."""
 
 
-def largest_digit(side: int) -> int:
-    """The largest digit of a grid. ValueError for one without boxes, or with more digits than there are characters."""
+def largest_token(side: int) -> int:
+    """The token of the largest digit. ValueError for a grid without boxes, or more digits than there are characters."""
     box_for_side(side)
     if side >= len(SYMBOLS):
         raise ValueError(f"a Sudoku has at most {len(SYMBOLS) - 1} rows here, not {side}")
-    return side
+    return side + BLANK
 
 
-TEXT = raw.GridText(characters=SYMBOLS, others={"0": 0}, largest=largest_digit, notation=notation_of)
+TEXT = GridText(characters=SYMBOLS, others={"0": BLANK}, largest=largest_token, notation=notation_of)
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before giving up."""
@@ -179,7 +183,7 @@ def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
         shown = watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
         for name, num_of_file in nums.items():
             if num_of_file:
-                TEXT.write_table(directory / name, islice(shown, num_of_file))
+                write_table(TEXT, directory / name, islice(shown, num_of_file))
                 names.append(name)
 
     if isinstance(source, GeneratedSudoku):
@@ -200,20 +204,20 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
     """
     folder = only_folder(directory, FOLDERS_9X9)
     has_first = folder.name == FOLDER_EXTREME_1K
-    train, test = (enumerate(TEXT.read_table(folder / name)) for name in ("train.csv", "test.csv"))
+    train, test = (enumerate(read_table(TEXT, folder / name)) for name in ("train.csv", "test.csv"))
     sets = {"train": raw.RawSet(9, settings.num_train, 0, train)}
     if settings.scored == "held_out":
-        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(TEXT.read_table(folder / "train.csv"))
+        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(read_table(TEXT, folder / "train.csv"))
         num = settings.num_test or NUM_HELD_OUT
         return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not has_first)}
     sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
     others = {
-        "4x4": enumerate(TEXT.read_table(directory / FILE_4X4)),
-        "16x16": enumerate(TEXT.read_table(directory / FILE_16X16)),
+        "4x4": enumerate(read_table(TEXT, directory / FILE_4X4)),
+        "16x16": enumerate(read_table(TEXT, directory / FILE_16X16)),
         "25x25": read_solvable(files_25x25(directory)),
     }
     if (directory / FILE_25X25).is_file():
-        others["25x25"] = enumerate(TEXT.read_table(directory / FILE_25X25))
+        others["25x25"] = enumerate(read_table(TEXT, directory / FILE_25X25))
     for size, num_drawn in settings.num_test_sizes.items():
         if size == "25x25" and not files_25x25(directory) and not (directory / FILE_25X25).is_file():
             raise ValueError(f"{directory / FOLDER_25X25}: no such folder, but num_test_sizes has 25x25")
@@ -309,7 +313,7 @@ def iterate_puzzles(
     )
     part = attrgetter("question" if side == 4 else "answer")
     kind = f"puzzles with {clues[0]} to {clues[1]} clues"
-    return raw.distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
+    return distinct(puzzles, lambda puzzle: part(puzzle).tobytes(), MAX_ATTEMPTS, kind)
 
 
 def generate_puzzles(
@@ -344,7 +348,7 @@ def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " 
         except search.SearchBudgetError:
             continue
         symmetry = draw_symmetries(side, 1, rng)
-        return np.asarray(apply_symmetries(solution[None] + 1, symmetry, side)[0] - 1)
+        return np.asarray(apply_symmetries(solution[None], symmetry, side)[0])
 
 
 def _generate_from(
@@ -353,7 +357,7 @@ def _generate_from(
     """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
     for _ in range(MAX_ATTEMPTS):
         question = remove_clues(solution, rng, num_clues)
-        if np.count_nonzero(question) <= max_clues:
+        if np.count_nonzero(question != BLANK) <= max_clues:
             return raw.Puzzle(question, solution, "generated")
     size = "{0}x{0}".format(math.isqrt(len(solution)))
     raise ValueError(f"no {size} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts")
@@ -375,7 +379,7 @@ def remove_clues(
         later.pop()
         position = later[-1][0] & kept[0], later[-1][1] | kept[1]
         if _has_only(position, bit, board):
-            question[cell] = 0
+            question[cell] = BLANK
             num_left -= 1
         else:
             kept = search.place(kept, bit, board)

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Final
 
 from serrm.puzzles.notation import Notation
-from serrm.puzzles.sudoku.rules import are_consistent
+from serrm.puzzles.sudoku.rules import BLANK, are_consistent
 
 BLANK_SIGN: Final = "."
 BLANKS: Final = (BLANK_SIGN, "_", "-", "*", "?", "·", "", "x", "X")
@@ -47,8 +47,9 @@ def _schemes(side: int) -> list[tuple[list[str], str]]:
 
 
 def _values(signs: Sequence[str]) -> dict[str, int]:
-    """The place of each sign, small letters included."""
-    return {form: value for value, sign in enumerate(signs) for form in (sign.lower(), sign.upper())}
+    """The token of each sign of 0…n, small letters included."""
+    tokens = enumerate(signs, start=BLANK)
+    return {form: token for token, sign in tokens for form in (sign.lower(), sign.upper())}
 
 
 def _blanks(signs: Sequence[str], used: frozenset[str]) -> list[str]:
@@ -76,15 +77,15 @@ def _plain(used: frozenset[str], side: int) -> Notation:
     fitting = _fitting(used, side)
     assert fitting is not None
     signs, joiner = fitting
-    none = dict.fromkeys(_blanks(signs, used), 0)
+    none = dict.fromkeys(_blanks(signs, used), BLANK)
     return Notation({**_values(signs), **none}, [BLANK_SIGN, *signs[1:]], joiner=joiner)
 
 
 def _from_zero(symbols: Sequence[str], signs: Sequence[str], joiner: str, used: frozenset[str]) -> Notation:
     """The notation that counts from 0. ValueError unless it fits a puzzle with zeros and blanks."""
-    values = {sign: value + 1 for sign, value in _values(signs).items() if value < len(signs) - 1}
+    values = {sign: token + 1 for sign, token in _values(signs).items() if token < len(signs)}
     blanks = _blanks(signs, used)
-    none = dict.fromkeys(blanks, 0)
+    none = dict.fromkeys(blanks, BLANK)
     zero = Notation({**values, **none}, [BLANK_SIGN, *signs[:-1]], joiner=joiner, base=0)
     fits = signs[1] == "1" and all(symbol in zero.values for symbol in used)
     if not fits or not are_consistent(zero.read(symbols)[None]).all():

@@ -26,7 +26,7 @@ def judge(
     """Judge a prediction in a few words; all are tokens."""
     is_blank = question == BLANK
     if answer is None:
-        return "a solution" if rules.solves(question[None], prediction[None]).all() else "no solution"
+        return "a solution" if rules.are_answers(question[None], prediction[None]).all() else "no solution"
     is_wrong = prediction != answer
     if not is_wrong.any():
         return "solved"
@@ -46,18 +46,16 @@ SUDOKU = GridTask(
     count=data.count_puzzles,
     at_most=dict.fromkeys(("num_16x16", "num_25x25", "4x4", "16x16", "25x25"), 1),
     mirror=data.mirror,
-    verify=rules.solves,
+    verify=rules.are_answers,
     blank=BLANK,
-    allows=rules.allows,
+    allows=rules.are_consistent,
     permuted="A permutation of the digits",
     metrics=("fsr", "gpa"),
     look=digits(data.SYMBOLS, box_for_side),
     judge=judge,
     raw_sets=data.raw_sets,
-    are_answers=rules.are_answers,
     recognises=lambda value: True,  # what is no puzzle of another task
     text=data.TEXT,
-    offset=BLANK,
     draw=symmetries.draw_symmetry,
     apply=symmetries.apply_symmetries,
     flaw=search.flaw,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.sudoku.rules import are_consistent, unit_indices
+from serrm.puzzles.sudoku.rules import BLANK, are_consistent, unit_indices
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, CpSolver, IntVar
@@ -68,9 +68,9 @@ class Board(dict[int, Position]):
             for cells in self.units
         ]
 
-    def bit(self, cell: int, digit: int) -> int:
-        """The number of the bit of a digit 1…n in a cell's field."""
-        return cell * self.width + digit - 1
+    def bit(self, cell: int, token: int) -> int:
+        """The number of the bit of a digit, given as its token, in a cell's field."""
+        return cell * self.width + token - BLANK - 1
 
     def __missing__(self, bit: int) -> Position:
         field, index = divmod(bit, self.width)
@@ -110,19 +110,19 @@ def place(position: Position, bit: int, board: Board) -> Position:
     return position[0] & left, position[1] | own
 
 
-def place_clues(values: Sequence[int], board: Board) -> Position:
-    """The position with the clues, I values, 0 for a blank; before propagation."""
+def place_clues(question: Sequence[int], board: Board) -> Position:
+    """The position with the clues of a question of I tokens; before propagation."""
     position = board.empty
-    for cell, digit in enumerate(values):
-        if digit:
-            position = place(position, board.bit(cell, digit), board)
+    for cell, token in enumerate(question):
+        if token > BLANK:
+            position = place(position, board.bit(cell, token), board)
     return position
 
 
 def grid_of(position: Position, board: Board) -> UInt8[np.ndarray, " I"]:
     """The grid of a position in which every cell has one digit left."""
     bits = _bits(position[0] & board.cell_fields)
-    return np.array([bit % board.width + 1 for bit in bits], dtype=np.uint8)
+    return np.array([bit % board.width + 1 + BLANK for bit in bits], dtype=np.uint8)
 
 
 def propagate(position: Position, board: Board) -> Position | None:
@@ -196,19 +196,19 @@ def exact_model(
 ) -> tuple["CpModel", dict[tuple[int, int], "IntVar"]]:
     """A Sudoku as a model of CP-SAT, with its variables by cell and digit.
 
-    The search tries `hints`, digits by cell, first; wrong ones cost time, no solution.
+    The search tries `hints`, tokens by cell, first; wrong ones cost time, no solution.
     """
     # OR-tools takes half a second to import, and most of the project never calls it.
     from ortools.sat.python import cp_model
 
     side = math.isqrt(len(question))
-    model, cells, digits = cp_model.CpModel(), range(side**2), range(1, side + 1)
+    model, cells, digits = cp_model.CpModel(), range(side**2), range(BLANK + 1, BLANK + 1 + side)
     stands = {key: model.new_bool_var("") for key in product(cells, digits)}
     for cell in cells:
         model.add_exactly_one(stands[cell, digit] for digit in digits)
     for unit, digit in product(unit_indices(side).tolist(), digits):
         model.add_exactly_one(stands[cell, digit] for cell in unit)
-    for cell in np.flatnonzero(question).tolist():
+    for cell in np.flatnonzero(question > BLANK).tolist():
         model.add(stands[cell, int(question[cell])] == 1)
     for hint in stands.keys() & hints.items():
         model.add_hint(stands[hint], True)
@@ -255,7 +255,7 @@ def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
 
 def caveat(question: UInt8[np.ndarray, " I"]) -> str:
     """A remark on a Sudoku with several solutions; empty for one solution, or if the search takes too long."""
-    if not question.any():
+    if (question == BLANK).all():
         return "a grid without clues: any solution is right"
     board = board_of(math.isqrt(len(question)))
     found = search(place_clues(question.tolist(), board), board, max_positions=MAX_POSITIONS)

@@ -12,15 +12,10 @@ from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.core.processes import Processes
-from serrm.inference.evaluate import (
-    Gallery,
-    arc_questions,
-    equivariance,
-    score_votes,
-    symmetric_questions,
-    vote,
-)
+from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predictor
+from serrm.inference.studies import equivariance, symmetric_questions
+from serrm.inference.votes import arc_questions, score_votes, vote
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.registry import build_model
 from serrm.puzzles.arc.grids import Collection, Pair, PairName

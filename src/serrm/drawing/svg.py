@@ -1,0 +1,180 @@
+"""Pictures as SVG, and rendered from it as PNG and GIF: panels of puzzles, and the shapes of other diagrams.
+
+SVG is written as text, for the diagrams of the report too, with colours as #rrggbb, so that a picture stands alone as a
+file; the report's page turns those of its palette into its own light or dark ones.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from serrm.core.files import write_output
+from serrm.drawing.puzzles import Panel, cell_of
+from serrm.puzzles.look import INK, PAPER, Cell
+
+Length = int | float
+
+FAINT_INK, LINE, CHANGED = "#666666", "#B4B4B4", "#E69F00"
+FONT: Final = "font-family=\"'DejaVu Sans', Verdana, sans-serif\""
+# Pixels.
+CELL: Final = 20  # of a grid's own units
+MARGIN, GRID, GAP, LINE_HEIGHT = 16, 270, 24, 22  # GRID: the longer side of a grid at least
+ZOOM: Final = 2  # pixels of a PNG for one of the SVG
+MILLISECONDS, LAST_MILLISECONDS = 600, 3000  # that a frame of a GIF is shown, and its last
+
+
+def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
+    """Rows of panels of one task under their captions, and what their marks mean."""
+    panels = [panel for row in rows for panel in row]
+    size = max(GRID, *(18 * max(panel.cells.shape) for panel in panels))
+    parts = [text(MARGIN, MARGIN + 15, title, fill=INK, font_size=15, font_weight=700)]
+    top: Length = MARGIN + LINE_HEIGHT
+    for row in rows:
+        for number, panel in enumerate(row):
+            left = MARGIN + number * (size + GAP)
+            parts.append(text(left, top + 18, panel.caption, fill=INK, font_size=13, font_weight=700))
+            parts.append(text(left, top + 35, panel.remark, fill=FAINT_INK, font_size=11))
+            if panel.cells.size:  # the empty grid that an ARC prediction may be
+                title_of = f"{panel.caption}: {panel.remark}"
+                parts.append(grid_svg(panel, title_of, left, top + 2 * LINE_HEIGHT, size))
+        top += 2 * LINE_HEIGHT + GAP
+        top += max(size * len(panel.cells) / max(*panel.cells.shape, 1) for panel in row)
+    words = _legend(panels)
+    if words:
+        parts.append(text(MARGIN, top + 11, words, fill=INK, font_size=11))
+        top += LINE_HEIGHT
+    width = 2 * MARGIN + max(round(0.62 * 15 * len(title)), *(len(row) * (size + GAP) - GAP for row in rows))
+    return document(width, top + MARGIN, title, parts)
+
+
+def _legend(panels: Sequence[Panel]) -> str:
+    wrong = "a cross" if panels[0].look.has_crosses else "orange"
+    marks = {f"{wrong}: wrong": "is_wrong", "a corner: changed since the panel before": "is_changed"}
+    return "; ".join(
+        words for words, mask in marks.items() if any(getattr(each, mask).any() for each in panels)
+    )
+
+
+def grid_svg(
+    panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None,
+    draw: Callable[[Panel, int, int], Cell] = cell_of,
+) -> str:  # fmt: skip
+    """A panel as an <svg>; with a `size`, that of its longer side, at (x, y) of the figure around it."""
+    rows, columns = panel.cells.shape
+    grounds: dict[str, str] = {}  # runs of cells by their colour
+    letters: dict[tuple[str, int], str] = {}  # by ink and weight
+    for row in range(rows):
+        cells = [draw(panel, row, column) for column in range(columns)]
+        for ground, run in groupby(enumerate(cells), lambda each: each[1].ground):
+            (first, _), *others = run
+            num = 1 + len(others)
+            grounds[ground] = grounds.get(ground, "") + f"M{first} {row}h{num}v1h-{num}z"
+        for column, cell in enumerate(cells):
+            symbol = "×" if panel.look.has_crosses and panel.is_wrong[row, column] else cell.symbol
+            if symbol:
+                look = cell.ink, 400 if panel.look.is_light and not panel.is_given[row, column] else 700
+                letter = text((column + 0.5) * CELL, (row + 0.72) * CELL, symbol)
+                letters[look] = letters.get(look, "") + letter
+    grounds.pop(PAPER, None)
+    shapes = [
+        rectangle(0, 0, columns, rows, fill=PAPER),
+        *(path(d, fill=each) for each, d in grounds.items()),
+    ]
+    if corners := "".join(
+        f"M{number(c + 0.7)} {number(r + 0.05)}h.25v.25z" for r, c in np.argwhere(panel.is_changed)
+    ):
+        shapes.append(path(corners, fill=CHANGED, stroke=INK, stroke_width=0.03))
+    if panel.look.has_lines:
+        shapes.append(_lines(1, 1, rows, columns, LINE, 0.03))
+    box = panel.look.box(rows)
+    shapes.append(_lines(box.rows if box else rows, box.cols if box else columns, rows, columns, INK, 0.08))
+    written = (
+        f'<g fill="{ink}" font-weight="{weight}" font-size="{0.62 * CELL}" text-anchor="middle">{each}</g>'
+        for (ink, weight), each in letters.items()
+    )
+    place = ""
+    if size is not None:
+        width, height = (size * part / max(rows, columns, 1) for part in (columns, rows))
+        place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
+    view = f"-1 -1 {columns * CELL + 2} {rows * CELL + 2}"
+    body = f'<g transform="scale({CELL})">{"".join(shapes)}</g>{"".join(written)}'
+    return f'<svg {place}viewBox="{view}" role="img"><title>{escape(title)}</title>{body}</svg>'
+
+
+def _lines(every_row: int, every_column: int, rows: int, columns: int, colour: str, width: Length) -> str:
+    across = (f"M0 {row}h{columns}" for row in range(0, rows + 1, max(1, every_row)))
+    down = (f"M{column} 0v{rows}" for column in range(0, columns + 1, max(1, every_column)))
+    d = "".join([*across, *down])
+    return path(d, fill="none", stroke=colour, stroke_width=width, stroke_linecap="square")
+
+
+def write_picture(path: Path, svgs: Sequence[str]) -> None:
+    """Write an SVG as .svg or .png, or several as a .gif, by the suffix; the file appears whole or not at all."""
+    if path.suffix == ".svg":
+        write_output(path, svgs[0])
+    else:
+        write_output(path, png(svgs[0]) if path.suffix == ".png" else gif(svgs))
+
+
+def png(svg: str) -> bytes:
+    """An SVG as a PNG file, in the typeface that comes with matplotlib."""
+    import matplotlib
+    import resvg_py
+
+    fonts = Path(matplotlib.get_data_path(), "fonts/ttf")
+    files = [str(fonts / name) for name in ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")]
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=ZOOM, skip_system_fonts=True, font_files=files))
+
+
+def gif(svgs: Sequence[str]) -> bytes:
+    """SVGs of one size that follow each other as a GIF."""
+    from PIL import Image
+
+    first, *others = (Image.open(io.BytesIO(png(svg))).convert("RGB") for svg in svgs)
+    times, stream = [MILLISECONDS] * len(others) + [LAST_MILLISECONDS], io.BytesIO()
+    first.save(stream, format="GIF", save_all=True, append_images=others, duration=times, loop=0)
+    return stream.getvalue()
+
+
+def document(width: Length, height: Length, title: str, parts: Iterable[str]) -> str:
+    """A whole SVG on white, with its title as the text for those who cannot see it."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{number(width)}" height="{number(height)}" '
+        f'viewBox="0 0 {number(width)} {number(height)}" {FONT}>\n<title>{escape(title)}</title>\n'
+        f"{rectangle(0, 0, width, height, fill='#ffffff')}\n" + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def rectangle(x: Length, y: Length, width: Length, height: Length, **look: object) -> str:
+    """A rectangle; its look as attributes, with _ for -."""
+    box = {"x": x, "y": y, "width": width, "height": height}
+    return f"<rect{_attributes(box | look)}/>"
+
+
+def path(d: str, **look: object) -> str:
+    """A path."""
+    return f"<path{_attributes({'d': d} | look)}/>"
+
+
+def text(x: Length, y: Length, words: str, **look: object) -> str:
+    """A line of text from (x, y) on, or around it with text_anchor."""
+    return f"<text{_attributes({'x': x, 'y': y} | look)}>{escape(words)}</text>"
+
+
+def number(value: Length) -> str:
+    """A number as short as two decimals allow."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _attributes(values: dict[str, object]) -> str:
+    pairs = (
+        (key.replace("_", "-"), number(value) if isinstance(value, int | float) else str(value))
+        for key, value in values.items()
+        if value is not None
+    )
+    return "".join(f" {key}={quoteattr(value)}" for key, value in pairs)
