@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 from serrm import config
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
-from serrm.settings import KeyOf
+from serrm.settings import EntryOf, KeyOf
 
 PAGE = Path(__file__).with_name("params.md")
 HEAD = """# Reference of params.yaml
@@ -204,8 +204,13 @@ def table(kind: type[BaseModel], prefix: str, parent: str, depth: int) -> Iterat
         shown = "" if default is PydanticUndefined else f"`{plain(default)}`"
         yield key, values(field.annotation, field.metadata), shown, text
         if depth:
-            for each in dict.fromkeys(classes(field.annotation)):
+            for each in dict.fromkeys(entries(field.metadata) or classes(field.annotation)):
                 yield from table(each, prefix, f"{key}.", depth - 1)
+
+
+def entries(metadata: Any) -> list[type[BaseModel]]:
+    """The settings classes of a field that takes those of one of them."""
+    return [kind for each in metadata if isinstance(each, EntryOf) for kind in each.known.values()]
 
 
 def classes(annotation: Any) -> Iterator[type[BaseModel]]:

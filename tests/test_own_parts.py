@@ -16,6 +16,7 @@ from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
 from serrm.metrics import MEAN, METRICS, Batch, Metric
 from serrm.models.families import FAMILIES
+from serrm.models.halting import HALTING
 from serrm.models.positions import POSITIONS
 from serrm.models.registry import build_model, flops, num_parameters
 from serrm.models.settings import SequenceSettings
@@ -29,8 +30,11 @@ from serrm.scoring.tally import Tally
 from serrm.settings import parse
 from serrm.sources.download import fetch
 from serrm.training.log import write_training_log
+from serrm.training.loop import Trainer
 from serrm.training.run import train
 from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas, Execution
+from tests.conftest import trainer_on
+from tests.howto import example
 
 CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
 HERE = Execution(device="cpu", threads=1)
@@ -210,3 +214,36 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
     ends = [whole.scores()[f"broken{end}"] for end in ("", "_lo", "_hi")]
     assert ends == pytest.approx([values.mean(), values.mean() - half, values.mean() + half], rel=1e-6)
+
+
+def changed(model: str, **train: Any) -> dict[str, Any]:
+    """Profile ci with one run of a model on 9×9 Sudoku, trained for a few steps with these settings."""
+    params: dict[str, Any] = yaml.safe_load(CI.read_text())
+    recipe = params["recipes"]["sudoku"][model] | {"steps": 4, "warmup_steps": 1, "log_every": 1} | train
+    section = params["tasks"]["sudoku"]
+    section["augment"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
+    return params | {
+        "tasks": {"sudoku": section},
+        "recipes": {"sudoku": {model: recipe}},
+        "runs": {f"sudoku-{model}-s0": {"task": "sudoku", "model": model, "seed": 0, "init": "random"}},
+    }
+
+
+def trainer(params: dict[str, Any], name: str, arrays: Path) -> Trainer:
+    """The trainer of a run on the 4×4 puzzles of `arrays`."""
+    return trainer_on(arrays, parse(Params, params, "p").train_settings(name))
+
+
+def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HALTING, "settled", example("models/settled", monkeypatch).Settled)
+    for tolerance, num_taken in ((1e-9, 16), (1e9, 4 * 16)):  # never, and after every step
+        params = changed("trm", halting={"kind": "settled", "tolerance": tolerance})
+        made = trainer(params, "sudoku-trm-s0", arrays)
+        list(made.steps())
+        assert made.slots.position == num_taken
+    params = changed("trm", halting={"kind": "settled", "tolerance": 1e-9}, max_supervision_steps=2)
+    made = trainer(params, "sudoku-trm-s0", arrays)
+    list(made.steps())
+    assert made.slots.position == 2 * 16, "every slot halts after the last supervision step"
+    with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.halting\.tolerance: .* \(got 0\)$"):
+        parse(Params, changed("trm", halting={"kind": "settled", "tolerance": 0}), "p")

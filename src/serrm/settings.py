@@ -55,6 +55,24 @@ class KeyOf:
         return value
 
 
+@dataclass(frozen=True, eq=False)  # hashable, as types are
+class EntryOf:
+    """Metadata of a field whose value is settings of one of the classes in a dict, which its `key` names."""
+
+    known: Mapping[str, type[BaseModel]]
+    key: str = "kind"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self._validated, handler(source))
+
+    def _validated(self, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        if (name := values.get(self.key)) not in self.known:
+            raise refused((self.key,), f"is none of {', '.join(self.known)}", name)
+        return self.known[name].model_validate(values)
+
+
 def refused(keys: tuple[str, ...], message: str, value: object) -> ValidationError:
     """An error for a validator to raise: the value at these keys below the validated settings does not work."""
     error = PydanticCustomError("refused", message)

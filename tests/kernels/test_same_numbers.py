@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from serrm.inference.predict import confidences, predict
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.products import product
-from serrm.models.halting import binary_cross_entropy, rounded_sigmoid
+from serrm.models.q_head import binary_cross_entropy, rounded_sigmoid
 from serrm.training.loop import Trainer
 from tests.conftest import HRM, Q_LEARNING, TASK_TYPES, TRM, MakePath, run_settings, trainer_on
 

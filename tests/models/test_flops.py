@@ -9,9 +9,10 @@ from benchmarks.steps import HRM, SE_RRM, TRM
 from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
 from serrm.models.families import ModelSettings
+from serrm.models.q_learning import QLearning
+from serrm.models.random_halting import RandomHalting
 from serrm.models.recurrence import num_parameters
 from serrm.models.registry import build_model, flops
-from serrm.models.settings import QLearning, RandomHalting
 from serrm.training.loop import Trainer
 from serrm.training.settings import TrainSettings
 from tests.conftest import TRAIN

@@ -29,8 +29,8 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, usual_headline
 from serrm.kernels.accelerate import accelerate
 from serrm.metrics import NUM_ANSWERS, metrics_of
-from serrm.models.halting import HALT, rounded_sigmoid
 from serrm.models.layers import DTYPES
+from serrm.models.q_head import HALT, rounded_sigmoid
 from serrm.models.recurrence import RecurrentModel
 from serrm.processes import ALONE, Processes, joined_by_torchrun
 from serrm.progress import watch

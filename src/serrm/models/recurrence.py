@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
@@ -181,6 +181,21 @@ class RecurrentModel(nn.Module):
         parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
         new = self.networks[update.network](state[update.target], sum(parts[1:], parts[0]), rotation)
         return (*state[: update.target], new, *state[update.target + 1 :])
+
+
+@dataclass(frozen=True)
+class SupervisionStep:
+    """A supervision step of some slots in training, as a halting rule sees it. `num_steps` is on the host."""
+
+    model: RecurrentModel
+    tokens: Tokens
+    task_vectors: TaskVectors | None
+    before: State
+    output: StepOutput  # with the state after
+    losses: Float[Tensor, " B"]  # of each puzzle
+    is_solved: Bool[Tensor, " B"]
+    num_steps: Int[Tensor, " B"]  # that each puzzle has had, this one included
+    max_steps: int  # after which every slot halts
 
 
 def num_parameters(model: RecurrentModel, *, has_task_types: bool = False) -> int:

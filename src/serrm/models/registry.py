@@ -8,9 +8,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.models import recurrence
 from serrm.models.families import ModelSettings
+from serrm.models.halting import HaltingSettings
 from serrm.models.layers import Rng
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.settings import HaltingSettings, QLearning
 
 
 def build_model(
@@ -44,7 +44,7 @@ def flops(
     PyTorch counts the FLOPs of matrix products, two per multiply-add, on a model without numbers (device meta); those
     of everything else and of the optimiser are left out. Without `halting` the step only predicts. With `halting` it
     trains, and the count includes the backward pass through the updates that carry gradient, the halting logits if
-    they are learned, and HRM's bootstrapped target, which is the next step's prediction.
+    they are learned, and the predictions that the rule's loss makes, as HRM's bootstrapped target does.
     """
     with torch.device("meta"):
         model = build_model(settings, num_symbols, num_positions=num_positions)
@@ -58,10 +58,10 @@ def flops(
     if halting is None:
         return prediction
     logits, halting_logits = model.readout(state)
-    learned = logits.sum() + halting_logits.sum() if isinstance(halting, QLearning) else logits.sum()
+    learned = logits.sum() + halting_logits.sum() if halting.needs_q_head else logits.sum()
     # The backward pass of a product takes two products of its size.
     backward = 2 * sum(applications[-model.schedule.num_with_gradient :]) + _counted(learned.backward)
-    return (2 if isinstance(halting, QLearning) and halting.bootstrap else 1) * prediction + backward
+    return (1 + halting.num_predictions) * prediction + backward
 
 
 def _counted(call: Callable[[], object]) -> int:

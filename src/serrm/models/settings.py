@@ -13,32 +13,48 @@ from serrm.models.positions import POSITIONS
 from serrm.settings import KeyOf, Settings
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from serrm.models.layers import Rng
-    from serrm.models.recurrence import RecurrentModel
+    from serrm.models.recurrence import RecurrentModel, SupervisionStep
 
 SHIFTED: Final = "rope2d_shifted"  # a published fault behind a prefix, switched on by `fidelity`
 BEHIND_PREFIX: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
 NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
 
 
-class RandomHalting(Settings):
-    """SE-RRM's rule: after every supervision step a slot halts with this probability (paper, section 3)."""
+class HaltingRule(Settings):
+    """Settings of a halting rule, and what it does; each has the field `kind`, its name in HALTING.
 
-    kind: Literal["random"]
-    probability: float = Field(gt=0, le=1)
-    # Added to it for a slot whose puzzle is solved; ours.
-    probability_solved: float = Field(default=0.0, ge=0, le=1)
+    Only its methods may import torch. A training step goes through the model in pieces and over several processes:
+    `signal` sees a piece, `halts` the signals of all slots, on the host.
+    """
 
+    needs_q_head: ClassVar[bool] = False  # reads halting logits and trains them by `loss`
+    if TYPE_CHECKING:
+        kind: str
 
-class QLearning(Settings):
-    """HRM's and TRM's rule: a head learns whether the puzzle is solved; exploration keeps some slots going."""
+    @property
+    def num_predictions(self) -> int:
+        """Predictions without gradient that `loss` makes, for the count of FLOPs."""
+        return 0
 
-    kind: Literal["q_learning"]
-    exploration: float = Field(ge=0, le=1)  # share of slots that must go on to a random number of steps
-    bootstrap: bool  # HRM: a continue logit with a bootstrapped target; TRM: halt above 0
+    def signal(self, step: "SupervisionStep") -> "Tensor | None":
+        """The numbers that `halts` reads, on the device, one row per slot. Without any no step waits for a GPU."""
+        return None
 
+    def halts(
+        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, step: int, max_steps: int
+    ) -> "Tensor":
+        """Decide which of all B slots halt after optimiser step `step`; every process decides the same.
 
-HaltingSettings = Annotated[RandomHalting | QLearning, Field(discriminator="kind")]
+        `num_steps` are the supervision steps that each slot's puzzle has had. After `max_steps` it halts in any case.
+        """
+        raise NotImplementedError
+
+    def loss(self, step: "SupervisionStep") -> "Tensor | None":
+        """A term to add to each puzzle's loss, of shape `b`; None for a rule that teaches the model nothing."""
+        return None
 
 
 class FamilySettings(Settings):

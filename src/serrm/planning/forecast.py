@@ -18,7 +18,7 @@ from pathlib import Path
 
 from serrm.config import Params
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
-from serrm.models.settings import HaltingSettings
+from serrm.models.halting import HaltingSettings
 from serrm.progress import duration
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
-from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.layers import DTYPES
-from serrm.models.recurrence import RecurrentModel
+from serrm.models.recurrence import RecurrentModel, SupervisionStep
 from serrm.processes import ALONE, Processes
 from serrm.training.optimizer import trained, update_rows
 from serrm.training.settings import OPTIMIZERS, Fidelity, TrainSettings
@@ -103,7 +102,7 @@ class Trainer:
             slots.go_on(piece, result.state)
             results.append(result._replace(state=()))
         is_solved = torch.cat([each.is_solved for each in results])
-        self._halt(_joined([each.halting for each in results]), is_solved)
+        self._halt(_joined([each.signal for each in results]))
         self._count(torch.stack([each.loss for each in results]).sum(), is_solved)
         task_gradients = _joined([each.task_gradients for each in results])
         for group in self.optimizer.param_groups:
@@ -123,28 +122,39 @@ class Trainer:
         if vectors is not None:
             vectors.requires_grad_()
         output = self.model(piece.state, piece.tokens, vectors)
-        losses = stablemax_cross_entropy(output.logits, piece.targets)
-        is_solved = solved(output.logits.detach(), piece.targets)
-        most = settings.max_supervision_steps
-        extra = halting_loss(settings.halting, self.model, output, piece, vectors, is_solved, most)
-        total = losses.sum() if extra is None else losses.sum() + extra.sum()
+        step = SupervisionStep(
+            self.model,
+            piece.tokens,
+            vectors,
+            before=piece.state,
+            output=output,
+            losses=stablemax_cross_entropy(output.logits, piece.targets),
+            is_solved=solved(output.logits.detach(), piece.targets),
+            num_steps=piece.num_steps,
+            max_steps=settings.max_supervision_steps,
+        )
+        further = settings.halting.loss(step)
+        total = step.losses.sum() if further is None else step.losses.sum() + further.sum()
         (total / settings.batch_size).backward()
+        with torch.no_grad():
+            signal = settings.halting.signal(step)
         return PieceResult(
             output.state,
-            losses.detach().sum() / settings.batch_size,
-            is_solved,
-            None if output.halting is None else output.halting.detach(),
+            step.losses.detach().sum() / settings.batch_size,
+            step.is_solved,
+            signal,
             None if vectors is None else vectors.grad,
         )
 
-    def _halt(self, halting: Float[Tensor, "b 2"] | None, is_solved: Bool[Tensor, " b"]) -> None:
+    def _halt(self, signal: Shaped[Tensor, "b *_"] | None) -> None:
         """Decide which of all B slots halt; every process decides the same."""
-        settings, slots = self.settings, self.slots
-        if halting is not None and settings.halting.kind == "q_learning":
-            halting = self.processes.gather(halting)
-        answers = self.processes.gather(is_solved) if looks_at_answers(settings.halting) else None
-        most = settings.max_supervision_steps
-        slots.is_halted = halts(settings.halting, halting, slots, self.seed, self.step, most, answers)
+        num_steps, most = self.slots.num_steps, self.settings.max_supervision_steps
+        if signal is not None:  # waits for the device
+            signal = self.processes.gather(signal).cpu()
+        is_halted = self.settings.halting.halts(
+            signal, num_steps, seed=self.seed, step=self.step, max_steps=most
+        )
+        self.slots.is_halted = is_halted | (num_steps >= most)
 
     def _count(self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"]) -> None:
         """Add up gradients and counts over the processes, in one message."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from serrm.models.families import ModelSettings
-from serrm.models.settings import HaltingSettings, QLearning
+from serrm.models.halting import HaltingSettings
 from serrm.puzzles.settings import ArraySettings, HintSettings
 from serrm.settings import KeyOf, Kind, Settings, refused
 
@@ -125,7 +125,7 @@ class RunSettings(Settings):
     @model_validator(mode="after")
     def _suits_the_family(self) -> "RunSettings":
         train, family = self.train, self.model.family
-        if isinstance(train.halting, QLearning) and not self.model.has_q_head:
+        if train.halting.needs_q_head and not self.model.has_q_head:
             why = f"{family} cannot learn when to halt, as it has no Q head; use random"
             raise refused(("train", "halting", "kind"), why, train.halting.kind)
         if self.model.has_task_types and train.task_types is None:
