@@ -1,11 +1,13 @@
 """A family, a metric, a schedule, an optimiser of one's own, through a real small run to the tables: one entry each."""
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 import yaml
 from pydantic import PositiveInt
 
@@ -14,6 +16,7 @@ from serrm.arrays.build import build
 from serrm.config import Params, read_params
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
+from serrm.inference.search import how_sure
 from serrm.metrics import MEAN, METRICS, Batch, Metric
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
@@ -31,6 +34,7 @@ from serrm.settings import parse
 from serrm.sources.download import fetch
 from serrm.training.log import write_training_log
 from serrm.training.loop import Trainer
+from serrm.training.losses import LOSSES
 from serrm.training.run import train
 from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas, Execution
 from tests.conftest import trainer_on
@@ -247,3 +251,27 @@ def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: 
     assert made.slots.position == 2 * 16, "every slot halts after the last supervision step"
     with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.halting\.tolerance: .* \(got 0\)$"):
         parse(Params, changed("trm", halting={"kind": "settled", "tolerance": 0}), "p")
+
+
+def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LOSSES, "smooth", example("training/smooth", monkeypatch).Smooth)
+    logits = torch.tensor([[[-9.0, -9.0, 0.0, math.log(3)]]])
+    shares = {}
+    for loss in ("stablemax", "softmax", "smooth", {"kind": "smooth", "smoothing": 0.5}):
+        params = changed("trm", loss=loss)
+        settings = parse(Params, params, "p").train_settings("sudoku-trm-s0").train
+        dumped = settings.model_dump(mode="json").get("loss", "stablemax")
+        assert parse(type(settings), settings.model_dump(mode="json"), "again") == settings
+        records = list(trainer(params, "sudoku-trm-s0", arrays).steps())
+        shares[str(loss)] = how_sure(logits, 4, settings.loss)[1][0, 0, 3], records[0]["loss"], dumped
+    assert shares["softmax"][0] == pytest.approx(0.75, abs=1e-3)
+    assert shares["stablemax"][0] == pytest.approx((1 + math.log(3)) / (2 + math.log(3) + 0.2), abs=1e-6)
+    assert len({loss for _, loss, _ in shares.values()}) == len(shares)
+    assert [dumped for *_, dumped in shares.values()] == [
+        "stablemax",
+        "softmax",
+        {"kind": "smooth", "smoothing": 0.1},
+        {"kind": "smooth", "smoothing": 0.5},
+    ]
+    with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.loss: is none of stablemax, softmax"):
+        parse(Params, changed("trm", loss="hinge"), "p")

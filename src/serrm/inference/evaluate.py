@@ -384,6 +384,7 @@ def vote(
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
     vectors = partial(task_vectors, predictor.loaded.model, kind, seed)
+    loss = predictor.loaded.settings.train.loss
 
     def name(number: int) -> str:
         ((puzzle, test),) = questions.inputs(number * num_votes, 1)
@@ -391,7 +392,7 @@ def vote(
 
     for found in predictor.batches(questions, steps, "voting", vectors):
         inputs = questions.inputs(found.start, len(found.tokens))
-        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits)
+        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits, loss)
         if ties_by_halting and found.halting is not None:
             certain = rounded_sigmoid(found.halting[:, HALT])
         for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
@@ -473,7 +474,8 @@ def _searched(
     own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
     asked = watch(own, "test-time compute", unit="puzzle", is_quiet=not processes.is_first)
     rows, found = predictor.rows(puzzles.side, num_symbols), list[tuple[int, int, bool]]()
-    for each in search(model, asked, num_symbols, task, limits, rows, predictor.dtype):
+    loss = predictor.loaded.settings.train.loss
+    for each in search(model, asked, num_symbols, task, limits, rows, loss, predictor.dtype):
         is_right = each.is_verified and np.array_equal(each.answer, puzzles.answers[each.key])  # type: ignore[arg-type]
         found.append((each.steps, each.attempts, is_right))
     return [each for part in processes.collect(found) for each in part]

@@ -22,6 +22,7 @@ from serrm.processes import ALONE, Processes
 from serrm.progress import watch
 from serrm.settings import parse
 from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, read_config, read_weights
+from serrm.training.parts import LossSettings
 from serrm.training.settings import RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
@@ -176,10 +177,9 @@ def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
     return symbols
 
 
-def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
-    """The confidence of each prediction: the smallest over positions of the largest softmax probability."""
-    # Rounded from float64, so that the bits do not depend on the processor (docs/decisions/022-same-numbers.md).
-    return logits.double().softmax(-1).amax(-1).amin(-1).float()
+def confidences(logits: Float[Tensor, "B I K"], loss: LossSettings) -> Float[Tensor, " B"]:
+    """The confidence of each prediction: that of its least certain cell."""
+    return loss.certainty(logits).amin(-1)
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:

@@ -26,7 +26,9 @@ from serrm.models.q_learning import QLearning
 from serrm.models.recurrence import RecurrentModel, State, SupervisionStep
 from serrm.published.exchange import PUBLISHED, published_model, published_parts, short_key, to_published
 from serrm.settings import parse
-from serrm.training.loop import PAD, solved, stablemax_cross_entropy
+from serrm.training.cross_entropy import PAD, stablemax_cross_entropy
+from serrm.training.loop import solved
+from serrm.training.stablemax import Stablemax
 
 IGNORED = -100  # the published label of a position that is not scored
 # Errors that numpy raises for a damaged file.
@@ -154,7 +156,7 @@ def _check_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Check]:
         if vectors.has_q_halting:
             name, halting = "halting logit", output.halting[:, 0]
         else:
-            name, halting = "confidence", confidences(output.logits)
+            name, halting = "confidence", confidences(output.logits, Stablemax())
         for quantity, ours, expected in (
             ("logits", output.logits, theirs["logits"]),
             (name, halting, theirs["q_halt_logits"]),

@@ -1,4 +1,4 @@
-"""The training loop and its loss: one optimiser step is one supervision step of all slots (paper, section 2.1).
+"""The training loop: one optimiser step is one supervision step of all slots (paper, section 2.1).
 
 Nothing here prints, logs or reads files. Training resumes from `Trainer.state_dict` bit for bit. The slots may be
 spread over processes and go through the model in pieces. This changes the numbers only by rounding, and with dropout
@@ -17,12 +17,12 @@ from serrm.arrays.stream import Stream
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel, SupervisionStep
 from serrm.processes import ALONE, Processes
+from serrm.training.cross_entropy import PAD
 from serrm.training.optimizer import trained, update_rows
 from serrm.training.settings import OPTIMIZERS, Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
-PAD = 0  # label of a position that is not scored
 EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
 
 
@@ -128,7 +128,7 @@ class Trainer:
             vectors,
             before=piece.state,
             output=output,
-            losses=stablemax_cross_entropy(output.logits, piece.targets),
+            losses=settings.loss.losses(output.logits, piece.targets),
             is_solved=solved(output.logits.detach(), piece.targets),
             num_steps=piece.num_steps,
             max_steps=settings.max_supervision_steps,
@@ -243,31 +243,9 @@ class Trainer:
         return not is_broken
 
 
-def stablemax(logits: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
-    """s(x) = x + 1 for x ≥ 0 and 1/(1 − x) below: the weight a logit has before normalisation."""
-    return torch.where(logits >= 0, logits.clamp(min=0) + 1, 1 / (1 - logits.clamp(max=0)))
-
-
 def solved(logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]) -> Bool[Tensor, " B"]:
     """True for puzzles whose labelled positions are all right."""
     return ((logits.argmax(-1) == targets) | (targets == PAD)).all(1)
-
-
-def stablemax_cross_entropy(
-    logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]
-) -> Float[Tensor, " B"]:
-    """Loss per puzzle: −log of the target's stablemax probability, averaged over the labelled positions.
-
-    It is accurate to a few units in the last place in float32: with s_t the target's weight and r the sum of the
-    others, −log(s_t/(s_t + r)) = log1p(r/s_t) subtracts nothing.
-    """
-    weights = stablemax(logits.float())
-    is_target = torch.nn.functional.one_hot(targets, logits.shape[-1]).bool()
-    rest = weights.masked_fill(is_target, 0).sum(-1)
-    is_labelled = targets != PAD
-    own = torch.where(is_labelled, weights.masked_fill(~is_target, 0).sum(-1), 1)
-    losses = torch.log1p(rest / own)
-    return torch.where(is_labelled, losses, 0).sum(1) / is_labelled.sum(1).clamp(min=1)
 
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:

@@ -7,17 +7,28 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
 from serrm.puzzles.settings import ArraySettings, HintSettings
 from serrm.settings import KeyOf, Kind, Settings, refused
+from serrm.training.losses import Loss
+from serrm.training.stablemax import Stablemax
 
 if TYPE_CHECKING:
     from serrm.models.recurrence import RecurrentModel
 
 Betas = tuple[float, float]
+USUAL_LOSS: Final = "stablemax"
 
 # Share of the peak rate after warm-up, by (progress in 0..1, final_rate).
 SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
@@ -88,6 +99,13 @@ class TrainSettings(Settings):
     log_every: PositiveInt  # steps between records of the training log
     hints: HintSettings | None = None  # cells of the answer shown in the first questions
     init_from: str | None = None  # fine-tuning: checkpoint folder whose EMA weights to start from
+    loss: Loss = Stablemax(kind=USUAL_LOSS)
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual_loss(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the loss of the paper, so that the settings of a run, and their digest, stay what they were."""
+        values: dict[str, Any] = handler(self)
+        return {key: value for key, value in values.items() if (key, value) != ("loss", USUAL_LOSS)}
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
