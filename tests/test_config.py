@@ -22,7 +22,7 @@ from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import read_profile_scores
 from serrm.settings import parse
-from serrm.training.settings import SCHEDULES
+from serrm.training.schedules import SCHEDULES
 
 ROOT = Path(__file__).parents[1]
 PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
@@ -187,7 +187,7 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("fidelity.identity_twice", "maybe", ""),
         ("models.trm.family", "gru", f": is none of {', '.join(FAMILIES)} (got 'gru')"),
         ("models.trm.family", ABSENT, ""),
-        ("recipes.maze.trm.optimizer", "sgd", ""),
+        ("recipes.maze.trm.optimizer", "sgd", ": is none of adam_atan2, muon (got 'sgd')"),
         ("recipes.maze.trm.schedule", "step", f": is none of {', '.join(SCHEDULES)}"),
         ("models.se_rrm.positions", "rope2d_shifted", ": is none of rope, rope2d"),
         ("recipes.maze.se_rrm.halting", LEARNED, f".{NO_LEARNING}"),

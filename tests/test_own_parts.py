@@ -35,8 +35,11 @@ from serrm.sources.download import fetch
 from serrm.training.log import write_training_log
 from serrm.training.loop import Trainer
 from serrm.training.losses import LOSSES
+from serrm.training.optimizers import OPTIMIZERS
+from serrm.training.parts import OptimizerSettings
 from serrm.training.run import train
-from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas, Execution
+from serrm.training.schedules import SCHEDULES
+from serrm.training.settings import Execution, TrainSettings
 from tests.conftest import trainer_on
 from tests.howto import example
 
@@ -77,10 +80,11 @@ def falls(progress: float, final: float) -> float:
     return 1 - progress * (1 - final)
 
 
-def sgd(model: Any, betas: Betas, weight_decay: float) -> Any:
-    import torch
+class Sgd(OptimizerSettings):
+    kind: Literal["sgd"] = "sgd"
 
-    return torch.optim.SGD(model.parameters(), momentum=betas[0], weight_decay=weight_decay)
+    def build(self, model: Any, train: TrainSettings) -> Any:
+        return torch.optim.SGD(model.parameters(), momentum=train.betas[0], weight_decay=train.weight_decay)
 
 
 @pytest.fixture
@@ -89,7 +93,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FAMILIES, "looped", LoopedSettings)
     monkeypatch.setitem(METRICS, "broken", Metric("Broken rows", "Broken", num_broken, MEAN, ("sudoku",)))
     monkeypatch.setitem(SCHEDULES, "linear", falls)
-    monkeypatch.setitem(OPTIMIZERS, "sgd", sgd)
+    monkeypatch.setitem(OPTIMIZERS, "sgd", Sgd)
 
 
 def plain() -> dict[str, Any]:
@@ -275,3 +279,23 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
     ]
     with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.loss: is none of stablemax, softmax"):
         parse(Params, changed("trm", loss="hinge"), "p")
+
+
+def test_an_optimizer_that_averages_has_its_average_scored(
+    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OPTIMIZERS, "averaged_sgd", example("training/averaged_sgd", monkeypatch).AveragedSgd)
+    asked = {"kind": "averaged_sgd", "start": 1}
+    made = trainer(changed("trm", ema=0.0, optimizer=asked), "sudoku-trm-s0", arrays)
+    name, seen = "networks.block.layers.0.1.sublayer.down", []
+    for _ in made.steps():
+        seen.append(made.model.state_dict()[name].clone())
+    averaged = made.ema_weights()[name]
+    torch.testing.assert_close(averaged, torch.stack(seen[2:]).mean(0))
+    assert not torch.equal(averaged, seen[-1])
+    resumed = trainer(changed("trm", ema=0.0, optimizer=asked), "sudoku-trm-s0", arrays)
+    torch.save(made.state_dict(), tmp_path / "state")
+    resumed.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
+    assert torch.equal(resumed.ema_weights()[name], averaged)
+    with pytest.raises(ValueError, match=r"^p: .*\.ema: averaged_sgd averages .* \(got 0\.9\)$"):
+        parse(Params, changed("trm", ema=0.9, optimizer=asked), "p")

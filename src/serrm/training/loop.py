@@ -19,7 +19,7 @@ from serrm.models.recurrence import RecurrentModel, SupervisionStep
 from serrm.processes import ALONE, Processes
 from serrm.training.cross_entropy import PAD
 from serrm.training.optimizer import trained, update_rows
-from serrm.training.settings import OPTIMIZERS, Fidelity, TrainSettings
+from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
@@ -58,7 +58,7 @@ class Trainer:
         self.step = 0
         self.parameters: list[Tensor] = trained(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
-        self.optimizer = OPTIMIZERS[settings.optimizer](self.model, settings.betas, settings.weight_decay)
+        self.optimizer = settings.optimizer.build(self.model, settings)
         own, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
         self.slots: Slots = empty_slots(settings.batch_size, own, stream, self.model, dtype)
         self.tally = self._empty_tally()
@@ -189,8 +189,15 @@ class Trainer:
                     mean.copy_(mean.bfloat16())
 
     def ema_weights(self) -> dict[str, Tensor]:
-        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing."""
-        means = {id(p): mean for p, mean in zip(self.parameters, self.ema, strict=True)}
+        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing.
+
+        An optimiser that averages has other weights for that.
+        """
+        kind, scored = self.settings.optimizer, self.ema
+        if kind.averages:
+            with torch.no_grad():
+                scored = kind.weights_to_score(self.optimizer, self.parameters)
+        means = {id(p): mean for p, mean in zip(self.parameters, scored, strict=True)}
         named = self.model.state_dict(keep_vars=True)
         return {name: means.get(id(value), value).detach() for name, value in named.items()}
 

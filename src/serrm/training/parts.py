@@ -4,9 +4,10 @@ A part has the field `kind`, its name. Where it has no settings besides, the nam
 Only methods may import torch.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import model_serializer
 
 from serrm.settings import Settings
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from serrm.training.settings import TrainSettings
 
 
+Betas = tuple[float, float]
+
+
 class Part(Settings):
     """A part of a training, written as its name alone where that says everything."""
 
@@ -24,7 +28,7 @@ class Part(Settings):
         kind: str
 
     @model_serializer(mode="wrap")
-    def _shortest(self, handler: SerializerFunctionWrapHandler) -> Any:
+    def _shortest(self, handler: Callable[[Any], Any]) -> Any:
         values = handler(self)
         return values["kind"] if values.keys() == {"kind"} else values
 
