@@ -49,7 +49,7 @@ TEXTS = {
     "positions": "positional encoding ([values](models.md#settings-of-a-variant))",
     "registers": "extra positions that are cut before the output",
     "symbols": "symbol embeddings: shared (equivariant), or one per symbol",
-    "planes": "symbols in the state, either all or `usual` (all except the first two tokens)",
+    "planes": "symbols in the state, either all or `usual` (all except the special tokens)",
     "model.task_types": "size of the task-type embedding, either none, the paper's D×K or the published code's D + K",
     "attention_dropout": "dropout of attention weights in training",
     "prefix": "positions before the grid that hold the task type",

@@ -17,7 +17,7 @@ from dvc.utils.hydra import apply_overrides
 from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
 from serrm.models.families import FAMILIES
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import read_profile_scores
@@ -87,7 +87,7 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
         cell = params.train_settings(name)
         assert cell.name == name
         with torch.device("meta"):
-            model = build_model(cell.model, 11, num_positions=81)
+            model = empty_model(cell.model, 11, num_positions=81)
         assert hasattr(model.readout, "halt_weight") or cell.train.halting.kind == "random"
         assert cell.train.task_types is not None or model.task_types is None
         fidelity = params.evaluate_settings(name).fidelity.model_dump()

@@ -20,19 +20,21 @@ from serrm.inference.search import how_sure
 from serrm.metrics import MEAN, METRICS, Batch, Metric
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
+from serrm.models.positional import Positions
 from serrm.models.positions import POSITIONS
-from serrm.models.registry import build_model, flops, num_parameters
-from serrm.models.settings import SequenceSettings
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
+from serrm.models.registry import build_model, empty_model, flops, num_parameters
+from serrm.models.settings import BEHIND_PREFIX, CycledSettings, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
 from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
-from serrm.reporting.tables import FURTHER, headline
+from serrm.reporting.tables import FURTHER, at_most, headline
 from serrm.scoring.tally import Tally
 from serrm.settings import parse
 from serrm.sources.download import fetch
-from serrm.training.log import write_training_log
+from serrm.training.log import read_training_log, write_training_log
 from serrm.training.loop import Trainer
 from serrm.training.losses import LOSSES
 from serrm.training.optimizers import OPTIMIZERS
@@ -40,33 +42,32 @@ from serrm.training.parts import OptimizerSettings
 from serrm.training.run import train
 from serrm.training.schedules import SCHEDULES
 from serrm.training.settings import Execution, TrainSettings
-from tests.conftest import trainer_on
+from tests.conftest import MakeSettings, trainer_on
+from tests.drawn import seeded
 from tests.howto import example
 
 CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
 HERE = Execution(device="cpu", threads=1)
 
 
-class LoopedSettings(SequenceSettings):
+class LoopedSettings(CycledSettings):
     """A looped transformer: one state, one block, applied `num_loops` times."""
 
     family: Literal["looped"]
     num_loops: PositiveInt
 
-    def build(self, num_symbols: int, num_positions: int, num_task_types: int, generator: Any) -> Any:
-        import torch
-
+    def build(self, sizes: ModelSizes, generator: Any) -> Any:
         from serrm.models import hrm_trm, recurrence
 
         model = recurrence.RecurrentModel(
-            embedding=hrm_trm.TokenSequence(self, num_symbols, generator),
-            networks={"block": hrm_trm._network(self, generator, None)},
+            embedding=hrm_trm.TokenSequence(self, sizes, generator),
+            networks={"block": hrm_trm.sequence_network(self, generator)},
             schedule=recurrence.one_state_schedule(self.h_cycles, self.num_loops),
-            readout=hrm_trm.SequenceReadout(self, num_symbols, generator),
+            readout=hrm_trm.SequenceReadout(self, sizes.num_symbols, generator),
             width=self.width,
             generator=generator,
         )
-        model.task_types = torch.zeros(num_task_types, self.width)
+        model.task_types = torch.zeros(sizes.num_task_types, self.width)
         return model
 
 
@@ -194,7 +195,7 @@ def test_a_rehearsal_shrinks_sizes_of_any_name(own: None, monkeypatch: pytest.Mo
 
 def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None:
     settings = parse(Params, plain(), "p").train_settings("sudoku-looped-s0").model
-    model = build_model(settings, 11)
+    model = empty_model(settings, 11)
     assert len(model.schedule.updates) == 40, "not TRM's schedule"
     with pytest.raises(ValueError, match="family: looped has no counterpart in the published code"):
         published_parts(settings, model.state_dict())
@@ -299,3 +300,99 @@ def test_an_optimizer_that_averages_has_its_average_scored(
     assert torch.equal(resumed.ema_weights()[name], averaged)
     with pytest.raises(ValueError, match=r"^p: .*\.ema: averaged_sgd averages .* \(got 0\.9\)$"):
         parse(Params, changed("trm", ema=0.9, optimizer=asked), "p")
+
+
+def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
+    arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FAMILIES, "plain", example("models/plain", monkeypatch).PlainSettings)
+    params = changed("trm", max_supervision_steps=1, halting={"kind": "random", "probability": 1.0})
+    left_out = ("family", "mixer", "h_cycles", "l_cycles", "prefix")
+    model = {key: value for key, value in params["models"]["trm"].items() if key not in left_out}
+    params["models"]["trm"] = model | {"family": "plain"}
+    params["tasks"]["sudoku"]["evaluate"]["headline_steps"] = 16
+    scoring = parse(Params, params, "p").evaluate_settings("sudoku-trm-s0").evaluate
+    assert (scoring.steps, scoring.headline) == ((1,), 1)
+    assert scoring.test_time_compute is not None and scoring.test_time_compute.max_steps == (1,)
+    made = trainer(params, "sudoku-trm-s0", arrays)
+    (*_, record) = made.steps()
+    assert record is not None and record["samples"] == 4 * 16 and made.model.task_types is None
+    params["models"]["trm"] |= {"h_cycles": 2}
+    with pytest.raises(ValueError, match=r"^p: models\.trm\.h_cycles: Extra inputs"):
+        parse(Params, params, "p")
+    params["models"]["trm"] = {"family": "trm", **model, "mixer": "attention"}
+    with pytest.raises(ValueError, match=r"^p: models\.trm\.(h_cycles|l_cycles|prefix): Field required"):
+        parse(Params, params, "p")
+
+
+def test_a_family_reports_numbers_and_adds_to_the_loss(
+    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_step = RecurrentModel.forward
+
+    def step(self: RecurrentModel, *args: Any) -> StepOutput:
+        output = plain_step(self, *args)
+        weight = next(self.readout.parameters())
+        loops = torch.arange(len(output.logits)).float()
+        return output._replace(log={"loops": loops}, loss=weight.square().sum().expand(len(loops)))
+
+    unchanged = list(trainer(changed("trm"), "sudoku-trm-s0", arrays).steps())
+    monkeypatch.setattr(RecurrentModel, "forward", step)
+    whole = list(trainer(changed("trm"), "sudoku-trm-s0", arrays).steps())
+    pieces = trainer(changed("trm"), "sudoku-trm-s0", arrays)
+    pieces.micro_batch = 8
+    assert [record["loops"] for record in whole if record] == [7.5] * 4
+    assert [record["loops"] for record in pieces.steps() if record] == [3.5] * 4
+    assert whole[0] and unchanged[0] and whole[0]["loss"] == unchanged[0]["loss"], (
+        "the loss of the puzzles alone"
+    )
+    assert whole[-1] and unchanged[-1] and whole[-1]["loss"] != unchanged[-1]["loss"], "but both are trained"
+    write_training_log(tmp_path / "log.csv", [record for record in whole if record])
+    assert [record["loops"] for record in read_training_log(tmp_path / "log.csv")] == [7.5] * 4
+
+
+def test_flops_of_a_family_that_may_stop_early_are_a_bound(
+    own: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert at_most("looped") == "" and at_most("a family of another commit") == ""
+    monkeypatch.setattr(LoopedSettings, "flops_are_bound", True)
+    assert at_most("looped") == "at most "
+
+
+@pytest.mark.parametrize("family", ["hrm", "trm", "se_rrm"])
+@pytest.mark.parametrize("kind", ["learned", "rows_columns"])
+def test_learned_positions_are_trained_for_one_size(
+    family: str, kind: str, arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = Positions(learned=example("models/rows_columns", monkeypatch).rows_columns)
+    for known in (POSITIONS, BEHIND_PREFIX):
+        monkeypatch.setitem(known, "rows_columns", entry)
+    params = changed(family)
+    params["recipes"]["sudoku"][family]["model"]["positions"] = kind
+    made = trainer(params, f"sudoku-{family}-s0", arrays)
+    before = made.model.embedding.positions.vectors.detach().clone()
+    list(made.steps())
+    assert not torch.equal(made.model.embedding.positions.vectors, before)
+    with pytest.raises(CannotExtrapolate, match="positions are learned for 16 cells, the puzzle has 81"):
+        made.model.initial_state(1, 81, 6)
+
+
+@pytest.mark.parametrize("planes", ["all", "usual"])
+def test_tied_symbols_are_equivariant_for_any_number_of_special_tokens(
+    planes: str, make_settings: MakeSettings
+) -> None:
+    settings, num_special, num_symbols = make_settings(planes=planes), 4, 9
+    assert settings.misfit((0, 1, 2, 3)) == "" and settings.misfit((0, 1, 5)) != ""
+    model = build_model(settings, num_symbols, seeded(0), num_special=num_special).eval()
+    tokens = torch.randint(0, num_symbols, (2, 16), generator=seeded(1))
+    usual = num_special + torch.randperm(num_symbols - num_special, generator=seeded(2))
+    moved = torch.cat([torch.arange(num_special), usual])
+
+    def logits(tokens: torch.Tensor) -> torch.Tensor:
+        return model(model.initial_state(2, 16, num_symbols), tokens).logits.detach()
+
+    torch.testing.assert_close(logits(moved[tokens])[..., moved], logits(tokens), rtol=0, atol=1e-5)
+    swapped = tokens.clone()
+    swapped[tokens == 2], swapped[tokens == 3] = 3, 2
+    difference = (logits(swapped) - logits(tokens))[..., num_special:].abs().max()
+    assert (difference > 1e-3) == (planes == "all"), "special tokens with planes differ"

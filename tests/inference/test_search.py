@@ -16,7 +16,7 @@ from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import LEAST, UNSOLVED, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model
+from serrm.models.registry import build_model, empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import allows, solves
 from serrm.puzzles.task import Task
@@ -141,7 +141,7 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
 def test_guesses_solve_what_a_model_knows_with_more_clues(
     make_settings: Callable[..., Any], questions: Tokens
 ) -> None:
-    model = build_model(make_settings(), SYMBOLS)
+    model = empty_model(make_settings(), SYMBOLS)
     make_oracle(model, lambda question, _: 2 if (question == BLANK).sum() < 8 else 99)
     for guesses in (0, 40):
         limits = Limits(5, guesses)
@@ -156,7 +156,7 @@ def test_guesses_solve_what_a_model_knows_with_more_clues(
 def test_a_batch_stays_full_and_is_read_no_further(
     make_settings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = make_oracle(build_model(make_settings(), SYMBOLS), lambda question, _: int(question[0]))
+    model = make_oracle(empty_model(make_settings(), SYMBOLS), lambda question, _: int(question[0]))
     forward, sizes, num_read, batch_size, num = model.forward, [], 0, 4, 30
 
     def watched(state: Any, tokens: Tensor, task_vectors: Any) -> Any:

@@ -12,7 +12,7 @@ from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
 from serrm.metrics import wilson
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.training.stablemax import Stablemax
@@ -33,7 +33,7 @@ def needed(question: np.ndarray[Any, Any]) -> int:
 @pytest.fixture
 def oracle(make_run: MakeRun) -> LoadedModel:
     cell = make_run()
-    model = make_oracle(build_model(cell.model, 6), lambda question, _: needed(question))
+    model = make_oracle(empty_model(cell.model, 6), lambda question, _: needed(question))
     return LoadedModel(model, cell, {})
 
 

@@ -16,7 +16,7 @@ from serrm.arrays.arc import ArcEvaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream
 from serrm.kernels.accelerate import accelerate, runs_compiled
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.models.settings import NUM_SPECIAL
 from serrm.processes import ALONE, Processes
 from serrm.progress import watch
@@ -52,11 +52,12 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
         settings = parse(RunSettings, config["run"], f"{checkpoint}: settings")
         weights = read_weights(checkpoint)
         num_task_types = len(weights.get("task_types", [None]))
-        model = build_model(
+        model = empty_model(
             settings.model,
             config["num_symbols"],
             num_positions=config["side"] ** 2,
             num_task_types=num_task_types,
+            num_special=config.get("num_special", NUM_SPECIAL),
         )
         model.load_state_dict(weights)
     except (SafetensorError, json.JSONDecodeError, KeyError) as error:

@@ -166,7 +166,7 @@ def search(
         tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64))
         task_types = torch.tensor([puzzle.task_type for puzzle in at_work], device=device)
         vectors = model.task_vectors(task_types)
-        state, logits, _ = supervision_step(model, state, tokens.to(device), vectors, batch_size)
+        state, logits, *_ = supervision_step(model, state, tokens.to(device), vectors, batch_size)
         predictions, is_verified = symbols_of(logits), [False] * len(at_work)
         if task.verify is not None:
             is_verified = task.verify(np.stack([each.question for each in at_work]), predictions).tolist()

@@ -9,35 +9,56 @@ from torch.utils.flop_counter import FlopCounterMode
 from serrm.models import recurrence
 from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
-from serrm.models.layers import Rng
 from serrm.models.recurrence import RecurrentModel
+from serrm.models.settings import NUM_SPECIAL, ModelSizes
 
 
 def build_model(
     settings: ModelSettings,
     num_symbols: int,
-    generator: Rng = None,
+    generator: torch.Generator,
     *,
     num_positions: int = 0,
     num_task_types: int = 1,
+    num_special: int = NUM_SPECIAL,
 ) -> RecurrentModel:
     """A model of the settings' family for an alphabet of `num_symbols` (including the pad), with its task-type table.
 
-    `num_positions` matters only to a model with weights for one size of grid.
+    The generator draws the weights. `num_positions` matters only to a model with weights for one size of grid.
+    `num_special` are the first tokens, which no permutation of symbols moves.
     """
-    return settings.build(num_symbols, num_positions, num_task_types, generator)
+    return settings.build(ModelSizes(num_symbols, num_positions, num_task_types, num_special), generator)
 
 
-def num_parameters(settings: ModelSettings, num_positions: int, num_symbols: int) -> int:
+def empty_model(
+    settings: ModelSettings,
+    num_symbols: int,
+    *,
+    num_positions: int = 0,
+    num_task_types: int = 1,
+    num_special: int = NUM_SPECIAL,
+) -> RecurrentModel:
+    """The same model with zeros for weights that are then loaded, or only counted; it cannot be trained."""
+    return settings.build(ModelSizes(num_symbols, num_positions, num_task_types, num_special), None)
+
+
+def num_parameters(
+    settings: ModelSettings, num_positions: int, num_symbols: int, *, num_special: int = NUM_SPECIAL
+) -> int:
     """Number of a model's parameters without task-type embeddings, counted on device meta."""
     with torch.device("meta"):
-        model = build_model(settings, num_symbols, num_positions=num_positions)
+        model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
     return recurrence.num_parameters(model, has_task_types=False)
 
 
 @cache
 def flops(
-    settings: ModelSettings, num_positions: int, num_symbols: int, halting: HaltingSettings | None = None
+    settings: ModelSettings,
+    num_positions: int,
+    num_symbols: int,
+    halting: HaltingSettings | None = None,
+    *,
+    num_special: int = NUM_SPECIAL,
 ) -> int:
     """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, including the pad.
 
@@ -47,7 +68,7 @@ def flops(
     they are learned, and the predictions that the rule's loss makes, as HRM's bootstrapped target does.
     """
     with torch.device("meta"):
-        model = build_model(settings, num_symbols, num_positions=num_positions)
+        model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
         tokens = torch.zeros(1, num_positions, dtype=torch.long)
     state = model.initial_state(1, num_positions, num_symbols)[0].requires_grad_()
     embedding, rotation = model.embedding(state, tokens, None)

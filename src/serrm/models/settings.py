@@ -5,10 +5,11 @@ A model is an entry under `models:` in params.yaml; recipes and runs change its 
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
 
+from serrm.models.angles import no_angles
 from serrm.models.positions import POSITIONS
 from serrm.settings import KeyOf, Settings
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 SHIFTED: Final = "rope2d_shifted"  # a published fault behind a prefix, switched on by `fidelity`
 BEHIND_PREFIX: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
-NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
+NUM_SPECIAL = 2  # of the paper's tasks: pad and blank (Sudoku), wall (maze) or end of grid (ARC)
 
 
 class HaltingRule(Settings):
@@ -57,6 +58,15 @@ class HaltingRule(Settings):
         return None
 
 
+class ModelSizes(NamedTuple):
+    """Sizes of a model that its task and training set decide."""
+
+    num_symbols: int  # K of the alphabet, padding included
+    num_positions: int = 0  # matters only to a model with weights for one size of grid
+    num_task_types: int = 1
+    num_special: int = NUM_SPECIAL  # tokens, the first ones, that no permutation of symbols moves
+
+
 class FamilySettings(Settings):
     """Settings of a family's models, and what else differs between families; each has the field `family`, its name."""
 
@@ -65,6 +75,9 @@ class FamilySettings(Settings):
         False  # positions before the grid; the published RoPE2D rotates wrongly behind them
     )
     at_most: ClassVar[Mapping[str, int]] = {}  # the largest values of these settings in a rehearsal
+    # Supervision steps to score, where the task's would only repeat the same answer; empty: the task's.
+    evaluation_steps: ClassVar[tuple[int, ...]] = ()
+    flops_are_bound: ClassVar[bool] = False  # a step may take fewer FLOPs than are counted
     if TYPE_CHECKING:
         family: str
 
@@ -103,9 +116,7 @@ class FamilySettings(Settings):
         """True if training draws dropout masks."""
         return bool(dict(self).get("attention_dropout"))
 
-    def build(
-        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
-    ) -> "RecurrentModel":
+    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """A model with random weights, as `build_model` describes it. Only here a family may import torch."""
         raise NotImplementedError
 
@@ -130,9 +141,9 @@ class SeRrmSettings(FamilySettings):
     task_types: Literal["none", "full", "factored"]
     attention_dropout: float = Field(ge=0, lt=1)
 
-    def num_planes(self, num_symbols: int) -> int:
+    def num_planes(self, num_symbols: int, num_special: int) -> int:
         """Symbol planes of the state for an alphabet of `num_symbols`, pad included."""
-        return num_symbols - (NUM_SPECIAL if self.planes == "usual" else 0)
+        return num_symbols - (num_special if self.planes == "usual" else 0)
 
     @model_validator(mode="after")
     def _has_heads_to_rotate(self) -> "SeRrmSettings":
@@ -145,38 +156,41 @@ class SeRrmSettings(FamilySettings):
         return self.task_types != "none"
 
     def misfit(self, special: tuple[int, ...]) -> str:
-        """Planes of usual symbols leave out the first two tokens; tied symbols tell only these two from the others."""
-        if self.planes == "usual" and special != tuple(range(NUM_SPECIAL)):
+        """Planes of usual symbols, and tied symbols, need the special tokens to be the first ones."""
+        if special == tuple(range(len(special))):
+            return ""
+        if self.planes == "usual":
             return "planes"
-        return "symbols" if self.symbols == "tied" and max(special) >= NUM_SPECIAL else ""
+        return "symbols" if self.symbols == "tied" else ""
 
     @property
     def takes_larger_grids(self) -> bool:
-        """True of tied symbols."""
-        return self.symbols == "tied"
+        """True of tied symbols, unless positions are learned."""
+        return self.symbols == "tied" and POSITIONS[self.positions].learned is None
 
-    def build(
-        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
-    ) -> "RecurrentModel":
+    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """An SE-RRM (`serrm.models.se_rrm`)."""
         from serrm.models.se_rrm import build_se_rrm
 
-        return build_se_rrm(self, num_symbols, num_task_types, generator)
+        return build_se_rrm(self, sizes, generator)
 
 
-class SequenceSettings(FamilySettings):
-    """Settings of HRM and TRM: one feature vector per position, behind a prefix that holds the task type."""
-
-    has_q_head = True
-    has_prefix = True
-
+class _SizeSettings(FamilySettings):
     width: PositiveInt  # D, features of a position
     layers: PositiveInt  # layers of a network
+
+
+class _CycleSettings(_SizeSettings):
     h_cycles: PositiveInt
     l_cycles: PositiveInt
+
+
+class SequenceSettings(_SizeSettings):
+    """Settings of a family with one feature vector per position, behind a prefix that holds the task type."""
+
     heads: PositiveInt  # attention heads of D/heads features
     positions: Annotated[str, KeyOf(BEHIND_PREFIX)]
-    prefix: PositiveInt  # P, positions before the grid
+    prefix: int = Field(default=0, ge=0)  # P, positions before the grid
     attention_dropout: float = Field(ge=0, lt=1)
 
     @model_validator(mode="after")
@@ -186,23 +200,35 @@ class SequenceSettings(FamilySettings):
         _check_head(self.positions, self.width // self.heads, self.standard_length)
         return self
 
-    def build(
-        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
-    ) -> "RecurrentModel":
+    @property
+    def has_task_types(self) -> bool:
+        """True if there is a prefix, which holds them."""
+        return self.prefix > 0
+
+
+class CycledSettings(SequenceSettings, _CycleSettings):
+    """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
+
+    has_q_head = True
+    has_prefix = True
+
+    prefix: PositiveInt
+
+    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """An HRM or TRM (`serrm.models.hrm_trm`)."""
         from serrm.models.hrm_trm import build_hrm_trm
 
-        return build_hrm_trm(self, num_symbols, num_positions, num_task_types, generator)
+        return build_hrm_trm(self, sizes, generator)
 
 
-class TrmSettings(SequenceSettings):
+class TrmSettings(CycledSettings):
     """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
 
     family: Literal["trm"]
     mixer: Literal["attention", "mlp"]  # how positions are mixed; the MLP takes only one number of positions
 
 
-class HrmSettings(SequenceSettings):
+class HrmSettings(CycledSettings):
     """HRM: hierarchical reasoning model (Wang et al. 2025), a network for each state."""
 
     family: Literal["hrm"]
@@ -210,6 +236,7 @@ class HrmSettings(SequenceSettings):
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
     # A rotary table scales the scores, even one that turns nothing.
-    divisor = 2 if positions == "none" and standard_length is not None else BEHIND_PREFIX[positions].divisor
+    kind = BEHIND_PREFIX[positions]
+    divisor = 2 if kind.angles is no_angles and standard_length is not None else kind.divisor
     if head_dim % divisor:
         raise ValueError(f"positions: {positions} needs a head size divisible by {divisor}, not {head_dim}")

@@ -34,6 +34,7 @@ class Tally:
     num_halted: Tensor
     num_solved: Tensor
     num_steps: int = 0
+    log: dict[str, Tensor] = field(default_factory=dict)  # what the family reports
 
 
 @dataclass
@@ -89,6 +90,7 @@ class Trainer:
             "loss": float(tally.loss) / max(1, tally.num_steps),
             "train_fsr": float(tally.num_solved) / max(1.0, float(tally.num_halted)),
             "learning_rate": rate,
+            **{name: float(total) / max(1, tally.num_steps) for name, total in tally.log.items()},
         }
 
     def _take_step(self) -> float:
@@ -103,7 +105,8 @@ class Trainer:
             results.append(result._replace(state=()))
         is_solved = torch.cat([each.is_solved for each in results])
         self._halt(_joined([each.signal for each in results]))
-        self._count(torch.stack([each.loss for each in results]).sum(), is_solved)
+        log = {name: torch.stack([each.log[name] for each in results]).sum() for name in results[0].log}
+        self._count(torch.stack([each.loss for each in results]).sum(), is_solved, log)
         task_gradients = _joined([each.task_gradients for each in results])
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -133,8 +136,9 @@ class Trainer:
             num_steps=piece.num_steps,
             max_steps=settings.max_supervision_steps,
         )
-        further = settings.halting.loss(step)
-        total = step.losses.sum() if further is None else step.losses.sum() + further.sum()
+        total = step.losses.sum()
+        for further in (settings.halting.loss(step), output.loss):
+            total = total if further is None else total + further.sum()
         (total / settings.batch_size).backward()
         with torch.no_grad():
             signal = settings.halting.signal(step)
@@ -144,6 +148,7 @@ class Trainer:
             step.is_solved,
             signal,
             None if vectors is None else vectors.grad,
+            {name: values.detach().sum() / settings.batch_size for name, values in output.log.items()},
         )
 
     def _halt(self, signal: Shaped[Tensor, "b *_"] | None) -> None:
@@ -156,15 +161,20 @@ class Trainer:
         )
         self.slots.is_halted = is_halted | (num_steps >= most)
 
-    def _count(self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"]) -> None:
+    def _count(
+        self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"], log: dict[str, Float[Tensor, ""]]
+    ) -> None:
         """Add up gradients and counts over the processes, in one message."""
         slots, tally = self.slots, self.tally
         is_halted = to_device(slots.is_halted[slots.own], is_solved.device)
-        counted = torch.stack([loss, (is_solved & is_halted).sum().to(loss.dtype)])
+        num_solved = (is_solved & is_halted).sum().to(loss.dtype)
+        counted = torch.stack([loss, num_solved, *(each.to(loss.dtype) for each in log.values())])
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         self.processes.add_up([*gradients, counted])
         tally.loss += counted[0]
         tally.num_solved += counted[1]
+        for name, value in zip(log, counted[2:], strict=True):
+            tally.log[name] = tally.log.get(name, 0) + value
         tally.num_halted += int(slots.is_halted.sum())
         tally.num_steps += 1
 

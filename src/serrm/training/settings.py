@@ -62,10 +62,12 @@ class TrainSettings(Settings):
     task_types: TaskTypeSettings | None = None  # needed by models with task-type embeddings
     betas: Betas
     ema: float = Field(ge=0, lt=1)  # decay of the weights' EMA, which is evaluated; 0 means no EMA
-    precision: Literal["float32", "bfloat16", "auto"]  # of states and products; auto takes the faster
-    compile: bool  # torch.compile the networks on a GPU
-    snapshots: NonNegativeInt  # EMA weights kept along the way, for learning curves
-    log_every: PositiveInt  # steps between records of the training log
+    precision: Literal["float32", "bfloat16", "auto"] = (
+        "float32"  # of states and products; auto takes the faster
+    )
+    compile: bool = False  # torch.compile the networks on a GPU
+    snapshots: NonNegativeInt = 0  # EMA weights kept along the way, for learning curves
+    log_every: PositiveInt = 20  # steps between records of the training log
     hints: HintSettings | None = None  # cells of the answer shown in the first questions
     init_from: str | None = None  # fine-tuning: checkpoint folder whose EMA weights to start from
     loss: Loss = Stablemax(kind=USUAL_LOSS)

@@ -38,6 +38,9 @@ class PieceResult(NamedTuple):
     is_solved: Bool[Tensor, " b"]
     signal: Shaped[Tensor, "b *_"] | None  # that the halting rule reads
     task_gradients: Float[Tensor, "b W"] | None
+    log: dict[
+        str, Float[Tensor, ""]
+    ]  # a family's numbers for the training log, as shares of the mean over all B slots
 
 
 @dataclass
