@@ -210,9 +210,10 @@ def test_a_wrong_value_is_named_where_it_stands(keys: str, value: object, named:
 @pytest.mark.parametrize(
     ("special", "model", "named"),
     [
-        ((0, 1, 2), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
-        ((0, 1, 2), {"symbols": "tied", "planes": "all"}, "recipes.maze.se_rrm.model.symbols"),
-        ((0,), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
+        ((0, 1, 3), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
+        ((0, 1, 3), {"symbols": "tied", "planes": "all"}, "recipes.maze.se_rrm.model.symbols"),
+        ((0, 1, 3), {"symbols": "untied", "planes": "all"}, ""),
+        ((0, 1, 2), {"symbols": "tied", "planes": "usual"}, ""),
         ((0,), {"symbols": "tied", "planes": "all"}, ""),
     ],
 )

@@ -18,6 +18,8 @@ MAY_STAY_OUT = {
     "src/serrm/machine.py": "what a run took and where, on which no result depends",
     "src/serrm/progress.py": "words on standard error",
     "src/serrm/training/optimizer.py": "built by a training alone",
+    "src/serrm/training/muon.py": "the same",
+    "src/serrm/training/cross_entropy.py": "the same",
     "src/serrm/config.py": "DVC tracks the values that it reads and composes",
     "src/serrm/puzzles/tasks.py": "a list; the code of a run's own task has a hash, on which the run depends",
     "src/serrm/puzzles/arc": "the same",
