@@ -26,6 +26,7 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import solves
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
+from serrm.training.stablemax import Stablemax
 
 SIDE, SYMBOLS, CLUES = 9, 11, (30, 45)
 NUM_PARTS = 4
@@ -61,7 +62,7 @@ def adaptive(
 ) -> tuple[int, int]:
     """A puzzle leaves when its answer is verified, or at its limits."""
     puzzles = (Search(number, tokens) for number, tokens in enumerate(questions))
-    found = list(search(model, puzzles, SYMBOLS, TASKS["sudoku"], limits, size, dtype))
+    found = list(search(model, puzzles, SYMBOLS, TASKS["sudoku"], limits, size, Stablemax(), dtype))
     return sum(each.is_verified for each in found), sum(each.steps for each in found)
 
 

@@ -60,7 +60,7 @@ def main(
     puzzles = list(sudoku_data.TEXT.read_table(file))
     asked = [Guided(number, each) for number, each in enumerate(augmented(puzzles, copies))]
     task, limits = TASKS["sudoku"], Limits(16, guesses)
-    done = search(loaded.model, iter(asked), 11, task, limits, 32, torch.bfloat16)
+    done = search(loaded.model, iter(asked), 11, task, limits, 32, loaded.settings.train.loss, torch.bfloat16)
     steps = sum(each.steps for each in watch(done, "on-policy", len(asked), unit="puzzle"))
     found = [each for guided in asked for each in guided.found]
     failed = sum(bool(guided.found) for guided in asked)

@@ -10,10 +10,11 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from serrm import config
-from serrm.core.settings import KeyOf
+from serrm.core.settings import EntryOf, KeyOf
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 
@@ -48,7 +49,7 @@ TEXTS = {
     "positions": "positional encoding ([values](models.md#settings-of-a-variant))",
     "registers": "extra positions that are cut before the output",
     "symbols": "symbol embeddings: shared (equivariant), or one per symbol",
-    "planes": "symbols in the state, either all or `usual` (all except the first two tokens)",
+    "planes": "symbols in the state, either all or `usual` (all except the special tokens)",
     "model.task_types": "size of the task-type embedding, either none, the paper's D×K or the published code's D + K",
     "attention_dropout": "dropout of attention weights in training",
     "prefix": "positions before the grid that hold the task type",
@@ -81,6 +82,7 @@ TEXTS = {
     "hints": "show squares of the answer in the first examples; an extension",
     "hints.max_cells": "largest number of squares shown; falls linearly to 0",
     "hints.examples": "number of examples after which none are shown",
+    "loss": "stablemax cross-entropy (the paper's), or plain cross-entropy; an extension",
     "init_from": "set by the `init` of a run",
     "num_augmentations": "augmentations of a training puzzle, besides the puzzle itself",
     "evaluate.steps": "supervision steps after which to score",
@@ -202,10 +204,22 @@ def table(kind: type[BaseModel], prefix: str, parent: str, depth: int) -> Iterat
             raise ValueError(f"{key} of {kind.__name__} has no description, and no entry in TEXTS")
         default = field.get_default(call_default_factory=True)
         shown = "" if default is PydanticUndefined else f"`{plain(default)}`"
-        yield key, values(field.annotation, field.metadata), shown, text
-        if depth:
-            for each in dict.fromkeys(classes(field.annotation)):
+        names = ", ".join(f"`{each}`" for each in known(field.metadata))
+        yield key, names if is_name(field) else values(field.annotation, field.metadata), shown, text
+        if depth and not is_name(field):
+            for each in dict.fromkeys(known(field.metadata).values() or classes(field.annotation)):
                 yield from table(each, prefix, f"{key}.", depth - 1)
+
+
+def known(metadata: Any) -> dict[str, type[BaseModel]]:
+    """The settings classes of a field that takes those of one of them, by name."""
+    return {name: kind for each in metadata if isinstance(each, EntryOf) for name, kind in each.known.items()}
+
+
+def is_name(field: FieldInfo) -> bool:
+    """True for a field whose value is one of several names, none of which has further settings."""
+    kinds = known(field.metadata).values()
+    return bool(kinds) and all(kind.model_fields.keys() == {"kind"} for kind in kinds)
 
 
 def classes(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -243,6 +257,8 @@ def values(annotation: Any, metadata: Any = ()) -> str:
 
 def plain(value: Any) -> str:
     """A default as YAML shows it."""
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump())
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return f"[{', '.join(map(plain, value))}]" if isinstance(value, tuple) else str(value)

@@ -33,8 +33,8 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings, usual_headline
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
-from serrm.models.halting import HALT, rounded_sigmoid
 from serrm.models.layers import DTYPES
+from serrm.models.q_head import HALT, rounded_sigmoid
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
@@ -385,6 +385,7 @@ def vote(
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
     vectors = partial(task_vectors, predictor.loaded.model, kind, seed)
+    loss = predictor.loaded.settings.train.loss
 
     def name(number: int) -> str:
         ((puzzle, test),) = questions.inputs(number * num_votes, 1)
@@ -392,7 +393,7 @@ def vote(
 
     for found in predictor.batches(questions, steps, "voting", vectors):
         inputs = questions.inputs(found.start, len(found.tokens))
-        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits)
+        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits, loss)
         if ties_by_halting and found.halting is not None:
             certain = rounded_sigmoid(found.halting[:, HALT])
         for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
@@ -474,7 +475,8 @@ def _searched(
     own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
     asked = watch(own, "test-time compute", unit="puzzle", is_quiet=not processes.is_first)
     rows, found = predictor.rows(puzzles.side, num_symbols), list[tuple[int, int, bool]]()
-    for each in search(model, asked, num_symbols, task, limits, rows, predictor.dtype):
+    loss = predictor.loaded.settings.train.loss
+    for each in search(model, asked, num_symbols, task, limits, rows, loss, predictor.dtype):
         is_right = each.is_verified and np.array_equal(each.answer, puzzles.answers[each.key])  # type: ignore[arg-type]
         found.append((each.steps, each.attempts, is_right))
     return [each for part in processes.collect(found) for each in part]
@@ -512,8 +514,9 @@ def equivariance(
         return None if rows is None else model.embedding.permuted(rows, moved)
 
     num = min(num, asked.num_examples)
-    plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather))
-    after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), vectors)
+    step = max(predictor.loaded.settings.model.evaluation_steps, default=HEADLINE_STEPS)
+    plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather), step)
+    after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), step, vectors)
     question = asked.gather(0, 1).questions[0]
     return Equivariance(
         num_pairs=num,
@@ -531,14 +534,14 @@ def equivariance(
 
 
 def _predicted(
-    predictor: predict.Predictor, asked: Stream, vectors: predict.TaskVectors | None = None
+    predictor: predict.Predictor, asked: Stream, step: int, vectors: predict.TaskVectors | None = None
 ) -> UInt8[np.ndarray, "N I"]:
     """Predictions by this process alone, in float32, because equivariance holds only up to rounding.
 
     In ARC-AGI all cells outside the decoded grid are padding.
     """
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
-    found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)
+    found = alone.batches(asked, (step,), "permuted symbols", vectors)
     tokens = np.concatenate([part.tokens for part in found])
     if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens
