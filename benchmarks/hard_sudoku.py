@@ -73,7 +73,10 @@ def measure(
     """Solve all puzzles; a row of scores for 1, 2, 4, … steps and for the whole budget."""
     start, cpu = time.perf_counter(), time.process_time()
     asked = (Search(number, question) for number, question in enumerate(puzzles.questions))
-    found = search(loaded.model, asked, puzzles.num_symbols, TASKS[puzzles.task], limits, batch_size, dtype)
+    loss = loaded.settings.train.loss
+    found = search(
+        loaded.model, asked, puzzles.num_symbols, TASKS[puzzles.task], limits, batch_size, loss, dtype
+    )
     steps, is_right = np.zeros(len(puzzles), int), np.zeros(len(puzzles), bool)
     num_wrong = 0
     for each in watch(found, "hard Sudoku", len(puzzles), unit="puzzle"):

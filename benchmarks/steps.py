@@ -32,8 +32,8 @@ from serrm.kernels.cpu.build import find_compiler
 from serrm.kernels.precision import has_fast_bfloat16
 from serrm.models.families import ModelSettings
 from serrm.models.layers import DTYPES
+from serrm.models.random_halting import RandomHalting
 from serrm.models.registry import build_model, flops
-from serrm.models.settings import RandomHalting
 from serrm.training.loop import Trainer
 
 # Batches of the models for Sudoku, by profile: its own where a step then takes less than a few seconds.

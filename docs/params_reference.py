@@ -10,10 +10,11 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from serrm import config
-from serrm.core.settings import KeyOf
+from serrm.core.settings import EntryOf, KeyOf
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 
@@ -88,10 +89,23 @@ def table(kind: type[BaseModel], parent: str, depth: int) -> Iterator[tuple[str,
             raise ValueError(f"{key} of {kind.__name__} has no docstring")
         default = field.get_default(call_default_factory=True)
         shown = "" if default is PydanticUndefined else f"`{plain(default)}`"
-        yield key, values(field.annotation, field.metadata), shown, " ".join(text.split())
-        if depth:
-            for each in dict.fromkeys(classes(field.annotation)):
+        names = ", ".join(f"`{each}`" for each in known(field.metadata))
+        words = names if is_name(field) else values(field.annotation, field.metadata)
+        yield key, words, shown, " ".join(text.split())
+        if depth and not is_name(field):
+            for each in dict.fromkeys(known(field.metadata).values() or classes(field.annotation)):
                 yield from table(each, f"{key}.", depth - 1)
+
+
+def known(metadata: Any) -> dict[str, type[BaseModel]]:
+    """The settings classes of a field that takes those of one of them, by name."""
+    return {name: kind for each in metadata if isinstance(each, EntryOf) for name, kind in each.known.items()}
+
+
+def is_name(field: FieldInfo) -> bool:
+    """True for a field whose value is one of several names, none of which has further settings."""
+    kinds = known(field.metadata).values()
+    return bool(kinds) and all(kind.model_fields.keys() == {"kind"} for kind in kinds)
 
 
 def classes(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -129,6 +143,8 @@ def values(annotation: Any, metadata: Any = ()) -> str:
 
 def plain(value: Any) -> str:
     """A default as YAML shows it."""
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump())
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return f"[{', '.join(map(plain, value))}]" if isinstance(value, tuple) else str(value)

@@ -18,11 +18,11 @@ from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
 from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import read_profile_scores
-from serrm.training.settings import SCHEDULES
+from serrm.training.schedules import SCHEDULES
 
 ROOT = Path(__file__).parents[1]
 PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
@@ -87,7 +87,7 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
         cell = params.train_settings(name)
         assert cell.name == name
         with torch.device("meta"):
-            model = build_model(cell.model, 11, num_positions=81)
+            model = empty_model(cell.model, 11, num_positions=81)
         assert hasattr(model.readout, "halt_weight") or cell.train.halting.kind == "random"
         assert cell.train.task_types is not None or model.task_types is None
         fidelity = params.evaluate_settings(name).fidelity.model_dump()
@@ -186,7 +186,7 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("fidelity.shifted_rope2d", "maybe", ""),
         ("models.trm.family", "gru", f": is none of {', '.join(FAMILIES)} (got 'gru')"),
         ("models.trm.family", ABSENT, ""),
-        ("recipes.maze.trm.optimizer", "sgd", ""),
+        ("recipes.maze.trm.optimizer", "sgd", ": is none of adam_atan2, muon (got 'sgd')"),
         ("recipes.maze.trm.schedule", "step", f": is none of {', '.join(SCHEDULES)}"),
         ("models.se_rrm.positions", "rope2d_shifted", ": is none of rope, rope2d"),
         ("recipes.maze.se_rrm.halting", LEARNED, f".{NO_LEARNING}"),

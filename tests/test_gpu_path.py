@@ -21,7 +21,7 @@ from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.votes import vote
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
@@ -81,7 +81,7 @@ def stream_of(run: RunSettings) -> Stream:
 
 def model_of(run: RunSettings, stream: Stream) -> RecurrentModel:
     with META:
-        return build_model(
+        return empty_model(
             run.model, stream.num_symbols, num_positions=SIDE**2, num_task_types=NUM_TASK_TYPES
         )
 
@@ -125,7 +125,9 @@ def test_a_search_copies_answers_and_probabilities(copies: HostCopies) -> None:
     model = model_of(run, stream_of(run)).eval()
     questions = np.full((3, side**2), task.blank, dtype=np.uint8)
     puzzles = [Search(number, question) for number, question in enumerate(questions)]
-    done = list(search(model, puzzles, num_symbols, task, Limits(3, guesses=2), batch_size=2))
+    done = list(
+        search(model, puzzles, num_symbols, task, Limits(3, guesses=2), batch_size=2, loss=run.train.loss)
+    )
     assert sorted((each.key, each.attempts, each.is_verified) for each in done) == [
         (number, 3, False) for number in range(3)
     ]
@@ -136,7 +138,7 @@ def test_votes_are_counted_from_copied_answers(tmp_path: Path, copies: HostCopie
     questions = open_arc_evaluation(make_arrays(tmp_path / "evaluation", "evaluation"), NUM_VARIANTS)
     run = profile("paper").train_settings("arc_agi_1-se_rrm-s0")
     with META:
-        model = build_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)
+        model = empty_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)
     predictor = predict.Predictor(predict.LoadedModel(model.eval(), run, {}), 64)
     for kind in ("right", "blank", "random"):
         tallies = vote(predictor, questions, (1,), kind=kind)

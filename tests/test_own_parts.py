@@ -1,11 +1,13 @@
 """A family, a metric, a schedule, an optimiser of one's own, through a real small run to the tables: one entry each."""
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 import yaml
 from pydantic import PositiveInt
 
@@ -15,49 +17,59 @@ from serrm.core.execution import Execution
 from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
+from serrm.inference.search import how_sure
 from serrm.models.families import FAMILIES
+from serrm.models.halting import HALTING
+from serrm.models.positional import Positions
 from serrm.models.positions import POSITIONS
-from serrm.models.registry import build_model
-from serrm.models.settings import SequenceSettings
+from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
+from serrm.models.registry import build_model, empty_model
+from serrm.models.settings import BEHIND_PREFIX, CycledSettings, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
 from serrm.puzzles.tasks import grid_task
 from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
-from serrm.reporting.tables import FURTHER, headline
+from serrm.reporting.tables import FURTHER, at_most, headline
 from serrm.scoring import metrics
 from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
 from serrm.scoring.tally import Tally
 from serrm.sources.download import fetch
-from serrm.training.log import write_training_log
+from serrm.training.log import read_training_log, write_training_log
+from serrm.training.loop import Trainer
+from serrm.training.losses import LOSSES
+from serrm.training.optimizers import OPTIMIZERS
+from serrm.training.parts import OptimizerSettings
 from serrm.training.run import train
-from serrm.training.settings import OPTIMIZERS, SCHEDULES, Betas
+from serrm.training.schedules import SCHEDULES
+from serrm.training.settings import TrainSettings
+from tests.conftest import MakeSettings, trainer_on
+from tests.drawn import seeded
+from tests.howto import example
 
 CI = Path(__file__).parents[1] / "profiles" / "ci.yaml"
 HERE = Execution(device="cpu", threads=1)
 
 
-class LoopedSettings(SequenceSettings):
+class LoopedSettings(CycledSettings):
     """A looped transformer: one state, one block, applied `num_loops` times."""
 
     family: Literal["looped"]
     num_loops: PositiveInt
 
-    def build(self, num_symbols: int, num_positions: int, num_task_types: int, generator: Any) -> Any:
-        import torch
-
+    def build(self, sizes: ModelSizes, generator: Any) -> Any:
         from serrm.models import hrm_trm, recurrence
 
         model = recurrence.RecurrentModel(
-            embedding=hrm_trm.TokenSequence(self, num_symbols, generator),
-            networks={"block": hrm_trm._network(self, generator, None)},
+            embedding=hrm_trm.TokenSequence(self, sizes, generator),
+            networks={"block": hrm_trm.sequence_network(self, generator)},
             schedule=recurrence.one_state_schedule(self.h_cycles, self.num_loops),
-            readout=hrm_trm.SequenceReadout(self, num_symbols, generator),
+            readout=hrm_trm.SequenceReadout(self, sizes.num_symbols, generator),
             width=self.width,
             generator=generator,
         )
-        model.task_types = torch.zeros(num_task_types, self.width)
+        model.task_types = torch.zeros(sizes.num_task_types, self.width)
         return model
 
 
@@ -71,10 +83,11 @@ def falls(progress: float, final: float) -> float:
     return 1 - progress * (1 - final)
 
 
-def sgd(model: Any, betas: Betas, weight_decay: float) -> Any:
-    import torch
+class Sgd(OptimizerSettings):
+    kind: Literal["sgd"] = "sgd"
 
-    return torch.optim.SGD(model.parameters(), momentum=betas[0], weight_decay=weight_decay)
+    def build(self, model: Any, train: TrainSettings) -> Any:
+        return torch.optim.SGD(model.parameters(), momentum=train.betas[0], weight_decay=train.weight_decay)
 
 
 @pytest.fixture
@@ -83,7 +96,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FAMILIES, "looped", LoopedSettings)
     monkeypatch.setitem(METRICS, "broken", Metric("Broken rows", "Broken", num_broken, MEAN, ("sudoku",)))
     monkeypatch.setitem(SCHEDULES, "linear", falls)
-    monkeypatch.setitem(OPTIMIZERS, "sgd", sgd)
+    monkeypatch.setitem(OPTIMIZERS, "sgd", Sgd)
 
 
 def plain() -> dict[str, Any]:
@@ -184,7 +197,7 @@ def test_a_rehearsal_shrinks_sizes_of_any_name(own: None, monkeypatch: pytest.Mo
 
 def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None:
     settings = parse(Params, plain(), "p").train_settings("sudoku-looped-s0").model
-    model = build_model(settings, 11)
+    model = empty_model(settings, 11)
     assert len(model.schedule.updates) == 40, "not TRM's schedule"
     with pytest.raises(ValueError, match="family: looped has no counterpart in the published code"):
         published_parts(settings, model.state_dict())
@@ -212,3 +225,176 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
     ends = [whole.scores()[f"broken{end}"] for end in ("", "_lo", "_hi")]
     assert ends == pytest.approx([values.mean(), values.mean() - half, values.mean() + half], rel=1e-6)
+
+
+def changed(model: str, **train: Any) -> dict[str, Any]:
+    """Profile ci with one run of a model on 9×9 Sudoku, trained for a few steps with these settings."""
+    params: dict[str, Any] = yaml.safe_load(CI.read_text())
+    recipe = params["recipes"]["sudoku"][model] | {"steps": 4, "warmup_steps": 1, "log_every": 1} | train
+    section = params["tasks"]["sudoku"]
+    section["augment"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
+    return params | {
+        "tasks": {"sudoku": section},
+        "recipes": {"sudoku": {model: recipe}},
+        "runs": {f"sudoku-{model}-s0": {"task": "sudoku", "model": model, "seed": 0, "init": "random"}},
+    }
+
+
+def trainer(params: dict[str, Any], name: str, arrays: Path) -> Trainer:
+    """The trainer of a run on the 4×4 puzzles of `arrays`."""
+    return trainer_on(arrays, parse(Params, params, "p").train_settings(name))
+
+
+def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HALTING, "settled", example("models/settled", monkeypatch).Settled)
+    for tolerance, num_taken in ((1e-9, 16), (1e9, 4 * 16)):  # never, and after every step
+        params = changed("trm", halting={"kind": "settled", "tolerance": tolerance})
+        made = trainer(params, "sudoku-trm-s0", arrays)
+        list(made.steps())
+        assert made.slots.position == num_taken
+    params = changed("trm", halting={"kind": "settled", "tolerance": 1e-9}, max_supervision_steps=2)
+    made = trainer(params, "sudoku-trm-s0", arrays)
+    list(made.steps())
+    assert made.slots.position == 2 * 16, "every slot halts after the last supervision step"
+    with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.halting\.tolerance: .* \(got 0\)$"):
+        parse(Params, changed("trm", halting={"kind": "settled", "tolerance": 0}), "p")
+
+
+def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LOSSES, "smooth", example("training/smooth", monkeypatch).Smooth)
+    logits = torch.tensor([[[-9.0, -9.0, 0.0, math.log(3)]]])
+    shares = {}
+    for loss in ("stablemax", "softmax", "smooth", {"kind": "smooth", "smoothing": 0.5}):
+        params = changed("trm", loss=loss)
+        settings = parse(Params, params, "p").train_settings("sudoku-trm-s0").train
+        dumped = settings.model_dump(mode="json").get("loss", "stablemax")
+        assert parse(type(settings), settings.model_dump(mode="json"), "again") == settings
+        records = list(trainer(params, "sudoku-trm-s0", arrays).steps())
+        shares[str(loss)] = how_sure(logits, 4, settings.loss)[1][0, 0, 3], records[0]["loss"], dumped
+    assert shares["softmax"][0] == pytest.approx(0.75, abs=1e-3)
+    assert shares["stablemax"][0] == pytest.approx((1 + math.log(3)) / (2 + math.log(3) + 0.2), abs=1e-6)
+    assert len({loss for _, loss, _ in shares.values()}) == len(shares)
+    assert [dumped for *_, dumped in shares.values()] == [
+        "stablemax",
+        "softmax",
+        {"kind": "smooth", "smoothing": 0.1},
+        {"kind": "smooth", "smoothing": 0.5},
+    ]
+    with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.loss: is none of stablemax, softmax"):
+        parse(Params, changed("trm", loss="hinge"), "p")
+
+
+def test_an_optimizer_that_averages_has_its_average_scored(
+    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OPTIMIZERS, "averaged_sgd", example("training/averaged_sgd", monkeypatch).AveragedSgd)
+    asked = {"kind": "averaged_sgd", "start": 1}
+    made = trainer(changed("trm", ema=0.0, optimizer=asked), "sudoku-trm-s0", arrays)
+    name, seen = "networks.block.layers.0.1.sublayer.down", []
+    for _ in made.steps():
+        seen.append(made.model.state_dict()[name].clone())
+    averaged = made.ema_weights()[name]
+    torch.testing.assert_close(averaged, torch.stack(seen[2:]).mean(0))
+    assert not torch.equal(averaged, seen[-1])
+    resumed = trainer(changed("trm", ema=0.0, optimizer=asked), "sudoku-trm-s0", arrays)
+    torch.save(made.state_dict(), tmp_path / "state")
+    resumed.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
+    assert torch.equal(resumed.ema_weights()[name], averaged)
+    with pytest.raises(ValueError, match=r"^p: .*\.ema: averaged_sgd averages .* \(got 0\.9\)$"):
+        parse(Params, changed("trm", ema=0.9, optimizer=asked), "p")
+
+
+def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
+    arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FAMILIES, "plain", example("models/plain", monkeypatch).PlainSettings)
+    params = changed("trm", max_supervision_steps=1, halting={"kind": "random", "probability": 1.0})
+    left_out = ("family", "mixer", "h_cycles", "l_cycles", "prefix")
+    model = {key: value for key, value in params["models"]["trm"].items() if key not in left_out}
+    params["models"]["trm"] = model | {"family": "plain"}
+    params["tasks"]["sudoku"]["evaluate"]["headline_steps"] = 16
+    scoring = parse(Params, params, "p").evaluate_settings("sudoku-trm-s0").evaluate
+    assert (scoring.steps, scoring.headline) == ((1,), 1)
+    assert scoring.test_time_compute is not None and scoring.test_time_compute.max_steps == (1,)
+    made = trainer(params, "sudoku-trm-s0", arrays)
+    (*_, record) = made.steps()
+    assert record is not None and record["samples"] == 4 * 16 and made.model.task_types is None
+    params["models"]["trm"] |= {"h_cycles": 2}
+    with pytest.raises(ValueError, match=r"^p: models\.trm\.h_cycles: Extra inputs"):
+        parse(Params, params, "p")
+    params["models"]["trm"] = {"family": "trm", **model, "mixer": "attention"}
+    with pytest.raises(ValueError, match=r"^p: models\.trm\.(h_cycles|l_cycles|prefix): Field required"):
+        parse(Params, params, "p")
+
+
+def test_a_family_reports_numbers_and_adds_to_the_loss(
+    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_step = RecurrentModel.forward
+
+    def step(self: RecurrentModel, *args: Any) -> StepOutput:
+        output = plain_step(self, *args)
+        weight = next(self.readout.parameters())
+        loops = torch.arange(len(output.logits)).float()
+        return output._replace(log={"loops": loops}, loss=weight.square().sum().expand(len(loops)))
+
+    unchanged = list(trainer(changed("trm"), "sudoku-trm-s0", arrays).steps())
+    monkeypatch.setattr(RecurrentModel, "forward", step)
+    whole = list(trainer(changed("trm"), "sudoku-trm-s0", arrays).steps())
+    pieces = trainer(changed("trm"), "sudoku-trm-s0", arrays)
+    pieces.micro_batch = 8
+    assert [record["loops"] for record in whole if record] == [7.5] * 4
+    assert [record["loops"] for record in pieces.steps() if record] == [3.5] * 4
+    assert whole[0] and unchanged[0] and whole[0]["loss"] == unchanged[0]["loss"], (
+        "the loss of the puzzles alone"
+    )
+    assert whole[-1] and unchanged[-1] and whole[-1]["loss"] != unchanged[-1]["loss"], "but both are trained"
+    write_training_log(tmp_path / "log.csv", [record for record in whole if record])
+    assert [record["loops"] for record in read_training_log(tmp_path / "log.csv")] == [7.5] * 4
+
+
+def test_flops_of_a_family_that_may_stop_early_are_a_bound(
+    own: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert at_most("looped") == "" and at_most("a family of another commit") == ""
+    monkeypatch.setattr(LoopedSettings, "flops_are_bound", True)
+    assert at_most("looped") == "at most "
+
+
+@pytest.mark.parametrize("family", ["hrm", "trm", "se_rrm"])
+@pytest.mark.parametrize("kind", ["learned", "rows_columns"])
+def test_learned_positions_are_trained_for_one_size(
+    family: str, kind: str, arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = Positions(learned=example("models/rows_columns", monkeypatch).rows_columns)
+    for known in (POSITIONS, BEHIND_PREFIX):
+        monkeypatch.setitem(known, "rows_columns", entry)
+    params = changed(family)
+    params["recipes"]["sudoku"][family]["model"]["positions"] = kind
+    made = trainer(params, f"sudoku-{family}-s0", arrays)
+    before = made.model.embedding.positions.vectors.detach().clone()
+    list(made.steps())
+    assert not torch.equal(made.model.embedding.positions.vectors, before)
+    with pytest.raises(CannotExtrapolate, match="positions are learned for 16 cells, the puzzle has 81"):
+        made.model.initial_state(1, 81, 6)
+
+
+@pytest.mark.parametrize("planes", ["all", "usual"])
+def test_tied_symbols_are_equivariant_for_any_number_of_special_tokens(
+    planes: str, make_settings: MakeSettings
+) -> None:
+    settings, num_special, num_symbols = make_settings(planes=planes), 4, 9
+    assert settings.misfit((0, 1, 2, 3)) == "" and settings.misfit((0, 1, 5)) != ""
+    model = build_model(settings, num_symbols, seeded(0), num_special=num_special).eval()
+    tokens = torch.randint(0, num_symbols, (2, 16), generator=seeded(1))
+    usual = num_special + torch.randperm(num_symbols - num_special, generator=seeded(2))
+    moved = torch.cat([torch.arange(num_special), usual])
+
+    def logits(tokens: torch.Tensor) -> torch.Tensor:
+        return model(model.initial_state(2, 16, num_symbols), tokens).logits.detach()
+
+    torch.testing.assert_close(logits(moved[tokens])[..., moved], logits(tokens), rtol=0, atol=1e-5)
+    swapped = tokens.clone()
+    swapped[tokens == 2], swapped[tokens == 3] = 3, 2
+    difference = (logits(swapped) - logits(tokens))[..., num_special:].abs().max()
+    assert (difference > 1e-3) == (planes == "all"), "special tokens with planes differ"

@@ -259,7 +259,11 @@ class Params(Settings):
                 (at_task, {"seed": task.seed}),
             ),
             "fidelity": Merged("fidelity", ("fidelity", self.fidelity.model_dump())),
-            "evaluate": Merged(f"{at_task}.evaluate", (f"{at_task}.evaluate", task.evaluate)),
+            "evaluate": Merged(
+                f"{at_task}.evaluate",
+                (f"{at_task}.evaluate", task.evaluate),
+                (at_model, _own_steps(model, task.evaluate)),
+            ),
         }
         for key, value in run.changes.items():
             section, _, field = key.partition(".")
@@ -304,6 +308,17 @@ class Params(Settings):
 def _check_path(where: str, path: Path) -> None:
     if path.parts[:1] == ("~",):
         raise ValueError(f"{where}: DVC does not expand ~, write the whole path (got '{path}')")
+
+
+def _own_steps(model: Values, evaluate: Values) -> Values:
+    """The settings of an evaluation that a family decides which names the supervision steps to score."""
+    family = FAMILIES.get(str(model.get("family")))
+    if family is None or not family.evaluation_steps:
+        return {}
+    steps, search = family.evaluation_steps, evaluate.get("test_time_compute")
+    if isinstance(search, dict):
+        search = {**search, "max_steps": [max(steps)], "attempt_steps": max(steps)}
+    return {"steps": list(steps), "headline_steps": None, "test_time_compute": search}
 
 
 def _check_augmentations(settings: ArraySettings, task: Task, where: str) -> None:

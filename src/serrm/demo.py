@@ -77,7 +77,7 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
             answer = symbols_of(output.logits)
             is_verified = bool(task.obeys(tokens[None], answer)[0])
             is_over = puzzle.is_over(answer[0], is_verified, None)
-            [certainty], [shares] = how_sure(output.logits, num_symbols)
+            [certainty], [shares] = how_sure(output.logits, num_symbols, model.settings.train.loss)
             if puzzle.attempts == 1 or is_over:
                 yield Frame(_caption(puzzle, int(is_guess.sum())), answer[0], certainty, is_guess)
             if is_over:

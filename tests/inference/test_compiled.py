@@ -20,6 +20,7 @@ from serrm.models.registry import build_model
 from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
 from serrm.training.settings import RunSettings
+from serrm.training.stablemax import Stablemax
 from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
 from tests.conftest import HRM, MODEL, Q_LEARNING, TRM, MakePath, MakeRun, scoring
 from tests.drawn import draw_tokens, seeded
@@ -109,7 +110,10 @@ def variants_of_batches(device: str) -> dict[str, int]:
                 for side in (4, 3):
                     answered(each, 5, side, 6, 2)
                     puzzles = map(Search, range(5), draw_tokens(side, 5, side, 6).byte().numpy())
-                    assert len(list(search(each, puzzles, 6, TASKS["arc_agi_1"], Limits(3), 2))) == 5
+                    assert (
+                        len(list(search(each, puzzles, 6, TASKS["arc_agi_1"], Limits(3), 2, Stablemax())))
+                        == 5
+                    )
             model.load_state_dict(other.state_dict())
             answered(model, 5, 4, 6, 2)
             found[family], before = num_variants() - before, num_variants()

@@ -16,11 +16,12 @@ from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import LEAST, UNSOLVED, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model
+from serrm.models.registry import build_model, empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import are_answers, are_consistent
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
+from serrm.training.stablemax import Stablemax
 from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
 from tests.drawn import seeded
 from tests.oracle import make_oracle
@@ -125,7 +126,9 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
     task = replace(NO_RULE, verify=verify, blank=BLANK, allows=are_consistent)
     limits = Limits(max_steps, guesses, patience)
     puzzles = [Search(n, question, n % 3) for n, question in enumerate(questions)]
-    found = {each.key: each for each in search(model, puzzles, SYMBOLS, task, limits, batch_size)}
+    found = {
+        each.key: each for each in search(model, puzzles, SYMBOLS, task, limits, batch_size, Stablemax())
+    }
     assert sorted(found) == list(range(NUM))
     for n, question in enumerate(questions):
         each, expected = found[n], reference(model, question, n % 3, task, limits)
@@ -138,11 +141,13 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
 def test_guesses_solve_what_a_model_knows_with_more_clues(
     make_settings: Callable[..., Any], questions: Tokens
 ) -> None:
-    model = build_model(make_settings(), SYMBOLS)
+    model = empty_model(make_settings(), SYMBOLS)
     make_oracle(model, lambda question, _: 2 if (question == BLANK).sum() < 8 else 99)
     for guesses in (0, 40):
         limits = Limits(5, guesses)
-        for each in search(model, map(Search, range(NUM), questions), SYMBOLS, SUDOKU, limits, 4):
+        for each in search(
+            model, map(Search, range(NUM), questions), SYMBOLS, SUDOKU, limits, 4, Stablemax()
+        ):
             assert each.answer is not None and each.steps <= limits.budget
             assert each.is_verified == bool(guesses) == (each.attempts > 1)
             assert each.is_verified == are_answers(each.question[None], each.answer[None])[0]
@@ -151,7 +156,7 @@ def test_guesses_solve_what_a_model_knows_with_more_clues(
 def test_a_batch_stays_full_and_is_read_no_further(
     make_settings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = make_oracle(build_model(make_settings(), SYMBOLS), lambda question, _: int(question[0]))
+    model = make_oracle(empty_model(make_settings(), SYMBOLS), lambda question, _: int(question[0]))
     forward, sizes, num_read, batch_size, num = model.forward, [], 0, 4, 30
 
     def watched(state: Any, tokens: Tensor, task_vectors: Any) -> Any:
@@ -167,7 +172,7 @@ def test_a_batch_stays_full_and_is_read_no_further(
             yield Search(number, np.array([2 + number % 3, *[1] * 15], dtype=np.uint8))
 
     task, steps = replace(NO_RULE, verify=lambda _, predictions: ~(predictions == 2).all(axis=1)), {}
-    for found in search(model, puzzles(), SYMBOLS, task, Limits(9), batch_size):
+    for found in search(model, puzzles(), SYMBOLS, task, Limits(9), batch_size, Stablemax()):
         steps[found.key] = found.steps
         assert num_read <= len(steps) + batch_size
     assert steps == {number: 2 + number % 3 for number in range(num)}

@@ -12,10 +12,11 @@ from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
 from serrm.inference.studies import equivariance, of_trained_size, search_points, symmetric_questions
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
+from serrm.training.stablemax import Stablemax
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun
 from tests.drawn import CPU
 from tests.oracle import make_oracle
@@ -33,7 +34,7 @@ def needed(question: np.ndarray[Any, Any]) -> int:
 @pytest.fixture
 def oracle(make_run: MakeRun) -> LoadedModel:
     cell = make_run()
-    model = make_oracle(build_model(cell.model, 6), lambda question, _: needed(question))
+    model = make_oracle(empty_model(cell.model, 6), lambda question, _: needed(question))
     return LoadedModel(model, cell, {})
 
 
@@ -58,7 +59,7 @@ def test_points_are_what_a_search_of_each_limit_finds(
     solved = []
     for limit, point in zip(limits, early_stopping + guesses, strict=True):
         asked = (Search(n, row) for n, row in enumerate(puzzles.questions[:NUM_STUDIED]))
-        found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9))
+        found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9, Stablemax()))
         num_right = sum(
             each.is_verified
             if right_answers == "any"

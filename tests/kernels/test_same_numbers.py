@@ -21,8 +21,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from serrm.inference.predict import confidences, predict
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.products import product
-from serrm.models.halting import binary_cross_entropy, rounded_sigmoid
+from serrm.models.q_head import binary_cross_entropy, rounded_sigmoid
 from serrm.training.loop import Trainer
+from serrm.training.stablemax import Stablemax
 from tests.conftest import HRM, Q_LEARNING, TASK_TYPES, TRM, MakePath, run_settings, trainer_on
 
 pytestmark = [
@@ -109,7 +110,9 @@ def test_no_operation_of_a_step_depends_on_the_processor(make_arrays: MakePath, 
     [
         rounded_sigmoid,
         lambda logits: gradient(binary_cross_entropy, logits),
-        lambda logits: confidences(torch.stack([logits, -logits, 0.5 * logits], dim=-1)[:, None]),
+        lambda logits: confidences(
+            torch.stack([logits, -logits, 0.5 * logits], dim=-1)[:, None], Stablemax()
+        ),
     ],
 )
 def test_a_value_does_not_depend_on_its_place_in_an_array(
@@ -152,7 +155,9 @@ def hashes(arrays: Path) -> str:
         stream = trainer.stream
         outputs = predict(trainer.model.eval(), trainer.slots.tokens, stream.num_symbols, (1, 4))
         logits = [output.logits for _, output in outputs]
-        lines.append(f"{name}: {initial} {_hash(state)} {_hash([*logits, confidences(logits[-1])])}")
+        lines.append(
+            f"{name}: {initial} {_hash(state)} {_hash([*logits, confidences(logits[-1], Stablemax())])}"
+        )
     return "\n".join(lines)
 
 

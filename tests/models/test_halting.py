@@ -1,7 +1,5 @@
 """Halting rules: how often slots halt, and that a slot's chance depends on (seed, step, slot) alone."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import torch
@@ -9,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.models.halting import continue_target, halts, least_steps, random_halting
+from serrm.models.q_head import continue_target
+from serrm.models.q_learning import QLearning, least_steps
+from serrm.models.random_halting import RandomHalting, random_halting
+from serrm.models.recurrence import SupervisionStep
 from serrm.models.registry import build_model
-from serrm.models.settings import QLearning, RandomHalting, TrmSettings
+from serrm.models.settings import HaltingRule, TrmSettings
 from tests import conftest
 from tests.drawn import draw_tokens, seeded
 
@@ -24,16 +25,10 @@ HRM = QLearning(kind="q_learning", exploration=0.0, bootstrap=True)
 seeds, steps = st.integers(0, 2**31), st.integers(0, 10**9)
 
 
-@dataclass
-class FakeSlots:
-    """What a halting rule looks at."""
-
-    num_steps: Tensor
-    tokens: Tensor
-
-
-def slots_after(*num_steps: int) -> FakeSlots:
-    return FakeSlots(torch.tensor(num_steps), draw_tokens(num=len(num_steps)))
+def halts(
+    rule: HaltingRule, signal: Tensor | None, num_steps: list[int], seed: int = 0, step: int = 0
+) -> Tensor:
+    return rule.halts(signal, torch.tensor(num_steps), seed=seed, step=step, max_steps=16)
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.1, 0.5])
@@ -57,28 +52,20 @@ def test_a_slots_halting_is_a_function_of_seed_step_and_slot(
     )
 
 
-@given(seed=seeds, step=steps)
-def test_every_slot_halts_at_the_last_step(seed: int, step: int) -> None:
-    slots = slots_after(1, 16, 3, 17)
-    for settings, halting in ((RANDOM, None), (TRM, torch.full((4, 2), -9.0))):
-        assert halts(settings, halting, slots, seed, step, 16)[[1, 3]].all()
-
-
 def test_a_solved_puzzle_halts_with_a_probability_of_its_own() -> None:
     rule = RandomHalting(kind="random", probability=0.1, probability_solved=0.5)
-    slots, is_solved = slots_after(*[3] * 4000), torch.arange(4000) < 2000
-    halted = halts(rule, None, slots, 1, 2, 16, is_solved).float()
+    num_steps, is_solved = [3] * 4000, torch.arange(4000) < 2000
+    halted = halts(rule, is_solved, num_steps, 1, 2).float()
     assert halted[:2000].mean() == pytest.approx(1 - 0.9 * 0.5, abs=0.05)
-    assert torch.equal(halted[2000:].bool(), halts(rule, None, slots, 1, 2, 16)[2000:])
+    assert torch.equal(halted[2000:].bool(), halts(rule, None, num_steps, 1, 2)[2000:])
     at_once = rule.model_copy(update={"probability_solved": 1.0})
-    assert halts(at_once, None, slots, 1, 2, 16, is_solved)[:2000].all()
+    assert halts(at_once, is_solved, num_steps, 1, 2)[:2000].all()
 
 
 def test_q_learning_halts_above_zero_or_above_continuing() -> None:
     logits = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [1.0, -1.0], [-1.0, 1.0]])
-    slots = slots_after(1, 1, 1, 1)
-    assert halts(TRM, logits, slots, 0, 0, 16).tolist() == [True, False, True, False]
-    assert halts(HRM, logits, slots, 0, 0, 16).tolist() == [False, True, True, False]
+    assert halts(TRM, logits, [1] * 4).tolist() == [True, False, True, False]
+    assert halts(HRM, logits, [1] * 4).tolist() == [False, True, True, False]
 
 
 def test_exploration_keeps_a_share_of_slots_going() -> None:
@@ -88,7 +75,7 @@ def test_exploration_keeps_a_share_of_slots_going() -> None:
     assert set(np.unique(least[is_exploring])) == set(range(2, 17))
     eager = torch.tensor([[9.0, -9.0]] * 64)
     settings = QLearning(kind="q_learning", exploration=0.1, bootstrap=False)
-    halted = halts(settings, eager, slots_after(*[5] * 64), 0, 3, 16)
+    halted = halts(settings, eager, [5] * 64, step=3)
     assert torch.equal(halted, torch.from_numpy(least[3] <= 5))
 
 
@@ -98,10 +85,12 @@ def test_the_continue_target_is_the_next_steps_best_or_at_the_end_its_halt() -> 
     with torch.no_grad():
         for parameter in model.readout.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=seeded(1)))
-    slots = slots_after(1, 15, 16)
-    output = model(model.initial_state(3, 16, 6), slots.tokens)
-    following = model(output.state, slots.tokens).halting.detach()
-    target = continue_target(model, output, slots, None, 16)
+    tokens, before = draw_tokens(num=3), model.initial_state(3, 16, 6)
+    output = model(before, tokens)
+    following = model(output.state, tokens).halting.detach()
+    about = {"losses": torch.zeros(3), "is_solved": torch.zeros(3).bool(), "max_steps": 16}
+    step = SupervisionStep(model, tokens, None, before, output, num_steps=torch.tensor([1, 15, 16]), **about)
+    target = continue_target(step)
     assert not target.requires_grad
     torch.testing.assert_close(target[:2], following[:2].amax(1).sigmoid())
     torch.testing.assert_close(target[2], following[2, 0].sigmoid())

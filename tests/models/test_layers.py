@@ -23,7 +23,7 @@ from serrm.models.layers import (
     truncated_normal,
 )
 from serrm.models.positions import POSITIONS
-from serrm.models.settings import SeRrmSettings, TrmSettings
+from serrm.models.settings import ModelSizes, SeRrmSettings, TrmSettings
 from serrm.puzzles.boxes import box_for_side
 from tests import conftest
 from tests.drawn import CPU, seeded
@@ -121,7 +121,7 @@ def test_truncated_normal_has_the_std_asked_for(std: float) -> None:
 
 def table_of(positions: str, prefix: int, side: int) -> tuple[Tensor, Tensor]:
     settings = TrmSettings.model_validate({**conftest.TRM, "positions": positions, "prefix": prefix})
-    rotation = TokenSequence(settings, 6, seeded(0)).rotation(side**2, CPU)
+    rotation = TokenSequence(settings, ModelSizes(6), seeded(0)).rotation(side**2, CPU)
     assert rotation is not None
     return rotation
 

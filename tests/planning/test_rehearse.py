@@ -23,7 +23,7 @@ def shape(cell: RunSettings) -> tuple[Any, ...]:
     """What a miniature has to keep of a run: all but the sizes of its model and its training."""
     widths = {"width", "heads", "head_dim", "symbol_heads", "symbol_head_dim", "swiglu_multiple"}
     model, train = cell.model.model_dump(exclude=widths | {"layers", "h_cycles", "l_cycles"}), cell.train
-    return model, train.halting.kind, train.optimizer, train.compile, cell.fidelity
+    return model, train.halting.kind, train.optimizer.kind, train.compile, cell.fidelity
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)

@@ -14,7 +14,7 @@ from torch import Tensor
 from serrm.core.files import hash_file
 from serrm.inference.predict import load_model
 from serrm.models.recurrence import num_parameters
-from serrm.models.registry import build_model
+from serrm.models.registry import build_model, empty_model
 from serrm.published.conformance import build_published, read_vectors, settings_of
 from serrm.published.exchange import (
     export_checkpoint,
@@ -60,7 +60,7 @@ def make(make_run: MakeRun) -> CellMaker:
 
 def write_random(folder: Path, cell: RunSettings) -> Path:
     """A checkpoint with different numbers everywhere, the parts that begin as zeros included."""
-    built, generator = build_model(cell.model, 11, num_positions=81), seeded(0)
+    built, generator = empty_model(cell.model, 11, num_positions=81), seeded(0)
     state = {
         name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()
     }

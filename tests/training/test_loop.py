@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.stream import Examples
-from serrm.models.halting import CONTINUE, HALT
-from serrm.models.settings import QLearning
+from serrm.models.q_head import CONTINUE, HALT
+from serrm.models.q_learning import QLearning
 from serrm.training.loop import Record, Trainer
 from tests import conftest
 from tests.conftest import MakeRun, MakeTrainer
@@ -172,7 +172,7 @@ def final_answers(trainer: Trainer, tokens: Tensor) -> Tensor:
     state, task_vectors = model.initial_state(num, 16, 6), model.task_vectors(torch.zeros(num).long())
     answers, is_done = tokens, torch.zeros(num, dtype=torch.bool)
     for _ in range(trainer.settings.max_supervision_steps):
-        state, logits, halting = model(state, tokens, task_vectors)
+        state, logits, halting, *_ = model(state, tokens, task_vectors)
         answers = torch.where(is_done[:, None], answers, logits.argmax(-1))
         if isinstance(settings, QLearning) and halting is not None:
             is_done |= halting[:, HALT] > (halting[:, CONTINUE] if settings.bootstrap else 0)

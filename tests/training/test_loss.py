@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from torch import Tensor
 
-from serrm.training.loop import PAD, solved, stablemax_cross_entropy
+from serrm.training.cross_entropy import PAD, stablemax_cross_entropy
+from serrm.training.loop import solved
 
 pytestmark = pytest.mark.numeric
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.models.registry import build_model
+from serrm.training.muon import build_muon
 from serrm.training.optimizer import AdamAtan2, trained, update_rows
-from serrm.training.settings import TrainSettings, muon
+from serrm.training.settings import TrainSettings
 from tests.conftest import TRAIN, MakeSettings
 from tests.drawn import seeded
 
@@ -83,7 +84,7 @@ def test_the_rate_rises_in_a_line_and_stays_or_falls_as_a_cosine() -> None:
 
 def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(make_settings: MakeSettings) -> None:
     model = build_model(make_settings(), 6, seeded(0))
-    optimizer = muon(model, (0.9, 0.95), weight_decay=0.0)
+    optimizer = build_muon(model, (0.9, 0.95), weight_decay=0.0)
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     for group in optimizer.param_groups:
         group["lr"] = 0.01

@@ -137,6 +137,7 @@ class Stream:
     num_task_types: int = 1  # rows of the task-type table
     # The puzzles that task types stand for, in the order of the table; empty if there is one type.
     puzzle_names: tuple[str, ...] = ()
+    num_special: int = 2  # tokens, the first ones, that no permutation of symbols moves
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,9 @@ class GridExamples:
 
     def stream(self) -> Stream:
         """The training stream of these examples."""
-        return Stream(self.arrays.side, self.arrays.num_symbols, len(self.arrays), self.gather)
+        arrays = self.arrays
+        num_special = len(alphabet(arrays.task, arrays.side).special)
+        return Stream(arrays.side, arrays.num_symbols, len(arrays), self.gather, num_special=num_special)
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
         """(puzzle, augmentation) of the examples start … start+num-1."""

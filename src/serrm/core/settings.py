@@ -54,6 +54,32 @@ class KeyOf:
         return value
 
 
+@dataclass(frozen=True, eq=False)  # hashable, as types are
+class EntryOf:
+    """Metadata of a field whose value is settings of one of the classes in a dict, which its `key` names.
+
+    A name alone stands for settings with no value but the name.
+    """
+
+    known: Mapping[str, type[BaseModel]]
+    key: str = "kind"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self._validated, handler(source))
+
+    def _validated(self, values: Any) -> Any:
+        if isinstance(values, str):
+            if values not in self.known:
+                raise ValueError(f"is none of {', '.join(self.known)}")
+            return self.known[values].model_validate({self.key: values})
+        if not isinstance(values, Mapping):
+            return values
+        name = values.get(self.key)
+        if not isinstance(name, str) or name not in self.known:
+            raise refused((self.key,), f"is none of {', '.join(self.known)}", name)
+        return self.known[name].model_validate(values)
+
+
 def refused(keys: tuple[str, ...], message: str, value: object) -> ValidationError:
     """An error for a validator to raise: the value at these keys below the validated settings does not work."""
     error = PydanticCustomError("refused", message)

@@ -19,9 +19,10 @@ from serrm.core.progress import watch
 from serrm.core.settings import parse
 from serrm.kernels.accelerate import accelerate, runs_compiled
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.models.settings import NUM_SPECIAL
 from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, read_config, read_weights
+from serrm.training.parts import LossSettings
 from serrm.training.settings import RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
@@ -51,11 +52,12 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
         settings = parse(RunSettings, config["run"], f"{checkpoint}: settings")
         weights = read_weights(checkpoint)
         num_task_types = len(weights.get("task_types", [None]))
-        model = build_model(
+        model = empty_model(
             settings.model,
             config["num_symbols"],
             num_positions=config["side"] ** 2,
             num_task_types=num_task_types,
+            num_special=config.get("num_special", NUM_SPECIAL),
         )
         model.load_state_dict(weights)
     except (SafetensorError, json.JSONDecodeError, KeyError) as error:
@@ -176,10 +178,9 @@ def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
     return symbols
 
 
-def confidences(logits: Float[Tensor, "B I K"]) -> Float[Tensor, " B"]:
-    """The confidence of each prediction: the smallest over positions of the largest softmax probability."""
-    # Rounded from float64, so that the bits do not depend on the processor (docs/decisions/022-same-numbers.md).
-    return logits.double().softmax(-1).amax(-1).amin(-1).float()
+def confidences(logits: Float[Tensor, "B I K"], loss: LossSettings) -> Float[Tensor, " B"]:
+    """The confidence of each prediction: that of its least certain cell."""
+    return loss.certainty(logits).amin(-1)
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:

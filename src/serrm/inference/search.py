@@ -24,7 +24,7 @@ from serrm.inference.predict import supervision_step, symbols_of
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.task import Task
-from serrm.training.loop import stablemax
+from serrm.training.parts import LossSettings
 
 LEAST = (
     0.02  # least probability of a guess, as the network is wrong more often than its probabilities suggest
@@ -58,7 +58,7 @@ class Limits:
 class Search:
     """Search state of a puzzle: answer so far, its cost, the queue of fillings to try, and the current attempt.
 
-    The answer is the verified one, else that of the first attempt. `certainty` is the largest softmax probability of
+    The answer is the verified one, else that of the first attempt. `certainty` is that of
     each cell of the answer, and `history` has the predictions of its attempt. `seconds` is the puzzle's share of the
     time of its batches. An attempt takes the cheapest filling of the queue, from the model's own initial state.
     """
@@ -139,9 +139,13 @@ def search(
     task: Task,
     limits: Limits,
     batch_size: int,
+    loss: LossSettings,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Search]:
-    """Yield the puzzles, all of one size, as they are done; the next is read when a row of the batch is free."""
+    """Yield the puzzles, all of one size, as they are done; the next is read when a row of the batch is free.
+
+    `loss` is the one that the model was trained with.
+    """
     unread, device = iter(puzzles), model.initial.device
     going: list[Search] = []
     begun: list[Search] = []
@@ -162,7 +166,7 @@ def search(
         tokens = torch.from_numpy(np.stack([puzzle.asked for puzzle in at_work]).astype(np.int64))
         task_types = torch.tensor([puzzle.task_type for puzzle in at_work], device=device)
         vectors = model.task_vectors(task_types)
-        state, logits, _ = supervision_step(model, state, tokens.to(device), vectors, batch_size)
+        state, logits, *_ = supervision_step(model, state, tokens.to(device), vectors, batch_size)
         predictions, is_verified = symbols_of(logits), [False] * len(at_work)
         if task.verify is not None:
             is_verified = task.obeys(np.stack([each.question for each in at_work]), predictions).tolist()
@@ -176,7 +180,7 @@ def search(
         if not ends:
             continue
         going, state = [at_work[place] for place in stays], tuple(part[stays] for part in state)
-        for place, certainty, shares in zip(ends, *how_sure(logits[ends], num_symbols), strict=True):
+        for place, certainty, shares in zip(ends, *how_sure(logits[ends], num_symbols, loss), strict=True):
             puzzle = at_work[place]
             puzzle.end(certainty, shares, task)
             if puzzle.begin(limits):
@@ -186,9 +190,8 @@ def search(
 
 
 def how_sure(
-    logits: Float[Tensor, "B I K"], num_symbols: int
+    logits: Float[Tensor, "B I K"], num_symbols: int, loss: LossSettings
 ) -> tuple[Float32[np.ndarray, "B I"], Float32[np.ndarray, "B I N"]]:
-    """The largest softmax probability of every cell, and the probabilities that the training's loss reads."""
-    weights = stablemax(logits.float())
-    shares = (weights / weights.sum(-1, keepdim=True))[..., :num_symbols]
-    return logits.double().softmax(-1).amax(-1).float().cpu().numpy(), shares.cpu().numpy()
+    """The certainty of every cell and the probabilities of its symbols, as the loss has them."""
+    shares = loss.probabilities(logits)[..., :num_symbols]
+    return loss.certainty(logits).cpu().numpy(), shares.cpu().numpy()

@@ -80,7 +80,8 @@ def _searched(
     own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
     asked = watch(own, "test-time compute", unit="puzzle", is_quiet=not processes.is_first)
     rows, found = predictor.rows(puzzles.side, num_symbols), list[tuple[int, int, bool]]()
-    for each in search(model, asked, num_symbols, task, limits, rows, predictor.dtype):
+    loss = predictor.loaded.settings.train.loss
+    for each in search(model, asked, num_symbols, task, limits, rows, loss, predictor.dtype):
         assert each.answer is not None
         parts = each.question[None], each.answer[None], puzzles.answers[each.key][None]
         found.append((each.steps, each.attempts, each.is_verified and bool(task.are_right(*parts)[0])))
@@ -129,8 +130,9 @@ def equivariance(
         return None if rows is None else model.embedding.permuted(rows, moved)
 
     num = min(num, asked.num_examples)
-    plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather))
-    after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), vectors)
+    step = max(predictor.loaded.settings.model.evaluation_steps, default=HEADLINE_STEPS)
+    plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather), step)
+    after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), step, vectors)
     question = asked.gather(0, 1).questions[0]
     return Equivariance(
         num_pairs=num,
@@ -148,14 +150,14 @@ def equivariance(
 
 
 def _predicted(
-    predictor: predict.Predictor, asked: Stream, vectors: predict.TaskVectors | None = None
+    predictor: predict.Predictor, asked: Stream, step: int, vectors: predict.TaskVectors | None = None
 ) -> UInt8[np.ndarray, "N I"]:
     """Predictions by this process alone, in float32, because equivariance holds only up to rounding.
 
     In ARC-AGI all cells outside the decoded grid are padding.
     """
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
-    found = alone.batches(asked, (HEADLINE_STEPS,), "permuted symbols", vectors)
+    found = alone.batches(asked, (step,), "permuted symbols", vectors)
     tokens = np.concatenate([part.tokens for part in found])
     if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens

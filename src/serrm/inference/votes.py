@@ -87,6 +87,7 @@ def vote(
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
     vectors = partial(task_vectors, predictor.loaded.model, kind, seed)
+    loss = predictor.loaded.settings.train.loss
 
     def name(number: int) -> str:
         ((puzzle, test),) = questions.inputs(number * num_votes, 1)
@@ -94,7 +95,7 @@ def vote(
 
     for found in predictor.batches(questions, steps, "voting", vectors):
         inputs = questions.inputs(found.start, len(found.tokens))
-        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits)
+        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits, loss)
         for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
             tallies[found.step].add(puzzle, test, grid, confidence)
         if kind == "right" and gallery is not None:

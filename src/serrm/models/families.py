@@ -4,12 +4,11 @@ A family is its settings, with what else differs from family to family (`serrm.m
 one's own is a module and an entry here. Nothing here imports torch.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from pydantic import BeforeValidator, SerializeAsAny
+from pydantic import SerializeAsAny
 
-from serrm.core.settings import refused
+from serrm.core.settings import EntryOf
 from serrm.models.settings import FamilySettings, HrmSettings, SeRrmSettings, TrmSettings
 
 FAMILIES: Final[dict[str, type[FamilySettings]]] = {
@@ -18,13 +17,4 @@ FAMILIES: Final[dict[str, type[FamilySettings]]] = {
     "se_rrm": SeRrmSettings,
 }
 
-
-def _of_family(values: Any) -> Any:
-    if not isinstance(values, Mapping):
-        return values
-    if (family := values.get("family")) not in FAMILIES:
-        raise refused(("family",), f"is none of {', '.join(FAMILIES)}", family)
-    return FAMILIES[family].model_validate(values)
-
-
-ModelSettings = Annotated[SerializeAsAny[FamilySettings], BeforeValidator(_of_family)]
+ModelSettings = Annotated[SerializeAsAny[FamilySettings], EntryOf(FAMILIES, "family")]

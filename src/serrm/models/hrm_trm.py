@@ -14,7 +14,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
-from serrm.models.settings import SHIFTED, HrmSettings, SequenceSettings, TrmSettings
+from serrm.models.settings import (
+    BEHIND_PREFIX,
+    SHIFTED,
+    CycledSettings,
+    HrmSettings,
+    ModelSizes,
+    SequenceSettings,
+    TrmSettings,
+)
 
 HALT_BIAS = -5.0
 
@@ -25,7 +33,7 @@ class TokenSequence(recurrence.InputEmbedding):
     def __init__(
         self,
         settings: SequenceSettings,
-        num_symbols: int,
+        sizes: ModelSizes,
         generator: layers.Rng = None,
         only: int | None = None,
     ) -> None:
@@ -33,7 +41,10 @@ class TokenSequence(recurrence.InputEmbedding):
         self.settings, self.only = settings, only
         std = 1 / math.sqrt(settings.width)
         self.tokens = nn.Parameter(
-            layers.truncated_normal(num_symbols, settings.width, std=std, generator=generator)
+            layers.truncated_normal(sizes.num_symbols, settings.width, std=std, generator=generator)
+        )
+        self.learn_positions(
+            BEHIND_PREFIX[settings.positions], sizes.num_positions, settings.width, generator
         )
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
@@ -46,6 +57,7 @@ class TokenSequence(recurrence.InputEmbedding):
             raise recurrence.CannotExtrapolate(
                 f"the MLP mixes {self.only} positions, the puzzle has {num_positions}"
             )
+        self.check_positions(num_positions)
         return num_puzzles, self.settings.prefix + num_positions, self.settings.width
 
     def forward(
@@ -59,7 +71,9 @@ class TokenSequence(recurrence.InputEmbedding):
         before = grid.new_zeros(len(tokens), prefix * width)
         if task_vectors is not None:
             before = nn.functional.pad(task_vectors, (0, prefix * width - task_vectors.shape[1]))
-        embedding = math.sqrt(width) * torch.cat([before.view(-1, prefix, width), grid], dim=1)
+        embedding = math.sqrt(width) * torch.cat([before.view(len(tokens), prefix, width), grid], dim=1)
+        if self.positions is not None:
+            embedding = embedding + nn.functional.pad(self.positions(), (0, 0, prefix, 0))
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 
     def rotation(self, num_positions: int, device: torch.device) -> layers.Rotation | None:
@@ -80,19 +94,26 @@ class TokenSequence(recurrence.InputEmbedding):
 
 
 class SequenceReadout(nn.Module):
-    """Logits `B I K` of z_H without the prefix, and (halt, continue) of its first prefix position."""
+    """Logits `B I K` of z_H without the prefix, and (halt, continue) of its first prefix position.
+
+    A family without a Q head has no halting logits.
+    """
 
     def __init__(self, settings: SequenceSettings, num_symbols: int, generator: layers.Rng = None) -> None:
         super().__init__()
-        self.prefix = settings.prefix
+        self.prefix, self.has_q_head = settings.prefix, settings.has_q_head
         self.weight = layers.linear_weight(num_symbols, settings.width, generator)
+        if not self.has_q_head:
+            return
         self.halt_weight = nn.Parameter(torch.zeros(2, settings.width))
         self.halt_bias = nn.Parameter(torch.full((2,), HALT_BIAS))
 
     def forward(
         self, state: Float[Tensor, "B places D"]
-    ) -> tuple[Float[Tensor, "B I K"], Float[Tensor, "B 2"]]:
+    ) -> tuple[Float[Tensor, "B I K"], Float[Tensor, "B 2"] | None]:
         logits = layers.linear(state[:, self.prefix :], self.weight).float()
+        if not self.has_q_head:
+            return logits, None
         halting = nn.functional.linear(state[:, 0].float(), self.halt_weight, self.halt_bias)
         return logits, halting
 
@@ -112,33 +133,31 @@ class OverPlaces(nn.Module):
 
 
 def build_hrm_trm(
-    settings: SequenceSettings,
-    num_symbols: int,
-    num_positions: int,
-    num_task_types: int,
-    generator: layers.Rng = None,
+    settings: CycledSettings, sizes: ModelSizes, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
-    """An HRM or TRM for an alphabet of `num_symbols`, including the pad.
+    """An HRM or TRM.
 
-    It takes any number of positions, except that TRM with an MLP takes only grids of `num_positions`.
+    It takes any number of positions, except that TRM with an MLP, and learned positions, take only those of `sizes`.
     """
-    only = num_positions if isinstance(settings, TrmSettings) and settings.mixer == "mlp" else None
+    only = sizes.num_positions if isinstance(settings, TrmSettings) and settings.mixer == "mlp" else None
     schedule = partial(recurrence.two_state_schedule, settings.h_cycles, settings.l_cycles)
     is_hrm = isinstance(settings, HrmSettings)
     names = ("low", "high") if is_hrm else ("block",)
     model = recurrence.RecurrentModel(
-        embedding=TokenSequence(settings, num_symbols, generator, only),
-        networks={name: _network(settings, generator, only) for name in names},
+        embedding=TokenSequence(settings, sizes, generator, only),
+        networks={name: sequence_network(settings, generator, only) for name in names},
         schedule=schedule("low", "high", num_with_gradient=2) if is_hrm else schedule(),
-        readout=SequenceReadout(settings, num_symbols, generator),
+        readout=SequenceReadout(settings, sizes.num_symbols, generator),
         width=settings.width,
         generator=generator,
     )
-    model.task_types = torch.zeros(num_task_types, settings.width)
+    model.task_types = torch.zeros(sizes.num_task_types, settings.width)
     return model
 
 
-def _network(settings: SequenceSettings, generator: layers.Rng, only: int | None) -> recurrence.Network:
+def sequence_network(
+    settings: SequenceSettings, generator: layers.Rng, only: int | None = None
+) -> recurrence.Network:
     """Layers that mix positions, by attention or by an MLP over the prefix and `only` positions, then features."""
     width, heads, dropout = settings.width, settings.heads, settings.attention_dropout
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from serrm.models.angles import no_angles
 from serrm.models.positions import POSITIONS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -142,10 +143,10 @@ def rotation_table(
     """(cos, sin) for the positions of a kind in POSITIONS, with unrotated places before and after.
 
     Both are multiplied by the root of `score_scale`. This scales the queries and keys they turn, and so the scores.
-    With the kind "none" nothing turns, and there is no table unless scores are scaled.
+    With the kinds "none" and "learned" nothing turns, and there is no table unless scores are scaled.
     Cached, so that it is copied to the device once, not at every step.
     """
-    if kind == "none" and score_scale == 1.0:
+    if POSITIONS[kind].angles is no_angles and score_scale == 1.0:
         return None
     with torch.inference_mode(False):
         angles = POSITIONS[kind].angles(num_positions, head_dim).astype(np.float64)

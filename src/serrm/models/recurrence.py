@@ -8,13 +8,15 @@ differ in the schedule, not in the code that runs it.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
+from serrm.models.positional import Positions
 
 State = tuple[Tensor, ...]
 Tokens = Int[Tensor, "B I"]
@@ -70,11 +72,16 @@ def two_state_schedule(
 
 
 class StepOutput(NamedTuple):
-    """The results of a supervision step: the detached next state, the logits, and the halting logits if any."""
+    """The results of a supervision step: the detached next state, the logits, and the halting logits if any.
+
+    A family may add numbers for the training log, by name and puzzle, and a term to each puzzle's loss.
+    """
 
     state: State
     logits: Float[Tensor, "B I K"]
     halting: Float[Tensor, "B 2"] | None
+    log: Mapping[str, Float[Tensor, " B"]] = MappingProxyType({})
+    loss: Float[Tensor, " B"] | None = None
 
 
 class Residual(nn.Module):
@@ -107,6 +114,24 @@ class Network(nn.Module):
 
 class InputEmbedding(nn.Module, ABC):
     """The shape of a model's state, and the embedding E of its input, which every cycle adds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.positions: nn.Module | None = None  # learned ones, for `num_positions`
+        self.num_positions = 0
+
+    def learn_positions(self, kind: Positions, num_positions: int, width: int, generator: Rng) -> None:
+        """Make the vectors of a kind of positions that are learned; do nothing for others."""
+        self.num_positions = num_positions
+        if kind.learned is not None:
+            self.positions = kind.learned(num_positions, width, generator)
+
+    def check_positions(self, num_positions: int) -> None:
+        """Raise CannotExtrapolate if positions are learned, and not for so many."""
+        if self.positions is not None and num_positions != self.num_positions:
+            raise CannotExtrapolate(
+                f"positions are learned for {self.num_positions} cells, the puzzle has {num_positions}"
+            )
 
     @abstractmethod
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
@@ -181,6 +206,21 @@ class RecurrentModel(nn.Module):
         parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
         new = self.networks[update.network](state[update.target], sum(parts[1:], parts[0]), rotation)
         return (*state[: update.target], new, *state[update.target + 1 :])
+
+
+@dataclass(frozen=True)
+class SupervisionStep:
+    """A supervision step of some slots in training, as a halting rule sees it. `num_steps` is on the host."""
+
+    model: RecurrentModel
+    tokens: Tokens
+    task_vectors: TaskVectors | None
+    before: State
+    output: StepOutput  # with the state after
+    losses: Float[Tensor, " B"]  # of each puzzle
+    is_solved: Bool[Tensor, " B"]
+    num_steps: Int[Tensor, " B"]  # that each puzzle has had, this one included
+    max_steps: int  # after which every slot halts
 
 
 def num_parameters(model: RecurrentModel, *, has_task_types: bool = False) -> int:

@@ -8,46 +8,67 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.models import recurrence
 from serrm.models.families import ModelSettings
-from serrm.models.layers import Rng
+from serrm.models.halting import HaltingSettings
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.settings import HaltingSettings, QLearning
+from serrm.models.settings import NUM_SPECIAL, ModelSizes
 
 
 def build_model(
     settings: ModelSettings,
     num_symbols: int,
-    generator: Rng = None,
+    generator: torch.Generator,
     *,
     num_positions: int = 0,
     num_task_types: int = 1,
+    num_special: int = NUM_SPECIAL,
 ) -> RecurrentModel:
     """A model of the settings' family for an alphabet of `num_symbols` (including the pad), with its task-type table.
 
-    `num_positions` matters only to a model with weights for one size of grid.
+    The generator draws the weights. `num_positions` matters only to a model with weights for one size of grid.
+    `num_special` are the first tokens, which no permutation of symbols moves.
     """
-    return settings.build(num_symbols, num_positions, num_task_types, generator)
+    return settings.build(ModelSizes(num_symbols, num_positions, num_task_types, num_special), generator)
 
 
-def num_parameters(settings: ModelSettings, num_positions: int, num_symbols: int) -> int:
+def empty_model(
+    settings: ModelSettings,
+    num_symbols: int,
+    *,
+    num_positions: int = 0,
+    num_task_types: int = 1,
+    num_special: int = NUM_SPECIAL,
+) -> RecurrentModel:
+    """The same model with zeros for weights that are then loaded, or only counted; it cannot be trained."""
+    return settings.build(ModelSizes(num_symbols, num_positions, num_task_types, num_special), None)
+
+
+def num_parameters(
+    settings: ModelSettings, num_positions: int, num_symbols: int, *, num_special: int = NUM_SPECIAL
+) -> int:
     """Number of a model's parameters without task-type embeddings, counted on device meta."""
     with torch.device("meta"):
-        model = build_model(settings, num_symbols, num_positions=num_positions)
+        model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
     return recurrence.num_parameters(model, has_task_types=False)
 
 
 @cache
 def flops(
-    settings: ModelSettings, num_positions: int, num_symbols: int, halting: HaltingSettings | None = None
+    settings: ModelSettings,
+    num_positions: int,
+    num_symbols: int,
+    halting: HaltingSettings | None = None,
+    *,
+    num_special: int = NUM_SPECIAL,
 ) -> int:
     """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, including the pad.
 
     PyTorch counts the FLOPs of matrix products, two per multiply-add, on a model without numbers (device meta); those
     of everything else and of the optimiser are left out. Without `halting` the step only predicts. With `halting` it
     trains, and the count includes the backward pass through the updates that carry gradient, the halting logits if
-    they are learned, and HRM's bootstrapped target, which is the next step's prediction.
+    they are learned, and the predictions that the rule's loss makes, as HRM's bootstrapped target does.
     """
     with torch.device("meta"):
-        model = build_model(settings, num_symbols, num_positions=num_positions)
+        model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
         tokens = torch.zeros(1, num_positions, dtype=torch.long)
     state = model.initial_state(1, num_positions, num_symbols)[0].requires_grad_()
     embedding, rotation = model.embedding(state, tokens, None)
@@ -58,10 +79,10 @@ def flops(
     if halting is None:
         return prediction
     logits, halting_logits = model.readout(state)
-    learned = logits.sum() + halting_logits.sum() if isinstance(halting, QLearning) else logits.sum()
+    learned = logits.sum() + halting_logits.sum() if halting.needs_q_head else logits.sum()
     # The backward pass of a product takes two products of its size.
     backward = 2 * sum(applications[-model.schedule.num_with_gradient :]) + _counted(learned.backward)
-    return (2 if isinstance(halting, QLearning) and halting.bootstrap else 1) * prediction + backward
+    return (1 + halting.num_predictions) * prediction + backward
 
 
 def _counted(call: Callable[[], object]) -> int:

@@ -12,28 +12,32 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
-from serrm.models.settings import NUM_SPECIAL, SeRrmSettings
+from serrm.models.positions import POSITIONS
+from serrm.models.settings import ModelSizes, SeRrmSettings
 
 
 class SymbolPlanes(recurrence.InputEmbedding):
     """The input embedding E^G of `B I K D`, its register positions, and the rotation that goes with it."""
 
-    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None) -> None:
+    def __init__(self, settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng = None) -> None:
         super().__init__()
         self.settings = settings
         width, registers = settings.width, settings.registers
-        self.num_special = 0 if settings.planes == "usual" else NUM_SPECIAL
+        self.first = sizes.num_special if settings.planes == "usual" else 0  # token that has a plane
+        self.num_special = sizes.num_special - self.first  # planes of special symbols
         # Tied: one vector per special symbol, then one for all usual symbols. Untied: one per symbol.
         is_tied = settings.symbols == "tied"
-        num_vectors = self.num_special + 1 if is_tied else settings.num_planes(num_symbols)
+        num_planes = sizes.num_symbols - self.first
+        num_vectors = self.num_special + 1 if is_tied else num_planes
         self.symbols = nn.Parameter(layers.truncated_normal(num_vectors, width, std=1.0, generator=generator))
         self.registers = nn.Parameter(
             layers.truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
         )
+        self.learn_positions(POSITIONS[settings.positions], sizes.num_positions, width, generator)
 
     def num_planes(self, num_symbols: int) -> int:
         """Symbol planes for an alphabet of `num_symbols`; CannotExtrapolate if untied weights do not fit."""
-        planes = self.settings.num_planes(num_symbols)
+        planes = num_symbols - self.first
         if self.settings.symbols == "untied" and planes != len(self.symbols):
             raise recurrence.CannotExtrapolate(
                 f"untied symbols are learned for {len(self.symbols)} planes, the task has {planes}"
@@ -42,6 +46,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
         """B, I with registers, K, D."""
+        self.check_positions(num_positions)
         places = num_positions + self.settings.registers
         return num_puzzles, places, self.num_planes(num_symbols), self.settings.width
 
@@ -52,9 +57,10 @@ class SymbolPlanes(recurrence.InputEmbedding):
         task_vectors: recurrence.TaskVectors | None,
     ) -> tuple[Float[Tensor, "B places K D"], layers.Rotation | None]:
         batch, _, planes, _ = state.shape
-        first = NUM_SPECIAL - self.num_special
-        is_here = tokens[..., None] == torch.arange(first, first + planes, device=tokens.device)
+        is_here = tokens[..., None] == torch.arange(self.first, self.first + planes, device=tokens.device)
         embedding = is_here[..., None] * (math.sqrt(planes) * self._by_plane(self.symbols, planes))
+        if self.positions is not None:  # the same for all symbols
+            embedding = embedding + self.positions()[:, None]
         if self.settings.registers:
             registers = self._by_plane(self.registers, planes).transpose(0, 1)
             embedding = torch.cat([embedding, registers.expand(batch, -1, -1, -1)], dim=1)
@@ -66,8 +72,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         self, task_vectors: recurrence.TaskVectors, permutation: Int[Tensor, " symbols"]
     ) -> recurrence.TaskVectors:
         """As the base class has it: the numbers of symbol k move to the plane of permutation[k]."""
-        first = NUM_SPECIAL - self.num_special
-        came_from = (permutation[first:] - first).argsort()
+        came_from = (permutation[self.first :] - self.first).argsort()
         of_all = self.settings.width if self.settings.task_types == "factored" else 0
         by_plane = task_vectors[:, of_all:].unflatten(1, (len(came_from), -1))
         return torch.cat([task_vectors[:, :of_all], by_plane[:, came_from].flatten(1)], dim=1)
@@ -101,12 +106,12 @@ class SymbolPlanes(recurrence.InputEmbedding):
 class PlaneReadout(nn.Module):
     """Logits `B I K` from the state: one vector for all planes (tied), or a map of K·D features (untied)."""
 
-    def __init__(self, settings: SeRrmSettings, num_symbols: int, generator: layers.Rng = None) -> None:
+    def __init__(self, settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng = None) -> None:
         super().__init__()
         self.is_tied = settings.symbols == "tied"
         self.num_registers = settings.registers
-        planes = settings.num_planes(num_symbols)
-        self.num_missing = num_symbols - planes
+        planes = settings.num_planes(sizes.num_symbols, sizes.num_special)
+        self.num_missing = sizes.num_symbols - planes
         shape = (1, settings.width) if self.is_tied else (planes, planes * settings.width)
         self.weight = layers.linear_weight(*shape, generator)
 
@@ -119,23 +124,23 @@ class PlaneReadout(nn.Module):
 
 
 def build_se_rrm(
-    settings: SeRrmSettings, num_symbols: int, num_task_types: int, generator: layers.Rng = None
+    settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
-    """An SE-RRM for an alphabet of `num_symbols`, including the pad, and any number of positions.
+    """An SE-RRM for an alphabet and any number of positions, unless these are learned.
 
-    Tied weights take any other alphabet too.
+    Tied weights take any other alphabet with as many special symbols too.
     """
     has_two = settings.states == "two"
     make_schedule = recurrence.two_state_schedule if has_two else recurrence.one_state_schedule
     model = recurrence.RecurrentModel(
-        embedding=SymbolPlanes(settings, num_symbols, generator),
+        embedding=SymbolPlanes(settings, sizes, generator),
         networks={"block": recurrence.Network([_layer(settings, generator) for _ in range(settings.layers)])},
         schedule=make_schedule(settings.h_cycles, settings.l_cycles),
-        readout=PlaneReadout(settings, num_symbols, generator),
+        readout=PlaneReadout(settings, sizes, generator),
         width=settings.width,
         generator=generator,
     )
-    model.task_types = _initial_task_types(settings, num_task_types, num_symbols, generator)
+    model.task_types = _initial_task_types(settings, sizes, generator)
     return model
 
 
@@ -150,14 +155,15 @@ def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
 
 
 def _initial_task_types(
-    settings: SeRrmSettings, num_task_types: int, num_symbols: int, generator: layers.Rng
+    settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng
 ) -> Float[Tensor, "T W"] | None:
     """The task-type table: D·K numbers per task (full) or D + K (factored), None without task types.
 
     A full table begins with one vector per task with std 1/√D, the same for all symbols, so training starts
     symbol-equivariant. A factored one begins with zeros.
     """
-    planes, width = settings.num_planes(num_symbols), settings.width
+    planes, width = settings.num_planes(sizes.num_symbols, sizes.num_special), settings.width
+    num_task_types = sizes.num_task_types
     if settings.task_types == "none":
         return None
     if settings.task_types == "factored":

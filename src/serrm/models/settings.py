@@ -5,43 +5,66 @@ A model is an entry under `models:` in params.yaml; recipes and runs change its 
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
 
 from serrm.core.settings import KeyOf, Settings
+from serrm.models.angles import no_angles
 from serrm.models.positions import POSITIONS
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from serrm.models.layers import Rng
-    from serrm.models.recurrence import RecurrentModel
+    from serrm.models.recurrence import RecurrentModel, SupervisionStep
 
 SHIFTED: Final = "rope2d_shifted"  # a published fault behind a prefix, switched on by `fidelity`
 BEHIND_PREFIX: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
-NUM_SPECIAL = 2  # pad and blank (Sudoku), pad and wall (maze), pad and end of grid (ARC)
+NUM_SPECIAL = 2  # of the paper's tasks: pad and blank (Sudoku), wall (maze) or end of grid (ARC)
 
 
-class RandomHalting(Settings):
-    """SE-RRM's rule: after every supervision step a slot halts with this probability (paper, section 3)."""
+class HaltingRule(Settings):
+    """Settings of a halting rule, and what it does; each has the field `kind`, its name in HALTING.
 
-    kind: Literal["random"]
-    probability: float = Field(gt=0, le=1)
-    """`random`: probability of halting after a supervision step."""
-    probability_solved: float = Field(default=0.0, ge=0, le=1)
-    """`random`: further probability for a solved puzzle; an extension."""
+    Only its methods may import torch. A training step goes through the model in pieces and over several processes:
+    `signal` sees a piece, `halts` the signals of all slots, on the host.
+    """
+
+    needs_q_head: ClassVar[bool] = False  # reads halting logits and trains them by `loss`
+    if TYPE_CHECKING:
+        kind: str
+
+    @property
+    def num_predictions(self) -> int:
+        """Predictions without gradient that `loss` makes, for the count of FLOPs."""
+        return 0
+
+    def signal(self, step: "SupervisionStep") -> "Tensor | None":
+        """The numbers that `halts` reads, on the device, one row per slot. Without any no step waits for a GPU."""
+        return None
+
+    def halts(
+        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, step: int, max_steps: int
+    ) -> "Tensor":
+        """Decide which of all B slots halt after optimiser step `step`; every process decides the same.
+
+        `num_steps` are the supervision steps that each slot's puzzle has had. After `max_steps` it halts in any case.
+        """
+        raise NotImplementedError
+
+    def loss(self, step: "SupervisionStep") -> "Tensor | None":
+        """A term to add to each puzzle's loss, of shape `b`; None for a rule that teaches the model nothing."""
+        return None
 
 
-class QLearning(Settings):
-    """HRM's and TRM's rule: a head learns whether the puzzle is solved; exploration keeps some slots going."""
+class ModelSizes(NamedTuple):
+    """Sizes of a model that its task and training set decide."""
 
-    kind: Literal["q_learning"]
-    exploration: float = Field(ge=0, le=1)
-    """`q_learning`: probability that a puzzle stays for a random number of steps."""
-    bootstrap: bool
-    """`q_learning`: also learn the value of continuing, with a bootstrapped target (HRM); TRM halts above 0."""
-
-
-HaltingSettings = Annotated[RandomHalting | QLearning, Field(discriminator="kind")]
+    num_symbols: int  # K of the alphabet, padding included
+    num_positions: int = 0  # matters only to a model with weights for one size of grid
+    num_task_types: int = 1
+    num_special: int = NUM_SPECIAL  # tokens, the first ones, that no permutation of symbols moves
 
 
 class FamilySettings(Settings):
@@ -52,6 +75,9 @@ class FamilySettings(Settings):
         False  # positions before the grid; the published RoPE2D rotates wrongly behind them
     )
     at_most: ClassVar[Mapping[str, int]] = {}  # the largest values of these settings in a rehearsal
+    # Supervision steps to score, where the task's would only repeat the same answer; empty: the task's.
+    evaluation_steps: ClassVar[tuple[int, ...]] = ()
+    flops_are_bound: ClassVar[bool] = False  # a step may take fewer FLOPs than are counted
     if TYPE_CHECKING:
         family: str
 
@@ -92,9 +118,7 @@ class FamilySettings(Settings):
         """True if training draws dropout masks."""
         return bool(dict(self).get("attention_dropout"))
 
-    def build(
-        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
-    ) -> "RecurrentModel":
+    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """A model with random weights, as `build_model` describes it. Only here a family may import torch."""
         raise NotImplementedError
 
@@ -128,15 +152,15 @@ class SeRrmSettings(FamilySettings):
     symbols: Literal["tied", "untied"]
     """Symbol embeddings: shared (equivariant), or one per symbol."""
     planes: Literal["all", "usual"]
-    """Symbols in the state, either all or `usual` (all except the first two tokens)."""
+    """Symbols in the state, either all or `usual` (all except the special tokens)."""
     task_types: Literal["none", "full", "factored"]
     """Size of the task-type embedding, either none, the paper's D×K or the published code's D + K."""
     attention_dropout: float = Field(ge=0, lt=1)
     """Dropout of attention weights in training."""
 
-    def num_planes(self, num_symbols: int) -> int:
+    def num_planes(self, num_symbols: int, num_special: int) -> int:
         """Symbol planes of the state for an alphabet of `num_symbols`, pad included."""
-        return num_symbols - (NUM_SPECIAL if self.planes == "usual" else 0)
+        return num_symbols - (num_special if self.planes == "usual" else 0)
 
     @model_validator(mode="after")
     def _has_heads_to_rotate(self) -> "SeRrmSettings":
@@ -149,44 +173,47 @@ class SeRrmSettings(FamilySettings):
         return self.task_types != "none"
 
     def misfit(self, special: tuple[int, ...]) -> str:
-        """Planes of usual symbols leave out the first two tokens; tied symbols tell only these two from the others."""
-        if self.planes == "usual" and special != tuple(range(NUM_SPECIAL)):
+        """Planes of usual symbols, and tied symbols, need the special tokens to be the first ones."""
+        if special == tuple(range(len(special))):
+            return ""
+        if self.planes == "usual":
             return "planes"
-        return "symbols" if self.symbols == "tied" and max(special) >= NUM_SPECIAL else ""
+        return "symbols" if self.symbols == "tied" else ""
 
     @property
     def takes_larger_grids(self) -> bool:
-        """True of tied symbols."""
-        return self.symbols == "tied"
+        """True of tied symbols, unless positions are learned."""
+        return self.symbols == "tied" and POSITIONS[self.positions].learned is None
 
-    def build(
-        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
-    ) -> "RecurrentModel":
+    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """An SE-RRM (`serrm.models.se_rrm`)."""
         from serrm.models.se_rrm import build_se_rrm
 
-        return build_se_rrm(self, num_symbols, num_task_types, generator)
+        return build_se_rrm(self, sizes, generator)
 
 
-class SequenceSettings(FamilySettings):
-    """Settings of HRM and TRM: one feature vector per position, behind a prefix that holds the task type."""
-
-    has_q_head = True
-    has_prefix = True
-
+class _SizeSettings(FamilySettings):
     width: PositiveInt
     """D, features of the state."""
     layers: PositiveInt
     """L, layers of a block."""
+
+
+class _CycleSettings(_SizeSettings):
     h_cycles: PositiveInt
     """Number of h cycles in a supervision step."""
     l_cycles: PositiveInt
     """Updates of z_L (SE-RRM: of Z) in an h cycle."""
+
+
+class SequenceSettings(_SizeSettings):
+    """Settings of a family with one feature vector per position, behind a prefix that holds the task type."""
+
     heads: PositiveInt
     """Attention heads over positions."""
     positions: Annotated[str, KeyOf(BEHIND_PREFIX)]
     """Positional encoding ([values](models.md#settings-of-a-variant))."""
-    prefix: PositiveInt
+    prefix: int = Field(default=0, ge=0)
     """P, positions before the grid that hold the task type."""
     attention_dropout: float = Field(ge=0, lt=1)
     """Dropout of attention weights in training."""
@@ -198,16 +225,29 @@ class SequenceSettings(FamilySettings):
         _check_head(self.positions, self.width // self.heads, self.standard_length)
         return self
 
-    def build(
-        self, num_symbols: int, num_positions: int, num_task_types: int, generator: "Rng"
-    ) -> "RecurrentModel":
+    @property
+    def has_task_types(self) -> bool:
+        """True if there is a prefix, which holds them."""
+        return self.prefix > 0
+
+
+class CycledSettings(SequenceSettings, _CycleSettings):
+    """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
+
+    has_q_head = True
+    has_prefix = True
+
+    prefix: PositiveInt
+    """P, positions before the grid that hold the task type."""
+
+    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """An HRM or TRM (`serrm.models.hrm_trm`)."""
         from serrm.models.hrm_trm import build_hrm_trm
 
-        return build_hrm_trm(self, num_symbols, num_positions, num_task_types, generator)
+        return build_hrm_trm(self, sizes, generator)
 
 
-class TrmSettings(SequenceSettings):
+class TrmSettings(CycledSettings):
     """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
 
     family: Literal["trm"]
@@ -215,7 +255,7 @@ class TrmSettings(SequenceSettings):
     """Attention, or an MLP over positions, which limits the model to one grid size."""
 
 
-class HrmSettings(SequenceSettings):
+class HrmSettings(CycledSettings):
     """HRM: hierarchical reasoning model (Wang et al. 2025), a network for each state."""
 
     family: Literal["hrm"]
@@ -223,6 +263,7 @@ class HrmSettings(SequenceSettings):
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
     # A rotary table scales the scores, even one that turns nothing.
-    divisor = 2 if positions == "none" and standard_length is not None else BEHIND_PREFIX[positions].divisor
+    kind = BEHIND_PREFIX[positions]
+    divisor = 2 if kind.angles is no_angles and standard_length is not None else kind.divisor
     if head_dim % divisor:
         raise ValueError(f"positions: {positions} needs a head size divisible by {divisor}, not {head_dim}")

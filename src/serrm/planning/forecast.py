@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from serrm.config import Params
 from serrm.core.execution import Execution
 from serrm.core.progress import duration
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
-from serrm.models.settings import HaltingSettings
+from serrm.models.halting import HaltingSettings
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
@@ -95,7 +95,9 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
 def _step(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
     from serrm.models.registry import flops
 
-    return flops(run_settings.model, side**2, alphabet(run_settings.kind, side).num_symbols, halting)
+    of_task = alphabet(run_settings.kind, side)
+    num_special = len(of_task.special)
+    return flops(run_settings.model, side**2, of_task.num_symbols, halting, num_special=num_special)
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
@@ -143,7 +145,9 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     precision = resolved_precision(asked, device)
     here = {"precision": precision, "batch_size": min(run_settings.train.batch_size, MOST_AT_ONCE)}
     settings = run_settings.train.model_copy(update=here)
-    stream = random_stream(side, alphabet(run_settings.kind, side).num_symbols)
+    of_task = alphabet(run_settings.kind, side)
+    num_special = len(of_task.special)
+    stream = replace(random_stream(side, of_task.num_symbols), num_special=num_special)
     model = build_run_model(run_settings, stream).to(device).train()
     accelerate(model, is_native=execution.native)  # not compiled, which would take longer
     seconds = seconds_of_step(

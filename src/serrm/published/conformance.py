@@ -23,11 +23,12 @@ from torch import Tensor
 from serrm.core.settings import parse
 from serrm.inference.predict import confidences
 from serrm.models.families import FAMILIES, ModelSettings
-from serrm.models.halting import halting_loss
-from serrm.models.recurrence import RecurrentModel, State
-from serrm.models.settings import QLearning
+from serrm.models.q_learning import QLearning
+from serrm.models.recurrence import RecurrentModel, State, SupervisionStep
 from serrm.published.exchange import PUBLISHED, published_model, published_parts, short_key, to_published
-from serrm.training.loop import PAD, solved, stablemax_cross_entropy
+from serrm.training.cross_entropy import PAD, stablemax_cross_entropy
+from serrm.training.loop import solved
+from serrm.training.stablemax import Stablemax
 
 IGNORED = -100  # the published label of a position that is not scored
 # Errors that numpy raises for a damaged file.
@@ -155,7 +156,7 @@ def _check_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Check]:
         if vectors.has_q_halting:
             name, halting = "halting logit", output.halting[:, 0]
         else:
-            name, halting = "confidence", confidences(output.logits)
+            name, halting = "confidence", confidences(output.logits, Stablemax())
         for quantity, ours, expected in (
             ("logits", output.logits, theirs["logits"]),
             (name, halting, theirs["q_halt_logits"]),
@@ -176,13 +177,17 @@ def _check_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Check]:
     task_vectors = model.task_vectors(vectors.task_ids)
     if task_vectors is not None:
         task_vectors.requires_grad_()
-    output = model(_initial_state(model, vectors), vectors.tokens, task_vectors)
+    before = _initial_state(model, vectors)
+    output = model(before, vectors.tokens, task_vectors)
     losses = stablemax_cross_entropy(output.logits, vectors.targets)
     yield _check_loss("training loss", losses.sum(), vectors.numbers["train/step1/lm_loss_sum"])
     if vectors.has_q_halting:
         rule = QLearning(kind="q_learning", exploration=0, bootstrap=vectors.config["model"] == "hrm")
         is_solved, most = solved(output.logits, vectors.targets), vectors.config["halt_max_steps"]
-        halting = halting_loss(rule, model, output, vectors, task_vectors, is_solved, most)
+        step = SupervisionStep(
+            model, vectors.tokens, task_vectors, before, output, losses, is_solved, vectors.num_steps, most
+        )
+        halting = rule.loss(step)
         assert halting is not None, "a Q head is trained"
         losses = losses + halting
         yield _check_loss("training loss with halting", losses.sum(), vectors.numbers["train/step1/loss_sum"])

@@ -21,7 +21,7 @@ from serrm.core.files import hash_file, new_file
 from serrm.inference.predict import load_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel, num_parameters
-from serrm.models.registry import build_model
+from serrm.models.registry import empty_model
 from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings, SeRrmSettings
 from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, write_checkpoint
@@ -196,6 +196,10 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
         ("registers", settings.registers, "add_tokens_special", "add_tokens", "add_tokens"),
     ):
         num_rows = len(ours[f"embedding.{name}"])
+        if settings.symbols == "tied" and num_rows != NUM_SPECIAL + 1:
+            raise ValueError(
+                f"symbols: the published code ties all but {NUM_SPECIAL}, this model {num_rows - 1}"
+            )
         split = {special: slice(0, NUM_SPECIAL), usual: slice(NUM_SPECIAL, num_rows)}
         for key, rows in (split if settings.symbols == "tied" else {untied: slice(0, num_rows)}).items():
             if num:
@@ -227,7 +231,7 @@ def published_model(
     Without a task-type table in the state dict, a model that has one keeps its initial one, with one row.
     Raises ValueError naming a key that is unknown, missing or of the wrong shape, or a setting without published form.
     """
-    model = build_model(settings, num_symbols, num_positions=num_positions)
+    model = empty_model(settings, num_symbols, num_positions=num_positions)
     state = {name: value.clone() for name, value in model.state_dict().items()}
     parts = published_parts(settings, state)
     theirs = {short_key(key): value for key, value in weights.items()}

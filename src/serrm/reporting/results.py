@@ -226,7 +226,8 @@ def make_report(params: Params, papers: Params, runs: Iterable[Evaluation]) -> R
         run = params.train_settings(name)
         key, paper = (run.task, run.variant), papers.settings_of(run.kind, run.model.family)
         settings[key] = ours = run.model_dump(mode="json")
-        steps[key] = partial(flops, run.model)
+        special = alphabet(run.kind, params.counts(run.task).side).special
+        steps[key] = partial(flops, run.model, num_special=len(special))
         if params.runs[name].init != RANDOM:
             init[key] = Path(params.runs[name].init).name
         if paper is not None:

@@ -319,7 +319,7 @@ def trainings(report: Report) -> pd.DataFrame:
                 "Parameters": f"{info.parameters:,}" + f" + {embeddings:,}" * bool(embeddings),
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
-                "FLOPs": power(training.flops),
+                "FLOPs": at_most(run.model_info.family) + power(training.flops),
                 "Arithmetic": training.arithmetic or DASH,
             }
         )
@@ -329,6 +329,12 @@ def trainings(report: Report) -> pd.DataFrame:
 def power(flops: int | None) -> str:
     """FLOPs with two digits, such as "5.0e14"; a dash for none."""
     return f"{flops:.1e}".replace("e+", "e") if flops else DASH
+
+
+def at_most(family: str) -> str:
+    """Words before the FLOPs of a family's run, where a step may take fewer than are counted."""
+    settings = FAMILIES.get(family)
+    return "at most " if settings is not None and settings.flops_are_bound else ""
 
 
 def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, Search]]]:
@@ -349,6 +355,7 @@ def compute(report: Report) -> pd.DataFrame:
     of all attempts at a puzzle."""
     lines = []
     for (task, model, method), points in compute_points(report).items():
+        bound = at_most(report.results[task, model][0].model_info.family)
         for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, each = points[place]
             searched = (
@@ -358,7 +365,7 @@ def compute(report: Report) -> pd.DataFrame:
                 f"{each.mean_steps:.2f}",
             )
             names = f"{model_name(model)}, {task_name(task)}", method
-            lines.append((*names, *searched, f"{flops / 1e9:.3g}", str(search_score(each))))
+            lines.append((*names, *searched, f"{bound}{flops / 1e9:.3g}", str(search_score(each))))
     counted = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
 
@@ -492,7 +499,10 @@ def headline(report: Report) -> Headline:
     kept = [line.words for line in lines]
     for place, (task, first) in enumerate(shown.items()):
         sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}
-        flops = {model_name(model): power(total_flops(run, report)) for model, run in first.items()}
+        flops = {
+            model_name(model): at_most(run.model_info.family) + power(total_flops(run, report))
+            for model, run in first.items()
+        }
         cost = report.cost(next(iter(first.values())).kind, "se_rrm")
         if cost and any(PAPERS_SE_RRM in line.words for line in lines if line.task == task):
             sizes[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)

@@ -295,7 +295,8 @@ def _solve_size(
     searches = (each for number in asked for each in subject.searches(number))
     parts: dict[int, list[Search]] = {number: [] for number in asked}
     try:
-        for each in search(loaded.model, searches, num_symbols, record, limits, rows, dtype):
+        loss = loaded.settings.train.loss
+        for each in search(loaded.model, searches, num_symbols, record, limits, rows, loss, dtype):
             own = parts[each.key]
             own.append(each)
             if len(own) == subject.num_searches:

@@ -37,7 +37,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, int | float]]]:
         rows = csv.DictReader(file)
         try:
             for row in rows:
-                numbers = {key: value for key, value in row.items() if key not in NAMES}
+                numbers = {key: value for key, value in row.items() if key not in NAMES and value}
                 record = {
                     key: int(value) if key in COUNTS else float(value) for key, value in numbers.items()
                 }

@@ -1,4 +1,4 @@
-"""The training loop and its loss: one optimiser step is one supervision step of all slots (paper, section 2.1).
+"""The training loop: one optimiser step is one supervision step of all slots (paper, section 2.1).
 
 Nothing here prints, logs or reads files. Training resumes from `Trainer.state_dict` bit for bit. The slots may be
 spread over processes and go through the model in pieces. This changes the numbers only by rounding, and with dropout
@@ -10,20 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
 from serrm.core.processes import ALONE, Processes
-from serrm.models.halting import halting_loss, halts, looks_at_answers
 from serrm.models.layers import DTYPES
-from serrm.models.recurrence import RecurrentModel
+from serrm.models.recurrence import RecurrentModel, SupervisionStep
+from serrm.training.cross_entropy import PAD
 from serrm.training.optimizer import trained, update_rows
-from serrm.training.settings import OPTIMIZERS, Fidelity, TrainSettings
+from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
-PAD = 0  # label of a position that is not scored
 EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
 
 
@@ -35,6 +34,7 @@ class Tally:
     num_halted: Tensor
     num_solved: Tensor
     num_steps: int = 0
+    log: dict[str, Tensor] = field(default_factory=dict)  # what the family reports
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Trainer:
         self.step = 0
         self.parameters: list[Tensor] = trained(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
-        self.optimizer = OPTIMIZERS[settings.optimizer](self.model, settings.betas, settings.weight_decay)
+        self.optimizer = settings.optimizer.build(self.model, settings)
         own, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
         self.slots: Slots = empty_slots(settings.batch_size, own, stream, self.model, dtype)
         self.tally = self._empty_tally()
@@ -90,6 +90,7 @@ class Trainer:
             "loss": float(tally.loss) / max(1, tally.num_steps),
             "train_fsr": float(tally.num_solved) / max(1.0, float(tally.num_halted)),
             "learning_rate": rate,
+            **{name: float(total) / max(1, tally.num_steps) for name, total in tally.log.items()},
         }
 
     def _take_step(self) -> float:
@@ -103,8 +104,9 @@ class Trainer:
             slots.go_on(piece, result.state)
             results.append(result._replace(state=()))
         is_solved = torch.cat([each.is_solved for each in results])
-        self._halt(_joined([each.halting for each in results]), is_solved)
-        self._count(torch.stack([each.loss for each in results]).sum(), is_solved)
+        self._halt(_joined([each.signal for each in results]))
+        log = {name: torch.stack([each.log[name] for each in results]).sum() for name in results[0].log}
+        self._count(torch.stack([each.loss for each in results]).sum(), is_solved, log)
         task_gradients = _joined([each.task_gradients for each in results])
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -123,38 +125,56 @@ class Trainer:
         if vectors is not None:
             vectors.requires_grad_()
         output = self.model(piece.state, piece.tokens, vectors)
-        losses = stablemax_cross_entropy(output.logits, piece.targets)
-        is_solved = solved(output.logits.detach(), piece.targets)
-        most = settings.max_supervision_steps
-        extra = halting_loss(settings.halting, self.model, output, piece, vectors, is_solved, most)
-        total = losses.sum() if extra is None else losses.sum() + extra.sum()
+        step = SupervisionStep(
+            self.model,
+            piece.tokens,
+            vectors,
+            before=piece.state,
+            output=output,
+            losses=settings.loss.losses(output.logits, piece.targets),
+            is_solved=solved(output.logits.detach(), piece.targets),
+            num_steps=piece.num_steps,
+            max_steps=settings.max_supervision_steps,
+        )
+        total = step.losses.sum()
+        for further in (settings.halting.loss(step), output.loss):
+            total = total if further is None else total + further.sum()
         (total / settings.batch_size).backward()
+        with torch.no_grad():
+            signal = settings.halting.signal(step)
         return PieceResult(
             output.state,
-            losses.detach().sum() / settings.batch_size,
-            is_solved,
-            None if output.halting is None else output.halting.detach(),
+            step.losses.detach().sum() / settings.batch_size,
+            step.is_solved,
+            signal,
             None if vectors is None else vectors.grad,
+            {name: values.detach().sum() / settings.batch_size for name, values in output.log.items()},
         )
 
-    def _halt(self, halting: Float[Tensor, "b 2"] | None, is_solved: Bool[Tensor, " b"]) -> None:
+    def _halt(self, signal: Shaped[Tensor, "b *_"] | None) -> None:
         """Decide which of all B slots halt; every process decides the same."""
-        settings, slots = self.settings, self.slots
-        if halting is not None and settings.halting.kind == "q_learning":
-            halting = self.processes.gather(halting)
-        answers = self.processes.gather(is_solved) if looks_at_answers(settings.halting) else None
-        most = settings.max_supervision_steps
-        slots.is_halted = halts(settings.halting, halting, slots, self.seed, self.step, most, answers)
+        num_steps, most = self.slots.num_steps, self.settings.max_supervision_steps
+        if signal is not None:  # waits for the device
+            signal = self.processes.gather(signal).cpu()
+        is_halted = self.settings.halting.halts(
+            signal, num_steps, seed=self.seed, step=self.step, max_steps=most
+        )
+        self.slots.is_halted = is_halted | (num_steps >= most)
 
-    def _count(self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"]) -> None:
+    def _count(
+        self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"], log: dict[str, Float[Tensor, ""]]
+    ) -> None:
         """Add up gradients and counts over the processes, in one message."""
         slots, tally = self.slots, self.tally
         is_halted = to_device(slots.is_halted[slots.own], is_solved.device)
-        counted = torch.stack([loss, (is_solved & is_halted).sum().to(loss.dtype)])
+        num_solved = (is_solved & is_halted).sum().to(loss.dtype)
+        counted = torch.stack([loss, num_solved, *(each.to(loss.dtype) for each in log.values())])
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         self.processes.add_up([*gradients, counted])
         tally.loss += counted[0]
         tally.num_solved += counted[1]
+        for name, value in zip(log, counted[2:], strict=True):
+            tally.log[name] = tally.log.get(name, 0) + value
         tally.num_halted += int(slots.is_halted.sum())
         tally.num_steps += 1
 
@@ -179,8 +199,15 @@ class Trainer:
                     mean.copy_(mean.bfloat16())
 
     def ema_weights(self) -> dict[str, Tensor]:
-        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing."""
-        means = {id(p): mean for p, mean in zip(self.parameters, self.ema, strict=True)}
+        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing.
+
+        An optimiser that averages has other weights for that.
+        """
+        kind, scored = self.settings.optimizer, self.ema
+        if kind.averages:
+            with torch.no_grad():
+                scored = kind.weights_to_score(self.optimizer, self.parameters)
+        means = {id(p): mean for p, mean in zip(self.parameters, scored, strict=True)}
         named = self.model.state_dict(keep_vars=True)
         return {name: means.get(id(value), value).detach() for name, value in named.items()}
 
@@ -233,31 +260,9 @@ class Trainer:
         return not is_broken
 
 
-def stablemax(logits: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
-    """s(x) = x + 1 for x ≥ 0 and 1/(1 − x) below: the weight a logit has before normalisation."""
-    return torch.where(logits >= 0, logits.clamp(min=0) + 1, 1 / (1 - logits.clamp(max=0)))
-
-
 def solved(logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]) -> Bool[Tensor, " B"]:
     """True for puzzles whose labelled positions are all right."""
     return ((logits.argmax(-1) == targets) | (targets == PAD)).all(1)
-
-
-def stablemax_cross_entropy(
-    logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]
-) -> Float[Tensor, " B"]:
-    """Loss per puzzle: −log of the target's stablemax probability, averaged over the labelled positions.
-
-    It is accurate to a few units in the last place in float32: with s_t the target's weight and r the sum of the
-    others, −log(s_t/(s_t + r)) = log1p(r/s_t) subtracts nothing.
-    """
-    weights = stablemax(logits.float())
-    is_target = torch.nn.functional.one_hot(targets, logits.shape[-1]).bool()
-    rest = weights.masked_fill(is_target, 0).sum(-1)
-    is_labelled = targets != PAD
-    own = torch.where(is_labelled, weights.masked_fill(~is_target, 0).sum(-1), 1)
-    losses = torch.log1p(rest / own)
-    return torch.where(is_labelled, losses, 0).sum(1) / is_labelled.sum(1).clamp(min=1)
 
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:

@@ -1,7 +1,6 @@
-"""Optimisers (the paper's Adam-atan2, Everett et al. 2024; ours, Muon, Jordan 2024), and that of task types."""
+"""The paper's optimiser, Adam-atan2 (Everett et al. 2024), and that of task types."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -12,11 +11,7 @@ from serrm.kernels.accelerate import may_run_native
 from serrm.kernels.cpu.optimizer import adam_atan2, can_update
 from serrm.kernels.products import product
 from serrm.models.recurrence import RecurrentModel
-from serrm.training.settings import Betas
-
-NEWTON_SCHULZ_STEPS = 5
-QUINTIC = (3.4445, -4.7750, 2.0315)  # coefficients of x, x³ and x⁵
-TINY = 1e-38  # the least squared norm that is divided by
+from serrm.training.parts import Betas
 
 
 class AdamAtan2(torch.optim.Optimizer):
@@ -93,100 +88,9 @@ def plain_adam_atan2(
     torch._foreach_add_(parameters, updates, alpha=-lr)
 
 
-class Muon(torch.optim.Optimizer):
-    """Nesterov momentum of a matrix, made nearly orthogonal; weight decay is decoupled (Jordan 2024).
-
-    The update has the root mean square of Adam's, 0.2 (Liu et al. 2025, "Muon is scalable"). PyTorch's own Muon
-    multiplies in bfloat16, which rounds differently on different processors.
-    """
-
-    def __init__(
-        self, params: Iterable[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.0
-    ) -> None:
-        super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
-
-    @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update every matrix that has a gradient."""
-        for group in self.param_groups:
-            for p in (p for p in group["params"] if p.grad is not None):
-                state = self.state[p]
-                if not state:
-                    state["mean"] = torch.zeros_like(p)
-                state["mean"].lerp_(p.grad, 1 - group["momentum"])
-                update = orthogonalised(p.grad.lerp(state["mean"], group["momentum"]))
-                p.mul_(1 - group["lr"] * group["weight_decay"])
-                p.add_(update, alpha=-0.2 * math.sqrt(max(p.shape)) * group["lr"])
-
-
-def orthogonalised(matrix: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
-    """The matrix with all singular values brought near 1, by five Newton-Schulz steps of degree 5 (Jordan 2024)."""
-    is_tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if is_tall else matrix
-    norm = x.square().sum(1).sum().clamp(min=TINY)
-    x = x * norm.rsqrt()
-    for _ in range(NEWTON_SCHULZ_STEPS):
-        gram = product(x, x.T)
-        x = QUINTIC[0] * x + product(QUINTIC[1] * gram + QUINTIC[2] * product(gram, gram), x)
-    return x.T if is_tall else x
-
-
-class MuonAtan2:
-    """Muon for the matrices of the networks and Adam-atan2 for all other parameters, both at one learning rate.
-
-    Muon's update of a matrix has the root mean square of Adam's, so one rate suits both. (Not in the paper.)
-    """
-
-    def __init__(
-        self,
-        matrices: Sequence[Tensor],
-        others: Sequence[Tensor],
-        betas: Betas,
-        weight_decay: float,
-        *,
-        is_native: bool = False,
-    ) -> None:
-        self.parts = {
-            "muon": Muon(matrices, 0.0, weight_decay=weight_decay),
-            "adam_atan2": AdamAtan2(others, 0.0, betas, weight_decay, is_native=is_native),
-        }
-
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        """The parameter groups of both optimisers."""
-        return [group for part in self.parts.values() for group in part.param_groups]
-
-    def step(self) -> None:
-        """Update every parameter that has a gradient."""
-        for part in self.parts.values():
-            part.step()
-
-    def zero_grad(self) -> None:
-        """Clear all gradients."""
-        for part in self.parts.values():
-            part.zero_grad()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state of each optimiser by its name."""
-        return {name: part.state_dict() for name, part in self.parts.items()}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the states that `state_dict` gave."""
-        for name, part in self.parts.items():
-            part.load_state_dict(state_dict[name])
-
-
 def build_adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> AdamAtan2:
     """Adam-atan2 for all parameters of a model; the rate is set before every step."""
     return AdamAtan2(trained(model), 0.0, betas, weight_decay, is_native=may_run_native(model))
-
-
-def build_muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
-    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
-    matrices = [p for p in model.networks.parameters() if p.ndim == 2]
-    known = {id(p) for p in matrices}
-    others = [p for p in trained(model) if id(p) not in known]
-    return MuonAtan2(matrices, others, betas, weight_decay, is_native=may_run_native(model))
 
 
 def trained(model: RecurrentModel) -> list[Tensor]:

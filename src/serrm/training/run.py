@@ -112,7 +112,8 @@ class TrainingRun:
         self.data_hash = training_hash(arrays)
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
-        per_puzzle = flops(run.model, stream.side**2, stream.num_symbols, run.train.halting)
+        grid = stream.side**2, stream.num_symbols
+        per_puzzle = flops(run.model, *grid, run.train.halting, num_special=stream.num_special)
         self.flops_per_step = run.train.batch_size * per_puzzle
         model = build_run_model(run, stream).to(self.device)
         found = self._newest_checkpoint()
@@ -190,6 +191,7 @@ class TrainingRun:
             **self._identity(),
             "initial_sha256": self.initial_sha256,
             "num_symbols": trainer.stream.num_symbols,
+            "num_special": trainer.stream.num_special,
             "side": trainer.stream.side,
             "puzzles": list(trainer.stream.puzzle_names),
             "parameters": num_parameters(trainer.model),
@@ -316,6 +318,7 @@ def build_run_model(run: RunSettings, stream: Stream) -> RecurrentModel:
         torch.Generator().manual_seed(run.seed),
         num_positions=stream.side**2,
         num_task_types=stream.num_task_types,
+        num_special=stream.num_special,
     )
 
 

@@ -3,50 +3,30 @@ no result depends.
 """
 
 import hashlib
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_serializer,
+    model_validator,
+)
 
 from serrm.core.settings import KeyOf, Kind, Settings, refused
 from serrm.models.families import ModelSettings
-from serrm.models.settings import HaltingSettings, QLearning
+from serrm.models.halting import HaltingSettings
 from serrm.puzzles.settings import ArraySettings, HintSettings
+from serrm.training.adam_atan2_settings import AdamAtan2Settings
+from serrm.training.losses import Loss
+from serrm.training.optimizers import Optimizer
+from serrm.training.parts import Betas
+from serrm.training.schedules import SCHEDULES
+from serrm.training.stablemax import Stablemax
 
-if TYPE_CHECKING:
-    from serrm.models.recurrence import RecurrentModel
-
-Betas = tuple[float, float]
-
-# Share of the peak rate after warm-up, by (progress in 0..1, final_rate).
-SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
-    "constant": lambda progress, final: 1.0,
-    "cosine": lambda progress, final: final + (1 - final) / 2 * (1 + math.cos(math.pi * progress)),
-}
-
-
-def adam_atan2(model: "RecurrentModel", betas: Betas, weight_decay: float) -> Any:
-    """The paper's optimiser, for all parameters."""
-    from serrm.training.optimizer import build_adam_atan2
-
-    return build_adam_atan2(model, betas, weight_decay)
-
-
-def muon(model: "RecurrentModel", betas: Betas, weight_decay: float) -> Any:
-    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout; ours."""
-    from serrm.training.optimizer import build_muon
-
-    return build_muon(model, betas, weight_decay)
-
-
-# Builders of optimisers. They alone import torch, so that reading params.yaml does not. A builder gives a
-# torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad`, `state_dict` and `load_state_dict`.
-# The training loop sets the rate.
-OPTIMIZERS: Final[dict[str, Callable[["RecurrentModel", Betas, float], Any]]] = {
-    "adam_atan2": adam_atan2,
-    "muon": muon,
-}
+USUAL_LOSS: Final = "stablemax"
 
 
 class Fidelity(Settings):
@@ -82,7 +62,7 @@ class TrainSettings(Settings):
     """Supervision steps after which a puzzle leaves the batch."""
     halting: HaltingSettings
     """Rule by which a puzzle leaves the batch earlier."""
-    optimizer: Annotated[str, KeyOf(OPTIMIZERS)] = "adam_atan2"
+    optimizer: Optimizer = AdamAtan2Settings()
     """The paper's Adam-atan2, or Muon for the matrices of the network."""
     learning_rate: PositiveFloat
     """Peak learning rate."""
@@ -100,19 +80,27 @@ class TrainSettings(Settings):
     """Decay rates of the two moments of Adam-atan2."""
     ema: float = Field(ge=0, lt=1)
     """Decay of the EMA that is evaluated; 0 evaluates the raw weights."""
-    precision: Literal["float32", "bfloat16", "auto"]
+    precision: Literal["float32", "bfloat16", "auto"] = "float32"
     """Arithmetic of states and products; weights and optimiser are always float32; `auto` is the faster one on this
     machine."""
-    compile: bool
+    compile: bool = False
     """Use torch.compile on a GPU."""
-    snapshots: NonNegativeInt
+    snapshots: NonNegativeInt = 0
     """EMA snapshots kept for the learning curve."""
-    log_every: PositiveInt
+    log_every: PositiveInt = 20
     """Optimiser steps between records of the training log."""
     hints: HintSettings | None = None
     """Show squares of the answer in the first examples; an extension."""
     init_from: str | None = None
     """Set by the `init` of a run."""
+    loss: Loss = Stablemax(kind=USUAL_LOSS)
+    """Stablemax cross-entropy (the paper's), or plain cross-entropy; an extension."""
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual_loss(self, handler: Callable[[Any], Any]) -> dict[str, Any]:
+        """Leave out the loss of the paper, so that the settings of a run, and their digest, stay what they were."""
+        values: dict[str, Any] = handler(self)
+        return {key: value for key, value in values.items() if (key, value) != ("loss", USUAL_LOSS)}
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
@@ -150,9 +138,12 @@ class RunSettings(Settings):
     @model_validator(mode="after")
     def _suits_the_family(self) -> "RunSettings":
         train, family = self.train, self.model.family
-        if isinstance(train.halting, QLearning) and not self.model.has_q_head:
+        if train.halting.needs_q_head and not self.model.has_q_head:
             why = f"{family} cannot learn when to halt, as it has no Q head; use random"
             raise refused(("train", "halting", "kind"), why, train.halting.kind)
+        if train.optimizer.averages and train.ema:
+            why = f"{train.optimizer.kind} averages the weights itself, so there is no EMA of them; use 0"
+            raise refused(("train", "ema"), why, train.ema)
         if self.model.has_task_types and train.task_types is None:
             why = f"{family} learns task types, which need a learning_rate and a weight_decay of their own"
             raise refused(("train", "task_types"), why, None)

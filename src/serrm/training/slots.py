@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
@@ -36,8 +36,11 @@ class PieceResult(NamedTuple):
     state: State
     loss: Float[Tensor, ""]  # its share of the mean over all B slots
     is_solved: Bool[Tensor, " b"]
-    halting: Float[Tensor, "b 2"] | None
+    signal: Shaped[Tensor, "b *_"] | None  # that the halting rule reads
     task_gradients: Float[Tensor, "b W"] | None
+    log: dict[
+        str, Float[Tensor, ""]
+    ]  # a family's numbers for the training log, as shares of the mean over all B slots
 
 
 @dataclass

@@ -1,0 +1,113 @@
+"""The angles of rotary positions: a head's features turn in pairs, each by an angle that grows along the grid.
+
+Nothing here needs torch, so reading params.yaml does not either.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float32, Integer
+
+from serrm.puzzles.boxes import box_for_side
+
+ROPE_THETA = 10_000.0
+# RoPE2D with boxes: radians per row or column (1, 0.4, …) and per box (1.2, 0.4, …, so five boxes all differ).
+CELL_RATIO, BOX_FREQUENCY, BOX_RATIO = 2.5, 1.2, 3.0
+
+Angles = Float32[np.ndarray, "S half"]
+
+
+def no_angles(num_positions: int, head_dim: int) -> Angles:
+    """Angles of 0: nothing turns."""
+    return np.zeros((num_positions, head_dim // 2), np.float32)
+
+
+def rope(num_positions: int, head_dim: int) -> Angles:
+    """Angles of 1-D RoPE for the positions 0…S−1."""
+    return _products([np.arange(num_positions)], _frequencies(head_dim))
+
+
+def rope2d(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D on a square grid: head_dim/4 frequencies for the row, as many for the column."""
+    return _products(_rows_and_columns(num_positions), _frequencies(head_dim // 2))
+
+
+def linear(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians per row or column, n = head_dim/4; ours.
+
+    A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's neighbours
+    at once; with RoPE2D's frequencies, most of them far below one, it must learn to.
+    """
+    num = head_dim // 4
+    return _products(_rows_and_columns(num_positions), math.pi * _floats(1, num + 1) / num)
+
+
+def odd(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians per row or column, n = head_dim/4; ours.
+
+    Their cosines sum to n in the same row, to -n in a row 2n rows away, which attention avoids, and to zero between.
+    With `linear` rows at that distance look the same, so it is for grids of at most 2n rows.
+    """
+    num = head_dim // 4
+    return _products(_rows_and_columns(num_positions), math.pi * (_floats(1, 2 * num, 2) / (2 * num)))
+
+
+def boxes(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D with boxes, an extension for Sudoku; row, column and their boxes have head_dim/8 frequencies
+    each.
+
+    Distances in rows and columns do not say whether two cells share a box; the paper's models must learn that.
+    Raises ValueError if there are no boxes.
+    """
+    row, column = _rows_and_columns(num_positions)
+    box = box_for_side(math.isqrt(num_positions))
+    powers = -_floats(0, head_dim // 8)
+    lines = _products([row, column], _power(CELL_RATIO, powers))
+    of_boxes = _products([row // box.rows, column // box.cols], BOX_FREQUENCY * _power(BOX_RATIO, powers))
+    return np.concatenate([lines, of_boxes], axis=-1)
+
+
+def in_boxes(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D with boxes whose rows and columns are those within a box; an extension for Sudoku.
+
+    n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
+    box. Their cosines sum to n where two cells agree and to -1/2 at any distance, so cells that share nothing are as
+    unlike in a small grid as in a large one. Raises ValueError as `boxes`, and for more than 2n+1 places.
+    """
+    row, column = _rows_and_columns(num_positions)
+    box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8
+    if box.cols > 2 * num + 1:
+        raise ValueError(
+            f"heads of {head_dim} features distinguish {2 * num + 1} rows or columns of a box, not {box.cols}"
+        )
+    places = [row // box.rows, row % box.rows, column // box.cols, column % box.cols]
+    return _products(places, 2 * math.pi * _floats(1, num + 1) / (2 * num + 1))
+
+
+def _rows_and_columns(num_positions: int) -> list[Integer[np.ndarray, " S"]]:
+    """The row and the column of each cell of a square grid."""
+    side = math.isqrt(num_positions)
+    assert side * side == num_positions, "a grid with rows and columns is square"
+    return [*np.divmod(np.arange(num_positions), side)]
+
+
+def _products(
+    coordinates: Sequence[Integer[np.ndarray, " S"]], frequencies: Float32[np.ndarray, " f"]
+) -> Angles:
+    """Every coordinate of a cell times every frequency."""
+    return np.concatenate([np.outer(each.astype(np.float32), frequencies) for each in coordinates], axis=-1)
+
+
+def _frequencies(dim: int) -> Float32[np.ndarray, " half"]:
+    return _power(ROPE_THETA, -(_floats(0, dim, 2) / dim))
+
+
+def _power(base: float, exponents: Float32[np.ndarray, " n"]) -> Float32[np.ndarray, " n"]:
+    """Powers, computed in float64 and then rounded, so that they are the same on every computer."""
+    powers: Float32[np.ndarray, " n"] = np.power(base, exponents.astype(np.float64)).astype(np.float32)
+    return powers
+
+
+def _floats(start: int, stop: int, step: int = 1) -> Float32[np.ndarray, " n"]:
+    return np.arange(start, stop, step).astype(np.float32)

@@ -1,0 +1,17 @@
+"""The losses by name. One of one's own is a module and an entry here. Nothing here imports torch."""
+
+from typing import Annotated, Final
+
+from pydantic import SerializeAsAny
+
+from serrm.core.settings import EntryOf
+from serrm.training.parts import LossSettings
+from serrm.training.softmax import Softmax
+from serrm.training.stablemax import Stablemax
+
+LOSSES: Final[dict[str, type[LossSettings]]] = {
+    "stablemax": Stablemax,
+    "softmax": Softmax,
+}
+
+Loss = Annotated[SerializeAsAny[LossSettings], EntryOf(LOSSES)]

@@ -1,0 +1,21 @@
+"""The settings of Muon."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from serrm.training.parts import OptimizerSettings
+
+if TYPE_CHECKING:
+    from serrm.models.recurrence import RecurrentModel
+    from serrm.training.settings import TrainSettings
+
+
+class MuonSettings(OptimizerSettings):
+    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout; ours."""
+
+    kind: Literal["muon"] = "muon"
+
+    def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
+        """The `betas` of the training are those of Adam-atan2."""
+        from serrm.training.muon import build_muon
+
+        return build_muon(model, train.betas, train.weight_decay)

@@ -1,0 +1,11 @@
+"""The schedules of the learning rate by name. One of one's own is a module and an entry here."""
+
+from collections.abc import Callable
+from typing import Final
+
+from serrm.training.decay import constant, cosine
+
+SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
+    "constant": constant,
+    "cosine": cosine,
+}
