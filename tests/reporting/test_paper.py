@@ -137,14 +137,14 @@ def test_profile_paper_has_the_printed_hyperparameters():
     for line in HYPERPARAMETERS.strip().splitlines():
         task, key, *printed = line.split()
         for model, value in zip(("hrm", "trm", "se_rrm"), printed, strict=True):
-            found = PARAMS.train_settings(f"{task}-{model}-s0").model_dump(mode="json")
+            setting = PARAMS.train_settings(f"{task}-{model}-s0").model_dump(mode="json")
             for part in key.split("."):
-                found = found.get(part, "-")
-            assert str(found) == value, (line, model)
+                setting = setting.get(part, "-")
+            assert str(setting) == value, (line, model)
 
 
 def test_differences_are_in_plain_words():
-    ours = {
+    run = {
         "task": "sudoku",
         "model": {"width": 32, "positions": "rope2d_boxes", "same": 1},
         "train": {
@@ -168,7 +168,7 @@ def test_differences_are_in_plain_words():
         },
         "fidelity": {"dropout_at_evaluation": False},
     }
-    assert sorted(map(str, differences(ours, paper, 1000))) == [
+    assert sorted(map(str, differences(run, paper, 1000))) == [
         "dropout at evaluation on instead of off",
         "halting probability 0.2 instead of 0.05",
         "optimiser steps 1,326 instead of 36,764",

@@ -27,8 +27,8 @@ from serrm.reporting.report import (
     Inputs,
     all_tables,
     headline_scores,
+    page_examples,
     render_page,
-    shown_examples,
     table_files,
 )
 from serrm.reporting.results import all_runs, make_report, read_committed, read_runs
@@ -61,22 +61,22 @@ PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
 IN_README = ["claims", "published"]
 
 
-def shown(folder):
+def texts_of(folder):
     """What is compared, by the name of its file: tables and the page as they are, of figures the words."""
     reports = folder / "reports"
     paths = [*(reports / "tables").iterdir(), *(folder / "data").glob("table1.*")]
     files = {path.name: path.read_text(encoding="utf-8") for path in paths}
     for path in (reports / "figures").iterdir():
         elements = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text")
-        words = ["".join(each.itertext()).strip() for each in elements]
-        files[f"{path.stem}.svg.txt"] = "\n".join(words) + "\n"
+        texts = ["".join(element.itertext()).strip() for element in elements]
+        files[f"{path.stem}.svg.txt"] = "\n".join(texts) + "\n"
     page = (reports / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"base64,[^\"]*", "base64,…", re.sub(r"<svg.*?</svg>", "<svg/>", page, flags=re.DOTALL))
     return files | {"report.html": re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)}
 
 
 def test_what_is_written_is_what_is_stored(written):
-    files = shown(written)
+    files = texts_of(written)
     assert files.keys() == {path.name for path in GOLDEN.iterdir()}
     for name, text in files.items():
         assert text == (GOLDEN / name).read_text(encoding="utf-8"), name
@@ -91,30 +91,30 @@ def test_equal_files_give_equal_bytes(written, tmp_path):
 def triples(value):
     """Every score of a file as it is printed."""
     if isinstance(value, dict):
-        for key, each in value.items():
+        for key, entry in value.items():
             if f"{key}_lo" in value:
                 yield tuple(f"{100 * value[f'{key}{end}']:.2f}" for end in ("", "_lo", "_hi"))
-            yield from triples(each)
+            yield from triples(entry)
     elif isinstance(value, list):
-        for each in value:
-            yield from triples(each)
+        for entry in value:
+            yield from triples(entry)
 
 
 def test_every_score_stands_in_a_metric_file_or_in_the_paper(written):
     known = set(triples(json.loads((MADE / "metrics.json").read_text(encoding="utf-8"))))
     printed = re.compile(r"([\d.]+) \(([\d.]+)[–-]([\d.]+)\)")
     known |= set(printed.findall(PAPER))
-    found = set()
+    scores = set()
     for path in [*(written / "data").glob("*.csv"), written / "reports" / "report.html"]:
-        words = path.read_text(encoding="utf-8").replace("<span>", "")
-        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", words)
-        found |= set(printed.findall(of_one_seed))
-    assert len(found) > 80 and found <= known
+        text = path.read_text(encoding="utf-8").replace("<span>", "")
+        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", text)
+        scores |= set(printed.findall(of_one_seed))
+    assert len(scores) > 80 and scores <= known
 
 
 def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
     results = report(paper_files()).results
-    entries = [each for table in load_paper().score_tables.values() for each in entries_of(table, results)]
+    entries = [entry for table in load_paper().score_tables.values() for entry in entries_of(table, results)]
     entries = [entry for entry in entries if entry.printed.numbers]
     assert len(entries) == 83
     for entry in entries:
@@ -125,10 +125,10 @@ def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
 
 
 def test_a_table_has_few_columns_lines_and_notes(report, made):
-    found = {table.name: table for table in all_tables(report(made))}
-    for table in found.values():
+    tables = {table.name: table for table in all_tables(report(made))}
+    for table in tables.values():
         assert len(table.frame.columns) <= 8 and len(table.notes) <= 6
-    assert len(found["compute"].frame) <= 20
+    assert len(tables["compute"].frame) <= 20
 
 
 def test_ablations_are_shown_only_if_one_was_run(report, made):
@@ -149,9 +149,9 @@ def test_the_papers_tables_find_its_puzzles_in_any_data_set_of_the_task(report, 
         }
         set_rate(named, "fsr", rate, f"{side}x{side}", num=1000)
     (entry,) = (
-        each
-        for each in entries_of(load_paper().score_tables["3"], report(made).results)
-        if (each.variant, each.column.task) == ("se_rrm", "maze")
+        entry
+        for entry in entries_of(load_paper().score_tables["3"], report(made).results)
+        if (entry.variant, entry.column.task) == ("se_rrm", "maze")
     )
     assert (entry.of_set, entry.score.value) == ("30x30", 25.0)
 
@@ -291,9 +291,9 @@ def test_the_readme_holds_the_numbers_of_the_committed_scores(profile):
 def test_windows_do_not_stand_beside_the_papers_mazes():
     """Generated mazes of another size do, in a profile without the paper's."""
     frame, notes, _ = headline(report_here("maze_hard"))
-    theirs = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
-    assert [theirs[f"maze_{side} {side}×{side}, n 100"] for side in (15, 22)] == ["—", "—"]
-    assert theirs["maze_30 30×30, n 1,000"].startswith("88.8 ")
+    paper_scores = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
+    assert [paper_scores[f"maze_{side} {side}×{side}, n 100"] for side in (15, 22)] == ["—", "—"]
+    assert paper_scores["maze_30 30×30, n 1,000"].startswith("88.8 ")
     assert "The paper's test puzzles are Maze 30×30, n 1,000." in notes
 
 
@@ -359,9 +359,9 @@ def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report,
     examples = [puzzle | {"name": "a", "predictions": at_once}, puzzle | {"name": "b", "predictions": later}]
     (tmp_path / run.name).mkdir()
     (tmp_path / run.name / "examples.json").write_text(json.dumps({"task": "sudoku", "examples": examples}))
-    (shown,) = shown_examples(whole.results, tmp_path)
-    assert shown["heading"].endswith("b") and shown["outcome"] == "solved after 2 steps"
-    assert [panel.caption for panel, _ in shown["panels"]] == ["question", "after 1 step", "after 2 steps"]
+    (example,) = page_examples(whole.results, tmp_path)
+    assert example["heading"].endswith("b") and example["outcome"] == "solved after 2 steps"
+    assert [panel.caption for panel, _ in example["panels"]] == ["question", "after 1 step", "after 2 steps"]
 
 
 def test_words_from_files_are_escaped(report, made):
@@ -382,8 +382,8 @@ def test_depth_has_our_curves_and_the_papers_and_speaks_of_nothing_else(report, 
         *(f"{model}, {side}" for model in ("HRM", "TRM", "SE-RRM") for side in ("ours", "paper")),
         "se_rrm_wide, ours",
     }
-    (words,) = (each.get_text() for each in figure.texts if "Dashed" in each.get_text())
-    assert not re.search("maze|ARC|16×16", words)
+    (remark,) = (text.get_text() for text in figure.texts if "Dashed" in text.get_text())
+    assert not re.search("maze|ARC|16×16", remark)
 
 
 def test_permuted_puzzles_are_shown_in_one_precision(report, made):
@@ -397,7 +397,7 @@ def test_permuted_puzzles_are_shown_in_one_precision(report, made):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        files = shown(write_made(Path(scratch)))
+        files = texts_of(write_made(Path(scratch)))
     shutil.rmtree(GOLDEN, ignore_errors=True)
     GOLDEN.mkdir()
     for name, text in files.items():
