@@ -14,8 +14,10 @@ import typer
 from serrm import command_line
 from serrm.commands.ask import ask
 from serrm.commands.compare import compare, sweep
-from serrm.commands.profile import forecast, headline, overview, rehearse, track, use
+from serrm.commands.profile import forecast, rehearse, use
 from serrm.commands.puzzles import evaluate, show, solve
+from serrm.commands.report import headline, overview
+from serrm.commands.track import track
 from serrm.core.project import find_root
 
 app = typer.Typer(

@@ -7,31 +7,34 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from serrm.core.progress import progress_bar
 
+if TYPE_CHECKING:
+    from serrm.solving.solve import Answer, Status
+
 log = logging.getLogger(__name__)
-MAX_PANELS = 12  # of a picture or in the terminal; a GIF has all steps at which something changed
-PANELS_A_ROW = 4
-Notation = StrEnum("Notation", ["text", "csv", "json"])
+MAX_PANELS = 12  # in a picture or in the terminal; a GIF has all steps at which the prediction changed
+PANELS_PER_ROW = 4
+OutputFormat = StrEnum("OutputFormat", ["text", "csv", "json"])
 Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
 Dtype = StrEnum("Dtype", ["float32", "bfloat16"])
 
-A_CHECKPOINT = "Folder of a finished run, or a packaged checkpoint: sudoku, sudoku_extreme, maze."
+CHECKPOINT_HELP = "Folder of a finished run, or a packaged checkpoint: sudoku, sudoku_extreme, maze."
 PUZZLES = typer.Argument(
     None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of puzzles, or - for standard input (default)."
 )
 CHECKPOINT = typer.Option(
     None,
-    help=f"{A_CHECKPOINT} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
+    help=f"{CHECKPOINT_HELP} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
 )
 BUDGET = typer.Option(4096, min=1, help="Limit on supervision steps per puzzle, over all attempts.")
 SECONDS = typer.Option(
@@ -54,7 +57,7 @@ PRECISION = typer.Option(
     Precision.auto,
     help="auto takes the faster of the two in a trial, or float32 if all puzzles fit into one batch.",
 )
-FORMAT = typer.Option(Notation.text, "--format", help="json writes one object per line.")
+FORMAT = typer.Option(OutputFormat.text, "--format", help="json writes one object per line.")
 TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers to this file.")
 ORDERED = typer.Option(
     False, "--ordered", help="Write the answers in the order of the puzzles, not as they are found."
@@ -83,7 +86,7 @@ def solve(
     batch_size: int | None = BATCH_SIZE,
     device: str = DEVICE,
     precision: Precision = PRECISION,
-    notation: Notation = FORMAT,
+    output_format: OutputFormat = FORMAT,
     target: Path | None = TARGET,
     is_ordered: bool = ORDERED,
     is_traced: bool = TRACE,
@@ -109,72 +112,86 @@ def solve(
         raise ValueError("no puzzle in the input")
     from serrm.core.devices import keep_memory
     from serrm.solving.model import checkpoint_of, load
-    from serrm.solving.solve import (
-        FORMATS,
-        SolveOptions,
-        Status,
-        csv_header,
-        early_remark,
-        in_order,
-        summary,
-    )
+    from serrm.solving.solve import SolveOptions, Status, early_remark, in_order, summary
 
     for question in questions:
         if remark := early_remark(question):
             log.info("%s: %s", question.place, remark)
 
     # One puzzle on a terminal is drawn; everything else is lines for programs to read.
-    is_drawn = len(questions) == 1 and notation == Notation.text and target is None and sys.stdout.isatty()
+    is_drawn = (
+        len(questions) == 1 and output_format == OutputFormat.text and target is None and sys.stdout.isatty()
+    )
     keep_memory()
     has_trace = is_traced or picture is not None
     options = SolveOptions(budget, seconds, max_steps, precision.value, batch_size, is_exact, has_trace)
     model = load(None if checkpoint is None else checkpoint_of(checkpoint), device=device)
-    found = model.answers(questions, options)
-    answers = in_order(found) if is_ordered else (answer for _, answer in found)
-    start, num_steps, statuses = time.perf_counter(), 0, Counter[Status]()
-    is_interrupted = False
+    pairs = model.answers(questions, options)
+    answers = in_order(pairs) if is_ordered else (answer for _, answer in pairs)
+    start = time.perf_counter()
     try:
-        with (
-            _opened(target) as write,
-            progress_bar("solving", len(questions), unit="puzzle", leave=not is_drawn) as bar,
-        ):
-            if notation == Notation.csv:
-                write(csv_header())
-            try:
-                for answer in answers:
-                    statuses[answer.status] += 1
-                    num_steps += answer.steps
-                    num_solved, num_done = statuses[Status.VERIFIED], statuses.total()
-                    counts = {"solved": num_solved, "open": len(questions) - num_done}
-                    bar.set_postfix({**counts, "given_up": num_done - num_solved}, refresh=False)
-                    bar.update()
-                    with bar.external_write_mode():
-                        if answer.trace is not None:
-                            _show(answer, len(questions) > 1, is_traced, picture)
-                            picture = None  # of the first alone
-                        if is_drawn:
-                            _draw(questions[0], answer)
-                        else:
-                            write(FORMATS[notation.value](answer))
-            except KeyboardInterrupt:  # the answers so far stay
-                if not statuses.total():
-                    raise
-                is_interrupted = True
+        with _opened(target) as write:
+            num_steps, statuses, is_interrupted = _write_answers(
+                answers, questions, write, output_format, is_drawn, is_traced, picture
+            )
     except BrokenPipeError:  # the reader of standard output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     if not is_drawn:
         log.info(summary(statuses, num_steps, time.perf_counter() - start))
     if is_interrupted:
-        place = "" if target is None else f" are in {target}"
-        log.info("interrupted: %d of %d answers%s", statuses.total(), len(questions), place)
+        where = "" if target is None else f" are in {target}"
+        log.info("interrupted: %d of %d answers%s", statuses.total(), len(questions), where)
         raise typer.Exit(130)
     if statuses.keys() != {Status.VERIFIED}:
         raise typer.Exit(1)
 
 
+def _write_answers(
+    answers: "Iterable[Answer]",
+    questions: Sequence[Any],
+    write: Callable[[str], Any],
+    output_format: OutputFormat,
+    is_drawn: bool,
+    is_traced: bool,
+    picture: Path | None,
+) -> "tuple[int, Counter[Status], bool]":
+    """Write or draw the answers as they arrive, beside a progress bar.
+
+    The result is the number of steps, the number of answers by status, and whether Ctrl-C ended the solving. The steps
+    of the first answer alone are drawn to `picture`.
+    """
+    from serrm.solving.solve import FORMATS, Status, csv_header
+
+    num_steps, statuses = 0, Counter[Status]()
+    with progress_bar("solving", len(questions), unit="puzzle", leave=not is_drawn) as bar:
+        if output_format == OutputFormat.csv:
+            write(csv_header())
+        try:
+            for answer in answers:
+                statuses[answer.status] += 1
+                num_steps += answer.steps
+                num_solved, num_done = statuses[Status.VERIFIED], statuses.total()
+                counts = {"solved": num_solved, "open": len(questions) - num_done}
+                bar.set_postfix({**counts, "given_up": num_done - num_solved}, refresh=False)
+                bar.update()
+                with bar.external_write_mode():
+                    if answer.trace is not None:
+                        _show(answer, len(questions) > 1, is_traced, picture)
+                        picture = None
+                    if is_drawn:
+                        _draw(questions[0], answer)
+                    else:
+                        write(FORMATS[output_format.value](answer))
+        except KeyboardInterrupt:  # the answers so far stay
+            if not statuses.total():
+                raise
+            return num_steps, statuses, True
+    return num_steps, statuses, False
+
+
 def _piped() -> list[str]:
-    """Standard input, where no puzzle is given; a usage error if that is a terminal."""
+    """The argument for standard input; a usage error if that is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         raise typer.BadParameter("give a puzzle or a file, or pipe puzzles in", param_hint="PUZZLE")
     return ["-"]
@@ -235,7 +252,7 @@ def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) 
     if picture.suffix == ".gif":
         frames = [[[written_in(panel, answer.notation)]] for panel in settling_panels(puzzle)]
     else:
-        frames = [[panels[start : start + PANELS_A_ROW] for start in range(0, len(panels), PANELS_A_ROW)]]
+        frames = [[panels[start : start + PANELS_PER_ROW] for start in range(0, len(panels), PANELS_PER_ROW)]]
     write_picture(picture, [picture_svg(rows, title) for rows in frames])
     log.info("%s: steps to the answer of %s", picture, answer.place)
 
@@ -248,7 +265,7 @@ REMARKS = {
 
 
 def evaluate(
-    checkpoint: str = typer.Option(..., help=A_CHECKPOINT),
+    checkpoint: str = typer.Option(..., help=CHECKPOINT_HELP),
     puzzles: Path = typer.Option(
         ...,
         exists=True,
@@ -283,24 +300,24 @@ def evaluate(
     keep_memory()
     if target is not None:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
-    where = choose_device(device)
-    scores = score_file(checkpoint_of(checkpoint), puzzles, steps, where, precision.value, batch_size)
+    chosen = choose_device(device)
+    scores = score_file(checkpoint_of(checkpoint), puzzles, steps, chosen, precision.value, batch_size)
     if target is not None:
         write_output(target, json.dumps(scores, indent=2) + "\n")
     sets: dict[str, dict[str, Any]] = scores["sets"]
-    found = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
-    known = {name: each for task in TASKS for name, each in metrics_of(task).items() if name in found}
-    metrics = {name: each for name, each in known.items() if each.is_main}
-    heads = [f"{each.short} {each.unit.sign}".rstrip() for each in metrics.values()]
-    lines, remarks = table("grid", "puzzles", "steps", *heads), []
+    names = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
+    available = {name: metric for task in TASKS for name, metric in metrics_of(task).items() if name in names}
+    metrics = {name: metric for name, metric in available.items() if metric.is_main}
+    headings = [f"{metric.short} {metric.unit.sign}".rstrip() for metric in metrics.values()]
+    lines, remarks = table("grid", "puzzles", "steps", *headings), []
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
-            rates = (in_words(values, name, each.unit.factor) for name, each in metrics.items())
+            rates = (in_words(values, name, metric.unit.factor) for name, metric in metrics.items())
             lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
         lines.add_section()
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
-        remarks += [f"{name}: {words}: {entry[key]}" for key, words in REMARKS.items() if entry.get(key)]
+        remarks += [f"{name}: {text}: {entry[key]}" for key, text in REMARKS.items() if entry.get(key)]
         remarks += [
             f"{name}: solved after {step} steps by another solution than the answer in the file: {num}"
             for step, num in entry.get("num_other_solutions", {}).items()
