@@ -31,8 +31,8 @@ MAZE = "".join(MAZE_ROWS)
 
 def grids(side: int, num: int) -> list[list[int]]:
     return [
-        SUDOKU_TEXT.numbers(each.question).tolist()
-        for each in generate_puzzles(side, num, np.random.default_rng(3), CLUES[side])
+        SUDOKU_TEXT.numbers(puzzle.question).tolist()
+        for puzzle in generate_puzzles(side, num, np.random.default_rng(3), CLUES[side])
     ]
 
 
@@ -332,7 +332,7 @@ NONE = [[cell or None for cell in row] for row in ARRAY[0].reshape(9, 9).tolist(
         (NONE, 1),
         (torch.from_numpy(ARRAY), 4),
         (torch.from_numpy(ARRAY.reshape(-1, 9, 9)).float(), 4),
-        ([torch.from_numpy(each) for each in ARRAY], 4),
+        ([torch.from_numpy(grid) for grid in ARRAY], 4),
         (ARRAY.tolist(), 4),
         ([[str(cell or "") for cell in row] for row in ARRAY[0].reshape(9, 9).tolist()], 1),
         (rows(GRIDS[0]), 1),
