@@ -26,7 +26,7 @@ from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
 from serrm.inference.settings import GUESS_STEPS
-from serrm.puzzles.look import PAPER, Cell, Keys
+from serrm.puzzles.look import PAPER, CellLook, Keys
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
@@ -127,7 +127,7 @@ def board(question: Question, frame: Frame | None = None) -> str:
     if frame is not None:
         panel = replace(panel, is_changed=frame.is_guess.reshape(side, side))
 
-    def draw(panel: Panel, row: int, column: int) -> Cell:
+    def draw(panel: Panel, row: int, column: int) -> CellLook:
         cell = cell_of(panel, row, column)
         is_empty = panel.is_given[row, column] or (cell.ground == PAPER and not cell.symbol)
         if frame is None or is_empty:

@@ -195,8 +195,8 @@ def test_no_equivalent_of_a_test_pair_is_trained_on_and_nothing_else_is_dropped(
 
 def test_questions_with_other_answers_stay_and_are_listed(tmp_path: Path) -> None:
     sets = make_sets(2, seed=0)
-    asked = moved(sets["eval"]["eval1"]["test"][0], 5, (2, 0, 3, 1))["input"]
-    sets["train"]["train1"]["test"][0]["input"] = asked
+    question = moved(sets["eval"]["eval1"]["test"][0], 5, (2, 0, 3, 1))["input"]
+    sets["train"]["train1"]["test"][0]["input"] = question
     rows, audit = write(fill_raw(tmp_path / "raw", sets), tmp_path / "set")
     names = [(PairName(**match["test"]), PairName(**match["trained"])) for match in audit["equal_questions"]]
     trained = PairName("train1", "training", "test", 0)

@@ -15,7 +15,7 @@ from jaxtyping import Bool, UInt8
 from pydantic import BaseModel, Field
 
 from serrm.core.files import read_parsed
-from serrm.puzzles.look import Cell, Look
+from serrm.puzzles.look import CellLook, Look
 from serrm.puzzles.tasks import TASKS
 
 Tokens = UInt8[np.ndarray, " I"]
@@ -42,7 +42,7 @@ class Panel:
     remark: str = ""
 
 
-def cell_of(panel: Panel, row: int, column: int) -> Cell:
+def cell_of(panel: Panel, row: int, column: int) -> CellLook:
     """The look of a cell of a panel."""
     token, place = int(panel.cells[row, column]), (row, column)
     return panel.look.cell(token, bool(panel.is_given[place]), bool(panel.is_wrong[place]))

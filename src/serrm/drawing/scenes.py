@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, Scene, read_examples
 from serrm.puzzles.arc import grids as arc
-from serrm.puzzles.look import Cell
+from serrm.puzzles.look import CellLook
 from serrm.puzzles.notation import Notation
 from serrm.puzzles.tasks import ARC, grid_task
 from serrm.reading.question import Question
@@ -71,7 +71,7 @@ def written_in(panel: Panel, notation: Notation | None) -> Panel:
         return panel
     look, signs = panel.look, notation.signs
 
-    def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
+    def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
         plain = look.cell(token, is_given, is_wrong)
         has_sign = plain.symbol and 0 < token <= len(signs)
         return plain._replace(symbol=signs[token - 1], plain=signs[token - 1]) if has_sign else plain

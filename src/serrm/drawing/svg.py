@@ -15,7 +15,7 @@ import numpy as np
 
 from serrm.core.files import write_output
 from serrm.drawing.puzzles import Panel, cell_of
-from serrm.puzzles.look import INK, PAPER, Cell
+from serrm.puzzles.look import INK, PAPER, CellLook
 
 Length = int | float
 
@@ -62,7 +62,7 @@ def _legend(panels: Sequence[Panel]) -> str:
 
 def grid_svg(
     panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None,
-    draw: Callable[[Panel, int, int], Cell] = cell_of,
+    draw: Callable[[Panel, int, int], CellLook] = cell_of,
 ) -> str:  # fmt: skip
     """A panel as an <svg>; with a `size`, that of its longer side, at (x, y) of the figure around it."""
     rows, columns = panel.cells.shape
