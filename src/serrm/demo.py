@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, UInt8
 
-from serrm.drawing.puzzles import Panel, Puzzle, cell_of
+from serrm.drawing.puzzles import DrawnPuzzle, Panel, cell_of
 from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, how_sure
@@ -123,7 +123,7 @@ def board(question: Question, frame: Frame | None = None) -> str:
     """
     side, task, keys = question.side, grid_task(question.task), keys_of(question)
     tokens = question.cells.reshape(-1)
-    panel = Puzzle(question.task, side, tokens).answer_panel(tokens if frame is None else frame.tokens)
+    panel = DrawnPuzzle(question.task, side, tokens).answer_panel(tokens if frame is None else frame.tokens)
     if frame is not None:
         panel = replace(panel, is_changed=frame.is_guess.reshape(side, side))
 

@@ -233,7 +233,7 @@ def _draw(question: Any, answer: Any) -> None:
 
 def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) -> None:
     """Draw the steps to an answer in the terminal, in a picture, or both."""
-    from serrm.drawing.puzzles import Puzzle, settling_panels
+    from serrm.drawing.puzzles import DrawnPuzzle, settling_panels
     from serrm.drawing.scenes import written_in
     from serrm.drawing.svg import picture_svg, write_picture
     from serrm.drawing.terminal import console, print_panels
@@ -243,7 +243,7 @@ def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) 
     title = f"{TASKS[trace.task].name} {trace.side}×{trace.side}"
     title = f"{title}, {answer.place}" if is_of_many else title
     predictions = dict(enumerate(trace.predictions, start=1))
-    puzzle = Puzzle(trace.task, trace.side, trace.question, predictions=predictions)
+    puzzle = DrawnPuzzle(trace.task, trace.side, trace.question, predictions=predictions)
     panels = [written_in(panel, answer.notation) for panel in settling_panels(puzzle, MAX_PANELS)]
     if is_traced:
         print_panels(console(), [panels], title)

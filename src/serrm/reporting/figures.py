@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import svg
-from serrm.drawing.puzzles import Panel, Puzzle, as_tokens
+from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import load_paper, model_name, style, task_name
 from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
@@ -231,8 +231,8 @@ def permuted(report: Report, task: str) -> str:
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:
     expected = as_tokens([example.permutation[token] for token in example.prediction])
-    plain = Puzzle(run.kind, example.side, as_tokens(example.question))
-    moved = Puzzle(run.kind, example.side, as_tokens(example.permuted_question), expected)
+    plain = DrawnPuzzle(run.kind, example.side, as_tokens(example.question))
+    moved = DrawnPuzzle(run.kind, example.side, as_tokens(example.permuted_question), expected)
     return {
         "x": plain.question_panel(),
         "f(x)": plain.prediction_panel(as_tokens(example.prediction)),

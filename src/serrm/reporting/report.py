@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from serrm.core.files import json_text, write_whole
 from serrm.core.progress import duration
-from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, load_examples
+from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, load_examples
 from serrm.drawing.svg import grid_svg
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
@@ -192,7 +192,7 @@ def costs(runs: Sequence[Evaluation], machine: Mapping[str, Mapping[str, Any]]) 
                 {
                     "Run": run.name,
                     "Time": duration(training["seconds"]),
-                    "Puzzle-steps per second": f"{training['puzzle_steps_per_second']:,.0f}",
+                    "DrawnPuzzle-steps per second": f"{training['puzzle_steps_per_second']:,.0f}",
                     "Memory": f"{training['peak_memory_bytes'] / 1e9:.1f} GB",
                     "Machine": f"{training['device']}, {training['threads']} threads, {training['cpu']}",
                 }
@@ -234,7 +234,7 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
                 }
 
 
-def changing_panels(puzzle: Puzzle) -> list[Panel]:
+def changing_panels(puzzle: DrawnPuzzle) -> list[Panel]:
     """The question, the answer if the last prediction is wrong, and all predictions that differ from the one before."""
     first, *others = puzzle.trace_panels(sorted(puzzle.predictions))
     trace = [first, *(panel for panel in others if panel.is_changed.any())]
