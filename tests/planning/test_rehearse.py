@@ -37,7 +37,7 @@ def test_a_miniature_is_small_and_else_the_same(path: Path, tmp_path: Path) -> N
         assert (cell.train.num_steps(1000), cell.model.width, cell.train.init_from) == (3, 16, None)
         assert cell.train.precision == small.evaluate_settings(name).evaluate.precision == "float32"
     for task in params.tasks:
-        kinds = {each.tasks[task].download["source"]["kind"] for each in (params, small)}
+        kinds = {value.tasks[task].download["source"]["kind"] for value in (params, small)}
         assert len(kinds) == 1
     assert max(stage.flops for stage in stages_of(small).values()) < 1e12
     for task, section in miniature(params, tmp_path).tasks.items():
