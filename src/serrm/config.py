@@ -31,7 +31,9 @@ RANDOM = "random"  # initial weights drawn from the seed; data/random is a commi
 
 def _check_name(name: str) -> str:
     if not re.fullmatch("[A-Za-z0-9_-]+", name):
-        raise ValueError(f"{name!r} is no name: letters, digits, - and _ alone, as DVC names stages after it")
+        raise ValueError(
+            f"{name!r} is not a name: letters, digits, - and _ alone, as DVC names stages after it"
+        )
     return name
 
 

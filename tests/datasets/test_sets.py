@@ -215,7 +215,7 @@ def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path
 
 def test_a_puzzle_of_no_square_is_named_before_anything_is_written() -> None:
     cells = np.zeros(60, dtype=np.uint8)
-    with pytest.raises(ValueError, match="mine: puzzle 7 has 60 cells, which are no square grid"):
+    with pytest.raises(ValueError, match="mine: puzzle 7 has 60 cells, which do not form a square grid"):
         check_answers([(7, Puzzle(cells, cells))], 7, "mine", grid_task("sudoku"))
 
 

@@ -118,7 +118,7 @@ def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) 
     for number, puzzle in rows:
         if len(puzzle.question) != puzzle.side**2:
             raise ValueError(
-                f"{name}: puzzle {number} has {len(puzzle.question)} cells, which are no square grid"
+                f"{name}: puzzle {number} has {len(puzzle.question)} cells, which do not form a square grid"
             )
         if puzzle.side != side:
             raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}")

@@ -31,5 +31,5 @@ def alphabet(task: str, side: int) -> Alphabet:
 def grid_task(task: str) -> GridTask:
     """The record of a task on square grids."""
     record = TASKS[task]
-    assert isinstance(record, GridTask), f"{task} is no task on square grids"
+    assert isinstance(record, GridTask), f"{task} is not a task on square grids"
     return record

@@ -31,13 +31,13 @@ class GridText:
     # The token of a cell that a question leaves open, and the smallest that an answer may have in its place.
     blank: int = 1
     filling: int = 2
-    # Raises ValueError for tokens that are no question.
+    # Raises ValueError for tokens that are not a question.
     check_question: Callable[[Tokens], object] = lambda question: None
     # Users' puzzles: (question's symbols, side, answer's symbols) → their notation; None if the task has only this one.
     notation: Callable[[Sequence[str], int, Sequence[str]], Notation] | None = None
 
     def parse(self, value: Any) -> Tokens:
-        """The tokens of a text, ignoring white space that is no symbol, or of n lists of n whole numbers."""
+        """The tokens of a text, ignoring white space that is not a symbol, or of n lists of n whole numbers."""
         if isinstance(value, str):
             kept = [char for char in value if char in self.characters or not char.isspace()]
             return self.read("".join(kept))

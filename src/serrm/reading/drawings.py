@@ -18,7 +18,7 @@ def drawn_records() -> Iterator[GridTask]:
 
 
 def find_drawing(lines: Sequence[str], start: int) -> Match | None:
-    """The drawn puzzle that begins at line `start`; None if there is none. ValueError for rows that are no square."""
+    """The drawn puzzle that begins at line `start`; None if there is none. ValueError unless its rows form a square."""
     for record in drawn_records():
         if set(lines[start]) <= set(record.text.characters):
             return _find(lines, start, record)
@@ -67,7 +67,7 @@ def marks(line: str, record: GridTask) -> set[str]:
 
 
 def _shape_flaw(lines: Sequence[str], first: int, window: Sequence[str], record: GridTask) -> str:
-    """The message about rows that are no square, with the row after them."""
+    """The message about rows that do not form a square, with the row after them."""
     side, after = len(window[0]), lines[first + len(window) : first + len(window) + 1]
     message = f"{side} characters are not a square grid: {shorten(window[0])}"
     if len(window) > 1 or (after and len(after[0]) == side):

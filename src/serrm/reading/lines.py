@@ -1,7 +1,7 @@
 """Puzzles in the lines of a text: one per line, rows of tables, grids over several lines, and lines between them.
 
 Lines are skipped only if they are blank, comments (`#` and what cannot be a maze), headings, or rulings between boxes.
-Any other line that is no puzzle is a ValueError with its place.
+Any other line that is not a puzzle is a ValueError with its place.
 """
 
 import ast
@@ -44,7 +44,7 @@ ReadJson = Callable[[Any, str], Iterator[Question]]  # (value of JSON, place) â†
 
 
 def questions_of_lines(lines: Sequence[str], place: PlaceOf, read_json: ReadJson) -> Iterator[Question]:
-    """All puzzles of lines. ValueError, with its place, for a line that is no puzzle and may not be skipped."""
+    """All puzzles of lines. ValueError, with its place, for a line that is not a puzzle and may not be skipped."""
     if (header := _header(lines)) is not None:
         yield from _table(lines, header, place, read_json)
         return
@@ -195,7 +195,7 @@ def _is_like_grid(word: str) -> bool:
 
 
 def _nearest_flaw(line: str) -> str:
-    """The message about a line that is no puzzle: the error of the part that is most like one."""
+    """The message about a line that is not a puzzle: the error of the part that is most like one."""
     stripped = line.strip()
     fields = [part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1]
     ways = [tuple(part) for part in fields] or list(symbol_lists(line)) or [tuple(stripped)]

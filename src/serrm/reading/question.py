@@ -75,7 +75,7 @@ def grid_records() -> dict[str, GridTask]:
 
 
 def task_of(written: WrittenGrid) -> str:
-    """The task of a square grid. ValueError for symbols that are no square."""
+    """The task of a square grid. ValueError for symbols that do not form a square."""
     side = math.isqrt(len(written.symbols))
     if not written.symbols or side**2 != len(written.symbols):
         raise ValueError(f"{len(written.symbols)} characters are not a square grid: {shorten(written.text)}")
@@ -109,7 +109,7 @@ def notation_of(written: WrittenGrid, text: GridText) -> Notation:
 
 
 def question_of(place: str, written: WrittenGrid) -> Question:
-    """The puzzle of a written grid. ValueError with its place for a grid that is no puzzle."""
+    """The puzzle of a written grid. ValueError with its place for a grid that is not a puzzle."""
     question = _parsed(written)
     if isinstance(question, str):
         raise ValueError(f"{place}: {question}")
@@ -123,7 +123,7 @@ def is_puzzle(written: WrittenGrid) -> bool:
 
 @lru_cache(maxsize=4096)
 def _parsed(written: WrittenGrid) -> Question | str:
-    """The puzzle of a written grid, without its place, or the message about a grid that is no puzzle."""
+    """The puzzle of a written grid, without its place, or the message about a grid that is not a puzzle."""
     try:
         task = task_of(written)
         text = grid_records()[task].text

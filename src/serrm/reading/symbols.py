@@ -40,7 +40,7 @@ def symbol_lists(line: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _fields(line: str, delimiter: str) -> tuple[str, ...]:
-    """The fields of a line as cells, empty fields as blanks; empty if a field is no cell."""
+    """The fields of a line as cells, empty fields as blanks; empty if a field is not a cell."""
     try:
         fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
@@ -100,7 +100,7 @@ def _has_spaces_for_blanks(line: str) -> bool:
 
 
 def row_of(line: str, side: int) -> tuple[str, ...] | None:
-    """A line as a row of `side` symbols (digits, letters, numbers or blanks); None if it is no such row."""
+    """A line as a row of `side` symbols (digits, letters, numbers or blanks); None if it is not such a row."""
     for symbols in symbol_lists(without_comment(line)):
         if len(symbols) == side and is_row(symbols):
             return symbols
@@ -141,7 +141,7 @@ def without_comment(line: str) -> str:
 
 
 def rows_of_spaces(lines: Sequence[str]) -> list[tuple[str, ...]] | None:
-    """The rows of a square grid whose blanks are spaces; None if the lines are no such grid."""
+    """The rows of a square grid whose blanks are spaces; None if the lines are not such a grid."""
     side = len(lines[0]) if lines else 0
     rows = [tuple(line.replace(" ", BLANK_CELL)) for line in lines[:side]]
     is_grid = len(rows) == side >= MIN_SIDE and all(len(row) == side for row in rows)

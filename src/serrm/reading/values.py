@@ -74,7 +74,7 @@ def _of_texts(values: Sequence[str]) -> list[WrittenGrid] | None:
 
 
 def _check_cells(values: Sequence[Any]) -> None:
-    """Raise ValueError for rows with an item that is no cell, and for empty rows."""
+    """Raise ValueError for rows with an item that is not a cell, and for empty rows."""
     rows = [row for row in values if isinstance(row, list | tuple)]
     if (
         not rows

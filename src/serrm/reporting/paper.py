@@ -116,7 +116,10 @@ class Check(_Frozen):
 
 
 class PaperClaim(_Frozen):
-    """A claim of the paper in words, its numbers and its section, and our checks; `lacking` where there are no runs."""
+    """A claim of the paper in words, its numbers and its section, and our checks.
+
+    `lacking` says what is missing to test a claim without checks.
+    """
 
     says: str
     paper: str

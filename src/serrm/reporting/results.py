@@ -42,7 +42,7 @@ class Score(NamedTuple):
 
     @property
     def seeds(self) -> tuple[tuple[float, ...], ...]:
-        """Value and interval of every seed, unrounded where there are several."""
+        """Value and interval of every seed, unrounded if there are several."""
         return self.by_seed or ((self.value, self.low, self.high),)
 
     def __str__(self) -> str:

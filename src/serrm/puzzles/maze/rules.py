@@ -34,7 +34,7 @@ def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
 
 
 def check_questions(questions: UInt8[np.ndarray, "N I"]) -> None:
-    """Raise ValueError for the first question that is no square of walls and spaces with one start and one goal."""
+    """Raise ValueError for the first question that is not a square of walls and spaces with one start and one goal."""
     side_of(questions)
     num_starts, num_goals = (questions == START).sum(axis=1), (questions == GOAL).sum(axis=1)
     is_known = ((questions >= WALL) & (questions <= GOAL)).all(axis=1)
