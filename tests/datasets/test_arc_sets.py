@@ -106,7 +106,7 @@ def test_reported_only_the_pairs_are_those_of_the_paper(
     assert audit["puzzles_without_trained_pairs"] == []
 
 
-def test_training_puzzles_held_out_stand_in_for_evaluation_puzzles(packaged: Path, tmp_path: Path) -> None:
+def test_held_out_training_puzzles_replace_evaluation_puzzles(packaged: Path, tmp_path: Path) -> None:
     rows, audit = write(packaged, tmp_path / "set", 2, canvas=6, num_train=20, num_test=15, scored="held_out")
     assert audit["num_puzzles"] == {"training": 20, "evaluation": 0, "concept": 0, "held_out": 15}
     leaks = {PairName(**leak["trained"]) for leak in audit["leaks"]}

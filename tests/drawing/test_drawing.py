@@ -165,6 +165,6 @@ def test_remarks_tell_solutions_and_other_paths_from_none() -> None:
     ("task", "side", "question"),
     [("chess", 4, SUDOKU.question), ("sudoku", 5, SUDOKU.question), ("sudoku", 4, SUDOKU.question + 9)],
 )
-def test_tokens_that_are_no_grid_of_the_task_are_refused(task: str, side: int, question: Any) -> None:
+def test_tokens_that_do_not_fit_the_task_are_refused(task: str, side: int, question: Any) -> None:
     with pytest.raises(ValueError):
         DrawnPuzzle(task, side, question)

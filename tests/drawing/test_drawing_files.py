@@ -91,7 +91,7 @@ def test_examples_have_a_trace(write: Any) -> None:
         ("\x00\x01", {}),
     ],
 )
-def test_what_is_not_there_or_malformed_is_said_with_the_file(
+def test_missing_or_malformed_input_is_named_with_its_file(
     write: Any, content: Any, wanted: dict[str, Any]
 ) -> None:
     path = write(EXAMPLES if "task" in content else "a.json", content)

@@ -121,7 +121,7 @@ GOOD = f"one,{QUESTION},{ANSWER},7\n"
         (read_json, "{", 1),
     ],
 )
-def test_what_is_no_puzzle_is_refused_in_one_line_with_its_place(
+def test_an_invalid_puzzle_is_one_line_with_its_place(
     tmp_path: Path, read: Callable[..., object], content: str, line: int | None
 ) -> None:
     path = tmp_path / "bad"

@@ -185,7 +185,7 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
         np.zeros(60, int),
     ],
 )
-def test_60_cells_are_named_as_no_square_grid(value: Any) -> None:
+def test_60_cells_are_not_a_square_grid(value: Any) -> None:
     with pytest.raises(ValueError, match="not a square grid") as error:
         list(questions_of(value))
     assert "60" in str(error.value) or "6 rows of 10" in str(error.value)

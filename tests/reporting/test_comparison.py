@@ -74,7 +74,7 @@ def test_only_outcomes_of_the_same_puzzles_are_pairs() -> None:
     ]
 
 
-def test_cells_of_a_puzzle_give_no_verdict_of_their_own() -> None:
+def test_metrics_per_cell_give_no_verdict() -> None:
     sides = []
     for rate in (0.5, 0.9):
         part = scored(100)
@@ -83,13 +83,13 @@ def test_cells_of_a_puzzle_give_no_verdict_of_their_own() -> None:
     assert [line.verdict for line in comparison_of(*sides).lines] == [SAME, UNCLEAR]
 
 
-def test_equal_scores_that_kept_more_are_the_same_and_other_puzzles_solved_are_not() -> None:
+def test_missing_outcomes_are_no_difference_but_other_outcomes_are() -> None:
     assert comparison_of(run(100, solved=None, puzzles=None), run(100)).is_same
     shifted = run(100, solved=pack(np.arange(NUM) >= 100))
     assert [line.verdict for line in comparison_of(run(100), shifted).lines] == [UNDECIDED]
 
 
-def test_what_has_no_line_is_counted() -> None:
+def test_differences_without_a_line_are_counted() -> None:
     changed = scored(100)
     changed["steps"][8] |= {"fsr": 0.4, "fsr_lo": 0.3, "fsr_hi": 0.5}
     second = run(100).model_copy(update={"sets": run_scores("made", "trm", {"9x9": changed}).sets})
@@ -100,7 +100,7 @@ def test_what_has_no_line_is_counted() -> None:
     assert everything.num_others == 0
 
 
-def test_several_seeds_are_one_line_that_their_spread_widens() -> None:
+def test_seeds_share_a_line_whose_interval_their_spread_widens() -> None:
     one = compared(revision("old", run(100)), revision("new", run(124)))
     seeds = (
         [run(100 + 30 * seed, seed) for seed in range(3)],
@@ -144,7 +144,7 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
     assert len(as_json(result, has_all=True)["scores"]) == 2
 
 
-def test_headlines_after_other_numbers_of_steps_are_compared_after_one_and_named() -> None:
+def test_different_headline_steps_are_named_and_compared_at_common_steps() -> None:
     result = comparison_of(run(100), run(100, headline_steps=8))
     assert result.headlines == {("sudoku-trm-s0", "9x9"): (16, 8, 8)}
     assert [line.steps for line in result.lines] == [8]

@@ -36,7 +36,7 @@ def texts_of(picture):
     ]
 
 
-def test_the_committed_page_is_that_of_the_committed_metric_files(made_again):
+def test_committed_page_matches_the_committed_scores(made_again):
     folder = ROOT / "reports"
     page = (folder / "README.md").read_text(encoding="utf-8")
     assert between_markers(page, BEGIN, END, made_again["README.md"]) == page, "`serrm overview` writes it"

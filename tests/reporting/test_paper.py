@@ -35,7 +35,7 @@ A7 3 sudoku 89.7 (89.61-89.79)
 """  # table, row, column, entry
 
 
-def test_numbers_are_the_printed_ones():
+def test_numbers_match_the_paper():
     for line in PRINTED.strip().splitlines():
         table, row, column, printed = line.split(maxsplit=3)
         assert PAPER.score_tables[table].rows[int(row)].entries[column].printed == printed
@@ -70,7 +70,7 @@ def ends(kind, successes, num):
 
 
 @pytest.mark.parametrize(("entry", "kind", "num"), list(recomputable()))
-def test_printed_intervals_are_of_their_kind(entry, kind, num):
+def test_printed_intervals_can_be_recomputed(entry, kind, num):
     """Some number of successes that is printed as the value gives both ends, digit by digit."""
     value, *printed = map(Decimal, entry.numbers)
     half = Decimal(5).scaleb(value.as_tuple().exponent - 1)
@@ -88,7 +88,7 @@ def test_printed_intervals_are_of_their_kind(entry, kind, num):
     assert printed in computed
 
 
-def test_tables_hang_together():
+def test_table_keys_are_consistent():
     for table in PAPER.score_tables.values():
         assert {key for row in table.rows for key in row.entries} <= table.columns.keys()
         assert {len(row.attributes) for row in table.rows} == {len(table.attributes)}

@@ -75,7 +75,7 @@ def texts_of(folder):
     return files | {"report.html": re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)}
 
 
-def test_what_is_written_is_what_is_stored(written):
+def test_report_matches_the_golden_files(written):
     files = texts_of(written)
     assert files.keys() == {path.name for path in GOLDEN.iterdir()}
     for name, text in files.items():
@@ -100,7 +100,7 @@ def triples(value):
             yield from triples(entry)
 
 
-def test_every_score_stands_in_a_metric_file_or_in_the_paper(written):
+def test_every_score_comes_from_a_metric_file_or_the_paper(written):
     known = set(triples(json.loads((MADE / "metrics.json").read_text(encoding="utf-8"))))
     printed = re.compile(r"([\d.]+) \(([\d.]+)[–-]([\d.]+)\)")
     known |= set(printed.findall(PAPER))
@@ -138,7 +138,7 @@ def test_ablations_are_shown_only_if_one_was_run(report, made):
     assert not {name for name in (table.name for table in build_tables(report(made))) if "A" in name}
 
 
-def test_the_papers_tables_find_its_puzzles_in_any_data_set_of_the_task(report, made):
+def test_paper_tables_use_any_data_set_with_the_papers_puzzles(report, made):
     file = made.pop(("maze", "se_rrm", 0))
     for side, rate in ((15, 0.5), (30, 0.25)):
         sets = {f"{side}x{side}": deepcopy(next(iter(file["sets"].values())))}
@@ -156,7 +156,7 @@ def test_the_papers_tables_find_its_puzzles_in_any_data_set_of_the_task(report, 
     assert (entry.of_set, entry.score.value) == ("30x30", 25.0)
 
 
-def test_arrows_compare_the_same_puzzles_alone(report, made):
+def test_arrows_appear_only_for_the_same_puzzles(report, made):
     """The made 4×4 and ARC-AGI puzzles are the published ones; 9×9, 16×16 and mazes are fewer or made."""
     tables = {table.name: table.frame for table in build_tables(report(made))}
     lines = tables["table1"].set_index(["Model", "Grid"])["FSR, ours"]["SE-RRM"]
@@ -167,7 +167,7 @@ def test_arrows_compare_the_same_puzzles_alone(report, made):
     assert not re.search("[↑↓]", "".join(to_csv(table.frame) for table in build_tables(report(made))))
 
 
-def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
+def test_headline_is_small_and_names_omitted_sets(report, made):
     whole = replace(report(made), init={("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
     frame, notes, omitted = headline(whole)
     text = "\n".join([headline(whole).text("github"), *omitted])
@@ -190,7 +190,7 @@ def without_16(file):
     return json.loads(text)
 
 
-def test_the_headline_shows_a_run_by_its_own_steps_and_never_calls_it_unable(made):
+def test_headline_uses_the_headline_steps_of_every_run(made):
     run = "sudoku", "trm", 0
     before = headline(report_of(made)).frame.set_index("Test puzzles")["TRM"]
     other = made | {run: without_16(made[run])}
@@ -207,7 +207,7 @@ text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
 
 
 @given(text, text)
-def test_any_words_fit_into_a_table(first, second):
+def test_table_escapes_any_text(first, second):
     table = Table("t", "t", "c", pd.DataFrame([[first, second]], columns=["a", "b"]))
     lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines[:2]} == {3}
@@ -217,7 +217,7 @@ def test_any_words_fit_into_a_table(first, second):
     assert row.count("&") == 1 and not set(row.removesuffix("\\\\")) & set("%$#_~^")
 
 
-def test_curves_and_scores_hold_every_point(written):
+def test_curves_and_scores_have_every_point(written):
     folder = written / "reports"
     runs = read_profile_scores(folder / "metrics.json").runs.values()
     names = ("depth", "learning", "training")
@@ -288,7 +288,7 @@ def test_the_readme_holds_the_numbers_of_the_committed_scores(profile):
     assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 
 
-def test_windows_do_not_stand_beside_the_papers_mazes():
+def test_windows_are_not_compared_with_the_papers_mazes():
     """Generated mazes of another size do, in a profile without the paper's."""
     frame, notes, _ = headline(report_here("maze_hard"))
     paper_scores = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
@@ -317,7 +317,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_whole_fetches_nothing_and_describes_its_pictures(written):
+def test_page_is_valid_needs_no_network_and_describes_its_pictures(written):
     source = (written / "reports" / "report.html").read_text(encoding="utf-8")
     page = Page(source)
     names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -342,7 +342,7 @@ def test_a_section_without_content_has_no_heading(report, made):
     assert "Sudoku" in headings and not {"Puzzles", "ARC-AGI and mazes"} & set(headings)
 
 
-def test_a_figure_without_a_place_has_a_section(report, made):
+def test_other_figures_get_a_section(report, made):
     whole, inputs = report(made), Inputs(Path("none"), Path("none"), {}, {})
     source = render_page(whole, all_tables(whole), {"depth": "<svg/>", "my_figure": "<svg/>"}, inputs)
     assert source.count("data:image/svg+xml") == 2
@@ -364,7 +364,7 @@ def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report,
     assert [panel.caption for panel, _ in example["panels"]] == ["question", "after 1 step", "after 2 steps"]
 
 
-def test_words_from_files_are_escaped(report, made):
+def test_text_from_files_is_escaped(report, made):
     for file in made.values():
         file["data"]["source"] = "<script>alert(1)</script> & so on"
     whole = report(made)
@@ -373,7 +373,7 @@ def test_words_from_files_are_escaped(report, made):
     assert "&lt;b&gt;" in source and "<i>" not in source
 
 
-def test_depth_has_our_curves_and_the_papers_and_speaks_of_nothing_else(report, made):
+def test_depth_has_our_curves_and_the_papers(report, made):
     figure = depth(report(made))
     curves = {line.get_label(): line for line in figure.axes[0].get_lines()}
     assert curves["TRM, ours"].get_xydata().tolist() == [[1, 1], [16, 30], [64, 31]]
@@ -386,7 +386,7 @@ def test_depth_has_our_curves_and_the_papers_and_speaks_of_nothing_else(report, 
     assert not re.search("maze|ARC|16×16", remark)
 
 
-def test_permuted_puzzles_are_shown_in_one_precision(report, made):
+def test_permuted_puzzles_are_shown_only_in_float32(report, made):
     picture = permuted(report(made), "sudoku")
     assert "40 of 40" in picture and "3 of 40" in picture
     made["sudoku", "trm", 0]["equivariance"]["precision"] = "bfloat16"

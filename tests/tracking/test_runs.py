@@ -159,7 +159,7 @@ def test_the_environment_wins_over_the_repository(monkeypatch: pytest.MonkeyPatc
     assert tracking_uri(tmp_path) == "http://host:5000"
 
 
-def test_twice_gives_the_same_store(made: MadeRun, client: MlflowClient) -> None:
+def test_a_repeated_sync_adds_nothing(made: MadeRun, client: MlflowClient) -> None:
     made.train()
     made.evaluate()
     run_id = made.sync()
@@ -208,9 +208,7 @@ def test_a_repeated_training_is_another_run(
     assert [run.info.status for run in stored(client, made)] == ["FINISHED", "FINISHED"]
 
 
-def test_a_clone_has_committed_scores_alone_and_the_checkpoint_comes_later(
-    made: MadeRun, client: MlflowClient
-) -> None:
+def test_a_clone_logs_committed_scores_and_later_the_checkpoint(made: MadeRun, client: MlflowClient) -> None:
     made.commit()
     run_id = made.sync()
     (run,) = stored(client, made)
@@ -280,7 +278,7 @@ def test_a_server_that_does_not_answer(
     check_everything(client, made)
 
 
-def test_the_command_names_the_runs_and_the_store_and_one_that_fails_stops_no_other(
+def test_sync_names_runs_and_store_and_continues_after_a_failure(
     made: MadeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (made.layout.root / "params.yaml").touch()
@@ -313,7 +311,7 @@ def test_a_database_of_another_version_is_one_line(
 
 
 @pytest.mark.slow
-def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_share_a_new_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "from pathlib import Path; from serrm.tracking import runs\n"
         "with runs.open_store(Path()) as client: runs.experiment_id(client, 'ci', 'sudoku')"
