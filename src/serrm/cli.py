@@ -14,9 +14,11 @@ import typer
 from serrm import command_line
 from serrm.commands.ask import ask
 from serrm.commands.compare import compare, sweep
+from serrm.commands.evaluate import evaluate
 from serrm.commands.profile import forecast, rehearse, use
-from serrm.commands.puzzles import evaluate, show, solve
 from serrm.commands.report import headline, overview
+from serrm.commands.show import show
+from serrm.commands.solve import solve
 from serrm.commands.track import track
 from serrm.core.project import find_root
 

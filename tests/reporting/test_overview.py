@@ -17,7 +17,7 @@ from serrm.core.project import git
 from serrm.models.registry import flops
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS
-from serrm.reporting.overview import BEGIN, END, claims, scores
+from serrm.reporting.overview import BEGIN, END, claims_section, scores_section
 from serrm.reporting.paper import load_paper
 from tests.reporting.conftest import COST, report_of, set_rate, skip_if_run_since
 
@@ -105,7 +105,7 @@ def two_profiles(made):
 
 
 def test_a_table_has_a_row_per_model_for_the_paper_and_every_profile(two_profiles):
-    lines = scores("3", load_paper().score_tables["3"], two_profiles).splitlines()
+    lines = scores_section("3", load_paper().score_tables["3"], two_profiles).splitlines()
     header, _, *rows = (
         [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")
     )
@@ -137,7 +137,7 @@ def test_a_table_has_a_row_per_model_for_the_paper_and_every_profile(two_profile
 
 
 def test_every_claim_has_its_verdict_in_every_profile(two_profiles):
-    text = claims(two_profiles)
+    text = claims_section(two_profiles)
     lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(lines) == len(load_paper().claims) == 22
     for line, (key, claim) in zip(lines, load_paper().claims.items(), strict=True):

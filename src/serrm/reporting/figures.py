@@ -46,8 +46,12 @@ LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
 def build_figures(report: Report) -> dict[str, str]:
     """Every figure that the results have data for, by name, as an SVG document."""
     with matplotlib.rc_context(LOOK):
-        plots = {make.__name__: make(report) for make in (depth, learning_curves, compute)}
-        figures = {name: svg_text(figure) for name, figure in plots.items() if figure}
+        plots = {
+            "depth": depth(report),
+            "learning_curves": learning_curves(report),
+            "compute": compute(report),
+        }
+        figures = {name: svg_text(plot) for name, plot in plots.items() if plot}
     for task in dict.fromkeys(run.kind for run in all_runs(report.results)):
         if TASKS[task].permuted and (picture := permuted(report, task)):
             figures[f"permuted_{task}"] = picture

@@ -17,10 +17,10 @@ from serrm.reporting.tables import (
     Entry,
     as_printed,
     by_set,
+    describe_test_set,
     entries_of,
     markdown,
     power,
-    puzzles,
     total_flops,
 )
 from serrm.scoring.metrics import METRICS
@@ -36,17 +36,19 @@ Profiles = Mapping[
 
 def overview(reports: Sequence[Report], caption: str) -> str:
     """The page in Markdown, with the picture's caption."""
-    tables = [scores(number, printed, reports) for number, printed in load_paper().score_tables.items()]
+    tables = [
+        scores_section(number, printed, reports) for number, printed in load_paper().score_tables.items()
+    ]
     intro = (
         "Each model has a row with the paper's scores and one per profile that ran it. Brackets after the training "
         "FLOPs give their share of the FLOPs of the paper's run. The [notes](laptop/tables/notes.md) explain signs, "
         "seeds and data."
     )
     picture = f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv)."
-    return "\n\n".join([f"## The paper's tables\n\n{intro}", *tables, claims(reports), picture])
+    return "\n\n".join([f"## The paper's tables\n\n{intro}", *tables, claims_section(reports), picture])
 
 
-def claims(reports: Sequence[Report]) -> str:
+def claims_section(reports: Sequence[Report]) -> str:
     """Every claim with its verdict per profile and, if it has several tested parts, how many of them hold."""
     judgements = {report.profile: judge(report) for report in reports}
     lines, num_tested, num_decided = [], 0, 0
@@ -74,7 +76,7 @@ def _verdict(parts: Sequence[Part]) -> str:
     return overall(parts) + counts
 
 
-def scores(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
+def scores_section(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
     """One of the paper's tables in its layout: per model a row with the paper's numbers and one per profile.
 
     Table 1 is split by metric, so that it fits on a page.
@@ -98,7 +100,7 @@ def scores(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
     lines = []
     for name, (_, entries) in profiles.items():
         scored = [group for group in by_set(entries) if any(entry.score for entry in group)]
-        lines.append(f"- {name}: {'; '.join(map(puzzles, scored))}.")
+        lines.append(f"- {name}: {'; '.join(map(describe_test_set, scored))}.")
     return "\n\n".join([*parts, "\n".join(lines)])
 
 

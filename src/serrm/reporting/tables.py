@@ -124,7 +124,7 @@ def build_tables(report: Report) -> list[Table]:
         is_appendix = number.startswith("A")
         if variants - main_variants if is_appendix else variants:
             frame = side_by_side(number, printed, entries)
-            notes = [*printed.remarks, f"Puzzles: {'; '.join(map(puzzles, by_set(entries)))}."]
+            notes = [*printed.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
             title, caption = f"Table {number}: {printed.title}", printed.caption
             if printed.attributes:
                 caption += " Labels describe the paper's runs."
@@ -163,7 +163,7 @@ def by_set(entries: Iterable[Entry]) -> list[list[Entry]]:
     return [*sets.values()]
 
 
-def puzzles(entries: Sequence[Entry]) -> str:
+def describe_test_set(entries: Sequence[Entry]) -> str:
     """The test set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
     column, scored = entries[0].column, [entry for entry in entries if entry.score]
     sets = {entry.of_set for entry in scored} or {column.set}
@@ -239,7 +239,7 @@ def variants(report: Report) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
 
 
-def tests(report: Report) -> pd.DataFrame:
+def file_tests(report: Report) -> pd.DataFrame:
     """Scores on the test sets of users' files: a row per run and test set."""
     rows = []
     for (task, model), runs in report.results.items():
@@ -286,7 +286,7 @@ def task_types(report: Report) -> pd.DataFrame:
     return _scores(report, lambda kind: {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
 
-def metrics(report: Report) -> pd.DataFrame:
+def further_metrics(report: Report) -> pd.DataFrame:
     """Metrics that are neither in the paper nor rules of a task: a row per task and model."""
     columns = {
         metric.short: (None, name)
@@ -397,7 +397,7 @@ OTHER_TABLES: Final = {
     "tests": OtherTable(
         "Further test sets",
         "The scores on the puzzles of your files (`tests` in params.yaml), on which nothing was trained.",
-        tests,
+        file_tests,
     ),
     "criteria": OtherTable(
         "Answers that obey the rules",
@@ -422,7 +422,7 @@ OTHER_TABLES: Final = {
         "Further metrics",
         "Metrics that are neither in the paper nor rules of a task, on the set trained on: rates in percent, means as "
         "they are.",
-        metrics,
+        further_metrics,
     ),
     "compute": OtherTable(
         "Test-time compute",

@@ -1,7 +1,6 @@
-"""`serrm solve`, `evaluate` and `show`: solve and check puzzles, score them, draw them."""
+"""`serrm solve`: solve puzzles and check the answers."""
 
 import io
-import json
 import logging
 import os
 import sys
@@ -26,7 +25,6 @@ MAX_PANELS = 12  # in a picture or in the terminal; a GIF has all steps at which
 PANELS_PER_ROW = 4
 OutputFormat = StrEnum("OutputFormat", ["text", "csv", "json"])
 Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
-Dtype = StrEnum("Dtype", ["float32", "bfloat16"])
 
 CHECKPOINT_HELP = "Folder of a finished run, or a packaged checkpoint: sudoku, sudoku_extreme, maze."
 PUZZLES = typer.Argument(
@@ -255,128 +253,3 @@ def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) 
         frames = [[panels[start : start + PANELS_PER_ROW] for start in range(0, len(panels), PANELS_PER_ROW)]]
     write_picture(picture, [picture_svg(rows, title) for rows in frames])
     log.info("%s: steps to the answer of %s", picture, answer.place)
-
-
-REMARKS = {
-    "num_answers_computed": "without an answer in the file, solved exactly",
-    "num_without_solution": "left out because they have no solution",
-    "num_left_out": "test inputs left out, without an answer or a task type",
-}
-
-
-def evaluate(
-    checkpoint: str = typer.Option(..., help=CHECKPOINT_HELP),
-    puzzles: Path = typer.Option(
-        ...,
-        exists=True,
-        help="File with Sudoku, mazes or ARC tasks as CSV, TSV, JSON or plain lines, or a folder of JSON files.",
-    ),
-    steps: int = typer.Option(
-        16, min=1, help="Number of supervision steps; the command scores after 1, 2, 4, … of them."
-    ),
-    batch_size: int | None = typer.Option(
-        None,
-        min=1,
-        help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: 64, or 512 on a GPU.",
-    ),
-    device: str = DEVICE,
-    precision: Dtype = typer.Option(Dtype.float32),
-    target: Path | None = typer.Option(
-        None, "--json", dir_okay=False, help="Also write the scores to this file."
-    ),
-) -> None:
-    """Score a checkpoint on a file of puzzles of its task; grid sizes may be mixed.
-
-    Example: serrm evaluate --checkpoint sudoku --puzzles puzzles.csv
-    """
-    from serrm.core.devices import choose_device, keep_memory
-    from serrm.core.files import write_output
-    from serrm.drawing.terminal import console, in_words, table
-    from serrm.puzzles.tasks import TASKS
-    from serrm.scoring.metrics import metrics_of
-    from serrm.solving.model import checkpoint_of
-    from serrm.solving.score_file import score_file
-
-    keep_memory()
-    if target is not None:
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
-    chosen = choose_device(device)
-    scores = score_file(checkpoint_of(checkpoint), puzzles, steps, chosen, precision.value, batch_size)
-    if target is not None:
-        write_output(target, json.dumps(scores, indent=2) + "\n")
-    sets: dict[str, dict[str, Any]] = scores["sets"]
-    names = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
-    available = {name: metric for task in TASKS for name, metric in metrics_of(task).items() if name in names}
-    metrics = {name: metric for name, metric in available.items() if metric.is_main}
-    headings = [f"{metric.short} {metric.unit.sign}".rstrip() for metric in metrics.values()]
-    lines, remarks = table("grid", "puzzles", "steps", *headings), []
-    for name, entry in sets.items():
-        for step, values in entry.get("steps", {}).items():
-            is_first = step == next(iter(entry["steps"]))
-            rates = (in_words(values, name, metric.unit.factor) for name, metric in metrics.items())
-            lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
-        lines.add_section()
-        remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
-        remarks += [f"{name}: {text}: {entry[key]}" for key, text in REMARKS.items() if entry.get(key)]
-        remarks += [
-            f"{name}: solved after {step} steps by another solution than the answer in the file: {num}"
-            for step, num in entry.get("num_other_solutions", {}).items()
-            if num
-        ]
-    screen = console()
-    screen.print(f"{puzzles} with {checkpoint}: scores with 95% intervals", markup=False, soft_wrap=True)
-    screen.print(lines)
-    for remark in remarks:
-        screen.print(remark, markup=False, soft_wrap=True)
-
-
-SUFFIXES = (".png", ".svg")
-
-
-def show(
-    file: Path = typer.Argument(
-        ...,
-        metavar="FILE",
-        exists=True,
-        help="File of Sudoku, mazes or ARC puzzles, or the predictions folder of a run.",
-    ),
-    number: int | None = typer.Option(None, min=1, help="Number of the puzzle in the file. Default: 1."),
-    name: str | None = typer.Option(
-        None, "--task", metavar="NAME", help="Name of the ARC puzzle in the file."
-    ),
-    has_answer: bool = typer.Option(
-        False, "--answer", help="Show the answer, and solve a Sudoku if the file has no answer."
-    ),
-    has_trace: bool = typer.Option(False, "--trace", help="Show a run's predictions after fewer steps, too."),
-    target: Path | None = typer.Option(
-        None,
-        "--out",
-        metavar="PICTURE",
-        dir_okay=False,
-        help="Draw to this .png or .svg instead of the terminal.",
-    ),
-) -> None:
-    """Draw a Sudoku, a maze or an ARC puzzle with its answer, or the predictions of a run.
-
-    Example: serrm show puzzles.csv --number 3 --answer
-    """
-    if target is not None and target.suffix not in SUFFIXES:
-        raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
-    if name is not None and number is not None:
-        raise typer.BadParameter("give --task or --number, not both", param_hint="--task")
-    from serrm.drawing.scenes import read_scene
-
-    scene = read_scene(file, number or 1, name, has_answer)
-    is_example = any(puzzle.predictions for puzzle in scene.puzzles)
-    if has_trace and not is_example:
-        raise ValueError(f"{file}: no predictions; --trace needs the predictions folder of a run")
-    rows = scene.rows(has_answer=has_answer or is_example, has_trace=has_trace)
-    if target is None:
-        from serrm.drawing.terminal import console, print_panels
-
-        print_panels(console(), rows, scene.title)
-        return
-    from serrm.drawing.svg import picture_svg, write_picture
-
-    write_picture(target, [picture_svg(rows, scene.title)])
-    typer.echo(f"{target}: {scene.title}")
