@@ -92,9 +92,12 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
 
 def _caption(puzzle: Search, num_guesses: int) -> str:
     """The caption of a frame, such as "Verified: 23 supervision steps, 4 guesses in place."."""
-    guesses = f", {num_guesses} guess{'es' * (num_guesses > 1)} in place" if num_guesses else ""
     outcome = "Verified" if puzzle.is_verified else f"Attempt {puzzle.attempts}"
-    return f"{outcome}: {puzzle.steps} supervision step{'s' * (puzzle.steps > 1)}{guesses}."
+    steps = "1 supervision step" if puzzle.steps == 1 else f"{puzzle.steps} supervision steps"
+    if num_guesses == 0:
+        return f"{outcome}: {steps}."
+    guesses = "1 guess" if num_guesses == 1 else f"{num_guesses} guesses"
+    return f"{outcome}: {steps}, {guesses} in place."
 
 
 def question_of(text: str) -> Question:

@@ -104,7 +104,7 @@ class DrawnPuzzle:
         """The predictions after these supervision steps, with the cells that changed since the one before."""
         panels, before = [], None
         for step in steps:
-            caption = f"after {step} step{'s' * (step > 1)}"
+            caption = "after 1 step" if step == 1 else f"after {step} steps"
             panels.append(self.prediction_panel(self.predictions[step], caption, before))
             before = self.predictions[step]
         return panels
@@ -118,8 +118,9 @@ class DrawnPuzzle:
             raise ValueError(f"unknown task {self.task!r}; there are {', '.join(TASKS)}")
         if len(tokens) != self.side**2:
             raise ValueError(f"{len(tokens)} tokens are not a {self.side}×{self.side} grid")
-        if tokens.max() >= (num := TASKS[self.task].alphabet(self.side).num_symbols):
-            raise ValueError(f"token {tokens.max()} is out of range: {self.task} has {num} tokens")
+        num_symbols = TASKS[self.task].alphabet(self.side).num_symbols
+        if tokens.max() >= num_symbols:
+            raise ValueError(f"token {tokens.max()} is out of range: {self.task} has {num_symbols} tokens")
 
 
 def as_tokens(values: Sequence[int]) -> Tokens:

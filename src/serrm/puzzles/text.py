@@ -43,10 +43,10 @@ class GridText:
             return self.read("".join(kept))
         if not isinstance(value, list | tuple):
             raise ValueError(f"not a grid: {shorten(as_text(value))}")
-        widths = {len(row) if isinstance(row, list | tuple) else 0 for row in value}
-        if len(widths) == 1 and (width := widths.pop()) not in (0, len(value)):
-            raise ValueError(f"{len(value)} rows of {width} cells are not a square grid")
         side, first = len(value), self.first_number
+        widths = {len(row) if isinstance(row, list | tuple) else 0 for row in value}
+        if len(widths) == 1 and not widths & {0, side}:
+            raise ValueError(f"{side} rows of {max(widths)} cells are not a square grid")
         last = first + self.largest(side) - 1
         for number, row in enumerate(value, start=1):
             if not isinstance(row, list | tuple) or len(row) != side:

@@ -77,7 +77,8 @@ def depth(report: Report) -> Figure | None:
         points = [(num, Score(value, value, value, 0)) for num, value in values.items()]
         _draw(axes, points, row.name, label=f"{row.name}, paper", **look)
     axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks := [column.steps for column in printed.columns.values()], labels=map(str, ticks))
+    ticks = [column.steps for column in printed.columns.values()]
+    axes.set_xticks(ticks, labels=map(str, ticks))
     axes.set_xlabel("Supervision steps at inference")
     _percent(axes, "fsr")
     remark = f"Solid, with 95% intervals: profile {report.profile} (puzzles: notes.md). Dashed: the paper."

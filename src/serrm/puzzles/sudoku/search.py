@@ -177,13 +177,11 @@ def _branches(left: int, board: Board) -> list[int]:
     while has_more:
         # Remove the lowest candidate of every cell; stop at cells that had several candidates and now have none.
         rest &= rest - (has_more >> board.side)
-        had_more, has_more, num_taken = (
-            has_more,
-            (rest + (board.all & cells)) & board.guards & cells,
-            num_taken + 1,
-        )
-        if num_taken > 1 and (last := had_more ^ has_more):
-            bit = (last & -last).bit_length() - board.width
+        had_more, has_more = has_more, (rest + (board.all & cells)) & board.guards & cells
+        exhausted = had_more ^ has_more
+        num_taken += 1
+        if num_taken > 1 and exhausted:
+            bit = (exhausted & -exhausted).bit_length() - board.width
             return [bit + digit for digit in _bits(left >> bit & (1 << board.side) - 1)]
     return []
 
