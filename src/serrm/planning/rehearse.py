@@ -98,7 +98,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
 
 def _at_most() -> dict[str, int]:
     """AT_MOST, and a limit for all other whole numbers in the settings of families."""
-    limits = {}
+    limits: dict[str, int] = {}
     for family in FAMILIES.values():
         fields = family.model_fields.items()
         limits |= {name: HEAD_WIDTH for name, field in fields if field.annotation is int}

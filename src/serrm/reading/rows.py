@@ -20,7 +20,7 @@ from serrm.reading.symbols import (
 class Row(NamedTuple):
     """A line of a grid: its index in the text, its symbols (empty if it is no row), and whether it may be a ruling."""
 
-    index: int
+    line_index: int
     symbols: tuple[str, ...]
     is_ruling: bool
 
@@ -34,15 +34,15 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
             rows = [row for row in part if row.symbols and (has_rows_of_blanks or not row.is_ruling)]
             if rows and _are_grids(part, rows, side):
                 grids = [rows[first : first + side] for first in range(0, len(rows), side)]
-                numbered = [(grid[0].index + 1, grid_of_rows(grid)) for grid in grids]
-                return Match(numbered, part[-1].index + 1)
+                numbered = [(grid[0].line_index + 1, grid_of_rows(grid)) for grid in grids]
+                return Match(numbered, part[-1].line_index + 1)
     if (spaced := rows_of_spaces(lines[start : start + MAX_ROW])) is not None:
         symbols = tuple(symbol for row in spaced for symbol in row)
         return Match([(start + 1, WrittenGrid(symbols, "".join(symbols)))], start + len(spaced))
     for side, run in zip(sides, runs, strict=True):
         rows = [row for row in run if row.symbols and not row.is_ruling]
         if len(rows) > 1:
-            raise ValueError(_misfit(lines, rows, run[-1].index + 1, side))
+            raise ValueError(_misfit(lines, rows, run[-1].line_index + 1, side))
     return None
 
 
@@ -87,7 +87,7 @@ def _first_part(run: Sequence[Row], side: int) -> Sequence[Row]:
     num = 0
     for end, (row, after) in enumerate(pairwise(run), start=1):
         num += bool(row.symbols) and not row.is_ruling
-        if num >= side and after.index > row.index + 1:
+        if num >= side and after.line_index > row.line_index + 1:
             return run[:end]
     return run
 
@@ -96,10 +96,10 @@ def _are_grids(run: Sequence[Row], rows: Sequence[Row], side: int) -> bool:
     """True if blank lines separate whole grids, or bands of equal height that form whole grids."""
     kept, heights, before = set(rows), list[int](), None
     for row in run:
-        if before is None or row.index > before + 1:
+        if before is None or row.line_index > before + 1:
             heights.append(0)
         heights[-1] += row in kept
-        before = row.index
+        before = row.line_index
     heights = [height for height in heights if height]
     while heights:
         num = 1 if heights[0] % side == 0 else side // heights[0]
