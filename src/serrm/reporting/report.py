@@ -192,7 +192,7 @@ def costs(runs: Sequence[Evaluation], machine: Mapping[str, Mapping[str, Any]]) 
                 {
                     "Run": run.name,
                     "Time": duration(training["seconds"]),
-                    "DrawnPuzzle-steps per second": f"{training['puzzle_steps_per_second']:,.0f}",
+                    "Puzzle-steps per second": f"{training['puzzle_steps_per_second']:,.0f}",
                     "Memory": f"{training['peak_memory_bytes'] / 1e9:.1f} GB",
                     "Machine": f"{training['device']}, {training['threads']} threads, {training['cpu']}",
                 }
