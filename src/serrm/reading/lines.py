@@ -43,35 +43,35 @@ PlaceOf = Callable[[int], str]  # number of a line from 1 → its place, such as
 ReadJson = Callable[[Any, str], Iterator[Question]]  # (value of JSON, place) → its puzzles
 
 
-def questions_of_lines(lines: Sequence[str], place: PlaceOf, read_json: ReadJson) -> Iterator[Question]:
+def questions_of_lines(lines: Sequence[str], place_of: PlaceOf, read_json: ReadJson) -> Iterator[Question]:
     """All puzzles of lines. ValueError, with its place, for a line that is not a puzzle and may not be skipped."""
     if (header := _header(lines)) is not None:
-        yield from _table(lines, header, place, read_json)
+        yield from _table(lines, header, place_of, read_json)
         return
     position, num_found, headings = 0, 0, list[int]()
     while position < len(lines):
         line = lines[position]
         if line.lstrip()[:1] in ("{", "[") and (value := decoded(line)) is not None:
             position += 1
-            for question in read_json(value, place(position)):
+            for question in read_json(value, place_of(position)):
                 num_found += 1
                 yield question
             continue
         try:
             match = _find(lines, position)
         except ValueError as error:
-            raise ValueError(f"{place(position + 1)}: {error}") from None
+            raise ValueError(f"{place_of(position + 1)}: {error}") from None
         for number, written in match.grids:
-            yield question_of(place(number), written)
+            yield question_of(place_of(number), written)
         num_found += len(match.grids)
         if not match.grids and line.strip() and not is_comment(line) and not is_ruling(line):
             headings.append(position)
         position = match.end
     if headings and not num_found:
-        raise ValueError(f"{place(headings[0] + 1)}: no puzzle: {shorten(lines[headings[0]])}")
+        raise ValueError(f"{place_of(headings[0] + 1)}: no puzzle: {shorten(lines[headings[0]])}")
     if headings:
         log.info(
-            "%s: skipped as a heading, as were %d other lines", place(headings[0] + 1), len(headings) - 1
+            "%s: skipped as a heading, as were %d other lines", place_of(headings[0] + 1), len(headings) - 1
         )
 
 
@@ -125,7 +125,7 @@ def _header(lines: Sequence[str]) -> tuple[int, str, int, int | None] | None:
 
 
 def _table(
-    lines: Sequence[str], header: tuple[int, str, int, int | None], place: PlaceOf, read_json: ReadJson
+    lines: Sequence[str], header: tuple[int, str, int, int | None], place_of: PlaceOf, read_json: ReadJson
 ) -> Iterator[Question]:
     """The puzzles of a table's rows. Every line is parsed separately, so an unclosed quote affects one row only."""
     start, delimiter, question, answer = header
@@ -135,12 +135,12 @@ def _table(
         try:
             cells = next(csv.reader([line], delimiter=delimiter))
         except csv.Error as error:
-            raise ValueError(f"{place(number)}: {error}: {shorten(line)}") from None
+            raise ValueError(f"{place_of(number)}: {error}: {shorten(line)}") from None
         if len(cells) > max(question, answer or 0):
             answer_text = None if answer is None else cells[answer].strip("\t\r\n")
-            yield question_of_fields(place(number), cells[question], answer_text or None, read_json)
+            yield question_of_fields(place_of(number), cells[question], answer_text or None, read_json)
         elif not (is_comment(line) or is_ruling(line)):
-            raise ValueError(f"{place(number)}: {len(cells)} columns are too few: {shorten(line)}")
+            raise ValueError(f"{place_of(number)}: {len(cells)} columns are too few: {shorten(line)}")
 
 
 def question_of_fields(place: str, question: str, answer: str | None, read_json: ReadJson) -> Question:

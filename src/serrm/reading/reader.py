@@ -142,18 +142,18 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
     if is_json and (value := decoded(text)) is not None:
         return list(questions_of(value, whole, name))
 
-    def place(number: int) -> str:
+    def place_of(number: int) -> str:
         return source if is_inline and len(lines) == 1 else f"{source}:{number}"
 
     def read_json(value: Any, place: str) -> Iterator[Question]:
         return questions_of(value, place, name)
 
     try:
-        return list(questions_of_lines(lines, place, read_json))
+        return list(questions_of_lines(lines, place_of, read_json))
     except ValueError:
         if (wrapped := wrapped_grid(lines)) is not None:
             number, grid = wrapped
-            return [question_of(place(number), grid)]
+            return [question_of(place_of(number), grid)]
         if is_json and re.match(r"\s*\[[A-Za-z]", text) is None and decoded(lines[0]) is None:
             raise ValueError(f"{whole}: {_flaw_of_json(text)}") from None
         raise

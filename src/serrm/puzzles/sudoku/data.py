@@ -373,7 +373,7 @@ def remove_clues(
     order = rng.permutation(len(solution)).tolist()
     bits = [board.bit(cell, int(solution[cell])) for cell in order]
     # later[k] is the position with the last k clues of the order, `kept` the one with the clues that have to stay.
-    later = list(accumulate(reversed(bits), partial(search.place, board=board), initial=board.empty))
+    later = list(accumulate(reversed(bits), partial(search.place_digit, board=board), initial=board.empty))
     kept, num_left = board.empty, len(order)
     for cell, bit in zip(order, bits, strict=True):
         if num_left <= num_clues:
@@ -384,7 +384,7 @@ def remove_clues(
             question[cell] = BLANK
             num_left -= 1
         else:
-            kept = search.place(kept, bit, board)
+            kept = search.place_digit(kept, bit, board)
     return question
 
 

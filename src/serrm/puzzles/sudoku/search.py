@@ -104,7 +104,7 @@ def _bits(number: int) -> Iterator[int]:
         number ^= low
 
 
-def place(position: Position, bit: int, board: Board) -> Position:
+def place_digit(position: Position, bit: int, board: Board) -> Position:
     """The position with one more candidate placed, before propagation."""
     left, placed = board[bit]
     return position[0] & left, position[1] | placed
@@ -115,7 +115,7 @@ def place_clues(question: Sequence[int], board: Board) -> Position:
     position = board.empty
     for cell, token in enumerate(question):
         if token > BLANK:
-            position = place(position, board.bit(cell, token), board)
+            position = place_digit(position, board.bit(cell, token), board)
     return position
 
 
@@ -167,7 +167,7 @@ def search(
             yield propagated
         elif rng is not None:
             bits = [bits[index] for index in rng.permutation(len(bits)).tolist()]
-        stack.append(map(partial(place, propagated, board=board), bits))
+        stack.append(map(partial(place_digit, propagated, board=board), bits))
 
 
 def _branches(left: int, board: Board) -> list[int]:
