@@ -36,9 +36,9 @@ def test_an_evaluation_takes_what_is_forecast(
     run, checkpoint, arrays = make_run(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
 
     def forecast_and_done(**changes: Any) -> tuple[int, int]:
-        cell = scoring(steps=(1, 3), equivariance_pairs=4, **changes)
-        done = counted(lambda: evaluate(checkpoint, arrays, cell, Execution(device="cpu", native=False)))
-        return evaluation_flops(run, Counts(4, 8, {4: 5, 9: 5}), cell), done
+        settings = scoring(steps=(1, 3), equivariance_pairs=4, **changes)
+        done = counted(lambda: evaluate(checkpoint, arrays, settings, Execution(device="cpu", native=False)))
+        return evaluation_flops(run, Counts(4, 8, {4: 5, 9: 5}), settings), done
 
     without, done = forecast_and_done()
     assert without == done
