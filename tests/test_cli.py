@@ -195,13 +195,13 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
     for command in (imports, exports):
         assert main(command) == 1
         assert_one_line(error := capsys.readouterr().err)
-        assert "exists; --force replaces" in error
+        assert "--force" in error
         assert main([*command, "--force"]) == 0
     shutil.rmtree(target)
     target.mkdir()
     (target / "notes.txt").touch()
     assert main([*imports, "--force"]) == 1
-    assert "exists; --force replaces" in capsys.readouterr().err
+    assert str(target) in capsys.readouterr().err
 
 
 def test_headline_shows_scores_and_paths_of_other_results(
@@ -219,15 +219,13 @@ def test_headline_shows_scores_and_paths_of_other_results(
 
 
 def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no runs yet: .*mlflow\.db is missing"):
+    with pytest.raises(ValueError, match=r"mlflow\.db"):
         ui_command(f"sqlite:///{tmp_path / 'mlflow.db'}", "127.0.0.1", 5000)
     with pytest.raises(ValueError, match="https://example"):
         ui_command("https://example.org", "127.0.0.1", 5000)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(
-            ValueError, match=rf"cannot serve on 127\.0\.0\.1:{port}: .* choose another --port"
-        ):
+        with pytest.raises(ValueError, match=rf"127\.0\.0\.1:{port}: .*--port"):
             ui_command((tmp_path / "folder").as_uri(), "127.0.0.1", port)
 
 

@@ -20,7 +20,7 @@ import json, logging, pkgutil, sys
 from importlib import import_module
 from pathlib import Path
 
-PACKAGES, OUTSIDE, cell, arrays, folder, readme = json.loads(sys.stdin.read())
+PACKAGES, OUTSIDE, settings, arrays, folder, readme = json.loads(sys.stdin.read())
 sys.modules |= dict.fromkeys(PACKAGES)
 exec(readme)
 
@@ -33,7 +33,7 @@ from serrm.core.execution import Execution
 from serrm.training.settings import RunSettings
 from serrm.training.run import train
 target = Path(folder, "run")
-train(RunSettings.model_validate(cell), Path(arrays), target, Path(folder, "scratch"), Execution(device="cpu"))
+train(RunSettings.model_validate(settings), Path(arrays), target, Path(folder, "scratch"), Execution(device="cpu"))
 
 from serrm.cli import main
 assert main(["solve", "1234341221434321", "--checkpoint", str(target), "--budget", "2"]) in (0, 1)
@@ -56,11 +56,11 @@ def packages_of_the_extras() -> list[str]:
 def test_the_core_trains_and_solves_without_the_extras(
     make_run: Callable[..., Any], make_arrays: MakePath, tmp_path: Path
 ) -> None:
-    cell = make_run(train={"steps": 2}).model_dump(mode="json")
+    settings = make_run(train={"steps": 2}).model_dump(mode="json")
     readme = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
     refused = packages_of_the_extras()
     assert {"mlflow", "ortools", "openai"} <= set(refused) and not {"torch", "numpy"} & set(refused)
-    given = json.dumps([refused, OUTSIDE, cell, str(make_arrays()), str(tmp_path), readme])
+    given = json.dumps([refused, OUTSIDE, settings, str(make_arrays()), str(tmp_path), readme])
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT], input=given, capture_output=True, text=True, cwd=ROOT, check=False
     )

@@ -28,8 +28,8 @@ def test_scores_depend_on_the_seed_only_with_dropout_at_evaluation(
 ) -> None:
     def sets(seed: int) -> Any:
         fidelity = {"dropout_at_evaluation": has_dropout}
-        cell = scoring(seed=seed, fidelity=fidelity, steps=range(1, 9), batch_size=5, curve_puzzles=0)
-        return evaluate(checkpoint, arrays, cell, Execution(device="cpu"))[0].sets
+        settings = scoring(seed=seed, fidelity=fidelity, steps=range(1, 9), batch_size=5, curve_puzzles=0)
+        return evaluate(checkpoint, arrays, settings, Execution(device="cpu"))[0].sets
 
     assert sets(0) == sets(0), "dropout too is a function of the seed"
     assert (sets(0) == sets(1)) != has_dropout

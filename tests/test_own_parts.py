@@ -176,9 +176,7 @@ def test_what_a_family_cannot_do_or_have_is_refused_where_it_stands(
     own: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LoopedSettings, "has_q_head", False)
-    with pytest.raises(
-        ValueError, match=r"^p: models\.looped\.train\.halting\.kind: looped cannot learn when to halt"
-    ):
+    with pytest.raises(ValueError, match=r"^p: models\.looped\.train\.halting\.kind: "):
         parse(Params, plain(), "p")
     changed = plain()
     changed["models"]["looped"]["num_loops"] = 0
@@ -201,7 +199,7 @@ def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None
     settings = parse(Params, plain(), "p").train_settings("sudoku-looped-s0").model
     model = empty_model(settings, 11)
     assert len(model.schedule.updates) == 40, "not TRM's schedule"
-    with pytest.raises(ValueError, match="family: looped has no counterpart in the published code"):
+    with pytest.raises(ValueError, match="family: looped "):
         published_parts(settings, model.state_dict())
 
 
@@ -282,7 +280,7 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
         {"kind": "smooth", "smoothing": 0.1},
         {"kind": "smooth", "smoothing": 0.5},
     ]
-    with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.loss: is none of stablemax, softmax"):
+    with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.loss: .*stablemax, softmax"):
         parse(Params, changed("trm", loss="hinge"), "p")
 
 
@@ -302,7 +300,7 @@ def test_an_optimizer_that_averages_has_its_average_scored(
     torch.save(made.state_dict(), tmp_path / "state")
     resumed.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
     assert torch.equal(resumed.ema_weights()[name], averaged)
-    with pytest.raises(ValueError, match=r"^p: .*\.ema: averaged_sgd averages .* \(got 0\.9\)$"):
+    with pytest.raises(ValueError, match=r"^p: .*\.ema: .*averaged_sgd.* \(got 0\.9\)$"):
         parse(Params, changed("trm", ema=0.9, optimizer=asked), "p")
 
 
@@ -322,10 +320,10 @@ def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     (*_, record) = made.steps()
     assert record is not None and record["samples"] == 4 * 16 and made.model.task_types is None
     params["models"]["trm"] |= {"h_cycles": 2}
-    with pytest.raises(ValueError, match=r"^p: models\.trm\.h_cycles: Extra inputs"):
+    with pytest.raises(ValueError, match=r"^p: models\.trm\.h_cycles: "):
         parse(Params, params, "p")
     params["models"]["trm"] = {"family": "trm", **model, "mixer": "attention"}
-    with pytest.raises(ValueError, match=r"^p: models\.trm\.(h_cycles|l_cycles|prefix): Field required"):
+    with pytest.raises(ValueError, match=r"^p: models\.trm\.(h_cycles|l_cycles|prefix): "):
         parse(Params, params, "p")
 
 
@@ -377,7 +375,7 @@ def test_learned_positions_are_trained_for_one_size(
     before = made.model.embedding.positions.vectors.detach().clone()
     list(made.steps())
     assert not torch.equal(made.model.embedding.positions.vectors, before)
-    with pytest.raises(CannotExtrapolate, match="positions are learned for 16 cells, the puzzle has 81"):
+    with pytest.raises(CannotExtrapolate, match=r"\b16\b.*\b81\b"):
         made.model.initial_state(1, 81, 6)
 
 

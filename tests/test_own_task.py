@@ -86,12 +86,12 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert are_latin(questions, answers).all()
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     name = f"{latin}-trm-s0"
-    cell, asked = params.train_settings(name), params.evaluate_settings(name)
+    settings, asked = params.train_settings(name), params.evaluate_settings(name)
     records = list[Record]()
-    train(cell, arrays, run, tmp_path / "scratch", Execution(device="cpu"), records.append)
+    train(settings, arrays, run, tmp_path / "scratch", Execution(device="cpu"), records.append)
     write_training_log(tmp_path / "logs" / f"{name}.csv", records)
     scores, gallery = evaluate(run, arrays, asked, Execution(device="cpu"))
-    gallery.write(tmp_path / "examples" / cell.name)
+    gallery.write(tmp_path / "examples" / settings.name)
     papers = read_params(CI.with_name("paper.yaml"))
     report = make_report(params, papers, [scores])
     write_report(
@@ -111,7 +111,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert not {"compute", "criteria"} & {path.stem for path in (tmp_path / "tables").glob("table*")}
     for _, body in re.findall(r"<h2>(.*?)</h2>(.*?)(?=<h2>|</main>)", page, flags=re.DOTALL):
         assert re.sub(r"<[^>]*>|\s", "", body), "a heading without content"
-    for scene in read_examples(tmp_path / "examples" / cell.name / "examples.json"):
+    for scene in read_examples(tmp_path / "examples" / settings.name / "examples.json"):
         assert "<svg" in picture_svg(scene.rows(has_answer=True), scene.title)
 
 

@@ -178,7 +178,7 @@ def test_the_same_variants_on_every_machine() -> None:
 
 @pytest.mark.parametrize("num", [0, -1, arrays_module.NUM_DRAWABLE + 9])
 def test_more_variants_than_there_are_are_refused(folder: Path, num: int) -> None:
-    with pytest.raises(ValueError, match=f"{num} augmentations requested, but a puzzle has 1 to 2903040"):
+    with pytest.raises(ValueError, match=rf"^{num} .*\b2903040\b"):
         draw_variants("a", num, 0)
     with pytest.raises(ValueError, match="variants"):
         arrays_module.open_arc_evaluation(folder, min(num, NUM_VARIANTS + 1))

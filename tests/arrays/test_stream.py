@@ -96,7 +96,7 @@ def test_epochs_and_seeds_are_shuffled_differently_and_augmentations_evenly(draw
 
 def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> None:
     maze = PuzzleArrays(TRAIN, 4, drawn.questions, drawn.answers, "maze")
-    with pytest.raises(ValueError, match="8 augmentations requested, a puzzle has 7"):
+    with pytest.raises(ValueError, match=r"\b8\b.*\b7\b"):
         GridExamples(maze, 8, seed=0)
 
 

@@ -225,9 +225,9 @@ def test_subsets_are_seeded_nested_and_independent() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_train": 13}, "13 training and concept puzzles requested, 12 available"),
-        ({"num_test": 13, "scored": "held_out"}, r"13 held-out training puzzles requested, \d+ available"),
-        ({"canvas": 2}, "1 evaluation puzzles requested, 0 available"),
+        ({"num_train": 13}, r"\b13\b.*\b12\b"),
+        ({"num_test": 13, "scored": "held_out"}, r"\b13\b.*\b\d+\b"),
+        ({"canvas": 2}, r"\b1\b.*\b0\b"),
     ],
 )
 def test_more_puzzles_than_there_are_are_refused_and_nothing_is_left(

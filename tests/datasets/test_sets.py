@@ -215,7 +215,7 @@ def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path
 
 def test_a_puzzle_that_is_not_square_is_refused_before_writing() -> None:
     cells = np.zeros(60, dtype=np.uint8)
-    with pytest.raises(ValueError, match="mine: puzzle 7 has 60 cells, which do not form a square grid"):
+    with pytest.raises(ValueError, match=r"^mine: .*\b7\b.*\b60\b"):
         check_answers([(7, Puzzle(cells, cells))], 7, "mine", grid_task("sudoku"))
 
 
@@ -232,7 +232,7 @@ def test_a_draw_is_an_ordered_subset_of_larger_draws(total: int, data: st.DataOb
     assert drawn(small) == sorted(set(drawn(small)))
     assert set(drawn(small)) <= set(drawn(large))
     assert drawn(total) == drawn(None) == list(range(total))
-    with pytest.raises(ValueError, match=f"9x9: {total + 1} puzzles requested, only {total} available"):
+    with pytest.raises(ValueError, match=rf"^9x9: .*\b{total + 1}\b.*\b{total}\b"):
         drawn(total + 1)
 
 
@@ -291,7 +291,7 @@ SMALL = sudoku_data.generate_puzzles(4, 1, np.random.default_rng(0), (7, 7))
             "6 rows of 10 cells",
         ),
         ("sudoku", lambda raw: (raw / sudoku_data.FILE_16X16).unlink(), r"puzzles\.csv: "),
-        ("sudoku", lambda raw: (raw / "sudoku-extreme").mkdir(), "exactly one of"),
+        ("sudoku", lambda raw: (raw / "sudoku-extreme").mkdir(), "sudoku-extreme"),
         ("maze", lambda raw: fill_mazes(raw, [LONG], [SHORT]), "train: .* puzzle 0 "),
     ],
 )

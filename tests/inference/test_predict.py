@@ -1,5 +1,6 @@
 """Predictions at several depths come from one pass, in which the state goes on."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,9 @@ def test_a_checkpoint_is_loaded_with_its_ema_weights(checkpoint: Path, tokens: T
 
 def test_weights_of_another_model_are_refused(checkpoint: Path, tmp_path: Path) -> None:
     config = ckpt.read_config(checkpoint)
-    with pytest.raises(ValueError, match="no checkpoint here"):
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
         load_model(tmp_path, CPU)
     config["run"]["model"]["width"] = 64
     ckpt.write_checkpoint(tmp_path / "other", ckpt.read_weights(checkpoint), None, config)
-    with pytest.raises(ValueError, match="other: size mismatch"):
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path / "other"))):
         load_model(tmp_path / "other", CPU)

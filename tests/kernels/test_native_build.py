@@ -58,11 +58,11 @@ def test_a_machine_without_a_compiler_has_no_kernels(
     monkeypatch.setattr(build, "library", build.library.__wrapped__)
     with caplog.at_level(logging.WARNING):
         assert not build.has_kernels(torch.bfloat16)
-    assert "no C++ compiler found (looked for g++, clang++, c++)" in caplog.text
+    assert "g++, clang++, c++" in caplog.text
 
 
 def test_a_compiler_that_fails_is_quoted_and_leaves_nothing(machine: Path, tmp_path: Path) -> None:
     write_script(machine, '[ "$1" = --version ] && echo 1 && exit 0\necho "tile.h: no such luck" >&2\nexit 1')
-    with pytest.raises(build.NoKernels, match=r"failed: tile\.h: no such luck"):
+    with pytest.raises(build.NoKernels, match=r"tile\.h: no such luck"):
         build.library.__wrapped__(torch.bfloat16)
     assert list((tmp_path / "cache" / "serrm").iterdir()) == []

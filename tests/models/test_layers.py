@@ -82,9 +82,7 @@ def test_what_two_cells_share_decides_their_likeness_in_grids_of_every_size(side
 
 
 def test_more_places_in_a_box_than_the_frequencies_tell_apart_are_refused() -> None:
-    with pytest.raises(
-        ValueError, match="heads of 16 features distinguish 5 rows or columns of a box, not 7"
-    ):
+    with pytest.raises(ValueError, match=r"\b16\b.*\b5\b.*\b7\b"):
         angles_of("rope2d_in_boxes", 14 * 14, 16)
 
 
@@ -148,9 +146,7 @@ def test_the_published_rope2d_is_shifted_by_the_prefix(side: int, prefix: int) -
 def test_a_head_that_does_not_split_is_a_settings_error(
     make_settings: Callable[..., SeRrmSettings], positions: str, head_dim: int, divisor: int
 ) -> None:
-    with pytest.raises(
-        ValidationError, match=f"positions: {positions} needs a head size divisible by {divisor}"
-    ):
+    with pytest.raises(ValidationError, match=rf"positions: {positions} .*\b{divisor}\b"):
         make_settings(positions=positions, head_dim=head_dim)
 
 

@@ -56,9 +56,9 @@ def test_without_positions_permuted_positions_permute_every_step(
 @pytest.mark.parametrize(
     ("kind", "changes", "num_symbols", "message"),
     [
-        ("se_rrm", {"symbols": "untied"}, 11, "learned for 6 planes"),
-        ("hrm", {}, 11, "learned for 6 tokens"),
-        ("trm", {"mixer": "mlp"}, 6, "the MLP mixes 16 positions"),
+        ("se_rrm", {"symbols": "untied"}, 11, r"\b6\b.*\b11\b"),
+        ("hrm", {}, 11, r"\b6\b.*\b11\b"),
+        ("trm", {"mixer": "mlp"}, 6, r"\b16\b.*\b81\b"),
     ],
 )
 def test_what_there_are_no_weights_for_is_refused(

@@ -19,11 +19,14 @@ ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 
 
-def shape(cell: RunSettings) -> tuple[Any, ...]:
+def shape(settings: RunSettings) -> tuple[Any, ...]:
     """What a miniature has to keep of a run: all but the sizes of its model and its training."""
     widths = {"width", "heads", "head_dim", "symbol_heads", "symbol_head_dim", "swiglu_multiple"}
-    model, train = cell.model.model_dump(exclude=widths | {"layers", "h_cycles", "l_cycles"}), cell.train
-    return model, train.halting.kind, train.optimizer.kind, train.compile, cell.fidelity
+    model, train = (
+        settings.model.model_dump(exclude=widths | {"layers", "h_cycles", "l_cycles"}),
+        settings.train,
+    )
+    return model, train.halting.kind, train.optimizer.kind, train.compile, settings.fidelity
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
@@ -32,10 +35,14 @@ def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
     small = miniature(params, device="cpu")
     assert list(small.runs) == list(params.runs) and small.tasks.keys() == params.tasks.keys()
     for name in params.runs:
-        cell = small.train_settings(name)
-        assert shape(cell) == shape(params.train_settings(name))
-        assert (cell.train.num_steps(1000), cell.model.width, cell.train.init_from) == (3, 16, None)
-        assert cell.train.precision == small.evaluate_settings(name).evaluate.precision == "float32"
+        settings = small.train_settings(name)
+        assert shape(settings) == shape(params.train_settings(name))
+        assert (settings.train.num_steps(1000), settings.model.width, settings.train.init_from) == (
+            3,
+            16,
+            None,
+        )
+        assert settings.train.precision == small.evaluate_settings(name).evaluate.precision == "float32"
     for task in params.tasks:
         kinds = {value.tasks[task].download["source"]["kind"] for value in (params, small)}
         assert len(kinds) == 1

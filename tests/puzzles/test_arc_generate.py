@@ -333,7 +333,7 @@ def test_too_many_different_puzzles_are_an_error_and_not_an_endless_search(
 ) -> None:
     monkeypatch.setattr("serrm.puzzles.arc.generate.MAX_ATTEMPTS", 100)
     few = SMALL.model_copy(update={"rules": ("mirror",), "num_train": 5, "num_evaluation": 5})
-    with pytest.raises(ValueError, match=r"only \d different evaluation puzzles"):
+    with pytest.raises(ValueError, match=r"\b\d\b.*evaluation"):
         generate(few, seed=0)
 
 

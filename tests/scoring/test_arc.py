@@ -92,7 +92,7 @@ def test_empty_grids_are_one_whatever_their_shape_and_grids_are_read_as_they_are
 
 def test_what_cannot_be_scored_is_said() -> None:
     for confidence in (1.5, float("nan")):
-        with pytest.raises(ValueError, match=r"a confidence must lie in 0..1, not (1\.5|nan)"):
+        with pytest.raises(ValueError, match=r"\b(1\.5|nan)\b"):
             tally_of([("a", 0, ((1,),), confidence)])
     with pytest.raises(ValueError, match="at least one trial"):
         ArcTally({}).scores()

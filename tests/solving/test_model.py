@@ -1,6 +1,7 @@
 """The Python API: what is loaded solves, predicts, and comes back from a folder or the Hub with the same logits."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def test_without_a_name_each_size_and_task_has_its_packaged_model_but_arc(questi
     assert four.answer == "1234341221434321"
     general = model.model_for(next(questions_of("1.3.34...14...21")))
     assert general.config["side"] == 9 and set(model.models) == {"sudoku", "sudoku_extreme"}
-    with pytest.raises(ValueError, match=r"^puzzle.*: there is no packaged checkpoint for task arc"):
+    with pytest.raises(ValueError, match=r"^puzzle.*: .*\barc\b"):
         model.solve({"train": [], "test": [{"input": [[1]]}]})
 
 
@@ -105,7 +106,7 @@ def test_logits_are_those_that_the_stages_evaluate(model: serrm.Model, questions
     assert list(found) == [1, 3] and found[3].shape == (3, 81, 11)
     assert torch.equal(found[3], logits(model, questions))
     for wrong, steps in ((tokens + 10, 1), (tokens, 0), (tokens, ())):
-        with pytest.raises(ValueError, match=r"token 1\d is out of range|at least 1"):
+        with pytest.raises(ValueError, match=r"\b1\d?\b"):
             model.predict(wrong, steps)
 
 
@@ -119,7 +120,7 @@ def test_saved_and_loaded_it_gives_identical_logits(
     assert (staged.settings, staged.config) == (model.settings, model.config)
     again.save_pretrained(str(tmp_path / "saved"))  # over itself
     (tmp_path / "saved" / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"contains notes\.txt"):
+    with pytest.raises(ValueError, match=r"notes\.txt"):
         model.save_pretrained(tmp_path / "saved")
 
 
@@ -150,9 +151,9 @@ def test_the_hub_gives_back_what_was_pushed(
 
 def test_a_name_that_is_nothing_is_one_line(tmp_path: Path) -> None:
     for name in ("sudokus", "a/b/c", "/nowhere"):
-        with pytest.raises(ValueError, match=r"packaged checkpoint \(maze, sudoku, sudoku_extreme\)"):
+        with pytest.raises(ValueError, match=f"{re.escape(name)}.*maze, sudoku, sudoku_extreme"):
             serrm.load(name)
-    with pytest.raises(ValueError, match="no checkpoint here"):
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
         serrm.load(tmp_path)
 
 
@@ -170,7 +171,7 @@ print(json.dumps([light, sorted(sys.modules)]))
     assert not is_heavy
     heavy = {"mlflow", "dvc", "ortools", "huggingface_hub", "pandas", "sympy"}
     assert not (heavy | {"torch._inductor", "torch._dynamo"}) & set(names)
-    with pytest.raises(AttributeError, match="no attribute 'solve'"):
+    with pytest.raises(AttributeError, match="'solve'"):
         serrm.solve  # noqa: B018
 
 

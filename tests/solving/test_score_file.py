@@ -119,7 +119,7 @@ def test_a_size_that_the_model_cannot_take_is_said(
     untied = write_untrained(model={"symbols": "untied"})
     sets = score([*puzzles, replace(puzzles[0], answer=None)], checkpoint=untied)["sets"]
     assert [entry["status"] for entry in sets.values()] == [*["cannot_extrapolate"] * 2, "scored"]
-    with pytest.raises(ValueError, match="nothing to score: untied symbols are learned for 11 planes"):
+    with pytest.raises(ValueError, match=r"\b11\b"):
         score([puzzle for puzzle in puzzles if puzzle.side == 4], checkpoint=untied)
 
 
@@ -136,5 +136,6 @@ def test_the_command_prints_and_writes_the_scores_or_nothing(
     target.unlink()
     file.write_text(file.read_text() + "x,12,,\n")
     assert main(command) == 1
-    assert capsys.readouterr().err == f"error: {file}:16: 2 characters are not a square grid: '12'\n"
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {file}:16: ") and "'12'" in error and error.count("\n") == 1
     assert not list(target.parent.iterdir())

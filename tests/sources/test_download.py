@@ -192,7 +192,7 @@ def test_the_mirror_is_copied_from_any_path_and_a_missing_file_is_named(tmp_path
 
 def test_a_mirror_without_its_folder_is_named_and_may_lack_sizes(tmp_path: Path) -> None:
     missing = source_of("sudoku", kind="mirror", root=str(tmp_path / "none"))
-    with pytest.raises(ValueError, match=f"^{tmp_path / 'none'}: no such folder"):
+    with pytest.raises(ValueError, match=f"^{tmp_path / 'none'}: "):
         fetch("sudoku", missing, tmp_path / "raw", seed=0)
     source = fill_mirror(tmp_path / "mirror", "sudoku")
     for folder in ("sudoku-25x25", "sudoku-4x4"):

@@ -161,7 +161,7 @@ def test_a_time_budget_stops_and_the_same_command_goes_on(built: Project) -> Non
         result = built.run("dvc", "repro")
         assert result.returncode != 0
         output = result.stdout + result.stderr
-        assert "resume with the same command" in output and f"exited with {EXIT_RESUMABLE}" in output
+        assert f"exited with {EXIT_RESUMABLE}" in output
         assert "Traceback" not in output
         assert not (Layout("ci", built.root).runs / OTHER).exists()
     assert built.runs()[num_runs:] == [(OTHER, "FAILED")]
@@ -177,7 +177,7 @@ def test_a_failing_run_stops_none_of_those_beside_it(built: Project) -> None:
     params["runs"]["sudoku-lost-s0"] = params["runs"][RUN] | {"init": "ci/runs/nowhere"}
     built.write(params)
     failed = built.run("scripts/side_by_side", "2")
-    assert failed.returncode == 1 and "the same command continues" in failed.stderr
+    assert failed.returncode == 1 and "nowhere" in failed.stdout + failed.stderr
     assert (Layout("ci", built.root).scores / f"{OTHER}.json").is_file()
     del params["runs"]["sudoku-lost-s0"]
     built.write(params)

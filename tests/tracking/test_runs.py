@@ -46,9 +46,9 @@ LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
 class MadeRun:
     """A finished run's files, written part by part as the stages do."""
 
-    def __init__(self, root: Path, profile: str, cell: RunSettings) -> None:
+    def __init__(self, root: Path, profile: str, settings: RunSettings) -> None:
         self.layout = Layout(profile, root)
-        self.settings = cell.model_copy(update={"task": "sudoku", "variant": "tiny"})
+        self.settings = settings.model_copy(update={"task": "sudoku", "variant": "tiny"})
         self.training = {"steps": 6, "samples": 24, "flops": 100, "final_loss": 0.5, "arithmetic": "exact"}
         self.taken = {"seconds": 1.5, "puzzle_steps_per_second": 16.0, "peak_memory_bytes": 10**8}
 

@@ -64,6 +64,6 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(
     (line,) = caplog.messages
     assert "step_2 is damaged" in line and "continuing from step_1" in line and "\n" not in line
     (older / name).unlink()
-    with pytest.raises(ValueError, match=r"step_1 is damaged: .*; remove .* to start again$"):
+    with pytest.raises(ValueError, match=r"\bstep_1\b"):
         ckpt.latest_sound(tmp_path)
     assert older.exists()
