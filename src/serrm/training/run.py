@@ -8,16 +8,14 @@ another machine and back; the caller removes it once the result is in place.
 import json
 import logging
 import math
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from serrm.arrays import open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
@@ -25,15 +23,15 @@ from serrm.core import devices
 from serrm.core.execution import Execution
 from serrm.core.files import hash_file, write_json, write_whole
 from serrm.core.processes import ALONE, Processes, joined_by_torchrun
-from serrm.core.progress import duration, progress_bar
-from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.core.progress import progress_bar
+from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model, flops
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record, Trainer
 from serrm.training.settings import RunSettings
-from serrm.training.slots import Piece, to_device
+from serrm.training.trial import estimate
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
@@ -335,103 +333,3 @@ def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
     except RuntimeError as error:
         raise ValueError(f"train.init_from: {checkpoint}: {str(error).splitlines()[1].strip()}") from error
     return hash_file(checkpoint / ckpt.MODEL)
-
-
-PROCESS_BYTES = 600 * 2**20  # memory of a process with PyTorch and no model
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-ADVICE = "lower execution.micro_batch or train.batch_size"
-
-
-def estimate(trainer: Trainer, num_steps: int) -> str:
-    """Tell the memory and time of `num_steps` in words. ValueError if the machine or the GPU has too little memory.
-
-    The memory is that of all processes on this machine, or of one GPU.
-    """
-    device = trainer.model.initial.device
-    total = total_memory(device)
-    try:
-        memory = memory_of(trainer) * (trainer.processes.num_here if device.type == "cpu" else 1)
-        # What a GPU's kernels keep differs with the compiler, so only the trial can show it.
-        if device.type == "cpu" and memory > total:
-            needed = f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}"
-            raise ValueError(f"{needed}: {ADVICE}")
-        seconds = seconds_of_step(trainer)
-    except torch.cuda.OutOfMemoryError as error:
-        raise ValueError(
-            f"does not fit into the {gigabytes(total)} of memory of {device}: {ADVICE}"
-        ) from error
-    whole = duration(num_steps * seconds)
-    return f"{gigabytes(memory)} and {seconds:.2g} s per step: {whole} for {num_steps:,} steps"
-
-
-def memory_of(trainer: Trainer) -> int:
-    """Bytes that one process needs for weights, EMA, gradients, two moments, task types, states, and activations."""
-    model = trainer.model
-    learned = sum(weight.nbytes for weight in model.parameters())
-    states = sum(part.nbytes for part in trainer.slots.state)
-    table = 0 if model.task_types is None else model.task_types.nbytes
-    per_puzzle = kept_bytes(trainer, 2) - kept_bytes(trainer, 1)
-    return PROCESS_BYTES + 5 * learned + table + states + trainer.num_at_once * per_puzzle
-
-
-def kept_bytes(trainer: Trainer, num: int) -> int:
-    """Bytes that a supervision step of `num` puzzles keeps for its backward pass, uncompiled."""
-    sizes: dict[int, int] = {}
-
-    def note(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        sizes[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    is_compiled = runs_compiled(trainer.model, trainer.slots.state[0].dtype)
-    eager = torch.compiler.set_stance("force_eager") if is_compiled else nullcontext()
-    with eager, torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        try_step(trainer, num)
-    return sum(sizes.values())
-
-
-def total_memory(device: torch.device) -> int:
-    """Bytes of the GPU, or those of the machine that this process may use."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1]
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for name in CGROUP_LIMITS:
-        text = Path(name).read_text().strip() if Path(name).is_file() else ""
-        found += [int(text)] if text.isdigit() else []
-    return min(found)
-
-
-def seconds_of_step(trainer: Trainer) -> float:
-    """Seconds of a step's forward and backward passes; a CPU is timed on part of the batch."""
-    num = trial_size(trainer, seconds=0.5)
-    try_step(trainer, num)
-    taken = devices.seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
-    return taken / num * len(trainer.slots.tokens)
-
-
-def trial_size(trainer: Trainer, seconds: float) -> int:
-    """Number of puzzles per trial step: on a CPU as many as take `seconds`, otherwise or compiled the usual number."""
-    device, num = trainer.model.initial.device, trainer.num_at_once
-    if device.type != "cpu" or runs_compiled(trainer.model, trainer.slots.state[0].dtype):
-        return num
-    of_one = max(1e-9, devices.seconds_of(lambda: try_step(trainer, 1), device))
-    return max(1, min(num, int(seconds / of_one)))
-
-
-def try_step(trainer: Trainer, num: int) -> None:
-    """Take a forward and backward pass as in training on the first `num` examples, and drop the gradients."""
-    model, slots = trainer.model.train(), trainer.slots
-    tokens, targets, task_types = (
-        to_device(torch.from_numpy(part), slots.tokens.device).long()
-        for part in trainer.stream.gather(0, num)
-    )
-    state = model.initial_state(num, tokens.shape[1], trainer.stream.num_symbols, slots.state[0].dtype)
-    try:
-        trainer.supervision_step(Piece(0, tokens, targets, task_types, state, torch.ones(num).long()))
-    finally:
-        trainer.optimizer.zero_grad()
-
-
-def gigabytes(num_bytes: int) -> str:
-    """Bytes in words, as "3.1 GB"."""
-    return f"{num_bytes / 1e9:.1f} GB"
