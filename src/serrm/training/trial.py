@@ -106,7 +106,7 @@ def try_step(trainer: Trainer, num: int) -> None:
     )
     state = model.initial_state(num, tokens.shape[1], trainer.stream.num_symbols, slots.state[0].dtype)
     try:
-        trainer.supervision_step(Piece(0, tokens, targets, task_types, state, torch.ones(num).long()))
+        trainer.forward_backward(Piece(0, tokens, targets, task_types, state, torch.ones(num).long()))
     finally:
         trainer.optimizer.zero_grad()
 
