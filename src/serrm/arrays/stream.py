@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int64, Shaped, UInt8
+from jaxtyping import Bool, Int, Int64, Shaped, UInt8
 
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.settings import HintSettings
+from serrm.puzzles.task import Grids
 from serrm.puzzles.tasks import alphabet, grid_task
 
 METADATA = "metadata.json"
@@ -138,6 +139,8 @@ class Stream:
     # The puzzles that task types stand for, in the order of the table; empty if there is one type.
     puzzle_names: tuple[str, ...] = ()
     num_special: int = 2  # tokens, the first ones, that no permutation of symbols moves
+    # (questions, predictions, labels) → right predictions, of a task for which any answer that obeys its rule is right.
+    are_right: Callable[[Grids, Grids, Grids], Bool[np.ndarray, " N"]] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,9 +160,15 @@ class GridExamples:
 
     def stream(self) -> Stream:
         """The training stream of these examples."""
-        arrays = self.arrays
-        num_special = len(alphabet(arrays.task, arrays.side).special)
-        return Stream(arrays.side, arrays.num_symbols, len(arrays), self.gather, num_special=num_special)
+        arrays, task = self.arrays, grid_task(self.arrays.task)
+        return Stream(
+            arrays.side,
+            arrays.num_symbols,
+            len(arrays),
+            self.gather,
+            num_special=len(task.alphabet(arrays.side).special),
+            are_right=task.are_right if task.right_answers == "any" else None,
+        )
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
         """(puzzle, augmentation) of the examples start … start+num-1."""

@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
@@ -146,7 +147,7 @@ class Trainer:
             before=piece.state,
             output=output,
             losses=settings.loss.losses(output.logits, piece.targets),
-            is_solved=solved(output.logits.detach(), piece.targets),
+            is_solved=self._are_solved(output.logits.detach(), piece),
             num_steps=piece.num_steps,
             max_steps=settings.max_supervision_steps,
         )
@@ -164,6 +165,17 @@ class Trainer:
             None if vectors is None else vectors.grad,
             {name: values.detach().sum() / settings.batch_size for name, values in output.log.items()},
         )
+
+    def _are_solved(self, logits: Float[Tensor, "b I K"], piece: Piece) -> Bool[Tensor, " b"]:
+        """Find the solved puzzles by the label, or by the rule of a task for which any answer that obeys it is right.
+
+        The rule runs on the host, so a step then waits for the device.
+        """
+        if self.stream.are_right is None:
+            return solved(logits, piece.targets)
+        grids = (piece.tokens, logits.argmax(-1), piece.targets)
+        are_right = self.stream.are_right(*(grid.cpu().numpy().astype(np.uint8) for grid in grids))
+        return torch.from_numpy(are_right).to(logits.device)
 
     def _halt(self, signal: Shaped[Tensor, "b *_"] | None) -> None:
         """Decide which of all B slots halt; every process decides the same."""
