@@ -82,7 +82,7 @@ class Trainer:
         self.parameters: list[Tensor] = trained(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.optimizer = settings.optimizer.build(self.model, settings)
-        local, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
+        local, dtype = self.processes.local_range(settings.batch_size), DTYPES[settings.precision]
         self.slots: Slots = empty_slots(settings.batch_size, local, stream, self.model, dtype)
         self.tally = self._empty_tally()
 

@@ -29,7 +29,7 @@ def estimate(trainer: Trainer, num_steps: int) -> str:
     device = trainer.model.initial.device
     total = total_memory(device)
     try:
-        memory = memory_of(trainer) * (trainer.processes.num_here if device.type == "cpu" else 1)
+        memory = memory_of(trainer) * (trainer.processes.num_local if device.type == "cpu" else 1)
         # What a GPU's kernels keep differs with the compiler, so only the trial can show it.
         if device.type == "cpu" and memory > total:
             needed = f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}"
