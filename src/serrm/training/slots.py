@@ -1,8 +1,8 @@
-"""The slots of deep supervision: each holds a puzzle, its recurrent state and the number of steps it has had.
+"""The slots of deep supervision: each holds a puzzle, its recurrent state and its number of steps so far.
 
-A slot that halted takes the next unread example and a fresh state; its neighbours go on. Which slots halted is
-kept on the host, so that refilling never waits for a GPU. Each of several processes holds a part of the
-slots and the halted flags of all, so it draws for its own slots the examples that a single process would draw for them.
+A slot that halted takes the next example and the initial state; other slots are not affected. The halted flags are on
+the host, so that refilling never waits for a GPU. Each of several processes holds a part of the slots and the halted
+flags of all slots, so it draws the examples that a single process would draw for these slots.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class PieceResult(NamedTuple):
 class Slots:
     """This process's b of the B slots, from number `first` on, on the device of the model.
 
-    The host keeps for all B slots how many steps each has had and, in `is_halted`, which get a new example.
+    `num_steps` and `is_halted` are on the host and cover all B slots; halted slots get a new example.
     """
 
     tokens: Int[Tensor, "b I"]
