@@ -62,7 +62,7 @@ class PuzzleArrays:
         return len(self.questions)
 
     def gather(self, start: int, num: int) -> "Examples":
-        """The puzzles start … start+num-1, as they are."""
+        """The puzzles start … start+num-1 without augmentation."""
         rows = slice(start, start + num)
         questions, answers = np.asarray(self.questions[rows]), np.asarray(self.answers[rows])
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
@@ -111,7 +111,7 @@ def evaluation_sets(arrays: Path) -> list[str]:
 
 
 def trained_size(arrays: Path, side: int) -> str | None:
-    """The first drawn test set of the size trained on; None without."""
+    """The first drawn test set of the size trained on; None if there is none."""
     sets = read_metadata(arrays / TEST)["sets"]
     return next((name for name in evaluation_sets(arrays) if sets[name]["side"] == side), None)
 
@@ -120,7 +120,7 @@ def trained_size(arrays: Path, side: int) -> str | None:
 
 
 class Examples(NamedTuple):
-    """A batch of training examples: tokens, targets, and the row of the task-type table to which each belongs."""
+    """A batch of training examples: tokens, targets, and rows of the task-type table."""
 
     questions: UInt8[np.ndarray, "B I"]
     answers: UInt8[np.ndarray, "B I"]
@@ -195,9 +195,11 @@ def across_epochs(
     epoch: Callable[[int], Sequence[Shaped[np.ndarray, "N *_"]]], num_examples: int, start: int, num: int
 ) -> list[Shaped[np.ndarray, "B *_"]]:
     """Join the entries start … start+num-1 of arrays drawn for epochs 0, 1, 2, … of that many examples each."""
-    epochs, places = np.divmod(np.arange(start, start + num), num_examples)
-    parts = [[part[places[epochs == each]] for part in epoch(each)] for each in np.unique(epochs).tolist()]
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+    epochs, entries = np.divmod(np.arange(start, start + num), num_examples)
+    parts = [
+        [array[entries[epochs == number]] for array in epoch(number)] for number in np.unique(epochs).tolist()
+    ]
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 
 @lru_cache(maxsize=4)
@@ -228,7 +230,7 @@ def with_hints(
 
 
 def random_stream(side: int, num_symbols: int) -> Stream:
-    """Endless random tokens, the same at every call; a step on them costs as much as one on puzzles."""
+    """Endless random tokens, the same at every call, to time training steps without puzzles."""
 
     def gather(start: int, num: int) -> Examples:
         tokens = np.random.default_rng(start).integers(1, num_symbols, (2, num, side**2), dtype=np.uint8)
@@ -238,19 +240,19 @@ def random_stream(side: int, num_symbols: int) -> Stream:
 
 
 def read_ahead(stream: Stream, num: int) -> Stream:
-    """The same stream; a thread gathers blocks of `num` examples, one block ahead of the caller."""
+    """Prefetch a stream: a thread gathers blocks of `num` examples, one block ahead of the caller."""
     pool = ThreadPoolExecutor(1, "read-ahead")
     blocks: dict[int, Future[Examples]] = {}
 
-    def gather(start: int, num_asked: int) -> Examples:
-        first, last = start // num, (start + max(num_asked, 1) - 1) // num
+    def gather(start: int, num_requested: int) -> Examples:
+        first, last = start // num, (start + max(num_requested, 1) - 1) // num
         for number in blocks.keys() - range(first, last + 2):
             del blocks[number]
         for number in range(first, last + 2):
             if number not in blocks:
                 blocks[number] = pool.submit(stream.gather, number * num, num)
         whole = zip(*(blocks[number].result() for number in range(first, last + 1)), strict=True)
-        window = slice(start - first * num, start - first * num + num_asked)
+        window = slice(start - first * num, start - first * num + num_requested)
         return Examples(*(np.concatenate(parts)[window] for parts in whole))
 
     return replace(stream, gather=gather)
