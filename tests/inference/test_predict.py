@@ -33,7 +33,7 @@ def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: 
     for depth, output in found.items():
         state = model.initial_state(3, 16, 6)
         for _ in range(depth):
-            state, logits, _ = model(state, tokens)
+            state, logits, *_ = model(state, tokens)
         assert torch.equal(output.logits, logits)
 
 

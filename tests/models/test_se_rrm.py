@@ -27,7 +27,7 @@ def train_a_little(model: RecurrentModel, num_steps: int = 12) -> None:
     optimizer = AdamAtan2([p for p in model.parameters() if p.numel()], lr=3e-3)
     state = model.initial_state(4, 16, 6)
     for _ in range(num_steps):
-        state, logits, _ = model(state, tokens)
+        state, logits, *_ = model(state, tokens)
         loss = stablemax_cross_entropy(logits, targets).mean()
         loss.backward()
         optimizer.step()

@@ -54,7 +54,11 @@ def memory_of(trainer: Trainer) -> int:
 
 
 def kept_bytes(trainer: Trainer, num: int) -> int:
-    """Bytes that a supervision step of `num` puzzles keeps for its backward pass, uncompiled."""
+    """Bytes that a supervision step of `num` puzzles keeps for its backward pass, uncompiled.
+
+    Autograd reports the tensors it keeps. Resident memory would not do: it shows the largest step so far, and the
+    growth between two small steps depends on malloc.
+    """
     sizes: dict[int, int] = {}
 
     def note(tensor: Tensor) -> Tensor:
