@@ -162,7 +162,7 @@ def make_settings() -> MakeSettings:
 
 @pytest.fixture(scope="session")
 def make_run() -> MakeRun:
-    """The cell of a small SE-RRM; keywords lay changes over its sections, as `train={"steps": 9}`.
+    """The settings of a run of a small SE-RRM; keywords change its sections, such as `train={"steps": 9}`.
 
     A `model` that names its family takes the place of the SE-RRM.
     """
@@ -195,7 +195,7 @@ def arrays(make_arrays: MakePath) -> Path:
 
 @pytest.fixture(scope="session")
 def make_trainer(make_run: MakeRun, make_arrays: MakePath) -> MakeTrainer:
-    """A trainer on eight 4×4 puzzles, of the cell that `make_run` makes of the same keywords."""
+    """A trainer on eight 4×4 puzzles, with the settings that `make_run` makes of the same keywords."""
 
     def make(num_task_types: int = 1, **changes: Any) -> Trainer:
         return trainer_on(make_arrays(side=4), make_run(**changes), num_task_types)
@@ -205,7 +205,7 @@ def make_trainer(make_run: MakeRun, make_arrays: MakePath) -> MakeTrainer:
 
 @pytest.fixture(scope="session")
 def trained(make_run: MakeRun, make_arrays: MakePath, tmp_path_factory: pytest.TempPathFactory) -> MakePath:
-    """The checkpoint of a cell of `make_run`, trained on 4×4 Sudoku."""
+    """The checkpoint of a run with the settings of `make_run`, trained on 4×4 Sudoku."""
 
     def make(**changes: Any) -> Path:
         folder = tmp_path_factory.mktemp("trained")
@@ -221,17 +221,19 @@ def untrained(make_run: MakeRun) -> MakeModel:
 
     def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
         model = {"layers": 1, "h_cycles": 1, "l_cycles": 1, **changes.pop("model", {})}
-        cell = make_run(model=model, **changes)
+        run_settings = make_run(model=model, **changes)
         built = build_model(
-            cell.model,
+            run_settings.model,
             num_symbols,
             seeded(0),
             num_positions=81,
-            num_task_types=3 * (cell.arrays.num_augmentations + 1),
+            num_task_types=3 * (run_settings.arrays.num_augmentations + 1),
         )
         facts = {"num_symbols": num_symbols, "side": 9, "parameters": 1, "parameters_with_task_types": 2}
         return LoadedModel(
-            built.eval(), cell, {**facts, "run": cell.model_dump(mode="json"), **(config or {})}
+            built.eval(),
+            run_settings,
+            {**facts, "run": run_settings.model_dump(mode="json"), **(config or {})},
         )
 
     return make

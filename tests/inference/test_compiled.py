@@ -88,12 +88,12 @@ def test_compiled_and_plain_answers_agree(family: str, sizes: list[tuple[int, in
 
 
 def variants_of_evaluation(
-    checkpoint: Path, arrays: Path, cell: ScoringSettings, device: str
+    checkpoint: Path, arrays: Path, run_settings: ScoringSettings, device: str
 ) -> tuple[int, list[str]]:
     """(variants, names of the sets that were scored) of two evaluations of a checkpoint and its snapshots."""
     with traced_only():
         for _ in range(2):
-            found, _ = evaluate(checkpoint, arrays, cell, Execution(device=device))
+            found, _ = evaluate(checkpoint, arrays, run_settings, Execution(device=device))
     assert len(found["learning_curve"]) == 2 and found["early_stopping"] and found["attempts"]
     return num_variants(), [name for name, entry in found["sets"].items() if entry["status"] == "scored"]
 
@@ -138,19 +138,19 @@ def test_an_evaluation_compiles_one_variant_per_size(
     train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
     test_time_compute = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "guesses": [1, 2]}
     studies = {"test_time_compute": test_time_compute, "equivariance_pairs": 3}
-    cell = scoring(steps=(1, 2), compile=True, **studies)
-    num_graphs, sizes = apart(variants_of_evaluation, tmp_path / "run", arrays, cell, device)
+    run_settings = scoring(steps=(1, 2), compile=True, **studies)
+    num_graphs, sizes = apart(variants_of_evaluation, tmp_path / "run", arrays, run_settings, device)
     known = sides if family == "se_rrm" else (4,)  # the others have no weights for larger alphabets
     assert sizes == [f"{side}x{side}" for side in known]
     assert num_graphs == len(sizes)
 
 
 def variants_of_training(
-    cell: RunSettings, arrays: Path, folder: Path, device: str, micro_batch: int | None
+    run_settings: RunSettings, arrays: Path, folder: Path, device: str, micro_batch: int | None
 ) -> int:
     execution = Execution(device=device, micro_batch=micro_batch)
     with traced_only():
-        train(cell, arrays, folder / "run", folder / "scratch", execution)
+        train(run_settings, arrays, folder / "run", folder / "scratch", execution)
     return num_variants()
 
 
@@ -163,6 +163,8 @@ def test_a_training_compiles_one_variant_without_gradient_and_one_with(
     train_part = {} if family == "se_rrm" else dict(Q_LEARNING)
     if family == "hrm":
         train_part["halting"] = {**train_part["halting"], "bootstrap": True}
-    cell = make_run(model={**MODELS[family], "attention_dropout": 0.1}, train={**train_part, "compile": True})
-    asked = (cell, make_arrays(side=4), tmp_path, device, 2 if family == "trm" else None)
+    run_settings = make_run(
+        model={**MODELS[family], "attention_dropout": 0.1}, train={**train_part, "compile": True}
+    )
+    asked = (run_settings, make_arrays(side=4), tmp_path, device, 2 if family == "trm" else None)
     assert apart(variants_of_training, *asked) == 2

@@ -109,9 +109,9 @@ from serrm.inference.evaluate import evaluate
 from serrm.inference.settings import ScoringSettings
 from serrm.core.execution import Execution
 
-checkpoint, arrays, cell, result = sys.argv[1:]
-cell = ScoringSettings.model_validate_json(cell)
-found = evaluate(Path(checkpoint), Path(arrays), cell, Execution(device="cpu", threads=2))
+checkpoint, arrays, run_settings, result = sys.argv[1:]
+run_settings = ScoringSettings.model_validate_json(run_settings)
+found = evaluate(Path(checkpoint), Path(arrays), run_settings, Execution(device="cpu", threads=2))
 if os.environ["RANK"] == "0":
     Path(result).write_bytes(pickle.dumps(found))
 """
@@ -119,11 +119,13 @@ if os.environ["RANK"] == "0":
 
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_path: Path) -> None:
     test_time_compute = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
-    cell = scoring(test_time_compute=test_time_compute, equivariance_pairs=2, examples=3)
-    one, seen = evaluate(checkpoint, arrays, cell, Execution(device="cpu", threads=1))
+    run_settings = scoring(test_time_compute=test_time_compute, equivariance_pairs=2, examples=3)
+    one, seen = evaluate(checkpoint, arrays, run_settings, Execution(device="cpu", threads=1))
     program, result = tmp_path / "program.py", tmp_path / "result"
     program.write_text(PROGRAM)
-    done = torchrun(2, str(program), str(checkpoint), str(arrays), cell.model_dump_json(), str(result))
+    done = torchrun(
+        2, str(program), str(checkpoint), str(arrays), run_settings.model_dump_json(), str(result)
+    )
     assert done.returncode == 0, done.stderr
     two, shared = pickle.loads(result.read_bytes())
     assert one == two
@@ -147,11 +149,11 @@ def test_native_kernels_score_as_plain_pytorch_and_only_where_they_may(
         return native(*args)
 
     monkeypatch.setattr(NativeNetwork, "__call__", counted)
-    cell = scoring(steps=(1, 2), precision="bfloat16", curve_puzzles=0)
+    run_settings = scoring(steps=(1, 2), precision="bfloat16", curve_puzzles=0)
     for is_native in (False, True):
         assert num_calls == [0]
         execution = Execution(device="cpu", threads=1, native=is_native)
-        scores.append(evaluate(checkpoint, arrays, cell, execution)[0].scored["9x9"].steps)
+        scores.append(evaluate(checkpoint, arrays, run_settings, execution)[0].scored["9x9"].steps)
     assert num_calls[0] > 0
     for step, plain in scores[0].items():
         assert scores[1][step] == pytest.approx(plain, abs=0.05) and plain["gpa"] > 0
@@ -163,8 +165,10 @@ def test_precision_auto_is_the_faster_one(
 ) -> None:
     monkeypatch.setattr("serrm.kernels.precision.faster_precision", lambda: fastest)
     monkeypatch.setattr("serrm.kernels.precision.has_fast_bfloat16", lambda device: True)
-    cells = [scoring(steps=(1,), precision=precision) for precision in ("auto", fastest)]
-    scores, expected = (evaluate(checkpoint, arrays, cell, CPU_ONLY)[0] for cell in cells)
+    settings_of_runs = [scoring(steps=(1,), precision=precision) for precision in ("auto", fastest)]
+    scores, expected = (
+        evaluate(checkpoint, arrays, run_settings, CPU_ONLY)[0] for run_settings in settings_of_runs
+    )
     assert scores == expected
 
 
@@ -178,10 +182,10 @@ def test_the_first_puzzles_of_each_set_are_kept_to_be_looked_at(tmp_path: Path) 
         predicted = np.stack([tokens, larger, tokens])
         found = Predicted(0, batch, step, torch.zeros(3, 16, 6), None, predicted)
         gallery.add("4x4", 4, found, lambda number: f"puzzle {number + 1}")
-    gallery.write(tmp_path / "cell")
-    first, second = json.loads((tmp_path / "cell" / "examples.json").read_text())["examples"]
+    gallery.write(tmp_path / "gallery")
+    first, second = json.loads((tmp_path / "gallery" / "examples.json").read_text())["examples"]
     assert (first["name"], second["name"]) == ("puzzle 1", "puzzle 2")
     assert (first["is_right"], second["is_right"]) == (True, False)
     assert first["predictions"] == {"1": question.tolist(), "2": answer.tolist()}
     assert second["predictions"]["1"][3] == 0
-    assert len(read_examples(tmp_path / "cell" / "examples.json")) == 2
+    assert len(read_examples(tmp_path / "gallery" / "examples.json")) == 2

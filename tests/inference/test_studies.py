@@ -33,9 +33,9 @@ def needed(question: np.ndarray[Any, Any]) -> int:
 
 @pytest.fixture
 def oracle(make_run: MakeRun) -> LoadedModel:
-    cell = make_run()
-    model = make_oracle(empty_model(cell.model, 6), lambda question, _: needed(question))
-    return LoadedModel(model, cell, {})
+    run_settings = make_run()
+    model = make_oracle(empty_model(run_settings.model, 6), lambda question, _: needed(question))
+    return LoadedModel(model, run_settings, {})
 
 
 @pytest.fixture(scope="module")

@@ -94,13 +94,13 @@ def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loaded(arrays: Path, make_run: MakeRun) -> LoadedModel:
     """Knows the first of three test inputs, one of the two of its puzzle, from two steps on."""
     model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0], depth=2)
-    cell = make_run(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
-    return LoadedModel(model, cell, {"side": SIDE})
+    run_settings = make_run(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
+    return LoadedModel(model, run_settings, {"side": SIDE})
 
 
 def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, ScoredSet]:
-    cell = scoring("arc_agi_1", steps=(1, 2, 4), task_types=("right", "blank"))
-    sets = score_votes(Predictor(loaded, 2), arrays, cell, Gallery("arc_agi_1", 4))
+    run_settings = scoring("arc_agi_1", steps=(1, 2, 4), task_types=("right", "blank"))
+    sets = score_votes(Predictor(loaded, 2), arrays, run_settings, Gallery("arc_agi_1", 4))
     return {name: part for name, part in sets.items() if isinstance(part, ScoredSet)}
 
 

@@ -63,7 +63,7 @@ def test_a_changed_number_is_off_and_no_other(
     ("changes", "message"),
     [
         ({"model": "mamba"}, "unknown model family 'mamba'"),
-        ({"pos_encodings": "sines"}, r"config.positions: .* \(got 'sines'\)"),
+        ({"pos_encodings": "sinusoidal"}, r"config.positions: .* \(got 'sinusoidal'\)"),
         ({"L_layers": 3}, r"L_level\.layers\.2\..*: missing"),
     ],
 )

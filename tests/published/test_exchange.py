@@ -50,21 +50,21 @@ Exporter = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def make(make_run: MakeRun) -> CellMaker:
-    """The cell of one of the models above."""
+    """The settings of a run of one of the models above."""
 
-    def cell(name: str) -> RunSettings:
+    def settings_for(name: str) -> RunSettings:
         return make_run(model=MODELS[name], variant=name, train=TASK_TYPES)
 
-    return cell
+    return settings_for
 
 
-def write_random(folder: Path, cell: RunSettings) -> Path:
+def write_random(folder: Path, run_settings: RunSettings) -> Path:
     """A checkpoint with different numbers everywhere, the parts that begin as zeros included."""
-    built, generator = empty_model(cell.model, 11, num_positions=81), seeded(0)
+    built, generator = empty_model(run_settings.model, 11, num_positions=81), seeded(0)
     state = {
         name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()
     }
-    config = {"run": cell.model_dump(mode="json"), "num_symbols": 11, "side": 9}
+    config = {"run": run_settings.model_dump(mode="json"), "num_symbols": 11, "side": 9}
     write_checkpoint(folder, state, {}, config)
     return folder
 
@@ -90,17 +90,21 @@ def assert_same(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_exported_and_imported_is_unchanged(make: CellMaker, tmp_path: Path, name: str) -> None:
-    cell, before, file = make(name), write_random(tmp_path / "before", make(name)), tmp_path / "a" / "file.pt"
+    run_settings, before, file = (
+        make(name),
+        write_random(tmp_path / "before", make(name)),
+        tmp_path / "a" / "file.pt",
+    )
     shapes = export_checkpoint(before, file)
     saved = torch.load(file, weights_only=True)
     assert {key: value.shape for key, value in saved.items()} == shapes
     assert all(key.startswith(PREFIX) for key in saved)
-    config = import_checkpoint(file, cell, tmp_path / "after")
+    config = import_checkpoint(file, run_settings, tmp_path / "after")
     assert_same(read_weights(before), read_weights(tmp_path / "after"))
     export_checkpoint(tmp_path / "after", tmp_path / "again.pt")
     assert (tmp_path / "again.pt").read_bytes() == file.read_bytes()
     loaded = load_model(tmp_path / "after", CPU)
-    assert loaded.settings == cell
+    assert loaded.settings == run_settings
     assert loaded.config == read_config(tmp_path / "after") == config
     assert config["parameters"] == num_parameters(loaded.model)
     assert config["parameters_with_task_types"] == num_parameters(loaded.model, has_task_types=True)
@@ -160,11 +164,11 @@ def test_a_setting_without_published_form_is_refused_by_name(
     make_run: MakeRun, exported: Exporter, tmp_path: Path, refused: str
 ) -> None:
     setting, value = refused.split(": ")
-    cell = make_run(model={**SMALL, setting: value}, train=TASK_TYPES)
+    run_settings = make_run(model={**SMALL, setting: value}, train=TASK_TYPES)
     with pytest.raises(ValueError, match=refused):
-        export_checkpoint(write_random(tmp_path / "before", cell), tmp_path / "file.pt")
+        export_checkpoint(write_random(tmp_path / "before", run_settings), tmp_path / "file.pt")
     with pytest.raises(ValueError, match=rf"se_rrm\.pt: {refused}"):
-        import_checkpoint(exported("se_rrm"), cell, tmp_path / "after")
+        import_checkpoint(exported("se_rrm"), run_settings, tmp_path / "after")
     assert not (tmp_path / "file.pt").exists() and not (tmp_path / "after").exists()
 
 
@@ -194,10 +198,10 @@ def test_a_key_that_does_not_fit_is_refused_by_name(
 def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
     make: CellMaker, tmp_path: Path, name: str, task: str, num_symbols: int
 ) -> None:
-    cell = make(name).model_copy(update={"task": task, "kind": task})
-    model = build_model(cell.model, num_symbols, seeded(0), num_positions=900)
-    torch.save(published_weights(cell.model, model), tmp_path / "file.pt")
-    config = import_checkpoint(tmp_path / "file.pt", cell, tmp_path / "after")
+    run_settings = make(name).model_copy(update={"task": task, "kind": task})
+    model = build_model(run_settings.model, num_symbols, seeded(0), num_positions=900)
+    torch.save(published_weights(run_settings.model, model), tmp_path / "file.pt")
+    config = import_checkpoint(tmp_path / "file.pt", run_settings, tmp_path / "after")
     assert (config["num_symbols"], config["side"]) == (num_symbols, 30)
     assert_same(dict(model.state_dict()), read_weights(tmp_path / "after"))
 

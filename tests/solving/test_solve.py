@@ -184,8 +184,8 @@ def arc(names: list[str]) -> list[Question]:
 
 def test_arc_tasks_are_voted_on_by_their_variants(untrained: MakeModel) -> None:
     config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
-    cell = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
-    loaded = untrained(num_symbols=12, config=config, **cell)
+    changes = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    loaded = untrained(num_symbols=12, config=config, **changes)
     seen: list[tuple[Any, Any]] = []
     rows = loaded.model.task_vectors
 
@@ -208,12 +208,12 @@ def test_arc_tasks_are_voted_on_by_their_variants(untrained: MakeModel) -> None:
 
 
 def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> None:
-    cell = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    changes = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     for config, message in (
         ({"side": 5}, "does not list the ARC tasks"),
         ({"side": 2, "puzzles": ["aa", "bb", "cc"]}, "does not fit the model's canvas of side 2"),
     ):
-        (answer,) = answers_to(untrained(num_symbols=12, config=config, **cell), arc(["aa"]))
+        (answer,) = answers_to(untrained(num_symbols=12, config=config, **changes), arc(["aa"]))
         assert answer.status == Status.UNSUPPORTED
         assert message in answer.remark
 

@@ -23,14 +23,14 @@ ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
 
 
 def run(
-    cell: RunSettings,
+    run_settings: RunSettings,
     arrays: Path,
     folder: Path,
     execution: Execution = PLAIN,
     on_record: Callable[[Record], None] = lambda record: None,
 ) -> Path:
     """Train into `folder`; the checkpoint."""
-    train(cell, arrays, folder / "run", folder / "scratch", execution, on_record)
+    train(run_settings, arrays, folder / "run", folder / "scratch", execution, on_record)
     return folder / "run"
 
 
@@ -74,12 +74,12 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
             assert_same(load_file(one / name), load_file(other / name), name)
 
 
-def interrupted(cell: RunSettings, arrays: Path, folder: Path, num_steps: int = 1) -> Path:
+def interrupted(run_settings: RunSettings, arrays: Path, folder: Path, num_steps: int = 1) -> Path:
     """A training stopped after every one of some steps; its newest checkpoint."""
     for _ in range(num_steps):
         with pytest.raises(Interrupted):
-            run(cell, arrays, folder, ONE_STEP)
-    found = ckpt.latest(folder / "scratch" / cell.digest())
+            run(run_settings, arrays, folder, ONE_STEP)
+    found = ckpt.latest(folder / "scratch" / run_settings.digest())
     assert found is not None
     return found
 

@@ -25,17 +25,17 @@ SHALLOW = {"layers": 1, "h_cycles": 1}
 
 
 @pytest.fixture(params=["task types", "q_learning"])
-def cell(request: pytest.FixtureRequest, make_run: MakeRun) -> RunSettings:
+def run_settings(request: pytest.FixtureRequest, make_run: MakeRun) -> RunSettings:
     if request.param == "task types":
         return make_run(model={"task_types": "full", **SHALLOW}, train=FIFTY)
     model = {**conftest.TRM, "attention_dropout": 0.0}
     return make_run(model=model, train={**conftest.Q_LEARNING, **FIFTY})
 
 
-def run(cell: RunSettings, arrays: Path, folder: Path, **execution: Any) -> list[Record]:
+def run(run_settings: RunSettings, arrays: Path, folder: Path, **execution: Any) -> list[Record]:
     """Records of a finished training."""
     records: list[Record] = []
-    running.run(cell, arrays, folder, Execution(device="cpu", **execution), records.append)
+    running.run(run_settings, arrays, folder, Execution(device="cpu", **execution), records.append)
     return records
 
 
@@ -47,26 +47,28 @@ def assert_close_curves(one: list[Record], other: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("size", [3, 4])
-def test_pieces_train_as_the_whole_batch(cell: RunSettings, arrays: Path, tmp_path: Path, size: int) -> None:
-    whole = run(cell, arrays, tmp_path / "whole")
-    assert_close_curves(run(cell, arrays, tmp_path / "pieces", micro_batch=size), whole)
+def test_pieces_train_as_the_whole_batch(
+    run_settings: RunSettings, arrays: Path, tmp_path: Path, size: int
+) -> None:
+    whole = run(run_settings, arrays, tmp_path / "whole")
+    assert_close_curves(run(run_settings, arrays, tmp_path / "pieces", micro_batch=size), whole)
 
 
-def run_in_two(cell: RunSettings, arrays: Path, folder: Path, *options: str) -> CompletedProcess[str]:
+def run_in_two(run_settings: RunSettings, arrays: Path, folder: Path, *options: str) -> CompletedProcess[str]:
     """Train with two processes as one does on a machine without the pipeline."""
     folder.mkdir()
     settings = folder / "settings.json"
-    settings.write_text(cell.model_dump_json())
+    settings.write_text(run_settings.model_dump_json())
     places = map(str, (settings, arrays, folder / "run"))
     scratch = "--scratch", str(folder / "scratch")
     return torchrun(2, "-m", "serrm.training", *places, *scratch, "--device", "cpu", *options)
 
 
-def test_two_processes_train_as_one(cell: RunSettings, arrays: Path, tmp_path: Path) -> None:
-    done = run_in_two(cell, arrays, tmp_path / "two")
+def test_two_processes_train_as_one(run_settings: RunSettings, arrays: Path, tmp_path: Path) -> None:
+    done = run_in_two(run_settings, arrays, tmp_path / "two")
     assert done.returncode == 0, done.stderr
     # Two pieces of one process add up the same two sums: every tensor is the same to the bit, the table's rows too.
-    run(cell, arrays, tmp_path / "pieces", micro_batch=4)
+    run(run_settings, arrays, tmp_path / "pieces", micro_batch=4)
     running.assert_same_checkpoint(tmp_path / "two" / "run", tmp_path / "pieces" / "run")
     assert ckpt.read_config(tmp_path / "two" / "run")["training"]["processes"] == 2
 
@@ -74,22 +76,22 @@ def test_two_processes_train_as_one(cell: RunSettings, arrays: Path, tmp_path: P
 def test_two_processes_stop_and_one_goes_on(
     make_run: MakeRun, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cell = make_run(model=SHALLOW, train=FIFTY)
-    stopped = run_in_two(cell, arrays, tmp_path / "two", "--seconds", "1e-9")
+    run_settings = make_run(model=SHALLOW, train=FIFTY)
+    stopped = run_in_two(run_settings, arrays, tmp_path / "two", "--seconds", "1e-9")
     assert stopped.returncode
     assert stopped.stderr.count("stopped at step 1 of 50; resume with the same command") == 1
     with caplog.at_level(logging.WARNING):
-        run(cell, arrays, tmp_path / "two", micro_batch=4)
+        run(run_settings, arrays, tmp_path / "two", micro_batch=4)
     change = "started with processes 2, micro_batch None, resuming with processes 1, micro_batch 4: "
     assert change in caplog.text
-    run(cell, arrays, tmp_path / "pieces", micro_batch=4)
+    run(run_settings, arrays, tmp_path / "pieces", micro_batch=4)
     running.assert_same_checkpoint(tmp_path / "two" / "run", tmp_path / "pieces" / "run")
 
 
 def test_a_batch_that_does_not_divide_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^a batch of 4 slots does not divide by 3 processes"):
-        Processes(num=3).own(4)
-    assert [Processes(rank, 3).own(6) for rank in range(3)] == [slice(0, 2), slice(2, 4), slice(4, 6)]
+        Processes(num=3).local_range(4)
+    assert [Processes(rank, 3).local_range(6) for rank in range(3)] == [slice(0, 2), slice(2, 4), slice(4, 6)]
 
 
 @pytest.mark.parametrize(

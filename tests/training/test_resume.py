@@ -51,7 +51,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module", params=[*FAMILIES, "fine-tuning"])
-def cell(
+def run_settings(
     request: pytest.FixtureRequest, make_run: MakeRun, arrays: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RunSettings:
     if request.param in FAMILIES:
@@ -61,29 +61,29 @@ def cell(
 
 
 @pytest.fixture(scope="module")
-def straight(cell: RunSettings, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(cell, arrays, tmp_path_factory.mktemp("straight"))
+def straight(run_settings: RunSettings, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(run_settings, arrays, tmp_path_factory.mktemp("straight"))
 
 
 def by_signal(number: signal.Signals, step: int) -> Callable[[RunSettings, Path, Path], None]:
-    def stop(cell: RunSettings, arrays: Path, folder: Path) -> None:
+    def stop(run_settings: RunSettings, arrays: Path, folder: Path) -> None:
         with pytest.raises(Interrupted, match=f"stopped at step {step} of 6; resume with the same command"):
-            run(cell, arrays, folder, on_record=stop_at(step, number))
+            run(run_settings, arrays, folder, on_record=stop_at(step, number))
         assert not (folder / "run").exists()
         torch.rand(5)  # the global generator of the next process is another
 
     return stop
 
 
-def at_the_last_step(cell: RunSettings, arrays: Path, folder: Path) -> None:
-    run(cell, arrays, folder, on_record=stop_at(6))  # stops nothing
+def at_the_last_step(run_settings: RunSettings, arrays: Path, folder: Path) -> None:
+    run(run_settings, arrays, folder, on_record=stop_at(6))  # stops nothing
     assert (folder / "run").exists()
 
 
-def after_every_step(cell: RunSettings, arrays: Path, folder: Path) -> None:
+def after_every_step(run_settings: RunSettings, arrays: Path, folder: Path) -> None:
     for step in range(1, 6):
         with pytest.raises(Interrupted, match=f"stopped at step {step} of 6"):
-            run(cell, arrays, folder, ONE_STEP)
+            run(run_settings, arrays, folder, ONE_STEP)
         (scratch,) = (folder / "scratch").iterdir()
         kept = [f"step_{each:09d}" for each in range(max(1, step - 1), step + 1)]
         assert sorted(path.name for path in scratch.glob("step_*")) == kept
@@ -95,15 +95,15 @@ def after_every_step(cell: RunSettings, arrays: Path, folder: Path) -> None:
     ids=["SIGTERM", "Ctrl-C", "last step", "max_seconds"],
 )
 def test_resumed_is_bit_identical(
-    cell: RunSettings,
+    run_settings: RunSettings,
     arrays: Path,
     straight: Path,
     tmp_path: Path,
     stop: Callable[[RunSettings, Path, Path], None],
 ) -> None:
-    stop(cell, arrays, tmp_path)
+    stop(run_settings, arrays, tmp_path)
     records: list[Record] = []
-    assert_same_checkpoint(run(cell, arrays, tmp_path, on_record=records.append), straight)
+    assert_same_checkpoint(run(run_settings, arrays, tmp_path, on_record=records.append), straight)
     assert [record["step"] for record in records] == [1, 2, 3, 4, 5, 6]
 
 
@@ -111,25 +111,25 @@ def test_resumed_is_bit_identical(
 def test_a_checkpoint_of_something_else_is_not_resumed(
     make_run: MakeRun, make_arrays: MakePath, arrays: Path, tmp_path: Path, change: str
 ) -> None:
-    cell = make_run()
-    interrupted(cell, arrays, tmp_path)
+    run_settings = make_run()
+    interrupted(run_settings, arrays, tmp_path)
     if change == "data":
         with pytest.raises(ValueError, match=r"step_000000001: made with data_hash '\w{64}', which is now '"):
-            run(cell, make_arrays(side=4, seed=1), tmp_path)
+            run(run_settings, make_arrays(side=4, seed=1), tmp_path)
     else:
         with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
             run(make_run(train={"learning_rate": 1e-3}), arrays, tmp_path, ONE_STEP)
     with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
-        run(cell, arrays, tmp_path, ONE_STEP)
+        run(run_settings, arrays, tmp_path, ONE_STEP)
 
 
 def test_moved_to_another_machine_and_back_is_bit_identical(
     make_run: MakeRun, arrays: Path, tmp_path: Path
 ) -> None:
-    cell = make_run(train={"snapshots": 3}, model={"attention_dropout": 0.2})
-    straight = run(cell, arrays, tmp_path / "straight")
+    run_settings = make_run(train={"snapshots": 3}, model={"attention_dropout": 0.2})
+    straight = run(run_settings, arrays, tmp_path / "straight")
     home, away = tmp_path / "home", tmp_path / "away"
-    scratch = interrupted(cell, arrays, home, num_steps=2).parent
+    scratch = interrupted(run_settings, arrays, home, num_steps=2).parent
     shutil.copytree(scratch, away / "scratch" / scratch.name)
     shutil.copytree(arrays, away / "arrays", ignore=shutil.ignore_patterns("4x4"))
     shutil.rmtree(scratch)
@@ -151,7 +151,7 @@ def test_moved_to_another_machine_and_back_is_bit_identical(
     shutil.copytree(away / "scratch" / scratch.name, scratch)
     # A budget in which no step could be taken: nothing is trained, every record comes again.
     records: list[object] = []
-    assert_same_checkpoint(run(cell, arrays, home, ONE_STEP, records.append), straight)
+    assert_same_checkpoint(run(run_settings, arrays, home, ONE_STEP, records.append), straight)
     assert len(records) == 3
     (away / "arrays" / "training" / "metadata.json").unlink()
     failed = go_on()
@@ -177,13 +177,13 @@ def test_the_time_budget_counts_what_comes_before_the_first_step(
         run(make_run(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))
 
 
-def trained(cell: RunSettings, arrays: Path, folder: Path, device: str, num_stops: int) -> Path:
+def trained(run_settings: RunSettings, arrays: Path, folder: Path, device: str, num_stops: int) -> Path:
     """The checkpoint of a run that is stopped after its first steps; what it compiles is its own."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "compiled")
     for _ in range(num_stops):
         with pytest.raises(Interrupted):
-            run(cell, arrays, folder, Execution(device=device, max_seconds=1e-9))
-    return run(cell, arrays, folder, Execution(device=device))
+            run(run_settings, arrays, folder, Execution(device=device, max_seconds=1e-9))
+    return run(run_settings, arrays, folder, Execution(device=device))
 
 
 @pytest.mark.slow
@@ -197,7 +197,7 @@ def test_resumed_by_other_processes_on_a_device_is_bit_identical(
     """Long and short axes of attention, dropout, and task types that several slots share."""
     model = {"attention_dropout": 0.2, "task_types": "factored", "layers": 1, "head_dim": 16}
     train = {"steps": 4, "precision": precision, "compile": compiles, **conftest.TASK_TYPES}
-    cell, arrays = make_run(model=model, train=train), make_arrays(side=9, tests=(9,))
-    straight = apart(trained, cell, arrays, tmp_path / "straight", device, 0)
-    stopped = apart(trained, cell, arrays, tmp_path / "stopped", device, 3)
+    run_settings, arrays = make_run(model=model, train=train), make_arrays(side=9, tests=(9,))
+    straight = apart(trained, run_settings, arrays, tmp_path / "straight", device, 0)
+    stopped = apart(trained, run_settings, arrays, tmp_path / "stopped", device, 3)
     assert_same_checkpoint(stopped, straight)

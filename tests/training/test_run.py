@@ -16,7 +16,7 @@ from serrm.core.files import file_names, hash_file
 from serrm.kernels import precision
 from serrm.models.registry import flops
 from serrm.training import checkpoint as ckpt
-from serrm.training import run as needs
+from serrm.training import trial
 from serrm.training.run import Interrupted, TrainingRun
 from tests import conftest
 from tests.conftest import MakePath, MakeRun
@@ -34,13 +34,13 @@ from tests.training.running import (
 def test_success_leaves_a_checkpoint_with_snapshots(
     make_run: MakeRun, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cell = make_run(train={"steps": 6, "log_every": 2, "snapshots": 3})
+    run_settings = make_run(train={"steps": 6, "log_every": 2, "snapshots": 3})
     with pytest.raises(Interrupted), caplog.at_level(logging.INFO):
-        run(cell, arrays, tmp_path, on_record=stop_at(4))
+        run(run_settings, arrays, tmp_path, on_record=stop_at(4))
     assert re.search(r"needs about \d+\.\d GB and [\d.e-]+ s per step: \d+ s for 6 steps", caplog.text)
     (folder,) = (tmp_path / "scratch").iterdir()
     at_stop = ckpt.read_weights(folder / "step_000000004")
-    target = run(cell, arrays, tmp_path)
+    target = run(run_settings, arrays, tmp_path)
     snapshots = [f"snapshots/step_{step:09d}.safetensors" for step in (2, 4, 6)]
     others = ["SHA256SUMS", "config.json", "model.safetensors"]
     assert file_names(target) == [*others, *snapshots, "training_state.pt"]
@@ -51,16 +51,18 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     with safe_open(target / snapshots[2], "pt") as file:
         facts = {"step": 6, "samples": done["samples"], "loss": done["final_loss"]}
         assert json.loads(file.metadata()["facts"]) == facts
-    assert config["run"] == cell.model_dump(mode="json")
+    assert config["run"] == run_settings.model_dump(mode="json")
     assert done["steps"] == 6 and done["samples"] >= 4 and done["final_loss"] > 0
     assert (config["num_symbols"], config["side"]) == (6, 4)
-    assert done["flops"] == 6 * 4 * flops(cell.model, 16, 6, cell.train.halting)
+    assert done["flops"] == 6 * 4 * flops(run_settings.model, 16, 6, run_settings.train.halting)
 
 
 def test_hints_reach_the_first_questions(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:
     hints = {"max_cells": 8, "examples": 1000}
-    cells = make_run(), make_run(train={"hints": hints})
-    streams = [TrainingRun(cell, arrays, tmp_path, PLAIN).trainer.stream for cell in cells]
+    settings_of_runs = make_run(), make_run(train={"hints": hints})
+    streams = [
+        TrainingRun(run_settings, arrays, tmp_path, PLAIN).trainer.stream for run_settings in settings_of_runs
+    ]
     (plain, answers, _), (shown, *_) = (stream.gather(0, 8) for stream in streams)
     is_given = plain == answers
     assert (shown[is_given] == answers[is_given]).all() and (shown == answers).sum() > is_given.sum()
@@ -69,13 +71,13 @@ def test_hints_reach_the_first_questions(make_run: MakeRun, arrays: Path, tmp_pa
 def test_an_explosion_stops_with_the_last_good_checkpoint(
     make_run: MakeRun, arrays: Path, tmp_path: Path
 ) -> None:
-    cell = make_run(train={"steps": 60, "log_every": 1, "learning_rate": 1e30, "warmup_steps": 40})
+    run_settings = make_run(train={"steps": 60, "log_every": 1, "learning_rate": 1e30, "warmup_steps": 40})
     always = Execution(device="cpu", checkpoint_seconds=1e-9)
     with pytest.raises(ValueError, match=r"(loss|not finite).* at step \d+.*; training stopped") as caught:
-        run(cell, arrays, tmp_path, always)
+        run(run_settings, arrays, tmp_path, always)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
-    good = ckpt.latest_sound(tmp_path / "scratch" / cell.digest())
+    good = ckpt.latest_sound(tmp_path / "scratch" / run_settings.digest())
     where = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
     assert where in str(caught.value)
 
@@ -83,7 +85,7 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
 def test_what_cannot_fit_is_refused_in_one_line(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(needs, "total_memory", lambda device: 10**8)
+    monkeypatch.setattr(trial, "total_memory", lambda device: 10**8)
     with pytest.raises(ValueError, match=r"^needs about \d\.\d GB, this machine has 0\.1 GB: lower "):
         run(make_run(), arrays, tmp_path)
     assert not (tmp_path / "run").exists()
@@ -95,12 +97,12 @@ def test_precision_auto_is_the_faster_one_and_stays_with_the_run(
 ) -> None:
     monkeypatch.setattr(precision, "has_fast_bfloat16", lambda device: True)
     monkeypatch.setattr(precision, "faster_precision", lambda: chosen)
-    cell = make_run(train={"precision": "auto"})
-    found = interrupted(cell, arrays, tmp_path / "auto")
+    run_settings = make_run(train={"precision": "auto"})
+    found = interrupted(run_settings, arrays, tmp_path / "auto")
     assert ckpt.read_config(found)["training"]["precision"] == chosen
     other = {"bfloat16": "float32", "float32": "bfloat16"}[chosen]
     monkeypatch.setattr(precision, "faster_precision", lambda: other)
-    target = run(cell, arrays, tmp_path / "auto")
+    target = run(run_settings, arrays, tmp_path / "auto")
     fixed = run(make_run(train={"precision": chosen}), arrays, tmp_path / "fixed")
     assert_same_checkpoint(target, fixed)
     assert ckpt.read_config(target)["training"]["precision"] == chosen
@@ -115,8 +117,8 @@ def first(make_run: MakeRun, arrays: Path, tmp_path_factory: pytest.TempPathFact
 def test_fine_tuning_begins_with_the_ema_weights(
     make_run: MakeRun, arrays: Path, make_arrays: MakePath, first: Path, tmp_path: Path
 ) -> None:
-    cell = make_run(train={"init_from": str(first)}, seed=1)
-    begun = TrainingRun(cell, arrays, tmp_path / "begun", PLAIN)
+    run_settings = make_run(train={"init_from": str(first)}, seed=1)
+    begun = TrainingRun(run_settings, arrays, tmp_path / "begun", PLAIN)
     shipped = load_file(first / ckpt.MODEL)
     raw = torch.load(first / ckpt.STATE, weights_only=True)["weights"]
     assert any(not torch.equal(shipped[name], value) for name, value in raw.items())
@@ -124,7 +126,9 @@ def test_fine_tuning_begins_with_the_ema_weights(
     assert_same(begun.trainer.ema_weights(), shipped)
     assert begun.config()["initial_sha256"] == hash_file(first / ckpt.MODEL)
     # Equivariant weights carry over to another size.
-    larger = TrainingRun(cell, make_arrays(side=9), tmp_path / "larger", PLAIN).trainer.model.state_dict()
+    larger = TrainingRun(
+        run_settings, make_arrays(side=9), tmp_path / "larger", PLAIN
+    ).trainer.model.state_dict()
     assert larger.keys() == shipped.keys()
     same = [name for name, value in larger.items() if value.shape == shipped[name].shape]
     assert same and all(torch.equal(larger[name], shipped[name]) for name in same)
