@@ -8,7 +8,7 @@ from pathlib import Path
 from serrm.core.files import write_whole
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.drawing import svg
-from serrm.drawing.puzzles import Puzzle
+from serrm.drawing.puzzles import DrawnPuzzle
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.arc.generate import GeneratedArc, draw_pairs
 from serrm.puzzles.arc.grammar import FAMILIES, NAMES, RECOLOUR, VARIANTS, Rule
@@ -73,7 +73,7 @@ def picture() -> str:
         pair = next(demonstrations[0] for demonstrations, _ in filter(None, drawn))
         parts.append(svg.text(left, top + 12, title, fill=INK, font_size=12, font_weight=700))
         for grid, name, shift in ((pair.question, "question", 0), (pair.answer, "answer", SIDE + ARROW)):
-            puzzle = Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(grid, arc.MAX_SIDE))
+            puzzle = DrawnPuzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(grid, arc.MAX_SIDE))
             panel = puzzle.question_panel(name)
             size = SIDE * max(grid.shape) / SOURCE.sides[1]
             parts.append(svg.grid_svg(panel, f"{title}, {name}", left + shift, top + 20, size))

@@ -32,8 +32,10 @@ def main() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     # SIGTERM makes an orderly exit, which closes MLflow's runs; a training in progress has its own handler.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    # Under DVC, which would fail only after the stage. A project may have told DVC that there is no git.
-    if "DVC_ROOT" in os.environ and not has_no_scm(Path()) and (fault := git_fault(Path())):
+    # DVC needs git and would fail only after the stage, except in a project that uses DVC without git.
+    needs_git = "DVC_ROOT" in os.environ and not has_no_scm(Path())
+    fault = git_fault(Path()) if needs_git else None
+    if fault:
         command_line.print_error(fault)
         sys.exit(1)
     try:

@@ -20,11 +20,11 @@ def tabulate() -> None:
 
     params, papers = read_params(Path(PARAMS)), read_params(Path(PROFILES) / f"{PAPER}.yaml")
     layout, (commit, has_changes) = Layout(params.profile), current_commit(Path())
-    made = {
+    build_facts = {
         "date": f"{date.today():%d %B %Y}".lstrip("0"),
         "commit": f"{commit}, with changes" if has_changes else commit,
     }
-    provenance = made | {name: version(name) for name in ("serrm", "torch", "numpy")}
+    provenance = build_facts | {name: version(name) for name in ("serrm", "torch", "numpy")}
     report = make_report(params, papers, read_runs(params, layout.scores))
     machine = {name: read_machine(layout.machine / f"{name}.json") for name in params.runs}
     inputs = Inputs(layout.predictions, layout.logs, machine, provenance)

@@ -27,19 +27,19 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, "stages"))
-    what = (run, layout.arrays / run.task, layout.runs / name, layout.scratch, execution)
+    arguments = (run, layout.arrays / run.task, layout.runs / name, layout.scratch, execution)
     if not is_first_of_torchrun():
-        train_run(*what)
+        train_run(*arguments)
         return
     records: list[Record] = []
     with log_training(layout, name, run) as log_record:
 
-        def note(record: Record) -> None:
+        def log_and_keep(record: Record) -> None:
             records.append(record)
             log_record(record)
 
-        train_run(*what, note)
+        train_run(*arguments, log_and_keep)
         write_training_log(layout.logs / f"{name}.csv", records)
-        taken = read_machine(layout.scratch / run.digest() / MACHINE)
-        write_machine(layout.machine / f"{name}.json", "training", about_machine(layout.root) | taken)
+        measured = read_machine(layout.scratch / run.digest() / MACHINE)
+        write_machine(layout.machine / f"{name}.json", "training", about_machine(layout.root) | measured)
     remove_directory(layout.scratch / run.digest())

@@ -87,7 +87,9 @@ def test_help_has_an_example_for_every_command_and_imports_nothing_heavy() -> No
         ["ui", "--port", "0"],
     ],
 )
-def test_a_usage_error_is_one_line_and_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error_is_one_line_with_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == 2
     assert_one_line(capsys.readouterr().err)
 
@@ -104,7 +106,7 @@ def test_a_usage_error_is_one_line_and_2(arguments: list[str], capsys: pytest.Ca
         ["ui"],
     ],
 )
-def test_a_failure_is_one_line_and_1(
+def test_a_failure_is_one_line_with_exit_code_1(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)  # outside any project
@@ -121,7 +123,7 @@ def test_an_interrupt_is_130_and_an_unexpected_error_is_passed_on(monkeypatch: p
         main(["conformance", __file__])
 
 
-def test_conformance_is_a_table_a_file_and_goes_on_after_a_bad_one(
+def test_conformance_has_a_table_per_file_and_continues_after_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [str(path) for path in sorted(VECTORS.glob("se_rrm_*.npz"))]
@@ -202,7 +204,7 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
     assert "exists; --force replaces" in capsys.readouterr().err
 
 
-def test_headline_shows_the_scores_and_where_the_rest_lies(
+def test_headline_shows_scores_and_paths_of_other_results(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["headline"]) == 0
@@ -244,7 +246,7 @@ def test_the_ui_answers_within_seconds(project: Path) -> None:
         urllib.request.urlopen(address)
 
 
-def test_the_version_and_the_commands_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_and_unknown_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert torch.__version__ in capsys.readouterr().out
     assert main(["slove"]) == 2

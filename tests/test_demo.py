@@ -41,7 +41,7 @@ def test_guesses_are_made_within_the_budget() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "12", "S#\n#", "1" * 49, "[1", '{"test": [{"input": [[1]]}]}'])
-def test_what_is_no_puzzle_gets_a_sentence_and_leaves_the_grid(text: str) -> None:
+def test_an_invalid_puzzle_keeps_the_grid_and_shows_the_reason(text: str) -> None:
     grid, sentence, _ = demo.show(text)
     assert not isinstance(grid, str) and sentence.endswith(".")
     [(grid, again, *_)] = demo.play(text, 64)

@@ -104,7 +104,7 @@ def test_options_reach_the_server(server: ChatServer, monkeypatch: pytest.Monkey
         (["--server", "http://127.0.0.1:9/v1"], 1, "http://127.0.0.1:9/v1: "),
     ],
 )
-def test_what_is_wrong_is_one_line(
+def test_wrong_options_are_one_line(
     server: ChatServer, capsys: pytest.CaptureFixture[str], more: list[str], code: int, message: str
 ) -> None:
     Path("damaged.txt").write_text("nonsense\n")
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_one_line(
     assert "Traceback" not in error and server.bodies == []
 
 
-def test_a_server_that_refuses_everything_is_not_asked_on(
+def test_a_server_that_refuses_the_first_requests_ends_the_command(
     server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.reply = lambda prompt: 401
@@ -197,5 +197,5 @@ def test_grids_with_numbers_of_two_digits_are_read(side: int) -> None:
         f"<think>\n{OTHER}",
     ],
 )
-def test_no_grid_is_read_where_there_is_none(reply: str) -> None:
+def test_a_reply_without_a_grid_is_not_read(reply: str) -> None:
     assert find_grid(reply, 4) is None

@@ -31,7 +31,7 @@ from serrm.puzzles.tasks import grid_task
 from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
-from serrm.reporting.tables import FURTHER, at_most, headline
+from serrm.reporting.tables import OTHER_TABLES, OtherTable, at_most, headline
 from serrm.scoring import metrics
 from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
 from serrm.scoring.tally import Tally
@@ -138,7 +138,9 @@ def lengths(report: Report) -> pd.DataFrame:
 def test_they_run_from_params_to_the_tables(
     own: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(FURTHER, "lengths", ("How long it took", lengths))
+    monkeypatch.setitem(
+        OTHER_TABLES, "lengths", OtherTable("How long it took", "Steps per training.", lengths)
+    )
     name, params = "sudoku-looped-s0", parse(Params, plain(), "params.yaml")
     raw, sets, arrays, run = (tmp_path / part for part in ("raw", "sets", "arrays", "run"))
     source = params.download_settings("sudoku")

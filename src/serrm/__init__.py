@@ -1,7 +1,6 @@
-"""Recurrent reasoning models on puzzles: `serrm.load()` gives one that solves (docs/api.md).
+"""Recurrent reasoning models on puzzles: `serrm.load()` returns a trained model that solves them (docs/api.md).
 
-The commands and stages import what they need from the packages; torch is imported at the first `load`, and pandas at
-the first `results`.
+Commands and stages import from the packages. torch is imported at the first use of `load`, pandas at that of `results`.
 """
 
 from typing import TYPE_CHECKING, Any

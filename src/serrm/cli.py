@@ -1,7 +1,7 @@
-"""The command `serrm`: everything besides the pipeline itself.
+"""The command `serrm`: everything except the stages of the pipeline.
 
-Each command is a function, a thin layer over one function of the package. Errors that a user can cause are one line on
-stderr, with exit code 2 for a usage error and 1 for a failure.
+Every command is a thin layer over one function of the package. Errors that a user can cause are one line on stderr,
+with exit code 2 for a usage error and 1 for a failure.
 """
 
 import math
@@ -14,8 +14,12 @@ import typer
 from serrm import command_line
 from serrm.commands.ask import ask
 from serrm.commands.compare import compare, sweep
-from serrm.commands.profile import forecast, headline, overview, rehearse, track, use
-from serrm.commands.puzzles import evaluate, show, solve
+from serrm.commands.evaluate import evaluate
+from serrm.commands.profile import forecast, rehearse, use
+from serrm.commands.report import headline, overview
+from serrm.commands.show import show
+from serrm.commands.solve import solve
+from serrm.commands.track import track
 from serrm.core.project import find_root
 
 app = typer.Typer(
@@ -25,9 +29,9 @@ app = typer.Typer(
 )
 
 
-def _print_version(is_asked: bool) -> bool:
-    """Print the versions of the package and of PyTorch, and which kernels run."""
-    if is_asked:
+def _print_version(is_requested: bool) -> bool:
+    """Print the versions of the package and of PyTorch, and whether native kernels run; then exit."""
+    if is_requested:
         from importlib.metadata import version
 
         import torch
@@ -37,7 +41,7 @@ def _print_version(is_asked: bool) -> bool:
         kernels = "native" if has_kernels(torch.float32) else "PyTorch alone"
         typer.echo(f"serrm {version('serrm')}, torch {torch.__version__}, kernels: {kernels}")
         raise typer.Exit
-    return is_asked
+    return is_requested
 
 
 @app.callback()
@@ -72,11 +76,11 @@ def conformance(
             is_ok = False
             continue
         screen.print(str(file), markup=False, soft_wrap=True)
-        lines = table("quantity", "largest difference", "tolerance", "ok")
+        results = table("quantity", "largest difference", "tolerance", "ok")
         for check in checks:
             word = "[green]yes[/]" if check.is_ok else "[red]no[/]"
-            lines.add_row(check.quantity, f"{check.difference:.1e}", f"{check.tolerance:.0e}", word)
-        screen.print(lines)
+            results.add_row(check.quantity, f"{check.difference:.1e}", f"{check.tolerance:.0e}", word)
+        screen.print(results)
         is_ok = is_ok and all(check.is_ok for check in checks)
     if not is_ok:
         raise typer.Exit(1)

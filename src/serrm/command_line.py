@@ -16,14 +16,14 @@ UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 2 for a wrong call, 1 for other errors of the user, each with one line.
 
-    Any other exception is a fault of the program and is passed on, so Python prints its traceback.
+    Any other exception is a bug and is passed on, so Python prints its traceback.
     """
-    os.environ["MPLBACKEND"] = "agg"  # a notebook's own, which its commands inherit, may not be installed
+    os.environ["MPLBACKEND"] = "agg"  # commands in a notebook inherit its backend, which may not be installed
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         code: int | None = app(arguments, standalone_mode=False)
     except UsageError as error:
-        if message := error.format_message():  # empty when the help was printed in its place
+        if message := error.format_message():  # empty if the help was printed instead
             print_error(message + _known_commands(error))
         return error.exit_code
     except (ValueError, OSError) as error:
@@ -34,7 +34,7 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         if package in ("", "serrm", "stages"):
             raise
         extra = {"openai": "language-model", "gradio": "demo"}.get(package, "pipeline")
-        # In a clone, from whose package index serrm cannot be had, the project itself is to be installed.
+        # In a clone, install the project itself.
         name = "." if (Path(__file__).parents[2] / "pyproject.toml").is_file() else "serrm"
         print_error(f"{package} is not installed: pip install '{name}[{extra}]'")
         return 1
@@ -47,7 +47,7 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 
 
 def _known_commands(error: Any) -> str:
-    """The commands, after a message that there is no such command."""
+    """The sentence with all commands after the message about an unknown command; else empty."""
     commands = getattr(getattr(error.ctx, "command", None), "commands", {}) if error.ctx else {}
     is_unknown = error.message.startswith("No such command") and commands
     return f" Known are {', '.join(sorted(commands))}." if is_unknown else ""

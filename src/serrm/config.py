@@ -1,7 +1,7 @@
 """Read params.yaml and the other params files in `profiles/`, check them as a whole, compose settings.
 
-Values have three levels, and the later one wins: the model, the recipe of (task, model), the changes of the
-run. DVC tracks the values of params.yaml themselves, so a stage re-runs when a value that it uses has changed.
+Values have three levels, and the later one wins: the model, the recipe of (task, model), the changes of the run. DVC
+tracks the values of params.yaml directly, so a stage re-runs when a value that it uses has changed.
 """
 
 import re
@@ -25,17 +25,19 @@ from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_kind
 from serrm.training.settings import Fidelity, RunSettings
 
-NO_FILES = Path("data/none")  # a committed file that never changes, as DVC needs one
+NO_FILES = Path("data/none")  # a committed file that never changes, because DVC needs a file
 RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
 
 
 def _check_name(name: str) -> str:
     if not re.fullmatch("[A-Za-z0-9_-]+", name):
-        raise ValueError(f"{name!r} is no name: letters, digits, - and _ alone, as DVC names stages after it")
+        raise ValueError(
+            f"{name!r} is not a name: letters, digits, - and _ alone, as DVC names stages after it"
+        )
     return name
 
 
-Name = Annotated[str, AfterValidator(_check_name)]  # stages of DVC and files are named after it
+Name = Annotated[str, AfterValidator(_check_name)]  # DVC's stages and files are named after it
 Values = dict[str, Any]  # checked when they are composed
 
 
@@ -85,7 +87,7 @@ class RunSection(Settings):
 
 
 class Params(Settings):
-    """A params file. All of its values are checked when it is made; a ValueError names the first wrong key."""
+    """A params file. All values are checked when it is created; a ValueError names the first wrong key."""
 
     profile: Name
     """Names the folders `data/<profile>` and `reports/<profile>`."""
@@ -105,20 +107,22 @@ class Params(Settings):
     @model_validator(mode="after")
     def _check(self) -> "Params":
         for task, section in self.tasks.items():
-            _known(f"tasks.{task}.kind" if section.kind else "tasks", [self.kind(task)], TASKS, "a task")
+            _check_known(
+                f"tasks.{task}.kind" if section.kind else "tasks", [self.kind(task)], TASKS, "a task"
+            )
         for name in self.tests:
             self._check_tests(name)
-        _known("recipes", self.recipes, self.tasks, "an entry of tasks")
+        _check_known("recipes", self.recipes, self.tasks, "an entry of tasks")
         for task, recipes in self.recipes.items():
-            _known(f"recipes.{task}", recipes, self.models, "an entry of models")
+            _check_known(f"recipes.{task}", recipes, self.models, "an entry of models")
         for task in self.tasks:
             self._check_files(task)
             self.download_settings(task), self.augment_settings(task), self.array_settings(task)
             for model in self.recipes.get(task, {}):  # before a run's changes; also those that no run uses
                 self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
         for name, run in self.runs.items():
-            _known(f"runs.{name}.task", [run.task], self.tasks, "an entry of tasks")
-            _known(
+            _check_known(f"runs.{name}.task", [run.task], self.tasks, "an entry of tasks")
+            _check_known(
                 f"runs.{name}.model", [run.model], self.recipes.get(run.task, {}), f"in recipes.{run.task}"
             )
             self.evaluate_settings(name)
@@ -130,7 +134,7 @@ class Params(Settings):
 
     def _check_tests(self, name: str) -> None:
         tests = self.tests[name]
-        _known(f"tests.{name}.task", [tests.task], self.tasks, "an entry of tasks")
+        _check_known(f"tests.{name}.task", [tests.task], self.tasks, "an entry of tasks")
         if not isinstance(self._record(tests.task), GridTask):
             why = "puzzles of ARC-AGI are learned from their demonstrations, so others would need another training"
             raise ValueError(f"tests.{name}.task: {why} (got {tests.task!r})")
@@ -139,15 +143,15 @@ class Params(Settings):
         _check_path(f"tests.{name}.file", tests.file)
 
     def _check_files(self, task: str) -> None:
-        """Raise ValueError unless a data set has a folder exactly if its source reads one."""
-        section, where = self.tasks[task], f"tasks.{task}.files"
+        """Raise ValueError if a data set's source needs a folder and has none, or has one without need."""
+        section, key = self.tasks[task], f"tasks.{task}.files"
         kind = section.download.get("source", {}).get("kind")
         if "root" in section.download.get("source", {}):
-            raise ValueError(f"tasks.{task}.download.source.root: is now {where}, which DVC watches")
+            raise ValueError(f"tasks.{task}.download.source.root: is now {key}, which DVC watches")
         if (kind == MIRROR) == (section.files == NO_FILES):
             needs = "must name its folder" if kind == MIRROR else f"has no effect and must be {NO_FILES}"
-            raise ValueError(f"{where}: with the source {kind} it {needs} (got '{section.files}')")
-        _check_path(where, section.files)
+            raise ValueError(f"{key}: with the source {kind} it {needs} (got '{section.files}')")
+        _check_path(key, section.files)
 
     def kind(self, task: str) -> str:
         """The key in TASKS of an entry of tasks."""
@@ -172,15 +176,16 @@ class Params(Settings):
         return TASKS[self.kind(task)]
 
     def _puzzles(self, task: str) -> tuple[Any, Settings]:
+        """The settings of a task's source and of its subset."""
         return self.download_settings(task).source, self.augment_settings(task)
 
     def counts(self, task: str) -> Counts:
-        """The numbers of puzzles that the settings of a task give; means for ARC-AGI, before it is downloaded."""
+        """The numbers of puzzles of a task by its settings; estimates for ARC-AGI, before the download."""
         return self._record(task).count(*self._puzzles(task))
 
     def download_settings(self, task: str) -> Any:  # Download of the task's source
         """The source of a task's raw files."""
-        _known("TASK", [task], self.tasks, "an entry of tasks")
+        _check_known("TASK", [task], self.tasks, "an entry of tasks")
         section = self.tasks[task]
         values = dict(section.download)
         if section.files != NO_FILES:
@@ -190,7 +195,7 @@ class Params(Settings):
         )
 
     def augment_settings(self, task: str) -> Settings:
-        """The subset of the raw puzzles that is used."""
+        """The subset of a task's raw puzzles."""
         return self._data(lambda kind: TASKS[kind].subset, task, "augment")
 
     def array_settings(self, task: str) -> ArraySettings:
@@ -200,7 +205,7 @@ class Params(Settings):
         return settings
 
     def _data(self, kind: Callable[[str], type[T]], task: str, name: str) -> T:
-        _known("TASK", [task], self.tasks, "an entry of tasks")
+        _check_known("TASK", [task], self.tasks, "an entry of tasks")
         section = self.tasks[task]
         return parse(
             kind(self.kind(task)), {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}"
@@ -208,12 +213,12 @@ class Params(Settings):
 
     def test_settings(self, name: str) -> FileTests:
         """The file of a further test set."""
-        _known("ENTRY", [name], self.tests, "an entry of tests")
+        _check_known("ENTRY", [name], self.tests, "an entry of tests")
         return self.tests[name]
 
     def train_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
-        _known("RUN", [name], self.runs, "an entry of runs")
+        _check_known("RUN", [name], self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)
 
     def settings_of(self, task: str, family: str) -> RunSettings | None:
@@ -223,7 +228,7 @@ class Params(Settings):
 
     def evaluate_settings(self, name: str) -> ScoringSettings:
         """The settings of a run's evaluation, composed."""
-        _known("RUN", [name], self.runs, "an entry of runs")
+        _check_known("RUN", [name], self.runs, "an entry of runs")
         run = self.runs[name]
         sections = self._sections(run, name)
         source, subset = self._puzzles(run.task)
@@ -243,15 +248,19 @@ class Params(Settings):
         return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 
     def _sections(self, run: RunSection, name: str) -> dict[str, Merged]:
-        """The values of every section for a run, with the keys where they stand."""
+        """The merged values of every section for a run, with their keys in the file."""
         task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
         at_task, at_model = f"tasks.{run.task}", f"models.{run.model}"
         at_recipe = f"recipes.{run.task}.{run.model}"
-        of_model = {key: value for key, value in model.items() if key != "train"}
-        of_recipe = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
+        model_values = {key: value for key, value in model.items() if key != "train"}
+        recipe_values = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
         sections = {
-            "model": Merged(at_model, (at_model, of_model), (f"{at_recipe}.model", recipe.get("model", {}))),
-            "train": Merged(at_recipe, (f"{at_model}.train", model.get("train", {})), (at_recipe, of_recipe)),
+            "model": Merged(
+                at_model, (at_model, model_values), (f"{at_recipe}.model", recipe.get("model", {}))
+            ),
+            "train": Merged(
+                at_recipe, (f"{at_model}.train", model.get("train", {})), (at_recipe, recipe_values)
+            ),
             "arrays": Merged(
                 f"{at_task}.arrays",
                 (f"{at_task}.arrays", task.arrays),
@@ -262,20 +271,20 @@ class Params(Settings):
             "evaluate": Merged(
                 f"{at_task}.evaluate",
                 (f"{at_task}.evaluate", task.evaluate),
-                (at_model, _own_steps(model, task.evaluate)),
+                (at_model, _family_steps(model, task.evaluate)),
             ),
         }
         for key, value in run.changes.items():
             section, _, field = key.partition(".")
-            place = f"runs.{name}.changes.{key}"
-            _known(place, [section], sections, "a section")
-            sections[section].change(place, field, value)
+            key_path = f"runs.{name}.changes.{key}"
+            _check_known(key_path, [section], sections, "a section")
+            sections[section].change(key_path, field, value)
         return sections
 
     def _compose(self, run: RunSection, name: str) -> RunSettings:
         sections, kind = self._sections(run, name), self.kind(run.task)
 
-        def where(keys: list[str]) -> str:
+        def key_of(keys: list[str]) -> str:
             return sections[keys[0]].where(keys[1:])
 
         fidelity = parse(Fidelity, sections["fidelity"].values, sections["fidelity"].where)
@@ -287,31 +296,29 @@ class Params(Settings):
         if is_shifted and values["model"].get("positions") == "rope2d":
             values["model"]["positions"] = SHIFTED
         variant = name if name not in self.runs else self.variant(name)
-        about = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
-        settings = parse(RunSettings, {**about, **values, "fidelity": fidelity.model_dump()}, where)
-        record, at_arrays = TASKS[kind], where(["arrays", "num_augmentations"])
+        identity = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
+        settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
+        record, at_arrays = TASKS[kind], key_of(["arrays", "num_augmentations"])
         _check_augmentations(settings.arrays, record, at_arrays)
-        if isinstance(record, ArcTask) and settings.arrays.num_augmentations > (
-            built := self.array_settings(run.task).num_augmentations
-        ):
-            num = settings.arrays.num_augmentations
-            raise ValueError(f"{at_arrays}: tasks.{run.task}.arrays builds only {built} (got {num})")
+        num, num_built = settings.arrays.num_augmentations, self.array_settings(run.task).num_augmentations
+        if isinstance(record, ArcTask) and num > num_built:
+            raise ValueError(f"{at_arrays}: tasks.{run.task}.arrays builds only {num_built} (got {num})")
         special = record.alphabet(self.counts(run.task).side).special
         if key := settings.model.misfit(special):
             tokens, value = ", ".join(map(str, special)), values["model"][key]
             misfit = f"does not fit {kind}, whose special tokens are {tokens} (got {value!r})"
-            place = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
-            raise ValueError(f"{where(['model', key])}: {misfit}; {place}")
+            advice = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
+            raise ValueError(f"{key_of(['model', key])}: {misfit}; {advice}")
         return settings
 
 
-def _check_path(where: str, path: Path) -> None:
+def _check_path(key: str, path: Path) -> None:
     if path.parts[:1] == ("~",):
-        raise ValueError(f"{where}: DVC does not expand ~, write the whole path (got '{path}')")
+        raise ValueError(f"{key}: DVC does not expand ~, write the whole path (got '{path}')")
 
 
-def _own_steps(model: Values, evaluate: Values) -> Values:
-    """The settings of an evaluation that a family decides which names the supervision steps to score."""
+def _family_steps(model: Values, evaluate: Values) -> Values:
+    """The evaluation settings of a family with fixed numbers of supervision steps to score; else empty."""
     family = FAMILIES.get(str(model.get("family")))
     if family is None or not family.evaluation_steps:
         return {}
@@ -321,16 +328,16 @@ def _own_steps(model: Values, evaluate: Values) -> Values:
     return {"steps": list(steps), "headline_steps": None, "test_time_compute": search}
 
 
-def _check_augmentations(settings: ArraySettings, task: Task, where: str) -> None:
+def _check_augmentations(settings: ArraySettings, task: Task, key: str) -> None:
     if task.most_augmentations is not None and settings.num_augmentations > task.most_augmentations:
         most = f"a puzzle has at most {task.most_augmentations:,}"
-        raise ValueError(f"{where}: {most} (got {settings.num_augmentations})")
+        raise ValueError(f"{key}: {most} (got {settings.num_augmentations})")
 
 
-def _known(where: str, names: Iterable[str], known: Iterable[str], what: str) -> None:
+def _check_known(key: str, names: Iterable[str], allowed: Iterable[str], kind: str) -> None:
     for name in names:
-        if name not in known:
-            raise ValueError(f"{where}: {name!r} is not {what}; known are {', '.join(known)}")
+        if name not in allowed:
+            raise ValueError(f"{key}: {name!r} is not {kind}; known are {', '.join(allowed)}")
 
 
 def read_params(path: Path) -> Params:
@@ -339,7 +346,7 @@ def read_params(path: Path) -> Params:
 
 
 def read_execution(root: Path) -> Execution:
-    """Read machine.yaml, on which no stage depends; without one the defaults hold."""
+    """Read machine.yaml, on which no stage depends; the defaults if there is no such file."""
     path = root / EXECUTION
     return parse(Execution, read_yaml(path) or {}, path.name) if path.is_file() else Execution()
 
@@ -353,12 +360,12 @@ def read_yaml(path: Path) -> Any:
 
 
 def write_yaml(path: Path, values: Values) -> None:
-    """Write plain data in its order."""
+    """Write plain data as YAML, keys in their order."""
     path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
 
 
 class Project(NamedTuple):
-    """Folder of a project and parameters of one of its profiles."""
+    """The folder of a project, and the params of one of its profiles."""
 
     root: Path
     params: Params
@@ -367,7 +374,7 @@ class Project(NamedTuple):
 def open_project(profile: str | None = None) -> Project:
     """Open the project around the current folder, with params.yaml or the file of another profile.
 
-    ValueError outside of a project; a usage error for a name that is no profile.
+    ValueError if the folder is in no project; a usage error for an unknown profile.
     """
     root = find_root(Path.cwd())
     if profile is None or (read_yaml(root / PARAMS) or {}).get("profile") == profile:

@@ -1,10 +1,10 @@
-"""A page to try the models on (`serrm demo`): fill in a Sudoku or draw a maze, and see the answer settle step by step.
+"""The page of `serrm demo`: fill in a Sudoku or draw a maze, and see the model's answer settle step by step.
 
-The puzzle is the text in the page's text box. demo.js edits that text when a square of the grid is clicked or a key is
-pressed, and every change of it draws the grid anew.
+The puzzle is the text in the page's text box. demo.js edits this text when a cell of the grid is clicked or a key is
+pressed, and every change of the text redraws the grid.
 
-The page runs as a Hugging Face Space: `app.py` holds `from serrm.demo import page; page().launch()`, and
-`requirements.txt` names `serrm[demo]`.
+The page also runs as a Hugging Face Space, with `from serrm.demo import page; page().launch()` in `app.py`, and
+`serrm[demo]` in `requirements.txt`.
 """
 
 import secrets
@@ -21,12 +21,12 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, UInt8
 
-from serrm.drawing.puzzles import Panel, Puzzle, cell_of
+from serrm.drawing.puzzles import DrawnPuzzle, Panel, cell_of
 from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, certainties
 from serrm.inference.settings import GUESS_STEPS
-from serrm.puzzles.look import PAPER, Cell, Keys
+from serrm.puzzles.look import PAPER, CellLook, Keys
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
@@ -34,17 +34,17 @@ from serrm.reading.reader import read_inline
 from serrm.solving.model import Model, packaged_for
 from serrm.solving.solve import FIRST_STEPS
 
-RECORDS: Final = [each for each in TASKS.values() if isinstance(each, GridTask) and each.checkpoint]
+RECORDS: Final = [task for task in TASKS.values() if isinstance(task, GridTask) and task.checkpoint]
 SAMPLES: Final = {name: sample for record in RECORDS for name, sample in record.samples.items()}
 HINTS = "Click a square, then type a symbol or press one below it.", "Click squares to draw."
-PAUSE = 0.3  # seconds for which a step of the first attempt is shown
+PAUSE = 0.3  # seconds per step of the first attempt
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
 
 Tokens = UInt8[np.ndarray, " I"]
 
 
 class Frame(NamedTuple):
-    """An answer on its way: tokens, the largest probability of each cell, and which cells hold a guess."""
+    """An intermediate answer: tokens, the largest probability per cell, and True for cells with a guess."""
 
     caption: str
     tokens: Tokens
@@ -54,15 +54,15 @@ class Frame(NamedTuple):
 
 @cache
 def load(name: str) -> Model:
-    """A packaged model, read once."""
+    """A packaged model, loaded only once."""
     return Model.from_pretrained(name, device="cpu")
 
 
 def settle(question: Question, budget: int) -> Iterator[Frame]:
-    """The answer after each supervision step of the first attempt, then at the end of each attempt with guesses.
+    """The answers after all supervision steps of the first attempt, then at the ends of the attempts with guesses.
 
-    Ends with a verified answer, or when `budget` supervision steps are over. ValueError for a puzzle without a solution
-    or without a packaged model.
+    The last one is verified, or the `budget` of supervision steps is used up. ValueError for a puzzle without a
+    solution or without a packaged model.
     """
     model, task, tokens = load(packaged_for(question)), grid_task(question.task), question.cells.reshape(-1)
     assert task.verify is not None
@@ -72,8 +72,9 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     limits = Limits(FIRST_STEPS, (budget - FIRST_STEPS) // GUESS_STEPS if task.allows else 0)
     puzzle = Search(0, tokens)
     while puzzle.begin(limits):
-        asked, is_guess = torch.from_numpy(puzzle.filling[None].astype(np.int64)), puzzle.filling != tokens
-        for _, output in predict(model.model, asked, num_symbols, range(1, puzzle.steps_left + 1)):
+        is_guess = puzzle.filling != tokens
+        inputs = torch.from_numpy(puzzle.filling[None].astype(np.int64))
+        for _, output in predict(model.model, inputs, num_symbols, range(1, puzzle.steps_left + 1)):
             answer = symbols_of(output.logits)
             is_verified = bool(task.obeys(tokens[None], answer)[0])
             is_over = puzzle.is_over(answer[0], is_verified, None)
@@ -90,14 +91,17 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
 
 
 def _caption(puzzle: Search, num_guesses: int) -> str:
-    """Such as "Verified: 23 supervision steps, 4 guesses in place."."""
-    guesses = f", {num_guesses} guess{'es' * (num_guesses > 1)} in place" if num_guesses else ""
+    """The caption of a frame, such as "Verified: 23 supervision steps, 4 guesses in place."."""
     outcome = "Verified" if puzzle.is_verified else f"Attempt {puzzle.attempts}"
-    return f"{outcome}: {puzzle.steps} supervision step{'s' * (puzzle.steps > 1)}{guesses}."
+    steps = "1 supervision step" if puzzle.steps == 1 else f"{puzzle.steps} supervision steps"
+    if num_guesses == 0:
+        return f"{outcome}: {steps}."
+    guesses = "1 guess" if num_guesses == 1 else f"{num_guesses} guesses"
+    return f"{outcome}: {steps}, {guesses} in place."
 
 
 def question_of(text: str) -> Question:
-    """The puzzle of a text. ValueError for what is none, or one without a packaged model."""
+    """The puzzle of a text. ValueError for an invalid puzzle, or one without a packaged model."""
     question = read_inline(text, "the text")[0]
     packaged_for(question)
     return question
@@ -111,23 +115,25 @@ def symbols_to_fill(question: Question) -> str:
 
 
 def keys_of(question: Question) -> Keys:
-    """The keys of a puzzle: those of its task's record, else all symbols that may be filled in."""
+    """The keys of a puzzle: those of its task's record, or else one per symbol that may be filled in."""
     symbols = symbols_to_fill(question)
-    return grid_task(question.task).keys or Keys({each: each for each in symbols[1:]} | {symbols[0]: "clear"})
+    return grid_task(question.task).keys or Keys(
+        {symbol: symbol for symbol in symbols[1:]} | {symbols[0]: "clear"}
+    )
 
 
 def board(question: Question, frame: Frame | None = None) -> str:
-    """A grid to click on as HTML, with a key for every symbol; demo.js handles both.
+    """A grid to click on as HTML, with a key per symbol; demo.js handles both.
 
-    In an answer, filled squares go from orange (unsure) to blue (sure), and guesses have a corner.
+    In an answer, the colour of filled cells goes from orange (unsure) to blue (sure), and guesses have a marked corner.
     """
     side, task, keys = question.side, grid_task(question.task), keys_of(question)
     tokens = question.cells.reshape(-1)
-    panel = Puzzle(question.task, side, tokens).answer_panel(tokens if frame is None else frame.tokens)
+    panel = DrawnPuzzle(question.task, side, tokens).answer_panel(tokens if frame is None else frame.tokens)
     if frame is not None:
         panel = replace(panel, is_changed=frame.is_guess.reshape(side, side))
 
-    def draw(panel: Panel, row: int, column: int) -> Cell:
+    def draw(panel: Panel, row: int, column: int) -> CellLook:
         cell = cell_of(panel, row, column)
         is_empty = panel.is_given[row, column] or (cell.ground == PAPER and not cell.symbol)
         if frame is None or is_empty:
@@ -144,20 +150,20 @@ def board(question: Question, frame: Frame | None = None) -> str:
     attributes = " ".join(f"data-{name}={quoteattr(value)}" for name, value in data.items())
     picture = grid_svg(panel, f"{question.task} {side}×{side}" if frame is None else frame.caption, draw=draw)
     buttons = (
-        f"<button data-symbol={quoteattr(each)}>{label}</button>" for each, label in keys.labels.items()
+        f"<button data-symbol={quoteattr(symbol)}>{label}</button>" for symbol, label in keys.labels.items()
     )
     return f'<div class="board" {attributes}>{picture}<i></i></div><div class="keys">{"".join(buttons)}</div>'
 
 
 def blend(certainty: float) -> str:
-    """The colour of a cell: orange at half of the probability or less, blue at all of it."""
+    """The colour of a cell by its largest probability: orange at 1/2 or less, blue at 1."""
     share = min(max(2 * certainty - 1, 0.0), 1.0)
     parts = (round(share * sure + (1 - share) * unsure) for sure, unsure in zip(SURE, UNSURE, strict=True))
     return "#" + "".join(f"{part:02X}" for part in parts)
 
 
 def show(text: str) -> tuple[Any, str, gr.Slider]:
-    """The grid of a text, a hint beside it, and no slider; for what is no puzzle the grid stays, with a sentence."""
+    """The grid of a text, a hint beside it, and no slider. An invalid puzzle keeps the grid and shows the reason."""
     try:
         question = question_of(text)
         return board(question), HINTS[bool(keys_of(question).brush)], gr.Slider(visible=False)
@@ -171,7 +177,7 @@ def sentence(error: ValueError) -> str:
 
 
 def play(text: str, budget: int | float) -> Iterator[tuple[Any, str, Sequence[Frame], gr.Slider]]:
-    """Yield the grid, the line beside it, all frames so far and a slider over them, slowly enough to be followed."""
+    """Yield the grid, the caption beside it, all frames so far and a slider over them, slowly enough to follow."""
     frames: list[Frame] = []
     try:
         question = question_of(text)
@@ -186,14 +192,14 @@ def play(text: str, budget: int | float) -> Iterator[tuple[Any, str, Sequence[Fr
 
 
 def rewind(text: str, frames: Sequence[Frame], number: int) -> tuple[str, str]:
-    """The grid and the line beside it of an earlier frame, from 1."""
+    """The grid of an earlier frame, whose `number` counts from 1, and the caption beside it."""
     return board(question_of(text), frames[number - 1]), frames[number - 1].caption
 
 
 def sample(name: str) -> str:
-    """The puzzle of this name as text; where the task makes them, another one each time."""
-    found = SAMPLES[name]
-    return found if isinstance(found, str) else found(secrets.randbits(32))
+    """A sample puzzle as text; if the task generates it, another one at every call."""
+    source = SAMPLES[name]
+    return source if isinstance(source, str) else source(secrets.randbits(32))
 
 
 def page() -> gr.Blocks:

@@ -1,8 +1,9 @@
 """Scores of a language model on Sudoku, through a server of the OpenAI chat API (table 1, row GPT-OSS).
 
-The paper prints neither its prompt nor its notation, only that the model had no tools and was given the rules alone
-(table 1, footnote b); both are ours here. FSR counts a reply without a grid as unsolved. GPA needs a grid, so it is
-that of the answered puzzles alone (footnote c). A puzzle without a response of the server is left out and counted.
+The paper prints neither its prompt nor its notation, only that the model had no tools and was given only the rules
+(table 1, footnote b); prompt and notation here are ours. FSR counts a reply without a grid as unsolved. GPA needs a
+grid, so it counts only answered puzzles (footnote c). Puzzles without a response of the server are left out and counted
+separately.
 """
 
 import asyncio
@@ -31,8 +32,8 @@ from serrm.scoring.tally import Tally, rates
 
 logger = logging.getLogger(__name__)
 
-NUM_RETRIES = 3  # of one request, by the client
-# Numbers in base ten with spaces between them, so that the two-digit symbols of 16×16 and 25×25 need no letters.
+NUM_RETRIES = 3  # per request, by the client
+# Decimal numbers with spaces between them, so that 16×16 and 25×25 need no letters.
 PROMPT = """\
 Solve this {n}×{n} Sudoku.
 
@@ -59,15 +60,15 @@ class Server:
 
     address: str  # version included: http://localhost:8000/v1
     model: str
-    extra: Mapping[str, Any]  # more of each request, such as temperature and max_tokens
-    concurrency: int  # requests at once
+    extra: Mapping[str, Any]  # other fields of requests, such as temperature and max_tokens
+    concurrency: int  # simultaneous requests
     key: str | None = None
 
 
 def ask(server: Server, puzzles: Mapping[str, Sequence[Puzzle]]) -> dict[str, Any]:
-    """Request a solution of every puzzle; returns the scores, counts and replies of each set, by its name.
+    """Request a solution of every puzzle; return the scores, counts and replies by the name of the set.
 
-    Raises ValueError if a request fails before any has been answered: then the address, the model or the key is wrong.
+    ValueError if a request fails before any has been answered: then the address, the model or the key is wrong.
     """
     prompts = [prompt_for(puzzle.question) for part in puzzles.values() for puzzle in part]
     replies = iter(asyncio.run(_ask_all(server, prompts)))
@@ -75,8 +76,8 @@ def ask(server: Server, puzzles: Mapping[str, Sequence[Puzzle]]) -> dict[str, An
 
 
 async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
-    """The reply to each prompt, None where there was no response after all retries."""
-    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it has a line for every request
+    """The replies to the prompts; None for a prompt without a response after all retries."""
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it logs a line per request
     limit, replies = asyncio.Semaphore(server.concurrency), dict[int, str | None]()
 
     async def request(number: int) -> None:
@@ -97,7 +98,7 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
                 replies[number] = None
             bar.update()
 
-    key = server.key or "none"  # without one, the client would look for one of its own
+    key = server.key or "none"  # without a key, the client would take one from the environment
     client = AsyncOpenAI(base_url=server.address, api_key=key, max_retries=NUM_RETRIES)
     async with client:
         with progress_bar("asking", len(prompts), unit="puzzle") as bar:
@@ -106,20 +107,20 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
 
 
 def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str, Any]:
-    """FSR over the puzzles with a response, GPA over those with a grid, with 95% intervals, and the replies."""
+    """FSR over the puzzles with a response and GPA over those with a grid, with 95% intervals, and the replies."""
     tally, grids = Tally(grid_task("sudoku"), metrics_of("sudoku")), list[UInt8[np.ndarray, " I"] | None]()
     for puzzle, reply in zip(puzzles, replies, strict=True):
         grids.append(None if reply is None else find_grid(reply, puzzle.side))
         if grids[-1] is not None and puzzle.answer is not None:
             tally.add(*(grid[None] for grid in (puzzle.question, grids[-1], puzzle.answer)))
     num = sum(reply is not None for reply in replies)
-    found = tally.counts
-    counts = {"fsr": (found["fsr", "total"], num)} if num else {}
-    if found["gpa", "num"]:
-        counts["gpa_answered"] = found["gpa", "total"], found["gpa", "num"]
+    sums = tally.counts
+    counts = {"fsr": (sums["fsr", "total"], num)} if num else {}
+    if sums["gpa", "num"]:
+        counts["gpa_answered"] = sums["gpa", "total"], sums["gpa", "num"]
     return {
         "num_puzzles": num,
-        "num_answered": found["fsr", "num"],
+        "num_answered": sums["fsr", "num"],
         "num_without_response": len(puzzles) - num,
         "scores": rates(counts),
         "replies": list(replies),
@@ -127,9 +128,9 @@ def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str,
 
 
 def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzle]]:
-    """The puzzles of files by size of grid, at most `num` of each drawn at random, with their answers.
+    """The puzzles of files by size of grid, with answers; at most `num` per size, drawn at random.
 
-    A puzzle without an answer is solved exactly; those without a solution are left out. ValueError for a malformed
+    Puzzles without an answer are solved exactly, and left out if they have no solution. ValueError for a malformed
     file, a wrong answer, or no puzzle.
     """
     sudoku, by_side = grid_task("sudoku"), dict[int, list[Puzzle]]()
@@ -168,22 +169,22 @@ def format_rows(grid: UInt8[np.ndarray, " I"]) -> str:
 
 
 def find_grid(text: str, side: int) -> UInt8[np.ndarray, " I"] | None:
-    """The last n rows of n numbers 1…n that follow each other in a reply, as n² tokens; None where there are none.
+    """The last n consecutive rows of n numbers 1…n in a reply, as n² tokens; None if there are none.
 
-    Thoughts (`<think>`) are left out. Lines without numbers and letters may lie between the rows, all n² numbers may
-    stand in one line, and up to n = 9 the digits of a row may touch. The grid may break every rule of Sudoku.
+    Thoughts (`<think>`) are skipped. Lines without numbers and letters may separate the rows, all n² numbers may be on
+    one line, and up to n = 9 the digits of a row need no separators. The grid may break every rule of Sudoku.
     """
-    found: list[int] | None = None
+    grid: list[int] | None = None
     values: list[int] = []
     for line in text.rpartition("</think>")[2].partition("<think>")[0].splitlines():
-        words = _SEPARATORS.sub(" ", line).split()
-        if not words:
+        parts = _SEPARATORS.sub(" ", line).split()
+        if not parts:
             continue
         if side <= 9:
-            words = list("".join(words))
-        row = [int(word) if word.isdecimal() else 0 for word in words]
+            parts = list("".join(parts))
+        row = [int(word) if word.isdecimal() else 0 for word in parts]
         is_row = len(row) in (side, side**2) and all(1 <= value <= side for value in row)
         values = [*values, *row] if is_row else []
         if len(values) >= side**2:
-            found = values[-(side**2) :]
-    return None if found is None else np.array(found, np.uint8) + np.uint8(BLANK)
+            grid = values[-(side**2) :]
+    return None if grid is None else np.array(grid, np.uint8) + np.uint8(BLANK)

@@ -171,7 +171,7 @@ def test_the_spread_over_seeds_is_that_of_the_profile_before_others(
     ],
 )
 @pytest.mark.usefixtures("project")
-def test_a_bad_name_is_one_line_and_2(
+def test_an_unknown_name_is_a_usage_error_of_one_line(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", *arguments]) == 2

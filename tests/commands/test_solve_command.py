@@ -91,7 +91,7 @@ def test_a_bad_puzzle_is_one_line_before_anything_is_solved(
 
 @pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize("notation", GOLDEN)
-def test_what_stands_in_the_terminal_or_in_a_file_that_appears_whole(
+def test_answers_go_to_the_terminal_or_to_a_complete_file(
     notation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "new" / "answers"
@@ -140,7 +140,7 @@ def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixtu
     assert answer["status"] == "verified" and is_right(EASY, answer["answer"])
 
 
-def test_without_puzzles_a_terminal_is_no_input(
+def test_a_terminal_is_not_an_input(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
@@ -193,7 +193,7 @@ def test_a_pipe_is_written_through_and_a_link_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("oracle")
-def test_what_was_found_before_an_interrupt_is_kept_and_said(
+def test_answers_before_an_interrupt_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def interrupted(questions: Any, *arguments: Any) -> Iterator[tuple[int, Answer]]:
@@ -216,7 +216,7 @@ def test_a_notebooks_backend_does_not_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_whoever_reads_may_stop(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_the_command(tmp_path: Path) -> None:
     file = tmp_path / "many.txt"
     file.write_text(f"{EASY}\n" * 20_000)
     options = ["--checkpoint", "sudoku", "--budget", "1", "--precision", "float32"]

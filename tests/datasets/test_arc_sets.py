@@ -106,7 +106,7 @@ def test_reported_only_the_pairs_are_those_of_the_paper(
     assert audit["puzzles_without_trained_pairs"] == []
 
 
-def test_training_puzzles_held_out_stand_in_for_evaluation_puzzles(packaged: Path, tmp_path: Path) -> None:
+def test_held_out_training_puzzles_replace_evaluation_puzzles(packaged: Path, tmp_path: Path) -> None:
     rows, audit = write(packaged, tmp_path / "set", 2, canvas=6, num_train=20, num_test=15, scored="held_out")
     assert audit["num_puzzles"] == {"training": 20, "evaluation": 0, "concept": 0, "held_out": 15}
     leaks = {PairName(**leak["trained"]) for leak in audit["leaks"]}
@@ -195,8 +195,8 @@ def test_no_equivalent_of_a_test_pair_is_trained_on_and_nothing_else_is_dropped(
 
 def test_questions_with_other_answers_stay_and_are_listed(tmp_path: Path) -> None:
     sets = make_sets(2, seed=0)
-    asked = moved(sets["eval"]["eval1"]["test"][0], 5, (2, 0, 3, 1))["input"]
-    sets["train"]["train1"]["test"][0]["input"] = asked
+    question = moved(sets["eval"]["eval1"]["test"][0], 5, (2, 0, 3, 1))["input"]
+    sets["train"]["train1"]["test"][0]["input"] = question
     rows, audit = write(fill_raw(tmp_path / "raw", sets), tmp_path / "set")
     names = [(PairName(**match["test"]), PairName(**match["trained"])) for match in audit["equal_questions"]]
     trained = PairName("train1", "training", "test", 0)

@@ -213,16 +213,14 @@ def test_elsewhere_puzzles_that_are_not_trained_on_are_held_out(shared_raw: Path
     assert numbers_of(scored / "test_9x9.parquet", shared_raw, test) == list(range(NUM_TEST))
 
 
-def test_a_puzzle_of_no_square_is_named_before_anything_is_written() -> None:
+def test_a_puzzle_that_is_not_square_is_refused_before_writing() -> None:
     cells = np.zeros(60, dtype=np.uint8)
-    with pytest.raises(ValueError, match="mine: puzzle 7 has 60 cells, which are no square grid"):
+    with pytest.raises(ValueError, match="mine: puzzle 7 has 60 cells, which do not form a square grid"):
         check_answers([(7, Puzzle(cells, cells))], 7, "mine", grid_task("sudoku"))
 
 
 @given(total=st.integers(1, 60), data=st.data(), seed=st.integers(0, 2**32))
-def test_a_draw_is_an_ordered_subset_that_a_larger_draw_holds(
-    total: int, data: st.DataObject, seed: int
-) -> None:
+def test_a_draw_is_an_ordered_subset_of_larger_draws(total: int, data: st.DataObject, seed: int) -> None:
     small = data.draw(st.integers(1, total))
     large = data.draw(st.integers(small, total))
 

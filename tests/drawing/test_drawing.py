@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from rich.console import Console
 
-from serrm.drawing.puzzles import Puzzle, Scene, settling_panels
+from serrm.drawing.puzzles import DrawnPuzzle, Scene, settling_panels
 from serrm.drawing.svg import picture_svg, write_picture
 from serrm.drawing.terminal import print_panels
 from serrm.puzzles.arc.grids import decode, encode
@@ -39,9 +39,9 @@ def canvas(*rows: str) -> Any:
     return encode(np.array([list(map(int, row)) for row in rows], np.uint8), 5)
 
 
-SUDOKU = Puzzle("sudoku", 4, sudoku("1.3.341.2..3.321"), sudoku("1234341221434321"))
-MAZE = Puzzle("maze", 4, MAZE_TEXT.read("S #   # #  #   G"), MAZE_TEXT.read("So#  o# #oo#  oG"))
-ARC = Puzzle("arc_agi_1", 5, canvas("01", "23"), canvas("012", "345"))
+SUDOKU = DrawnPuzzle("sudoku", 4, sudoku("1.3.341.2..3.321"), sudoku("1234341221434321"))
+MAZE = DrawnPuzzle("maze", 4, MAZE_TEXT.read("S #   # #  #   G"), MAZE_TEXT.read("So#  o# #oo#  oG"))
+ARC = DrawnPuzzle("arc_agi_1", 5, canvas("01", "23"), canvas("012", "345"))
 TRACES = {
     "sudoku": (SUDOKU, {1: sudoku("1434341221434322"), 16: sudoku("1234341221434321")}),
     "maze": (MAZE, {1: MAZE_TEXT.read("S #  o# #oo#  oG"), 16: MAZE_TEXT.read(" o# oo# #  #  oG")}),
@@ -82,7 +82,7 @@ def test_a_picture_is_written_in_every_format(name: str, tmp_path: Path) -> None
     with Image.open(tmp_path / "new/a.png") as image:
         colours = {colour for _, colour in image.convert("RGB").getcolors(10**6) or []}
     if name == "arc":
-        assert {tuple(bytes.fromhex(each[1:])) for each in COLOURS[:2]} <= colours
+        assert {tuple(bytes.fromhex(frame[1:])) for frame in COLOURS[:2]} <= colours
     assert len(colours) > 2
 
 
@@ -93,7 +93,7 @@ def grids(task: str) -> st.SearchStrategy[Any]:
 
 @given(*[grids("sudoku")] * 4)
 def test_a_sudoku_is_compared_cell_by_cell(question: Any, answer: Any, prediction: Any, before: Any) -> None:
-    panel = Puzzle("sudoku", 9, question, answer).prediction_panel(prediction, before=before)
+    panel = DrawnPuzzle("sudoku", 9, question, answer).prediction_panel(prediction, before=before)
     assert np.array_equal(panel.cells.ravel(), prediction)
     assert np.array_equal(panel.is_given.ravel(), question != 1)
     assert np.array_equal(panel.is_wrong.ravel(), prediction != answer)
@@ -106,7 +106,7 @@ def test_a_sudoku_is_compared_cell_by_cell(question: Any, answer: Any, predictio
 
 @given(*[grids("arc_agi_1")] * 2)
 def test_an_arc_panel_is_the_grid_read_off_and_compared(answer: Any, prediction: Any) -> None:
-    panel = Puzzle("arc_agi_1", 5, answer, answer).prediction_panel(prediction)
+    panel = DrawnPuzzle("arc_agi_1", 5, answer, answer).prediction_panel(prediction)
     ours, right = decode(prediction, 5), decode(answer, 5)
     assert np.array_equal(panel.cells, ours + 2)
     for (row, column), colour in np.ndenumerate(ours):
@@ -121,7 +121,9 @@ def test_every_panel_of_a_trace_shows_what_changed_since_the_one_before(
 ) -> None:
     question = EMPTY_MAZE if task == "maze" else data.draw(grids(task))
     predictions = data.draw(st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), grids(task), min_size=1))
-    panels = Puzzle(task, SIDES[task], question, predictions=predictions).trace_panels(sorted(predictions))
+    panels = DrawnPuzzle(task, SIDES[task], question, predictions=predictions).trace_panels(
+        sorted(predictions)
+    )
     assert len(panels) == len(predictions) and not panels[0].is_changed.any()
     for before, panel in pairwise(panels):
         assert np.array_equal(panel.is_changed, panel.cells != before.cells)
@@ -142,27 +144,27 @@ def test_a_long_trace_shows_the_first_the_last_and_the_steps_that_changed_someth
 
 
 def test_remarks_tell_solutions_and_other_paths_from_none() -> None:
-    unanswered = Puzzle("sudoku", 4, SUDOKU.question)
+    unanswered = DrawnPuzzle("sudoku", 4, SUDOKU.question)
     assert SUDOKU.answer is not None
     assert unanswered.prediction_panel(SUDOKU.answer).remark == "a solution"
     assert unanswered.prediction_panel(SUDOKU.question).remark == "no solution"
     answer = MAZE_TEXT.read("Sooooo" + "     o" * 4 + "     G")
     other = MAZE_TEXT.read("S     " + "o     " * 4 + "oooooG")
     longer = MAZE_TEXT.read("S ooo " + "ooo o " + "    o " * 2 + "    oo" + "     G")
-    puzzle = Puzzle("maze", 6, EMPTY_MAZE, answer)
-    assert [puzzle.prediction_panel(each).remark for each in (answer, other, longer, EMPTY_MAZE)] == [
+    puzzle = DrawnPuzzle("maze", 6, EMPTY_MAZE, answer)
+    assert [puzzle.prediction_panel(path).remark for path in (answer, other, longer, EMPTY_MAZE)] == [
         "exactly the answer",
         "another shortest path",
         "a path, not a shortest one",
         "no path",
     ]
-    assert Puzzle("maze", 6, EMPTY_MAZE).prediction_panel(other).remark == "a shortest path"
+    assert DrawnPuzzle("maze", 6, EMPTY_MAZE).prediction_panel(other).remark == "a shortest path"
 
 
 @pytest.mark.parametrize(
     ("task", "side", "question"),
     [("chess", 4, SUDOKU.question), ("sudoku", 5, SUDOKU.question), ("sudoku", 4, SUDOKU.question + 9)],
 )
-def test_tokens_that_are_no_grid_of_the_task_are_refused(task: str, side: int, question: Any) -> None:
+def test_tokens_that_do_not_fit_the_task_are_refused(task: str, side: int, question: Any) -> None:
     with pytest.raises(ValueError):
-        Puzzle(task, side, question)
+        DrawnPuzzle(task, side, question)

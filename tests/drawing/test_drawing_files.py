@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.puzzles import EXAMPLES, Puzzle
+from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle
 from serrm.drawing.scenes import read_scene
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
@@ -49,7 +49,7 @@ def test_a_puzzle_is_found_by_its_number_and_its_answer_computed_where_the_file_
     assert np.array_equal(puzzle.answer, SUDOKU_TEXT.read(SUDOKUS[1][1]))
 
 
-def grids_of(puzzle: Puzzle) -> list[Any]:
+def grids_of(puzzle: DrawnPuzzle) -> list[Any]:
     return [None if grid is None else decode(grid, 30).tolist() for grid in (puzzle.question, puzzle.answer)]
 
 
@@ -75,8 +75,8 @@ def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
 
 def test_examples_have_a_trace(write: Any) -> None:
     path = write(EXAMPLES, {"task": "sudoku", "examples": [EXAMPLE]})
-    for place in (path, path.parent):
-        scene = read_scene(place)
+    for source in (path, path.parent):
+        scene = read_scene(source)
         assert scene.title == f"{path.parent.name}: 4x4, p7"
         assert scene.puzzles[0].predictions.keys() == {1, 16}
 
@@ -91,7 +91,7 @@ def test_examples_have_a_trace(write: Any) -> None:
         ("\x00\x01", {}),
     ],
 )
-def test_what_is_not_there_or_malformed_is_said_with_the_file(
+def test_missing_or_malformed_input_is_named_with_its_file(
     write: Any, content: Any, wanted: dict[str, Any]
 ) -> None:
     path = write(EXAMPLES if "task" in content else "a.json", content)

@@ -59,7 +59,7 @@ def test_an_evaluation_takes_what_is_forecast(
         ("paper", "arc_agi_1", {}, {"canvas": 20}, Counts(20, 3988, {20: 419})),
     ],
 )  # fmt: skip
-def test_puzzles_are_counted_before_any_is_there(
+def test_puzzles_are_counted_before_they_exist(
     name: str, task: str, download: dict[str, Any], augment: dict[str, Any], counts: Counts
 ) -> None:
     params = profile(name)
@@ -91,7 +91,7 @@ A, B = ("train@sudoku-a-s0", "evaluate@sudoku-a-s0"), ("train@sudoku-b-s0", "eva
         ("augment@sudoku", ("augment@sudoku", "build_arrays@sudoku", *A, *B)),
     ],
 )
-def test_what_changed_and_all_behind_it_is_still_to_do(
+def test_changed_stages_and_all_after_them_are_left(
     changed: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = {"sudoku-a-s0": RUN, "sudoku-b-s0": {**RUN, "init": "ci/runs/sudoku-a-s0"}}

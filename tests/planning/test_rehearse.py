@@ -27,7 +27,7 @@ def shape(cell: RunSettings) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
-def test_a_miniature_is_small_and_else_the_same(path: Path, tmp_path: Path) -> None:
+def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
     params = read_params(path)
     small = miniature(params, device="cpu")
     assert list(small.runs) == list(params.runs) and small.tasks.keys() == params.tasks.keys()
@@ -37,7 +37,7 @@ def test_a_miniature_is_small_and_else_the_same(path: Path, tmp_path: Path) -> N
         assert (cell.train.num_steps(1000), cell.model.width, cell.train.init_from) == (3, 16, None)
         assert cell.train.precision == small.evaluate_settings(name).evaluate.precision == "float32"
     for task in params.tasks:
-        kinds = {each.tasks[task].download["source"]["kind"] for each in (params, small)}
+        kinds = {value.tasks[task].download["source"]["kind"] for value in (params, small)}
         assert len(kinds) == 1
     assert max(stage.flops for stage in stages_of(small).values()) < 1e12
     for task, section in miniature(params, tmp_path).tasks.items():
@@ -52,7 +52,7 @@ def test_limits_of_a_task_are_those_of_that_task_alone(monkeypatch: pytest.Monke
     assert nums == {"maze": 4, "sudoku": 2}
 
 
-def test_only_some_runs_with_their_tasks() -> None:
+def test_selected_runs_keep_their_tasks() -> None:
     some = selected(read_params(ROOT / "profiles" / "paper.yaml"), ["sudoku-*", "maze-trm_rope2d-s0"])
     assert some.tasks.keys() == some.recipes.keys() == {"sudoku", "maze"}
     assert [name for name in some.runs if name.startswith("maze")] == ["maze-trm_rope2d-s0"]
@@ -73,7 +73,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_run_that_is_none_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_run_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "--only", "none"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "--only none: " in line and "maze-hrm-s0" in line

@@ -284,8 +284,8 @@ def test_evaluation_puzzles_depend_on_the_seed_and_not_on_the_training_puzzles()
 def test_the_first_puzzle_is_the_same_everywhere() -> None:
     """A change of this changes every score on generated puzzles."""
     puzzle = generate(SMALL, seed=0)["evaluation"][0]
-    shown = [f"{text(pair.question)} {text(pair.answer)}" for pair in puzzle.demonstrations]
-    assert (puzzle.name, shown[0]) == FIRST
+    examples = [f"{text(pair.question)} {text(pair.answer)}" for pair in puzzle.demonstrations]
+    assert (puzzle.name, examples[0]) == FIRST
 
 
 FIRST = ("evaluation-0000-mirror", "000/995/005/590 590/005/995/000")
@@ -313,9 +313,9 @@ def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
     puzzles = {(name.puzzle, name.collection) for name in pairs}
     assert Counter(collection for _, collection in puzzles) == {"training": 8, "evaluation": 10}
     set_name = arc_data.SETS_KAGGLE[version][1]
-    shown = read_file(raw / arc_data.kaggle_files(set_name)[0])
-    assert {question.name for question in shown} == {n for n, c in puzzles if c == "evaluation"}
-    assert all(question.answer is not None and question.demonstrations for question in shown)
+    questions = read_file(raw / arc_data.kaggle_files(set_name)[0])
+    assert {question.name for question in questions} == {n for n, c in puzzles if c == "evaluation"}
+    assert all(question.answer is not None and question.demonstrations for question in questions)
 
     subset = arc_data.ArcSubsetSettings(canvas=5, num_train=None, num_test=None, seed=0)
     write_arc_sets(raw, tmp_path / "set", subset, version)

@@ -140,7 +140,7 @@ def test_no_maze_is_a_transform_of_another() -> None:
     assert len({maze_data.canonical(maze.question, 5) for maze in mazes}) == 300
 
 
-def test_giving_up_is_an_error_and_not_an_endless_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_attempts_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maze_data, "MAX_ATTEMPTS", 50)
     with pytest.raises(ValueError, match="5x5 maze with 18 cells"):
         next(maze_data.iterate_mazes(5, np.random.default_rng(0), 18))

@@ -61,11 +61,13 @@ def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell
     question = np.where(rng.random(side**2) < 0.5, answer, np.uint8(BLANK))
     changed, other = answer.copy(), random_solution(side, rng)
     changed[cell % side**2] = value
-    found = sudoku_rules.are_answers(np.stack([question] * 3), np.stack([answer, changed, other])).tolist()
-    keeps = [bool(((question == BLANK) | (question == each)).all()) for each in (answer, changed, other)]
-    right = [each.min() > BLANK and is_solution(each) for each in (answer, changed, other)]
-    assert found == [a and b for a, b in zip(keeps, right, strict=True)]
-    assert found[0]
+    are_right = sudoku_rules.are_answers(
+        np.stack([question] * 3), np.stack([answer, changed, other])
+    ).tolist()
+    keeps = [bool(((question == BLANK) | (question == grid)).all()) for grid in (answer, changed, other)]
+    right = [grid.min() > BLANK and is_solution(grid) for grid in (answer, changed, other)]
+    assert are_right == [a and b for a, b in zip(keeps, right, strict=True)]
+    assert are_right[0]
 
 
 # Text and files.
@@ -119,7 +121,7 @@ GOOD = f"one,{QUESTION},{ANSWER},7\n"
         (read_json, "{", 1),
     ],
 )
-def test_what_is_no_puzzle_is_refused_in_one_line_with_its_place(
+def test_an_invalid_puzzle_is_one_line_with_its_place(
     tmp_path: Path, read: Callable[..., object], content: str, line: int | None
 ) -> None:
     path = tmp_path / "bad"

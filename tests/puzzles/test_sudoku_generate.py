@@ -63,9 +63,7 @@ def test_a_puzzle_has_one_solution_and_clues_in_range(shape: tuple[int, int, int
         (1, (1, 3), "no 4x4 puzzle with 3 clues"),
     ],
 )
-def test_giving_up_is_an_error_and_not_an_endless_search(
-    num: int, clues: tuple[int, int], error: str
-) -> None:
+def test_too_many_attempts_are_an_error(num: int, clues: tuple[int, int], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         generate_puzzles(4, num, np.random.default_rng(0), clues)
 

@@ -71,18 +71,14 @@ def test_a_maze_without_an_answer_gets_a_shortest_path(tmp_path: Path) -> None:
         ("# nothing\n", r"file\.txt: no puzzle"),
     ],
 )
-def test_what_cannot_be_scored_is_refused_and_nothing_is_left(
-    tmp_path: Path, content: str, place: str
-) -> None:
+def test_invalid_test_sets_are_refused_and_leave_nothing(tmp_path: Path, content: str, place: str) -> None:
     with pytest.raises(ValueError, match=place) as error:
         written(tmp_path, content)
     assert "\n" not in str(error.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "file.txt"]
 
 
-def test_they_are_scored_and_tabulated_beside_the_tasks_sets(
-    trained: MakePath, make_arrays: MakePath, tmp_path: Path
-) -> None:
+def test_file_sets_are_scored_and_tabulated(trained: MakePath, make_arrays: MakePath, tmp_path: Path) -> None:
     arrays = Path(shutil.copytree(make_arrays(side=4, tests=(4,)), tmp_path / "arrays"))
     plain = scoring(curve_puzzles=0)
     checkpoint, here = trained(model={"symbols": "untied"}), Execution(device="cpu")
@@ -97,7 +93,7 @@ def test_they_are_scored_and_tabulated_beside_the_tasks_sets(
     )
     assert "mine_4x4" in gallery.examples
     report = Report("made", grouped([run]))
-    rows = {row["Puzzles"]: row for row in tables.tests(report).to_dict("records")}
+    rows = {row["Puzzles"]: row for row in tables.file_tests(report).to_dict("records")}
     assert rows["mine_4x4"]["n"] == "3" and rows["mine_9x9"]["Solved"] == tables.CANNOT_EXTRAPOLATE
     assert set(headline_scores([run])[run.name]) == {"4x4", "mine_4x4"}
     assert any("Sudoku mine_4x4" in line for line in tables.headline(report).frame["Test puzzles"])

@@ -31,8 +31,8 @@ MAZE = "".join(MAZE_ROWS)
 
 def grids(side: int, num: int) -> list[list[int]]:
     return [
-        SUDOKU_TEXT.numbers(each.question).tolist()
-        for each in generate_puzzles(side, num, np.random.default_rng(3), CLUES[side])
+        SUDOKU_TEXT.numbers(puzzle.question).tolist()
+        for puzzle in generate_puzzles(side, num, np.random.default_rng(3), CLUES[side])
     ]
 
 
@@ -208,7 +208,7 @@ def test_a_maze_in_rows_in_every_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["E", "g", ".", "0"])
-def test_a_spoilt_maze_names_its_character_and_line(wrong: str) -> None:
+def test_a_maze_with_a_wrong_character_names_it_and_its_line(wrong: str) -> None:
     with pytest.raises(ValueError, match=rf"^text:2: '\{wrong}'" if wrong == "." else f"^text:2: '{wrong}'"):
         read_text("\n".join([MAZE, MAZE.replace("G", wrong), MAZE]), "text")
     spoilt = "\n".join(MAZE_ROWS).replace("G", wrong)
@@ -236,7 +236,7 @@ def test_a_maze_in_rows_of_other_signs_is_not_a_comment(changed: tuple[str, str]
             read_text(text, "text")
 
 
-def test_comments_and_headings_are_no_mazes() -> None:
+def test_comments_and_headings_are_not_mazes() -> None:
     text = f"# mazes of S and G\n#AMe\n####### easy #######\n#\n{MAZE}\n# end"
     assert [question.place for question in read_text(text, "text")] == ["text:5"]
 
@@ -290,7 +290,7 @@ def test_arrays_in_files(tmp_path: Path) -> None:
         "5\xfc.".encode("latin-1"),
     ],
 )
-def test_what_is_no_text_is_one_line(content: bytes, tmp_path: Path) -> None:
+def test_binary_content_is_one_line(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match="file") as raised:
         read_file(tmp_path / "file")
@@ -332,7 +332,7 @@ NONE = [[cell or None for cell in row] for row in ARRAY[0].reshape(9, 9).tolist(
         (NONE, 1),
         (torch.from_numpy(ARRAY), 4),
         (torch.from_numpy(ARRAY.reshape(-1, 9, 9)).float(), 4),
-        ([torch.from_numpy(each) for each in ARRAY], 4),
+        ([torch.from_numpy(grid) for grid in ARRAY], 4),
         (ARRAY.tolist(), 4),
         ([[str(cell or "") for cell in row] for row in ARRAY[0].reshape(9, 9).tolist()], 1),
         (rows(GRIDS[0]), 1),

@@ -1,4 +1,4 @@
-"""Puzzles are found in whatever users have them in; what is no puzzle is one line that says where it stands."""
+"""Puzzles are read in any form that users have; invalid input is one line that names its place."""
 
 import json
 from pathlib import Path
@@ -53,14 +53,14 @@ def test_one_sudoku_in_many_forms(lines: list[str]) -> None:
 
 
 def test_sizes_and_mazes_may_be_mixed_and_mazes_begin_like_comments() -> None:
-    found = read(MAZE, MAZE[::-1], "# G and S", "." * 81, SUDOKU)
-    assert [(each.task, each.side) for each in found] == [
+    questions = read(MAZE, MAZE[::-1], "# G and S", "." * 81, SUDOKU)
+    assert [(question.task, question.side) for question in questions] == [
         *[("maze", 4)] * 2, ("sudoku", 9), ("sudoku", 4)
     ]  # fmt: skip
-    assert [each.place for each in found] == ["input:1", "input:2", "input:4", "input:5"]
-    assert found[0].cells[0].tolist() == [3, 2, 2, 1]
+    assert [question.place for question in questions] == ["input:1", "input:2", "input:4", "input:5"]
+    assert questions[0].cells[0].tolist() == [3, 2, 2, 1]
     (broken,) = questions_of(MAZE[:4] + "\n" + MAZE[4:])
-    assert np.array_equal(broken.cells, found[0].cells)
+    assert np.array_equal(broken.cells, questions[0].cells)
     solved = MAZE.replace("    ", "oooo").replace("S  #", "So #").replace(" # #", "o# #")
     assert read("question,answer", f"{MAZE},{solved}")[0].answer is not None
 
@@ -74,8 +74,13 @@ def test_the_tests_of_arc_tasks_come_with_their_demonstrations(tmp_path: Path) -
     (tmp_path / "x_challenges.json").write_text(json.dumps({"aa": ARC, "bb": ARC}))
     (tmp_path / "x_solutions.json").write_text(json.dumps({"aa": [[[7]], [[8]]], "bb": [[[9]], [[0]]]}))
     many = read_file(tmp_path / "x_challenges.json")
-    assert [each.name for each in many] == ["aa", "aa", "bb", "bb"]
-    assert [each.answer.tolist() for each in many if each.answer is not None] == [[[7]], [[8]], [[9]], [[0]]]
+    assert [question.name for question in many] == ["aa", "aa", "bb", "bb"]
+    assert [question.answer.tolist() for question in many if question.answer is not None] == [
+        [[7]],
+        [[8]],
+        [[9]],
+        [[0]],
+    ]
     (tmp_path / "x_solutions.json").write_text(json.dumps({"aa": [[[7]], [[8]]]}))
     with pytest.raises(ValueError, match=r"x_solutions\.json: 0 answers to the 2 tests of bb"):
         read_file(tmp_path / "x_challenges.json")
@@ -138,10 +143,10 @@ def test_python_values_are_texts_arrays_and_sequences_of_them() -> None:
     for one in (SUDOKU, grid, ROWS, json.dumps(ROWS), tuple(map(tuple, ROWS))):
         (question,) = questions_of(one)
         assert question.cells.tolist() == TOKENS and question.place == "puzzle"
-    for several in ([SUDOKU, ROWS], np.stack([grid, grid]), (each for each in (grid, SUDOKU))):
-        found = list(questions_of(several))
-        assert [each.cells.tolist() for each in found] == [TOKENS, TOKENS]
-        assert [each.place for each in found] == ["puzzle 1", "puzzle 2"]
+    for several in ([SUDOKU, ROWS], np.stack([grid, grid]), (value for value in (grid, SUDOKU))):
+        questions = list(questions_of(several))
+        assert [question.cells.tolist() for question in questions] == [TOKENS, TOKENS]
+        assert [question.place for question in questions] == ["puzzle 1", "puzzle 2"]
     with pytest.raises(ValueError, match=r"^puzzle 2: not a puzzle: '7'"):
         list(questions_of([SUDOKU, 7]))
 
@@ -151,15 +156,17 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
     file.write_bytes(b"\xef\xbb\xbf" + f"{SUDOKU}\n".encode())
     folder.mkdir()
     (folder / "abc.json").write_text(json.dumps(ARC))
-    found = read_arguments([SUDOKU, str(file), "-", "." * 900, str(folder)], lambda: f"\n{SUDOKU}\n".encode())
-    assert [each.place for each in found] == [
+    questions = read_arguments(
+        [SUDOKU, str(file), "-", "." * 900, str(folder)], lambda: f"\n{SUDOKU}\n".encode()
+    )
+    assert [each.place for each in questions] == [
         "argument 1",
         f"{file}:1",
         "standard input:2",
         "argument 4",
         *(f"{folder / 'abc.json'}: puzzle test {n}" for n in (1, 2)),
     ]
-    assert found[-1].name == "abc"
+    assert questions[-1].name == "abc"
     assert [puzzle.side for puzzle in read_puzzles(file, "sudoku")] == [4]
     with pytest.raises(ValueError, match=r"abc\.json: puzzle test 1: not a puzzle of the task sudoku"):
         read_puzzles(folder, "sudoku")
@@ -178,7 +185,7 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
         np.zeros(60, int),
     ],
 )
-def test_60_cells_are_named_as_no_square_grid(value: Any) -> None:
+def test_60_cells_are_not_a_square_grid(value: Any) -> None:
     with pytest.raises(ValueError, match="not a square grid") as error:
         list(questions_of(value))
     assert "60" in str(error.value) or "6 rows of 10" in str(error.value)

@@ -42,13 +42,15 @@ def read_made():
 def report_of(files):
     """Evaluations as plain data, as a report with the made settings."""
     stored = json.loads((MADE / "settings.json").read_text(encoding="utf-8"))
-    here, paper = ({tuple(key.split("/")): value for key, value in stored[side].items()} for side in stored)
+    settings, paper = (
+        {tuple(key.split("/")): value for key, value in stored[side].items()} for side in stored
+    )
     model = TypeAdapter(ModelSettings)
-    steps = {key: partial(flops, model.validate_python(each["model"])) for key, each in here.items()}
+    steps = {key: partial(flops, model.validate_python(values["model"])) for key, values in settings.items()}
     nums = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
-    found = {key: differences(here[key], paper[key], nums[key[0]]) for key in here}
+    changes = {key: differences(settings[key], paper[key], nums[key[0]]) for key in settings}
     return Report(
-        "made", grouped(map(Evaluation.model_validate, files.values())), here, found, steps, cost=COST
+        "made", grouped(map(Evaluation.model_validate, files.values())), settings, changes, steps, cost=COST
     )
 
 
@@ -74,12 +76,12 @@ def set_rate(file, metric, rate, of_set="9x9", steps="16", num=500):
 
 def paper_files():
     """Evaluations that hold what the paper's tables print; intervals that it does not print are Wilson's."""
-    made, found = read_made()["sudoku", "trm", 0], {}
+    made, files = read_made()["sudoku", "trm", 0], {}
     for table in load_paper().score_tables.values():
         for row in table.rows:
             for key, entry in row.entries.items():
                 column = table.columns[key]
-                sets = found.setdefault((column.task, row.variant_of(key), 0), {})
+                sets = files.setdefault((column.task, row.variant_of(key), 0), {})
                 if not entry.numbers:
                     sets.setdefault(
                         column.set, {"status": "cannot_extrapolate", "side": 16, "reason": "too large"}
@@ -99,7 +101,7 @@ def paper_files():
         | {"name": f"{task}-{model}-s{seed}", "task": task, "kind": task, "model": model, "seed": seed}
         | {"sets": sets}
         | more
-        for (task, model, seed), sets in found.items()
+        for (task, model, seed), sets in files.items()
     }
 
 

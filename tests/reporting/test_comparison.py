@@ -9,9 +9,9 @@ import pytest
 
 from serrm.reporting.comparison import (
     BETTER,
-    LEVEL,
     SAME,
     UNCLEAR,
+    UNDECIDED,
     WORSE,
     Comparison,
     as_json,
@@ -48,54 +48,59 @@ def revision(name: str, *runs: Evaluation, **settings: Any) -> Revision:
     return Revision(name, "made", {run.name: run for run in runs}, settings)
 
 
-def of(first: Evaluation, second: Evaluation) -> Comparison:
+def comparison_of(first: Evaluation, second: Evaluation) -> Comparison:
     return compared(revision("old", first), revision("new", second))
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "word"), [(100, 120, BETTER), (120, 100, WORSE), (100, 101, LEVEL), (100, 100, SAME)]
+    ("first", "second", "word"),
+    [(100, 120, BETTER), (120, 100, WORSE), (100, 101, UNDECIDED), (100, 100, SAME)],
 )
 def test_a_verdict_is_on_the_change_from_the_first_to_the_second(first: int, second: int, word: str) -> None:
-    found = of(run(first), run(second))
-    [line] = found.lines
+    result = comparison_of(run(first), run(second))
+    [line] = result.lines
     assert (line.verdict, line.difference.value) == (word, pytest.approx((second - first) / 2))
-    assert found.is_same == (word == SAME)
+    assert result.is_same == (word == SAME)
 
 
 def test_only_outcomes_of_the_same_puzzles_are_pairs() -> None:
-    pairs, others = of(run(100), run(110)), of(run(100), run(110, puzzles="b"))
-    unknown = of(run(100, solved=None, puzzles=None), run(110))
-    assert [each.lines[0].are_pairs for each in (pairs, others, unknown)] == [True, False, False]
-    assert [each.lines[0].verdict for each in (pairs, others, unknown)] == [BETTER, LEVEL, LEVEL]
+    pairs, others = comparison_of(run(100), run(110)), comparison_of(run(100), run(110, puzzles="b"))
+    unknown = comparison_of(run(100, solved=None, puzzles=None), run(110))
+    assert [comparison.lines[0].are_pairs for comparison in (pairs, others, unknown)] == [True, False, False]
+    assert [comparison.lines[0].verdict for comparison in (pairs, others, unknown)] == [
+        BETTER,
+        UNDECIDED,
+        UNDECIDED,
+    ]
 
 
-def test_cells_of_a_puzzle_give_no_verdict_of_their_own() -> None:
+def test_metrics_per_cell_give_no_verdict() -> None:
     sides = []
     for rate in (0.5, 0.9):
         part = scored(100)
         part["steps"][16] |= {"gpa": rate, "gpa_lo": rate - 0.01, "gpa_hi": rate + 0.01}
         sides.append(run_scores("made", "trm", {"9x9": part}))
-    assert [line.verdict for line in of(*sides).lines] == [SAME, UNCLEAR]
+    assert [line.verdict for line in comparison_of(*sides).lines] == [SAME, UNCLEAR]
 
 
-def test_equal_scores_that_kept_more_are_the_same_and_other_puzzles_solved_are_not() -> None:
-    assert of(run(100, solved=None, puzzles=None), run(100)).is_same
+def test_missing_outcomes_are_no_difference_but_other_outcomes_are() -> None:
+    assert comparison_of(run(100, solved=None, puzzles=None), run(100)).is_same
     shifted = run(100, solved=pack(np.arange(NUM) >= 100))
-    assert [line.verdict for line in of(run(100), shifted).lines] == [LEVEL]
+    assert [line.verdict for line in comparison_of(run(100), shifted).lines] == [UNDECIDED]
 
 
-def test_what_has_no_line_is_counted() -> None:
+def test_differences_without_a_line_are_counted() -> None:
     changed = scored(100)
     changed["steps"][8] |= {"fsr": 0.4, "fsr_lo": 0.3, "fsr_hi": 0.5}
     second = run(100).model_copy(update={"sets": run_scores("made", "trm", {"9x9": changed}).sets})
-    found = of(run(100), second)
-    assert (found.changed, found.num_others, found.is_same) == ([], 1, False)
-    everything = compared(found.first, found.second, has_all=True)
-    assert [(line.steps, line.verdict) for line in everything.changed] == [(8, LEVEL)]
+    result = comparison_of(run(100), second)
+    assert (result.changed, result.num_others, result.is_same) == ([], 1, False)
+    everything = compared(result.first, result.second, has_all=True)
+    assert [(line.steps, line.verdict) for line in everything.changed] == [(8, UNDECIDED)]
     assert everything.num_others == 0
 
 
-def test_several_seeds_are_one_line_that_their_spread_widens() -> None:
+def test_seeds_share_a_line_whose_interval_their_spread_widens() -> None:
     one = compared(revision("old", run(100)), revision("new", run(124)))
     seeds = (
         [run(100 + 30 * seed, seed) for seed in range(3)],
@@ -103,7 +108,7 @@ def test_several_seeds_are_one_line_that_their_spread_widens() -> None:
     )
     several = compared(revision("old", *seeds[0]), revision("new", *seeds[1]))
     [line] = several.lines
-    assert (line.num_seeds, line.verdict, one.lines[0].verdict) == (3, LEVEL, BETTER)
+    assert (line.num_seeds, line.verdict, one.lines[0].verdict) == (3, UNDECIDED, BETTER)
     assert line.first.sd and line.difference.value == pytest.approx(12)
 
 
@@ -111,9 +116,9 @@ def test_runs_and_sets_of_one_side_are_named() -> None:
     refused = {"status": "cannot_extrapolate", "side": 16, "reason": "too large"}
     first = run_scores("made", "trm", {"9x9": scored(100), "16x16": scored(9)})
     second = run_scores("made", "trm", {"9x9": scored(100), "16x16": refused})
-    found = compared(revision("old", first, run(5, model="hrm")), revision("new", second, run(5, seed=1)))
-    assert found.only == (("sudoku-trm-s0 16x16", "sudoku-hrm-s0"), ("sudoku-trm-s1",))
-    assert found.num_others == 0 and not found.is_same
+    result = compared(revision("old", first, run(5, model="hrm")), revision("new", second, run(5, seed=1)))
+    assert result.only == (("sudoku-trm-s0 16x16", "sudoku-hrm-s0"), ("sudoku-trm-s1",))
+    assert result.num_others == 0 and not result.is_same
 
 
 def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
@@ -127,25 +132,25 @@ def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
 
 
 def test_the_summary_counts_and_the_data_hold_every_number() -> None:
-    found = compared(
+    result = compared(
         revision("old", run(100), run(50, model="hrm")), revision("new", run(120), run(50, model="hrm"))
     )
-    assert "1 of 2 scores differ from old (1 better)" in summary(found)
-    assert "to the last digit" in summary(of(run(3), run(3)))
-    data = as_json(found)
+    assert "1 of 2 scores differ from old (1 better)" in summary(result)
+    assert "to the last digit" in summary(comparison_of(run(3), run(3)))
+    data = as_json(result)
     [score] = data["scores"]
     assert (score["run"], score["verdict"], data["is_same"]) == ("sudoku-trm-s0", BETTER, False)
     assert score["difference"]["value"] == pytest.approx(10)
-    assert len(as_json(found, has_all=True)["scores"]) == 2
+    assert len(as_json(result, has_all=True)["scores"]) == 2
 
 
-def test_headlines_after_other_numbers_of_steps_are_compared_after_one_and_named() -> None:
-    found = of(run(100), run(100, headline_steps=8))
-    assert found.headlines == {("sudoku-trm-s0", "9x9"): (16, 8, 8)}
-    assert [line.steps for line in found.lines] == [8]
-    assert not found.is_same and "headline" in summary(found)
+def test_different_headline_steps_are_named_and_compared_at_common_steps() -> None:
+    result = comparison_of(run(100), run(100, headline_steps=8))
+    assert result.headlines == {("sudoku-trm-s0", "9x9"): (16, 8, 8)}
+    assert [line.steps for line in result.lines] == [8]
+    assert not result.is_same and "headline" in summary(result)
     steps = {32: {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6}}
-    apart = of(run(100), run(100, headline_steps=32, steps=steps, solved=None))
+    apart = comparison_of(run(100), run(100, headline_steps=32, steps=steps, solved=None))
     assert apart.headlines == {("sudoku-trm-s0", "9x9"): (16, 32, None)} and not apart.lines
     assert as_json(apart)["headline_steps"][0]["compared"] is None
 

@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from serrm.commands import profile
-from serrm.commands.profile import committed_overview
+from serrm.commands import report as command
+from serrm.commands.report import committed_overview
 from serrm.config import read_params
 from serrm.core.files import between_markers
 from serrm.core.project import git
 from serrm.models.registry import flops
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS
-from serrm.reporting.overview import BEGIN, END, claims, scores
+from serrm.reporting.overview import BEGIN, END, claims_section, scores_section
 from serrm.reporting.paper import load_paper
 from tests.reporting.conftest import COST, report_of, set_rate, skip_if_run_since
 
@@ -30,23 +30,25 @@ def made_again():
     return committed_overview(ROOT)
 
 
-def words_of(picture):
-    return [each.text for each in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
+def texts_of(picture):
+    return [
+        element.text for element in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+    ]
 
 
-def test_the_committed_page_is_that_of_the_committed_metric_files(made_again):
+def test_committed_page_matches_the_committed_scores(made_again):
     folder = ROOT / "reports"
     page = (folder / "README.md").read_text(encoding="utf-8")
     assert between_markers(page, BEGIN, END, made_again["README.md"]) == page, "`serrm overview` writes it"
     assert (folder / "hard_sudoku.csv").read_text(encoding="utf-8") == made_again["hard_sudoku.csv"]
     picture = (folder / "hard_sudoku.svg").read_text(encoding="utf-8")
-    assert words_of(picture) == words_of(made_again["hard_sudoku.svg"])
+    assert texts_of(picture) == texts_of(made_again["hard_sudoku.svg"])
 
 
 def test_a_profile_without_a_params_file_is_named_and_left_out(made_again, monkeypatch, capsys):
     known = git(ROOT, "ls-files", "reports/*/metrics.json")
-    monkeypatch.setattr(profile, "git", lambda *_: f"{known}\nreports/colour/metrics.json")
-    assert profile.committed_overview(ROOT)["README.md"] == made_again["README.md"]
+    monkeypatch.setattr(command, "git", lambda *_: f"{known}\nreports/colour/metrics.json")
+    assert command.committed_overview(ROOT)["README.md"] == made_again["README.md"]
     assert "profiles/colour.yaml" in capsys.readouterr().err
 
 
@@ -66,19 +68,19 @@ def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(m
 def test_the_estimates_of_the_peers_are_what_their_settings_give():
     """TRM with Muon: 8,000 steps of batch 384, 6 × 9 cycles; LDT: width 128, 4 layers, 16 loops, batch 512."""
     with (ROOT / FOLDER / "peers.csv").open(encoding="utf-8") as file:
-        found = {
+        estimates = {
             row["system"].partition(",")[2]: float(row["training FLOPs"]) for row in csv.DictReader(file)
         }
     run = read_params(ROOT / "profiles/paper.yaml").train_settings("sudoku-trm_mlp-s0")
     model = run.model.model_copy(update={"h_cycles": 6, "l_cycles": 9})
-    assert found[" four seeds"] == pytest.approx(
+    assert estimates[" four seeds"] == pytest.approx(
         8000 * 384 * flops(model, 81, 11, run.train.halting), rel=0.005
     )
     width, positions = 128, 82
     layer = positions * (2 * 12 * width**2 + 4 * positions * width)
     for steps in (2000, 4000):
-        assert found[f" {steps:,} steps"] == pytest.approx(steps * 512 * 3 * 16 * 4 * layer, rel=0.005)
-    assert found[" cross-entropy of weight 1"] == found[" 2,000 steps"] == 2 * found[" 8 loops"]
+        assert estimates[f" {steps:,} steps"] == pytest.approx(steps * 512 * 3 * 16 * 4 * layer, rel=0.005)
+    assert estimates[" cross-entropy of weight 1"] == estimates[" 2,000 steps"] == 2 * estimates[" 8 loops"]
 
 
 def test_the_costs_of_the_paper_are_those_of_the_forecast():
@@ -103,37 +105,39 @@ def two_profiles(made):
 
 
 def test_a_table_has_a_row_per_model_for_the_paper_and_every_profile(two_profiles):
-    lines = scores("3", load_paper().score_tables["3"], two_profiles).splitlines()
+    lines = scores_section("3", load_paper().score_tables["3"], two_profiles).splitlines()
     header, _, *rows = (
         [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")
     )
     assert header == ["Model", "Runs", "ARC-AGI-1", "ARC-AGI-2", "Maze", "Training FLOPs"]
-    found = {(row[0], row[1]): dict(zip(header[2:], row[2:], strict=True)) for row in rows}
-    assert [key for key in found if key[0] == "TRM"] == [
+    rows_by_run = {(row[0], row[1]): dict(zip(header[2:], row[2:], strict=True)) for row in rows}
+    assert [key for key in rows_by_run if key[0] == "TRM"] == [
         ("TRM", "the paper"),
         ("TRM", "`made`"),
         ("TRM", "`other`"),
     ]
     assert (
-        found["TRM", "`made`"]["ARC-AGI-1"] == found["TRM", "`other`"]["ARC-AGI-1"] == "45.09 (40.28–49.99)"
+        rows_by_run["TRM", "`made`"]["ARC-AGI-1"]
+        == rows_by_run["TRM", "`other`"]["ARC-AGI-1"]
+        == "45.09 (40.28–49.99)"
     )
-    assert found["TRM", "`other`"]["Maze"].startswith("70.00")
+    assert rows_by_run["TRM", "`other`"]["Maze"].startswith("70.00")
     cost = COST("arc_agi_1", "se_rrm").flops
     share, half = (
         float(
-            re.search(r"ARC-AGI-1 \S+ \(1/([\d,]+)\)", found["SE-RRM", of]["Training FLOPs"])[1].replace(
-                ",", ""
-            )
+            re.search(r"ARC-AGI-1 \S+ \(1/([\d,]+)\)", rows_by_run["SE-RRM", of]["Training FLOPs"])[
+                1
+            ].replace(",", "")
         )
         for of in ("`made`", "`other`")
     )
-    assert "ARC-AGI-1 5.0e20" in found["SE-RRM", "the paper"]["Training FLOPs"]
+    assert "ARC-AGI-1 5.0e20" in rows_by_run["SE-RRM", "the paper"]["Training FLOPs"]
     assert share == pytest.approx(cost / 7.1e12, rel=0.02)
     assert half == pytest.approx(2 * share, rel=0.01)
 
 
 def test_every_claim_has_its_verdict_in_every_profile(two_profiles):
-    text = claims(two_profiles)
+    text = claims_section(two_profiles)
     lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(lines) == len(load_paper().claims) == 22
     for line, (key, claim) in zip(lines, load_paper().claims.items(), strict=True):

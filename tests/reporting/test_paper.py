@@ -35,7 +35,7 @@ A7 3 sudoku 89.7 (89.61-89.79)
 """  # table, row, column, entry
 
 
-def test_numbers_are_the_printed_ones():
+def test_numbers_match_the_paper():
     for line in PRINTED.strip().splitlines():
         table, row, column, printed = line.split(maxsplit=3)
         assert PAPER.score_tables[table].rows[int(row)].entries[column].printed == printed
@@ -70,7 +70,7 @@ def ends(kind, successes, num):
 
 
 @pytest.mark.parametrize(("entry", "kind", "num"), list(recomputable()))
-def test_printed_intervals_are_of_their_kind(entry, kind, num):
+def test_printed_intervals_can_be_recomputed(entry, kind, num):
     """Some number of successes that is printed as the value gives both ends, digit by digit."""
     value, *printed = map(Decimal, entry.numbers)
     half = Decimal(5).scaleb(value.as_tuple().exponent - 1)
@@ -88,7 +88,7 @@ def test_printed_intervals_are_of_their_kind(entry, kind, num):
     assert printed in computed
 
 
-def test_tables_hang_together():
+def test_table_keys_are_consistent():
     for table in PAPER.score_tables.values():
         assert {key for row in table.rows for key in row.entries} <= table.columns.keys()
         assert {len(row.attributes) for row in table.rows} == {len(table.attributes)}
@@ -137,14 +137,14 @@ def test_profile_paper_has_the_printed_hyperparameters():
     for line in HYPERPARAMETERS.strip().splitlines():
         task, key, *printed = line.split()
         for model, value in zip(("hrm", "trm", "se_rrm"), printed, strict=True):
-            found = PARAMS.train_settings(f"{task}-{model}-s0").model_dump(mode="json")
+            setting = PARAMS.train_settings(f"{task}-{model}-s0").model_dump(mode="json")
             for part in key.split("."):
-                found = found.get(part, "-")
-            assert str(found) == value, (line, model)
+                setting = setting.get(part, "-")
+            assert str(setting) == value, (line, model)
 
 
 def test_differences_are_in_plain_words():
-    ours = {
+    run = {
         "task": "sudoku",
         "model": {"width": 32, "positions": "rope2d_boxes", "same": 1},
         "train": {
@@ -168,7 +168,7 @@ def test_differences_are_in_plain_words():
         },
         "fidelity": {"dropout_at_evaluation": False},
     }
-    assert sorted(map(str, differences(ours, paper, 1000))) == [
+    assert sorted(map(str, differences(run, paper, 1000))) == [
         "dropout at evaluation on instead of off",
         "halting probability 0.2 instead of 0.05",
         "optimiser steps 1,326 instead of 36,764",

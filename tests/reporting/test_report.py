@@ -27,8 +27,8 @@ from serrm.reporting.report import (
     Inputs,
     all_tables,
     headline_scores,
+    page_examples,
     render_page,
-    shown_examples,
     table_files,
 )
 from serrm.reporting.results import all_runs, make_report, read_committed, read_runs
@@ -61,22 +61,22 @@ PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
 IN_README = ["claims", "published"]
 
 
-def shown(folder):
+def texts_of(folder):
     """What is compared, by the name of its file: tables and the page as they are, of figures the words."""
     reports = folder / "reports"
     paths = [*(reports / "tables").iterdir(), *(folder / "data").glob("table1.*")]
     files = {path.name: path.read_text(encoding="utf-8") for path in paths}
     for path in (reports / "figures").iterdir():
         elements = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text")
-        words = ["".join(each.itertext()).strip() for each in elements]
-        files[f"{path.stem}.svg.txt"] = "\n".join(words) + "\n"
+        texts = ["".join(element.itertext()).strip() for element in elements]
+        files[f"{path.stem}.svg.txt"] = "\n".join(texts) + "\n"
     page = (reports / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"base64,[^\"]*", "base64,…", re.sub(r"<svg.*?</svg>", "<svg/>", page, flags=re.DOTALL))
     return files | {"report.html": re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)}
 
 
-def test_what_is_written_is_what_is_stored(written):
-    files = shown(written)
+def test_report_matches_the_golden_files(written):
+    files = texts_of(written)
     assert files.keys() == {path.name for path in GOLDEN.iterdir()}
     for name, text in files.items():
         assert text == (GOLDEN / name).read_text(encoding="utf-8"), name
@@ -91,30 +91,30 @@ def test_equal_files_give_equal_bytes(written, tmp_path):
 def triples(value):
     """Every score of a file as it is printed."""
     if isinstance(value, dict):
-        for key, each in value.items():
+        for key, entry in value.items():
             if f"{key}_lo" in value:
                 yield tuple(f"{100 * value[f'{key}{end}']:.2f}" for end in ("", "_lo", "_hi"))
-            yield from triples(each)
+            yield from triples(entry)
     elif isinstance(value, list):
-        for each in value:
-            yield from triples(each)
+        for entry in value:
+            yield from triples(entry)
 
 
-def test_every_score_stands_in_a_metric_file_or_in_the_paper(written):
+def test_every_score_comes_from_a_metric_file_or_the_paper(written):
     known = set(triples(json.loads((MADE / "metrics.json").read_text(encoding="utf-8"))))
     printed = re.compile(r"([\d.]+) \(([\d.]+)[–-]([\d.]+)\)")
     known |= set(printed.findall(PAPER))
-    found = set()
+    scores = set()
     for path in [*(written / "data").glob("*.csv"), written / "reports" / "report.html"]:
-        words = path.read_text(encoding="utf-8").replace("<span>", "")
-        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", words)
-        found |= set(printed.findall(of_one_seed))
-    assert len(found) > 80 and found <= known
+        text = path.read_text(encoding="utf-8").replace("<span>", "")
+        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", text)
+        scores |= set(printed.findall(of_one_seed))
+    assert len(scores) > 80 and scores <= known
 
 
 def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
     results = report(paper_files()).results
-    entries = [each for table in load_paper().score_tables.values() for each in entries_of(table, results)]
+    entries = [entry for table in load_paper().score_tables.values() for entry in entries_of(table, results)]
     entries = [entry for entry in entries if entry.printed.numbers]
     assert len(entries) == 83
     for entry in entries:
@@ -125,10 +125,10 @@ def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
 
 
 def test_a_table_has_few_columns_lines_and_notes(report, made):
-    found = {table.name: table for table in all_tables(report(made))}
-    for table in found.values():
+    tables = {table.name: table for table in all_tables(report(made))}
+    for table in tables.values():
         assert len(table.frame.columns) <= 8 and len(table.notes) <= 6
-    assert len(found["compute"].frame) <= 20
+    assert len(tables["compute"].frame) <= 20
 
 
 def test_ablations_are_shown_only_if_one_was_run(report, made):
@@ -138,7 +138,7 @@ def test_ablations_are_shown_only_if_one_was_run(report, made):
     assert not {name for name in (table.name for table in build_tables(report(made))) if "A" in name}
 
 
-def test_the_papers_tables_find_its_puzzles_in_any_data_set_of_the_task(report, made):
+def test_paper_tables_use_any_data_set_with_the_papers_puzzles(report, made):
     file = made.pop(("maze", "se_rrm", 0))
     for side, rate in ((15, 0.5), (30, 0.25)):
         sets = {f"{side}x{side}": deepcopy(next(iter(file["sets"].values())))}
@@ -149,14 +149,14 @@ def test_the_papers_tables_find_its_puzzles_in_any_data_set_of_the_task(report, 
         }
         set_rate(named, "fsr", rate, f"{side}x{side}", num=1000)
     (entry,) = (
-        each
-        for each in entries_of(load_paper().score_tables["3"], report(made).results)
-        if (each.variant, each.column.task) == ("se_rrm", "maze")
+        entry
+        for entry in entries_of(load_paper().score_tables["3"], report(made).results)
+        if (entry.variant, entry.column.task) == ("se_rrm", "maze")
     )
     assert (entry.of_set, entry.score.value) == ("30x30", 25.0)
 
 
-def test_arrows_compare_the_same_puzzles_alone(report, made):
+def test_arrows_appear_only_for_the_same_puzzles(report, made):
     """The made 4×4 and ARC-AGI puzzles are the published ones; 9×9, 16×16 and mazes are fewer or made."""
     tables = {table.name: table.frame for table in build_tables(report(made))}
     lines = tables["table1"].set_index(["Model", "Grid"])["FSR, ours"]["SE-RRM"]
@@ -167,7 +167,7 @@ def test_arrows_compare_the_same_puzzles_alone(report, made):
     assert not re.search("[↑↓]", "".join(to_csv(table.frame) for table in build_tables(report(made))))
 
 
-def test_the_headline_is_small_and_names_what_it_leaves_out(report, made):
+def test_headline_is_small_and_names_omitted_sets(report, made):
     whole = replace(report(made), init={("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
     frame, notes, omitted = headline(whole)
     text = "\n".join([headline(whole).text("github"), *omitted])
@@ -190,7 +190,7 @@ def without_16(file):
     return json.loads(text)
 
 
-def test_the_headline_shows_a_run_by_its_own_steps_and_never_calls_it_unable(made):
+def test_headline_uses_the_headline_steps_of_every_run(made):
     run = "sudoku", "trm", 0
     before = headline(report_of(made)).frame.set_index("Test puzzles")["TRM"]
     other = made | {run: without_16(made[run])}
@@ -207,7 +207,7 @@ text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
 
 
 @given(text, text)
-def test_any_words_fit_into_a_table(first, second):
+def test_table_escapes_any_text(first, second):
     table = Table("t", "t", "c", pd.DataFrame([[first, second]], columns=["a", "b"]))
     lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines[:2]} == {3}
@@ -217,7 +217,7 @@ def test_any_words_fit_into_a_table(first, second):
     assert row.count("&") == 1 and not set(row.removesuffix("\\\\")) & set("%$#_~^")
 
 
-def test_curves_and_scores_hold_every_point(written):
+def test_curves_and_scores_have_every_point(written):
     folder = written / "reports"
     runs = read_profile_scores(folder / "metrics.json").runs.values()
     names = ("depth", "learning", "training")
@@ -288,12 +288,12 @@ def test_the_readme_holds_the_numbers_of_the_committed_scores(profile):
     assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 
 
-def test_windows_do_not_stand_beside_the_papers_mazes():
+def test_windows_are_not_compared_with_the_papers_mazes():
     """Generated mazes of another size do, in a profile without the paper's."""
     frame, notes, _ = headline(report_here("maze_hard"))
-    theirs = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
-    assert [theirs[f"maze_{side} {side}×{side}, n 100"] for side in (15, 22)] == ["—", "—"]
-    assert theirs["maze_30 30×30, n 1,000"].startswith("88.8 ")
+    paper_scores = dict(zip(frame["Test puzzles"], frame["SE-RRM, paper"], strict=True))
+    assert [paper_scores[f"maze_{side} {side}×{side}, n 100"] for side in (15, 22)] == ["—", "—"]
+    assert paper_scores["maze_30 30×30, n 1,000"].startswith("88.8 ")
     assert "The paper's test puzzles are Maze 30×30, n 1,000." in notes
 
 
@@ -317,7 +317,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_whole_fetches_nothing_and_describes_its_pictures(written):
+def test_page_is_valid_needs_no_network_and_describes_its_pictures(written):
     source = (written / "reports" / "report.html").read_text(encoding="utf-8")
     page = Page(source)
     names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -342,7 +342,7 @@ def test_a_section_without_content_has_no_heading(report, made):
     assert "Sudoku" in headings and not {"Puzzles", "ARC-AGI and mazes"} & set(headings)
 
 
-def test_a_figure_without_a_place_has_a_section(report, made):
+def test_other_figures_get_a_section(report, made):
     whole, inputs = report(made), Inputs(Path("none"), Path("none"), {}, {})
     source = render_page(whole, all_tables(whole), {"depth": "<svg/>", "my_figure": "<svg/>"}, inputs)
     assert source.count("data:image/svg+xml") == 2
@@ -359,12 +359,12 @@ def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report,
     examples = [puzzle | {"name": "a", "predictions": at_once}, puzzle | {"name": "b", "predictions": later}]
     (tmp_path / run.name).mkdir()
     (tmp_path / run.name / "examples.json").write_text(json.dumps({"task": "sudoku", "examples": examples}))
-    (shown,) = shown_examples(whole.results, tmp_path)
-    assert shown["heading"].endswith("b") and shown["outcome"] == "solved after 2 steps"
-    assert [panel.caption for panel, _ in shown["panels"]] == ["question", "after 1 step", "after 2 steps"]
+    (example,) = page_examples(whole.results, tmp_path)
+    assert example["heading"].endswith("b") and example["outcome"] == "solved after 2 steps"
+    assert [panel.caption for panel, _ in example["panels"]] == ["question", "after 1 step", "after 2 steps"]
 
 
-def test_words_from_files_are_escaped(report, made):
+def test_text_from_files_is_escaped(report, made):
     for file in made.values():
         file["data"]["source"] = "<script>alert(1)</script> & so on"
     whole = report(made)
@@ -373,7 +373,7 @@ def test_words_from_files_are_escaped(report, made):
     assert "&lt;b&gt;" in source and "<i>" not in source
 
 
-def test_depth_has_our_curves_and_the_papers_and_speaks_of_nothing_else(report, made):
+def test_depth_has_our_curves_and_the_papers(report, made):
     figure = depth(report(made))
     curves = {line.get_label(): line for line in figure.axes[0].get_lines()}
     assert curves["TRM, ours"].get_xydata().tolist() == [[1, 1], [16, 30], [64, 31]]
@@ -382,11 +382,11 @@ def test_depth_has_our_curves_and_the_papers_and_speaks_of_nothing_else(report, 
         *(f"{model}, {side}" for model in ("HRM", "TRM", "SE-RRM") for side in ("ours", "paper")),
         "se_rrm_wide, ours",
     }
-    (words,) = (each.get_text() for each in figure.texts if "Dashed" in each.get_text())
-    assert not re.search("maze|ARC|16×16", words)
+    (remark,) = (text.get_text() for text in figure.texts if "Dashed" in text.get_text())
+    assert not re.search("maze|ARC|16×16", remark)
 
 
-def test_permuted_puzzles_are_shown_in_one_precision(report, made):
+def test_permuted_puzzles_are_shown_only_in_float32(report, made):
     picture = permuted(report(made), "sudoku")
     assert "40 of 40" in picture and "3 of 40" in picture
     made["sudoku", "trm", 0]["equivariance"]["precision"] = "bfloat16"
@@ -397,7 +397,7 @@ def test_permuted_puzzles_are_shown_in_one_precision(report, made):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        files = shown(write_made(Path(scratch)))
+        files = texts_of(write_made(Path(scratch)))
     shutil.rmtree(GOLDEN, ignore_errors=True)
     GOLDEN.mkdir()
     for name, text in files.items():

@@ -38,7 +38,7 @@ def test_outcomes_of_the_same_puzzles_narrow_the_interval() -> None:
     assert difference(one, early) == apart
 
 
-def test_seeds_have_pairs_by_the_mean_of_their_outcomes() -> None:
+def test_seeds_are_paired_by_their_mean_outcomes() -> None:
     first = score([run(FIRST, seed=0), run(~SECOND, seed=1)], "fsr")
     assert first and first.outcomes is not None and set(first.outcomes) == {0.5, 1.0}
     mixed = score([run(FIRST, seed=0), run(SECOND, puzzles="b", seed=1)], "fsr")

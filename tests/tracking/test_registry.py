@@ -59,7 +59,9 @@ def test_a_registered_model_answers_with_verified_solutions(
     assert torch.equal(before, after)
 
 
-def test_what_cannot_be_registered_is_one_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_cannot_be_registered_is_one_line(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(PACKAGED / "sudoku", project / "data" / "paper" / "runs" / NAME)
     (project / "data" / "paper" / "runs" / NAME / "model.safetensors").write_bytes(b"")
     for arguments, message in (
@@ -74,7 +76,7 @@ def test_what_cannot_be_registered_is_one_line(project: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_it_is_served_whatever_is_on_the_path(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_serving_does_not_depend_on_path(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     register(capsys)
     port = free_port()
     command = [sys.executable, "-m", "serrm.cli", "track", "serve", NAME, "--port", str(port)]

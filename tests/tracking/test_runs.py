@@ -115,7 +115,7 @@ def stored(client: MlflowClient, made: MadeRun) -> list[Run]:
 
 
 def history(client: MlflowClient, run: Run, name: str) -> list[tuple[int, float]]:
-    return sorted((each.step, each.value) for each in client.get_metric_history(run.info.run_id, name))
+    return sorted((metric.step, metric.value) for metric in client.get_metric_history(run.info.run_id, name))
 
 
 def content(client: MlflowClient, made: MadeRun) -> Any:
@@ -142,7 +142,7 @@ def check_everything(client: MlflowClient, made: MadeRun) -> None:
     tags = {"task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "arithmetic": "exact"}
     assert run.data.tags.items() >= tags.items()
     assert run.inputs is not None and len(run.inputs.dataset_inputs) == 1
-    artifacts = {each.path for each in client.list_artifacts(run.info.run_id)}
+    artifacts = {artifact.path for artifact in client.list_artifacts(run.info.run_id)}
     assert artifacts == {f"{NAME}.json", "examples"}
     experiment = client.get_experiment(run.info.experiment_id)
     assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
@@ -159,7 +159,7 @@ def test_the_environment_wins_over_the_repository(monkeypatch: pytest.MonkeyPatc
     assert tracking_uri(tmp_path) == "http://host:5000"
 
 
-def test_twice_gives_the_same_store(made: MadeRun, client: MlflowClient) -> None:
+def test_a_repeated_sync_adds_nothing(made: MadeRun, client: MlflowClient) -> None:
     made.train()
     made.evaluate()
     run_id = made.sync()
@@ -176,7 +176,7 @@ def test_a_resumed_training_continues_its_run_and_its_files_add_each_metric_once
         (run,) = stored(client, made)
         assert run.info.status == "RUNNING" and run.data.metrics["train/loss"] == 1 / 2, "while it trains"
         raise Interrupted("stopped")
-    assert [each.info.status for each in stored(client, made)] == ["FAILED"]
+    assert [run.info.status for run in stored(client, made)] == ["FAILED"]
     with made.log() as log:
         for record in RECORDS:
             log(record)
@@ -208,9 +208,7 @@ def test_a_repeated_training_is_another_run(
     assert [run.info.status for run in stored(client, made)] == ["FINISHED", "FINISHED"]
 
 
-def test_a_clone_has_committed_scores_alone_and_the_checkpoint_comes_later(
-    made: MadeRun, client: MlflowClient
-) -> None:
+def test_a_clone_logs_committed_scores_and_later_the_checkpoint(made: MadeRun, client: MlflowClient) -> None:
     made.commit()
     run_id = made.sync()
     (run,) = stored(client, made)
@@ -245,7 +243,7 @@ def test_a_server_that_is_killed_during_a_training(
         log(RECORDS[2])
         made.train()
         training.close()
-        assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+        assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
         made.evaluate()
         made.sync()
         check_everything(MlflowClient(address), made)
@@ -269,7 +267,7 @@ def test_a_server_that_does_not_answer(
         monkeypatch.setenv(*gone)
         log(RECORDS[1])
         made.train()
-    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
     (made.layout.root / "params.yaml").touch()
     assert main(["track", "sync", "--profile", made.layout.profile]) == 1
     error = capsys.readouterr().err
@@ -280,7 +278,7 @@ def test_a_server_that_does_not_answer(
     check_everything(client, made)
 
 
-def test_the_command_names_the_runs_and_the_store_and_one_that_fails_stops_no_other(
+def test_sync_names_runs_and_store_and_continues_after_a_failure(
     made: MadeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (made.layout.root / "params.yaml").touch()
@@ -293,9 +291,9 @@ def test_the_command_names_the_runs_and_the_store_and_one_that_fails_stops_no_ot
     assert run == f"{made.layout.profile} {NAME}" and "mlflow.db" in store
     (made.layout.scores / "a-broken-s0.json").write_text("{}")
     assert main(command) == 1
-    said = capsys.readouterr()
-    assert NAME in said.out and "1 of 2 runs" in said.out
-    assert "a-broken-s0" in said.err
+    output = capsys.readouterr()
+    assert NAME in output.out and "1 of 2 runs" in output.out
+    assert "a-broken-s0" in output.err
 
 
 def test_a_database_of_another_version_is_one_line(
@@ -313,7 +311,7 @@ def test_a_database_of_another_version_is_one_line(
 
 
 @pytest.mark.slow
-def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_share_a_new_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "from pathlib import Path; from serrm.tracking import runs\n"
         "with runs.open_store(Path()) as client: runs.experiment_id(client, 'ci', 'sudoku')"
@@ -322,7 +320,9 @@ def test_processes_that_meet_at_a_new_store_share_it(tmp_path: Path, monkeypatch
         monkeypatch.delenv(variable, raising=False)
     command = [sys.executable, "-c", program]
     together = [subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) for _ in range(3)]
-    assert [(each.communicate(timeout=600)[1], each.returncode) for each in together] == [(b"", 0)] * 3
+    assert [(process.communicate(timeout=600)[1], process.returncode) for process in together] == [
+        (b"", 0)
+    ] * 3
 
 
 def test_git_tags_give_the_commit_and_whether_the_code_differs(
@@ -359,8 +359,8 @@ def test_a_view_of_each_experiment_has_scores_and_intervals_as_columns(
     made.evaluate()
     made.sync()
     (run,) = stored(client, made)
-    found = dict(links(root, "http://host:1"))
-    link = found[f"serrm/{made.layout.profile}/sudoku"]
+    views = dict(links(root, "http://host:1"))
+    link = views[f"serrm/{made.layout.profile}/sudoku"]
     query = dict(parse_qsl(link.partition("?")[2]))
     assert f"/experiments/{run.info.experiment_id}/runs" in link
     tag = client.get_experiment(run.info.experiment_id).tags[
@@ -389,8 +389,8 @@ def test_artifacts_follow_a_moved_repository(
     moved = MadeRun(new, "moved", make_run())
     with open_store(
         new
-    ) as here:  # MLflow keeps the addresses of a run's artifacts as long as a process lives
-        address = here.get_run(run_id).info.artifact_uri
+    ) as client:  # MLflow keeps the addresses of a run's artifacts as long as a process lives
+        address = client.get_run(run_id).info.artifact_uri
     assert {path.name for path in Path(str(address).removeprefix("file://")).iterdir()} == {
         f"{NAME}.json",
         "examples",

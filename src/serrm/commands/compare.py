@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from serrm.reporting.comparison import Comparison, Line
 
 NUM_NAMES = 8  # of runs in a line
-WIDE = 250  # off a terminal, where no line of the table is folded
+WIDE = 250  # characters of a line off a terminal, so that no line of a table is folded
 FIRST = typer.Argument("HEAD", metavar="[A]", help="The revision to compare with.", show_default=False)
 SECOND = typer.Argument("workspace", metavar="[B]", help="The other revision.", show_default=False)
 PROFILE = typer.Option(
@@ -51,7 +51,7 @@ def compare(
 
     root = find_root(Path.cwd())
     try:
-        found = reporting.compare(root, first, second, profile, has_all=has_all)
+        result = reporting.compare(root, first, second, profile, has_all=has_all)
     except (ValueError, OSError) as error:
         if is_summary:
             typer.echo(f"compare: {' '.join(str(error).split())}")
@@ -60,12 +60,12 @@ def compare(
             raise typer.BadParameter(str(error)) from None
         raise
     if is_summary:
-        typer.echo(f"compare: {reporting.summary(found)}{'' if found.is_same else '; see serrm compare'}")
+        typer.echo(f"compare: {reporting.summary(result)}{'' if result.is_same else '; see serrm compare'}")
     elif is_json:
-        typer.echo(json.dumps(reporting.as_json(found, has_all=has_all), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(reporting.as_json(result, has_all=has_all), indent=2, ensure_ascii=False))
     else:
-        print_comparison(found, root, has_all=has_all)
-    if has_exit_code and not found.is_same:
+        print_comparison(result, root, has_all=has_all)
+    if has_exit_code and not result.is_same:
         raise typer.Exit(1)
 
 
@@ -86,52 +86,52 @@ def sweep(
     from serrm.reporting.revisions import UnknownRevision
 
     try:
-        lines = sweeps.rows(sweeps.points_of(find_root(Path.cwd()), pattern))
+        rows = sweeps.rows(sweeps.points_of(find_root(Path.cwd()), pattern))
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
     if is_json:
-        typer.echo(json.dumps(lines, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     screen = console()
     if not screen.is_terminal:
         screen.width = WIDE
-    if not lines:
+    if not rows:
         screen.print("The experiments have the same settings and seeds.")
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in dict.fromkeys(name for line in lines for name in line):
-        shown.add_column(name, overflow="fold")
-    for line in lines:
-        shown.add_row(*line.values())
-    screen.print(shown)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in dict.fromkeys(name for row in rows for name in row):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*row.values())
+    screen.print(table)
 
 
-def print_comparison(found: "Comparison", root: Path, *, has_all: bool) -> None:
+def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> None:
     """Print the summary, settings that differ, the table of scores and its notes."""
     from serrm.drawing.terminal import console
     from serrm.reporting.changes import in_lines
     from serrm.reporting.comparison import summary
 
-    screen, lines = console(), list(found.lines) if has_all else found.changed
+    screen, lines = console(), list(comparison.lines) if has_all else comparison.changed
     if not screen.is_terminal:
         screen.width = WIDE
     for text in (
-        summary(found),
-        *found.first.remarks,
-        *found.second.remarks,
-        *in_lines(found.settings),
+        summary(comparison),
+        *comparison.first.remarks,
+        *comparison.second.remarks,
+        *in_lines(comparison.settings),
     ):
         screen.print(text, markup=False, soft_wrap=True)
     if lines:
-        screen.print(scores_table(found, lines, has_steps=has_all))
-    for text in notes(found, root):
+        screen.print(scores_table(comparison, lines, has_steps=has_all))
+    for text in notes(comparison, root):
         screen.print(text, markup=False, soft_wrap=True)
 
 
-def scores_table(found: "Comparison", lines: "Sequence[Line]", *, has_steps: bool) -> "Table":
+def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps: bool) -> "Table":
     """The scores, rates in percent, with their differences; an asterisk marks intervals of independent samples."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -139,13 +139,13 @@ def scores_table(found: "Comparison", lines: "Sequence[Line]", *, has_steps: boo
     from serrm.reporting.comparison import SAME
     from serrm.reporting.paper import set_name
 
-    empty = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("run", "set", "metric"):
-        empty.add_column(name, overflow="fold")
-    for name in (found.first.name, found.second.name):
-        empty.add_column(name, justify="right", overflow="fold")
-    empty.add_column("difference (95%)", no_wrap=True)
-    empty.add_column("verdict", no_wrap=True)
+        table.add_column(name, overflow="fold")
+    for name in (comparison.first.name, comparison.second.name):
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("difference (95%)", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for line in lines:
         metric = f"{line.metric_name}, {line.steps} steps" if has_steps else line.metric_name
         scores = [
@@ -153,50 +153,51 @@ def scores_table(found: "Comparison", lines: "Sequence[Line]", *, has_steps: boo
             for score in (line.first, line.second)
         ]
         mark = "" if line.are_pairs else "*"
-        words = "" if line.verdict == SAME else f"{line.difference}{mark}"
-        empty.add_row(line.run, set_name(line.set), metric, *scores, words, line.verdict)
-    return empty
+        difference = "" if line.verdict == SAME else f"{line.difference}{mark}"
+        table.add_row(line.run, set_name(line.set), metric, *scores, difference, line.verdict)
+    return table
 
 
-def notes(found: "Comparison", root: Path) -> Iterator[str]:
+def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
     from serrm.reporting.comparison import UNCLEAR
     from serrm.reporting.seeds import seed_spreads
 
-    yield from _headlines(found)
-    if not all(line.are_pairs for line in found.changed):
+    yield from _headlines(comparison)
+    if not all(line.are_pairs for line in comparison.changed):
         yield "* takes both samples as independent: of other puzzles, or it was not kept which of them were solved."
-    if any(line.verdict == UNCLEAR for line in found.changed):
+    if any(line.verdict == UNCLEAR for line in comparison.changed):
         yield "unclear: the interval takes the cells of a puzzle as independent, and is too narrow for a verdict."
-    if single := dict.fromkeys(line.key for line in found.changed if line.num_seeds == 1):
+    if single := dict.fromkeys(line.key for line in comparison.changed if line.num_seeds == 1):
         yield "With one seed, the interval does not cover the noise of training, which other seeds would show."
-        for spread in seed_spreads(root, found.second.profile, single):
+        for spread in seed_spreads(root, comparison.second.profile, single):
             yield (
                 f"Between {spread.num_seeds} seeds of {'-'.join(spread.key)}, the score differs by up to "
                 f"{spread.points:.2f} points ({spread.source})."
             )
-    for revision, names in zip((found.first, found.second), found.only, strict=True):
+    for revision, names in zip((comparison.first, comparison.second), comparison.only, strict=True):
         if names:
             more = len(names) - NUM_NAMES
-            words = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
-            yield f"Only in {revision.name}: {', '.join(words)}."
-    if found.num_others:
-        yield f"{found.num_others} other numbers differ: after other numbers of steps, in curves or searches (--all)."
+            parts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
+            yield f"Only in {revision.name}: {', '.join(parts)}."
+    if comparison.num_others:
+        num = comparison.num_others
+        yield f"{num} other numbers differ: after other numbers of steps, in curves or searches (--all)."
 
 
-def _headlines(found: "Comparison") -> Iterator[str]:
-    """One line per pair of headline steps that differ; runs and sets with the same pair share it."""
+def _headlines(comparison: "Comparison") -> Iterator[str]:
+    """One line per pair of headline steps that differ; runs and sets with the same pair share a line."""
     names: dict[tuple[int, int, int | None], list[str]] = {}
-    for (run, of_set), steps in found.headlines.items():
+    for (run, of_set), steps in comparison.headlines.items():
         names.setdefault(steps, []).append(f"{run} {of_set}")
-    for (first, second, compared), of_pair in names.items():
-        subject = ", ".join(of_pair) if len(of_pair) <= NUM_NAMES else f"{len(of_pair)} sets of runs"
+    for (first, second, common), subjects in names.items():
+        subject = ", ".join(subjects) if len(subjects) <= NUM_NAMES else f"{len(subjects)} sets of runs"
         end = (
             "no number of steps that both have is one of these"
-            if compared is None
-            else f"compared after {compared}"
+            if common is None
+            else f"compared after {common}"
         )
         yield (
-            f"The headline of {subject} is after {first} steps in {found.first.name} and after {second} in "
-            f"{found.second.name}; {end}."
+            f"The headline of {subject} is after {first} steps in {comparison.first.name} and after {second} in "
+            f"{comparison.second.name}; {end}."
         )

@@ -1,17 +1,17 @@
 """The `augment` stage of ARC-AGI: every pair of the chosen puzzles as a row of Parquet, and the leakage audit.
 
-Puzzles that fit the canvas, a seeded subset of them, and for each pair whether it is trained on. Those are the
-demonstrations of all puzzles and the test pairs of training and concept puzzles, unless the audit finds one to be
-equivalent to a pair that is scored. (Augmentations are applied when a batch is gathered.) Settings are chosen on
-training puzzles held out: they are scored in place of the evaluation puzzles, of which then nothing is used.
+The stage keeps the puzzles that fit the canvas, draws a seeded subset, and marks the pairs to train on: the
+demonstrations of all puzzles, and the test pairs of training and concept puzzles, except pairs that the audit finds
+equivalent to a scored pair. (Augmentations are applied when a batch is gathered.) Settings are chosen on held-out
+training puzzles, which are scored instead of the evaluation puzzles; the latter are then not used at all.
 
 Two pairs are equivalent if one of the 8 dihedral transforms and one of the 10! permutations of colours, the same for
-question and answer, make the one of the other. Equivalent pairs have one canonical form, so comparing the forms of the
-tests with those of the trained pairs covers all augmentations at once. All 10! and not only the 9! that keep the
-background, which the augmentations are: a symbol-equivariant model that has seen a pair has seen all its recolourings,
-and what differs up to more symmetries differs up to fewer. Translation moves a grid on its canvas and does not change
-it. A trained pair is dropped even where it is a demonstration of the very puzzle: 7 puzzles of ARC-AGI-1 have a test
-pair that is equivalent to a demonstration. Paper: section "ARC-AGI", data; the audit is ours.
+question and answer, turn one into the other. Equivalent pairs have the same canonical form, so comparing the forms of
+the tests with those of the trained pairs covers all augmentations at once. Augmentations keep the background and so use
+only 9! permutations, but a symbol-equivariant model that has seen a pair has seen all its recolourings, and pairs that
+differ up to more symmetries differ up to fewer. Translation moves a grid on its canvas and does not change it. A
+trained pair is dropped even if it is a demonstration of the same puzzle: 7 puzzles of ARC-AGI-1 have a test pair that
+is equivalent to a demonstration. Paper: section "ARC-AGI", data; the audit is ours.
 """
 
 import logging
@@ -32,7 +32,7 @@ PAIRS = "pairs.parquet"
 AUDIT = "audit.json"
 
 Forms = dict[arc.PairName, bytes]
-Match = tuple[arc.PairName, arc.PairName]  # a pair to be scored, and a trained one of the same canonical form
+Match = tuple[arc.PairName, arc.PairName]  # a scored pair, and a trained pair of the same canonical form
 Entries = dict[str, Any]  # of audit.json
 
 
@@ -41,9 +41,9 @@ def write_arc_sets(
 ) -> None:
     """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
 
-    `raw` is what the `download` stage wrote, with ConceptARC if it is there. The seed decides both draws; a larger
-    draw of one seed holds a smaller one. ValueError if a file is malformed or there are fewer puzzles than requested;
-    nothing is left behind.
+    `raw` is the directory that the `download` stage wrote, with or without ConceptARC. The seed decides both draws; a
+    larger draw with the same seed contains a smaller one. ValueError if a file is malformed or there are fewer puzzles
+    than requested; nothing is left behind.
     """
     published = {number: arc_data.read_raw(raw, number) for number in arc_data.VERSIONS}
     forms = {number: canonical_forms(pairs) for number, pairs in published.items()}
@@ -72,7 +72,7 @@ def write_arc_sets(
 
 
 def fitting_pairs(pairs: arc.NamedPairs, canvas: int) -> arc.NamedPairs:
-    """The pairs of puzzles of which no grid has more rows or columns than the canvas."""
+    """The pairs of puzzles whose grids all fit on the canvas."""
     too_large = puzzles_of(
         name for name, pair in pairs.items() if max(pair.question.shape + pair.answer.shape) > canvas
     )
@@ -80,9 +80,10 @@ def fitting_pairs(pairs: arc.NamedPairs, canvas: int) -> arc.NamedPairs:
 
 
 def draw_puzzles(pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings) -> arc.NamedPairs:
-    """The pairs of random subsets of the training and concept puzzles and of those to score, in their order."""
+    """The pairs of random subsets of the training and concept puzzles and of the scored puzzles, in their order."""
     puzzles = dict.fromkeys((name.puzzle, name.collection in arc.SCORED) for name in pairs)
-    train, test = ([name for name, is_scored in puzzles if is_scored == each] for each in (False, True))
+    train = [name for name, is_scored in puzzles if not is_scored]
+    test = [name for name, is_scored in puzzles if is_scored]
     drawn = {
         *_draw(train, settings.num_train, settings.seed, 0, "training and concept"),
         *_draw(test, settings.num_test, settings.seed, 1, "evaluation"),
@@ -93,9 +94,9 @@ def draw_puzzles(pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings) ->
 def hold_out(
     pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings, barred: Collection[str]
 ) -> arc.NamedPairs:
-    """The pairs without the evaluation puzzles', with `num_test` of the training puzzles as held out; in their order.
+    """The pairs of all but the evaluation puzzles, with `num_test` training puzzles marked as held out.
 
-    Puzzles named in `barred` are not held out. ValueError if there are not that many.
+    Puzzles named in `barred` are not held out. ValueError if there are fewer than `num_test` others.
     """
     training = dict.fromkeys(name.puzzle for name in pairs if name.collection == "training")
     free = [puzzle for puzzle in training if puzzle not in barred]
@@ -108,10 +109,10 @@ def hold_out(
 
 
 def close_to_evaluation(forms: Iterable[Forms]) -> set[str]:
-    """Names of puzzles with a pair equivalent to one of an evaluation puzzle in any of these sets, and of the latter.
+    """Names of the evaluation puzzles in these sets, and of all puzzles with a pair equivalent to one of theirs.
 
-    Most evaluation puzzles of ARC-AGI-1 are training puzzles of ARC-AGI-2: settings chosen on those would be chosen on
-    scored puzzles.
+    Most evaluation puzzles of ARC-AGI-1 are training puzzles of ARC-AGI-2: settings chosen on the latter would be
+    chosen on scored puzzles.
     """
     named = [(name, form) for forms_of_set in forms for name, form in forms_of_set.items()]
     evaluated = {form for name, form in named if name.collection == "evaluation"}
@@ -128,7 +129,7 @@ def _draw(puzzles: Sequence[str], num: int | None, seed: int, stream: int, kind:
 
 
 def schema() -> Any:
-    """Columns of `pairs.parquet`, a pyarrow schema.
+    """The pyarrow schema of `pairs.parquet`.
 
     `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row.
     """
@@ -176,20 +177,20 @@ def audit_pairs(
 ) -> tuple[set[arc.PairName], Entries]:
     """The pairs to train on, and the findings.
 
-    Those are all but the pairs to be scored and their equivalents. Pairs that only have a question in common with
-    one to be scored stay, and are listed.
+    The pairs to train on are all except the scored pairs and their equivalents. Pairs that share only the question with
+    a scored pair stay, and are listed.
 
     Args:
-        forms: the canonical forms of these pairs and maybe of others.
-        drops: whether the equivalents are kept from training, or reported only.
+        forms: the canonical forms of these pairs, and possibly of others.
+        drops: drop the equivalents from training; otherwise they are only reported.
     """
     tests, others = split_scored({name: forms[name] for name in pairs})
     leaks = find_matches(tests, others)
     dropped = {leak for _, leak in leaks if drops}
     trained = {name: form for name, form in others.items() if name not in dropped}
     assert not drops or not find_matches(tests, trained), "an equivalent of a pair to be scored is trained on"
-    asked, known = split_scored(canonical_forms(pairs, ["question"]))
-    equal_questions = find_matches(asked, {name: known[name] for name in trained})
+    test_questions, other_questions = split_scored(canonical_forms(pairs, ["question"]))
+    equal_questions = find_matches(test_questions, {name: other_questions[name] for name in trained})
     return set(trained), {
         "num_puzzles": count_puzzles(pairs),
         "num_test_pairs": len(tests),
@@ -203,7 +204,7 @@ def audit_pairs(
 
 
 def _describe(match: Match, pairs: arc.NamedPairs, parts: Sequence[str]) -> Entries:
-    """The two pairs, and whether they agree without a transform or recolouring."""
+    """The two pairs as an entry of audit.json; `is_identical` if they are equal without transform or recolouring."""
     test, trained = match
     is_identical = all(
         getattr(pairs[test], part).tolist() == getattr(pairs[trained], part).tolist() for part in parts
@@ -212,9 +213,9 @@ def _describe(match: Match, pairs: arc.NamedPairs, parts: Sequence[str]) -> Entr
 
 
 def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
-    """Count the pairs of one ARC-AGI that are scored and, as they are or as equivalents, trained on for the other.
+    """Count the scored pairs of one ARC-AGI that are equal or equivalent to trained pairs of the other.
 
-    A model trained for the one must not be scored on them.
+    A model trained for one of them must not be scored on these pairs of the other.
     """
     (tests_1, trained_1), (tests_2, trained_2) = split_scored(arc_agi_1), split_scored(arc_agi_2)
     return {
@@ -224,7 +225,7 @@ def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
 
 
 def split_scored(forms: Forms) -> tuple[Forms, Forms]:
-    """The pairs to be scored, and the others."""
+    """The forms of the scored pairs, and those of the others."""
     tests = {name: form for name, form in forms.items() if name.is_evaluated}
     return tests, {name: form for name, form in forms.items() if not name.is_evaluated}
 
@@ -235,10 +236,7 @@ def puzzles_of(names: Iterable[arc.PairName]) -> set[str]:
 
 
 def count_puzzles(pairs: Iterable[arc.PairName]) -> dict[str, int]:
-    """Puzzles of each collection that the pairs belong to; none of ConceptARC where it is not packaged.
-
-    Those held out are counted where there are any.
-    """
+    """The number of puzzles per collection; `held_out` has an entry only if there are held-out puzzles."""
     counts = Counter(collection for _, collection in {(name.puzzle, name.collection) for name in pairs})
     return {
         collection: counts[collection] for collection in dict.fromkeys([*arc.COLLECTIONS, *sorted(counts)])

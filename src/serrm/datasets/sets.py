@@ -1,4 +1,4 @@
-"""The `augment` stage: puzzle sets as Parquet, of tasks on square grids one typed file per set, one row per puzzle.
+"""The `augment` stage: puzzle sets as Parquet. Tasks on square grids have one file per set, with one row per puzzle.
 
 A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training puzzle.
 (Augmentations are drawn when a batch is gathered.) Files are streamed; memory holds one row group and the drawn subset.
@@ -26,7 +26,7 @@ from serrm.puzzles.tasks import TASKS
 logger = logging.getLogger(__name__)
 
 TRAIN = "train"
-# Rows of a row group; the rule check of a Sudoku needs some 6 kB a 9×9 row.
+# Rows of a row group; the rule check needs about 6 kB per row of a 9×9 Sudoku.
 ROW_GROUP = 4096
 
 T = TypeVar("T")
@@ -50,10 +50,10 @@ def write_sets(raw: Path, target: Path, task: str, settings: Any) -> None:
 def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) -> None:
     """Write the training set and the test sets of a raw directory, and an audit of them, to `target`.
 
-    A subset depends on the seed and on its raw file alone.
+    A subset depends only on the seed and its raw file.
 
     Raises:
-        ValueError: a row is malformed, an answer is wrong, a test puzzle also is a training puzzle, or there are fewer
+        ValueError: a row is malformed, an answer is wrong, a test puzzle is also a training puzzle, or there are fewer
             puzzles than requested. Nothing is left behind.
     """
     with new_directory(target) as directory:
@@ -76,10 +76,10 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
 def draw(
     puzzles: Iterable[tuple[int, T]], num: int | None, rng: np.random.Generator, name: str
 ) -> Iterator[tuple[int, T]]:
-    """A uniform random subset of `num` puzzles, in their order; all of them for None.
+    """A uniform random subset of `num` puzzles, in their order; None means all of them.
 
-    One pass: every puzzle draws a key, and those with the `num` largest stay; a larger draw with an equal rng
-    holds a smaller one. `ValueError` if there are fewer than `num`.
+    In one pass, every puzzle draws a key, and the puzzles with the `num` largest keys stay. A larger draw with an equal
+    rng contains a smaller one. ValueError if there are fewer than `num`.
     """
     if num is None:
         yield from puzzles
@@ -118,7 +118,7 @@ def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) 
     for number, puzzle in rows:
         if len(puzzle.question) != puzzle.side**2:
             raise ValueError(
-                f"{name}: puzzle {number} has {len(puzzle.question)} cells, which are no square grid"
+                f"{name}: puzzle {number} has {len(puzzle.question)} cells, which do not form a square grid"
             )
         if puzzle.side != side:
             raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}")

@@ -1,8 +1,8 @@
 """Grids as panels: the content of each cell, which cells are given, wrong or changed, and the remark beneath.
 
-An evaluation's examples are read as scenes, as are files of puzzles by `serrm.drawing.scenes`. The tokens of a
-question, its answer and predictions become panels; `svg` and `terminal` draw what `cell_of` gives for each cell and
-compare nothing. A fault in a file is a ValueError of one line that names the file.
+An evaluation's examples become scenes here, and files of puzzles in `serrm.drawing.scenes`. The tokens of a question,
+its answer and predictions become panels; `svg` and `terminal` draw the look that `cell_of` returns for every cell. A
+malformed file is a ValueError of one line with its name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,13 @@ from jaxtyping import Bool, UInt8
 from pydantic import BaseModel, Field
 
 from serrm.core.files import read_parsed
-from serrm.puzzles.look import Cell, Look
+from serrm.puzzles.look import CellLook, Look
 from serrm.puzzles.tasks import TASKS
 
 Tokens = UInt8[np.ndarray, " I"]
-Cells = UInt8[np.ndarray, "_ _"]  # R × C, without names, as the panels of one picture differ in size
+Cells = UInt8[
+    np.ndarray, "_ _"
+]  # R × C; the axes have no names, because the panels of a picture differ in size
 Mask = Bool[np.ndarray, "_ _"]
 EXAMPLES: Final = "examples.json"
 Token = Annotated[int, Field(strict=True, ge=0, le=255)]
@@ -29,8 +31,8 @@ Token = Annotated[int, Field(strict=True, ge=0, le=255)]
 class Panel:
     """One grid of a picture: R × C tokens and three masks of the same shape.
 
-    `is_given` marks what the question fixes (the clues of a Sudoku; walls, start and goal of a maze; nothing in ARC),
-    `is_wrong` what differs from the answer, `is_changed` what differs from the panel before.
+    `is_given` marks the cells that the question fixes (clues of a Sudoku; walls, start and goal of a maze; no cell in
+    ARC), `is_wrong` those that differ from the answer, `is_changed` those that differ from the panel before.
     """
 
     look: Look
@@ -42,19 +44,20 @@ class Panel:
     remark: str = ""
 
 
-def cell_of(panel: Panel, row: int, column: int) -> Cell:
+def cell_of(panel: Panel, row: int, column: int) -> CellLook:
     """The look of a cell of a panel."""
-    token, place = int(panel.cells[row, column]), (row, column)
-    return panel.look.cell(token, bool(panel.is_given[place]), bool(panel.is_wrong[place]))
+    token, is_given = int(panel.cells[row, column]), bool(panel.is_given[row, column])
+    return panel.look.cell(token, is_given, bool(panel.is_wrong[row, column]))
 
 
 @dataclass(frozen=True, eq=False)
-class Puzzle:
-    """A question of a task and its answer, if known, as I = side² tokens each.
+class DrawnPuzzle:
+    """A puzzle to draw: a question and its answer, if known, as I = side² tokens each.
 
-    `predictions` are those of a model after so many supervision steps.
+    `predictions` has a model's predictions by the number of supervision steps.
 
-    Methods raise ValueError for an unknown task, a number of tokens other than side², or a token that it does not have.
+    Methods raise ValueError for an unknown task, a number of tokens other than side², or a token that the task does not
+    have.
     """
 
     task: str
@@ -74,7 +77,7 @@ class Puzzle:
         return self.answer_panel(self.question, caption)
 
     def answer_panel(self, answer: Tokens, caption: str = "answer") -> Panel:
-        """The panel of an answer without a remark; the cells that the question gives are marked."""
+        """The panel of an answer without a remark; the cells that the question fixes are marked."""
         task = TASKS[self.task]
         cells = self._visible(answer)
         nothing = np.zeros(cells.shape, dtype=bool)
@@ -84,9 +87,9 @@ class Puzzle:
     def prediction_panel(
         self, prediction: Tokens, caption: str = "prediction", before: Tokens | None = None
     ) -> Panel:
-        """The panel of a prediction, with a remark on how good it is.
+        """The panel of a prediction, with the task's remark on it.
 
-        Where the answer is known, cells that differ from it are wrong; those that differ from `before` have changed.
+        Cells that differ from the answer, if it is known, are wrong; cells that differ from `before` have changed.
         """
         self._check(prediction)
         panel = self.answer_panel(prediction, caption)
@@ -98,16 +101,16 @@ class Puzzle:
         return replace(panel, is_wrong=is_wrong, is_changed=is_changed, remark=remark)
 
     def trace_panels(self, steps: Sequence[int]) -> list[Panel]:
-        """The predictions after these supervision steps, each with what changed since the one before."""
+        """The predictions after these supervision steps, with the cells that changed since the one before."""
         panels, before = [], None
         for step in steps:
-            caption = f"after {step} step{'s' * (step > 1)}"
+            caption = "after 1 step" if step == 1 else f"after {step} steps"
             panels.append(self.prediction_panel(self.predictions[step], caption, before))
             before = self.predictions[step]
         return panels
 
     def _visible(self, tokens: Tokens) -> Cells:
-        """The visible tokens as a grid: of an ARC canvas the decoded part."""
+        """The visible tokens as a grid; for ARC, the decoded part of the canvas."""
         return TASKS[self.task].look.visible(tokens, self.side)
 
     def _check(self, tokens: Tokens) -> None:
@@ -115,17 +118,18 @@ class Puzzle:
             raise ValueError(f"unknown task {self.task!r}; there are {', '.join(TASKS)}")
         if len(tokens) != self.side**2:
             raise ValueError(f"{len(tokens)} tokens are not a {self.side}×{self.side} grid")
-        if tokens.max() >= (num := TASKS[self.task].alphabet(self.side).num_symbols):
-            raise ValueError(f"token {tokens.max()} is out of range: {self.task} has {num} tokens")
+        num_symbols = TASKS[self.task].alphabet(self.side).num_symbols
+        if tokens.max() >= num_symbols:
+            raise ValueError(f"token {tokens.max()} is out of range: {self.task} has {num_symbols} tokens")
 
 
 def as_tokens(values: Sequence[int]) -> Tokens:
-    """Tokens from a file."""
+    """Token numbers from a file as an array."""
     return np.array(values, dtype=np.uint8)
 
 
 def _differs(cells: Cells, other: Cells) -> Mask:
-    """The cells in which a grid differs from another; cells beyond the other grid differ."""
+    """True for cells that differ from another grid, and for cells beyond it."""
     rows, columns = np.minimum(cells.shape, other.shape)
     is_different = np.ones(cells.shape, dtype=bool)
     is_different[:rows, :columns] = cells[:rows, :columns] != other[:rows, :columns]
@@ -134,19 +138,22 @@ def _differs(cells: Cells, other: Cells) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A puzzle to draw, of ARC one for each test input, and its demonstrations."""
+    """A puzzle to draw; in ARC, one per test input, and the demonstrations."""
 
     title: str
-    puzzles: Sequence[Puzzle]
-    demonstrations: Sequence[Puzzle] = ()
+    puzzles: Sequence[DrawnPuzzle]
+    demonstrations: Sequence[DrawnPuzzle] = ()
 
     def rows(self, *, has_answer: bool = False, has_trace: bool = False) -> list[list[Panel]]:
-        """A row for each demonstration and puzzle, one for each trace that is shown; else its last prediction."""
+        """A row per demonstration and per puzzle, which ends with the last prediction.
+
+        With `has_trace`, all predictions of a puzzle follow in a row of their own.
+        """
         rows = []
-        for number, shown in enumerate(self.demonstrations, start=1):
-            assert shown.answer is not None
-            output = shown.answer_panel(shown.answer, f"output {number}")
-            rows.append([shown.question_panel(f"input {number}"), output])
+        for number, demonstration in enumerate(self.demonstrations, start=1):
+            assert demonstration.answer is not None
+            output = demonstration.answer_panel(demonstration.answer, f"output {number}")
+            rows.append([demonstration.question_panel(f"input {number}"), output])
         for puzzle in self.puzzles:
             steps, row = sorted(puzzle.predictions), [puzzle.question_panel()]
             if has_answer and puzzle.answer is not None:
@@ -156,15 +163,14 @@ class Scene:
         return rows
 
 
-def settling_panels(puzzle: Puzzle, most: int | None = None) -> list[Panel]:
-    """The question and the predictions after the steps worth showing: the first, the last, those that changed it.
+def settling_panels(puzzle: DrawnPuzzle, most: int | None = None) -> list[Panel]:
+    """The question and the predictions after the first step, the last step, and every step that changed a cell.
 
-    If they are more than `most`, those of them that are the last up to 1, 2, 4, … steps.
+    If there are more than `most`, keep the last of these steps up to 1, 2, 4, … steps.
     """
     grids, last = puzzle.predictions, len(puzzle.predictions)
-    steps = sorted(
-        {1, last, *(step for step in grids if step > 1 and (grids[step] != grids[step - 1]).any())}
-    )
+    changing = [step for step in grids if step > 1 and (grids[step] != grids[step - 1]).any()]
+    steps = sorted({1, last, *changing})
     if most is not None and len(steps) > most:
         powers = (2**power for power in range(last.bit_length()))
         steps = sorted({max(step for step in steps if step <= power) for power in powers} | {last})
@@ -172,7 +178,7 @@ def settling_panels(puzzle: Puzzle, most: int | None = None) -> list[Panel]:
 
 
 class Example(BaseModel):
-    """A puzzle in examples.json: side² tokens per grid, the predictions by numbers of supervision steps."""
+    """A puzzle in examples.json: side² tokens per grid, and predictions by the number of supervision steps."""
 
     set: str
     side: int
@@ -182,28 +188,28 @@ class Example(BaseModel):
     predictions: dict[int, list[Token]]
     is_right: bool = False
 
-    def puzzle(self, task: str) -> Puzzle:
-        """The example with its predictions. ValueError where a grid is none of the task's."""
+    def puzzle(self, task: str) -> DrawnPuzzle:
+        """The example as a puzzle to draw. ValueError for a grid that does not fit the task."""
         predictions = {steps: as_tokens(grid) for steps, grid in self.predictions.items()}
-        return Puzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer), predictions)
+        return DrawnPuzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer), predictions)
 
 
 class Examples(BaseModel):
-    """An examples.json, as evaluations write it."""
+    """An examples.json, which evaluations write."""
 
     task: str
     examples: list[Example]
 
 
 def load_examples(path: Path) -> Examples:
-    """An examples.json. ValueError, with the file, where it is malformed."""
+    """Read an examples.json. ValueError, with the file, if it is malformed."""
     return read_parsed(path, Examples.model_validate_json)
 
 
 def read_examples(path: Path) -> list[Scene]:
-    """All scenes of an examples.json, each with a trace. ValueError, with the file, where it is malformed."""
+    """All examples of an examples.json as scenes. ValueError, with the file, if it is malformed."""
     content = load_examples(path)
     return [
-        Scene(f"{path.parent.name}: {each.set}, {each.name}", [each.puzzle(content.task)])
-        for each in content.examples
+        Scene(f"{path.parent.name}: {example.set}, {example.name}", [example.puzzle(content.task)])
+        for example in content.examples
     ]

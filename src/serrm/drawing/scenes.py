@@ -6,9 +6,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, Scene, read_examples
+from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, Scene, read_examples
 from serrm.puzzles.arc import grids as arc
-from serrm.puzzles.look import Cell
+from serrm.puzzles.look import CellLook
 from serrm.puzzles.notation import Notation
 from serrm.puzzles.tasks import ARC, grid_task
 from serrm.reading.question import Question
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer: bool = False) -> Scene:
-    """The puzzle of a file, or of a folder of an evaluation's examples or of Sudokus, by its number or ARC name.
+    """The puzzle with a number or an ARC name in a file or folder of puzzles, or in an evaluation's examples.
 
-    With `has_answer` the answer to a Sudoku or a maze is computed if the file has none. ValueError for what is
-    malformed or missing.
+    With `has_answer`, the answer to a Sudoku or a maze is computed if the file has none. ValueError if the file is
+    malformed or the puzzle is missing.
     """
     if (path / EXAMPLES).is_file():
         path = path / EXAMPLES
@@ -29,7 +29,8 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
         return _numbered(path, read_examples(path), number)
     # The tests of an ARC task belong together.
     puzzles = [
-        list(each) for _, each in groupby(read_file(path), lambda question: question.name or question.place)
+        list(questions)
+        for _, questions in groupby(read_file(path), lambda question: question.name or question.place)
     ]
     if name is not None:
         puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
@@ -43,35 +44,35 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
     return Scene(title, [puzzle_of(test) for test in tests], demonstrations)
 
 
-def _numbered(path: Path, found: Sequence[T], number: int) -> T:
-    """Thing `number` of those in a file, from 1. ValueError if there are fewer."""
-    if number > len(found):
-        raise ValueError(f"{path}: there is no puzzle {number}, only {len(found)}")
-    return found[number - 1]
+def _numbered(path: Path, items: Sequence[T], number: int) -> T:
+    """Item `number` of those in a file, from 1. ValueError if there are fewer."""
+    if number > len(items):
+        raise ValueError(f"{path}: there is no puzzle {number}, only {len(items)}")
+    return items[number - 1]
 
 
-def puzzle_of(question: Question, has_answer: bool = False) -> Puzzle:
-    """A question as tokens, with its answer; that of a square grid is computed if it is to be shown and not known."""
+def puzzle_of(question: Question, has_answer: bool = False) -> DrawnPuzzle:
+    """A question as a puzzle to draw. With `has_answer`, a missing answer on a square grid is computed."""
     if question.task == ARC:
         return _arc_puzzle(question.cells, question.answer)
     tokens, answer = question.cells.reshape(-1), question.answer
     if has_answer and answer is None:
         answer = grid_task(question.task).solution(tokens)
-    return Puzzle(question.task, question.side, tokens, None if answer is None else answer.reshape(-1))
+    return DrawnPuzzle(question.task, question.side, tokens, None if answer is None else answer.reshape(-1))
 
 
-def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> Puzzle:
+def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> DrawnPuzzle:
     right = None if answer is None else arc.encode(answer, arc.MAX_SIDE)
-    return Puzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)
+    return DrawnPuzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)
 
 
 def written_in(panel: Panel, notation: Notation | None) -> Panel:
-    """A panel with the signs of its question, such as the hexadecimal digits from 0, where the task's are others."""
+    """A panel with the signs of its question, such as hexadecimal digits from 0, instead of the task's."""
     if notation is None or notation.joiner:
         return panel
     look, signs = panel.look, notation.signs
 
-    def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
+    def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
         plain = look.cell(token, is_given, is_wrong)
         has_sign = plain.symbol and 0 < token <= len(signs)
         return plain._replace(symbol=signs[token - 1], plain=signs[token - 1]) if has_sign else plain

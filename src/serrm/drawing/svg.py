@@ -1,7 +1,6 @@
-"""Pictures as SVG, and rendered from it as PNG and GIF: panels of puzzles, and the shapes of other diagrams.
+"""Pictures as SVG, and as PNG and GIF rendered from it: panels of puzzles, and the shapes of other diagrams.
 
-SVG is written as text, for the diagrams of the report too, with colours as #rrggbb, so that a picture stands alone as a
-file; the report's page turns those of its palette into its own light or dark ones.
+SVG is written as text, also for the diagrams of the report. Colours are #rrggbb, so a picture needs no style sheet.
 """
 
 import io
@@ -15,21 +14,21 @@ import numpy as np
 
 from serrm.core.files import write_output
 from serrm.drawing.puzzles import Panel, cell_of
-from serrm.puzzles.look import INK, PAPER, Cell
+from serrm.puzzles.look import INK, PAPER, CellLook
 
 Length = int | float
 
 FAINT_INK, LINE, CHANGED = "#666666", "#B4B4B4", "#E69F00"
 FONT: Final = "font-family=\"'DejaVu Sans', Verdana, sans-serif\""
 # Pixels.
-CELL: Final = 20  # of a grid's own units
-MARGIN, GRID, GAP, LINE_HEIGHT = 16, 270, 24, 22  # GRID: the longer side of a grid at least
-ZOOM: Final = 2  # pixels of a PNG for one of the SVG
-MILLISECONDS, LAST_MILLISECONDS = 600, 3000  # that a frame of a GIF is shown, and its last
+CELL: Final = 20  # side of a cell, in units of the grid's viewBox
+MARGIN, GRID, GAP, LINE_HEIGHT = 16, 270, 24, 22  # GRID: the least longer side of a grid
+ZOOM: Final = 2  # pixels of a PNG per pixel of the SVG
+MILLISECONDS, LAST_MILLISECONDS = 600, 3000  # per frame of a GIF, and for its last frame
 
 
 def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
-    """Rows of panels of one task under their captions, and what their marks mean."""
+    """Rows of panels of one task under their captions, with a legend of their marks."""
     panels = [panel for row in rows for panel in row]
     size = max(GRID, *(18 * max(panel.cells.shape) for panel in panels))
     parts = [text(MARGIN, MARGIN + 15, title, fill=INK, font_size=15, font_weight=700)]
@@ -40,13 +39,13 @@ def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
             parts.append(text(left, top + 18, panel.caption, fill=INK, font_size=13, font_weight=700))
             parts.append(text(left, top + 35, panel.remark, fill=FAINT_INK, font_size=11))
             if panel.cells.size:  # the empty grid that an ARC prediction may be
-                title_of = f"{panel.caption}: {panel.remark}"
-                parts.append(grid_svg(panel, title_of, left, top + 2 * LINE_HEIGHT, size))
+                description = f"{panel.caption}: {panel.remark}"
+                parts.append(grid_svg(panel, description, left, top + 2 * LINE_HEIGHT, size))
         top += 2 * LINE_HEIGHT + GAP
         top += max(size * len(panel.cells) / max(*panel.cells.shape, 1) for panel in row)
-    words = _legend(panels)
-    if words:
-        parts.append(text(MARGIN, top + 11, words, fill=INK, font_size=11))
+    legend = _legend(panels)
+    if legend:
+        parts.append(text(MARGIN, top + 11, legend, fill=INK, font_size=11))
         top += LINE_HEIGHT
     width = 2 * MARGIN + max(round(0.62 * 15 * len(title)), *(len(row) * (size + GAP) - GAP for row in rows))
     return document(width, top + MARGIN, title, parts)
@@ -54,26 +53,29 @@ def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
 
 def _legend(panels: Sequence[Panel]) -> str:
     wrong = "a cross" if panels[0].look.has_crosses else "orange"
-    marks = {f"{wrong}: wrong": "is_wrong", "a corner: changed since the panel before": "is_changed"}
-    return "; ".join(
-        words for words, mask in marks.items() if any(getattr(each, mask).any() for each in panels)
-    )
+    meanings = []
+    if any(panel.is_wrong.any() for panel in panels):
+        meanings.append(f"{wrong}: wrong")
+    if any(panel.is_changed.any() for panel in panels):
+        meanings.append("a corner: changed since the panel before")
+    return "; ".join(meanings)
 
 
 def grid_svg(
     panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None,
-    draw: Callable[[Panel, int, int], Cell] = cell_of,
+    draw: Callable[[Panel, int, int], CellLook] = cell_of,
 ) -> str:  # fmt: skip
-    """A panel as an <svg>; with a `size`, that of its longer side, at (x, y) of the figure around it."""
+    """A panel as an <svg>. With a `size`, its longer side in pixels, it is placed at (x, y) of the figure around it."""
     rows, columns = panel.cells.shape
-    grounds: dict[str, str] = {}  # runs of cells by their colour
-    letters: dict[tuple[str, int], str] = {}  # by ink and weight
+    grounds: dict[str, str] = {}  # paths of runs of cells, by colour
+    letters: dict[tuple[str, int], str] = {}  # elements, by ink and weight
     for row in range(rows):
         cells = [draw(panel, row, column) for column in range(columns)]
-        for ground, run in groupby(enumerate(cells), lambda each: each[1].ground):
-            (first, _), *others = run
-            num = 1 + len(others)
-            grounds[ground] = grounds.get(ground, "") + f"M{first} {row}h{num}v1h-{num}z"
+        start = 0
+        for ground, run in groupby(cells, lambda cell: cell.ground):
+            num = len(list(run))
+            grounds[ground] = grounds.get(ground, "") + f"M{start} {row}h{num}v1h-{num}z"
+            start += num
         for column, cell in enumerate(cells):
             symbol = "×" if panel.look.has_crosses and panel.is_wrong[row, column] else cell.symbol
             if symbol:
@@ -83,27 +85,26 @@ def grid_svg(
     grounds.pop(PAPER, None)
     shapes = [
         rectangle(0, 0, columns, rows, fill=PAPER),
-        *(path(d, fill=each) for each, d in grounds.items()),
+        *(path(d, fill=ground) for ground, d in grounds.items()),
     ]
-    if corners := "".join(
-        f"M{number(c + 0.7)} {number(r + 0.05)}h.25v.25z" for r, c in np.argwhere(panel.is_changed)
-    ):
-        shapes.append(path(corners, fill=CHANGED, stroke=INK, stroke_width=0.03))
+    corners = [f"M{number(c + 0.7)} {number(r + 0.05)}h.25v.25z" for r, c in np.argwhere(panel.is_changed)]
+    if corners:
+        shapes.append(path("".join(corners), fill=CHANGED, stroke=INK, stroke_width=0.03))
     if panel.look.has_lines:
         shapes.append(_lines(1, 1, rows, columns, LINE, 0.03))
     box = panel.look.box(rows)
     shapes.append(_lines(box.rows if box else rows, box.cols if box else columns, rows, columns, INK, 0.08))
-    written = (
-        f'<g fill="{ink}" font-weight="{weight}" font-size="{0.62 * CELL}" text-anchor="middle">{each}</g>'
-        for (ink, weight), each in letters.items()
+    groups = (
+        f'<g fill="{ink}" font-weight="{weight}" font-size="{0.62 * CELL}" text-anchor="middle">{elements}</g>'
+        for (ink, weight), elements in letters.items()
     )
-    place = ""
+    frame = ""
     if size is not None:
         width, height = (size * part / max(rows, columns, 1) for part in (columns, rows))
-        place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
+        frame = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
     view = f"-1 -1 {columns * CELL + 2} {rows * CELL + 2}"
-    body = f'<g transform="scale({CELL})">{"".join(shapes)}</g>{"".join(written)}'
-    return f'<svg {place}viewBox="{view}" role="img"><title>{escape(title)}</title>{body}</svg>'
+    body = f'<g transform="scale({CELL})">{"".join(shapes)}</g>{"".join(groups)}'
+    return f'<svg {frame}viewBox="{view}" role="img"><title>{escape(title)}</title>{body}</svg>'
 
 
 def _lines(every_row: int, every_column: int, rows: int, columns: int, colour: str, width: Length) -> str:
@@ -114,7 +115,7 @@ def _lines(every_row: int, every_column: int, rows: int, columns: int, colour: s
 
 
 def write_picture(path: Path, svgs: Sequence[str]) -> None:
-    """Write an SVG as .svg or .png, or several as a .gif, by the suffix; the file appears whole or not at all."""
+    """Write an SVG as .svg or .png, or several as a .gif, by the suffix. The file appears when it is complete."""
     if path.suffix == ".svg":
         write_output(path, svgs[0])
     else:
@@ -132,7 +133,7 @@ def png(svg: str) -> bytes:
 
 
 def gif(svgs: Sequence[str]) -> bytes:
-    """SVGs of one size that follow each other as a GIF."""
+    """SVGs of the same size as the frames of a GIF."""
     from PIL import Image
 
     first, *others = (Image.open(io.BytesIO(png(svg))).convert("RGB") for svg in svgs)
@@ -142,7 +143,7 @@ def gif(svgs: Sequence[str]) -> bytes:
 
 
 def document(width: Length, height: Length, title: str, parts: Iterable[str]) -> str:
-    """A whole SVG on white, with its title as the text for those who cannot see it."""
+    """A whole SVG document on white; screen readers read its title."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{number(width)}" height="{number(height)}" '
         f'viewBox="0 0 {number(width)} {number(height)}" {FONT}>\n<title>{escape(title)}</title>\n'
@@ -151,7 +152,7 @@ def document(width: Length, height: Length, title: str, parts: Iterable[str]) ->
 
 
 def rectangle(x: Length, y: Length, width: Length, height: Length, **look: object) -> str:
-    """A rectangle; its look as attributes, with _ for -."""
+    """A rectangle. The names in `look` are attributes, with _ for -."""
     box = {"x": x, "y": y, "width": width, "height": height}
     return f"<rect{_attributes(box | look)}/>"
 
@@ -161,13 +162,13 @@ def path(d: str, **look: object) -> str:
     return f"<path{_attributes({'d': d} | look)}/>"
 
 
-def text(x: Length, y: Length, words: str, **look: object) -> str:
-    """A line of text from (x, y) on, or around it with text_anchor."""
-    return f"<text{_attributes({'x': x, 'y': y} | look)}>{escape(words)}</text>"
+def text(x: Length, y: Length, content: str, **look: object) -> str:
+    """A line of text that begins at (x, y), or with `text_anchor` is aligned there."""
+    return f"<text{_attributes({'x': x, 'y': y} | look)}>{escape(content)}</text>"
 
 
 def number(value: Length) -> str:
-    """A number as short as two decimals allow."""
+    """A number with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

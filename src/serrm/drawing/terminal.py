@@ -12,21 +12,24 @@ from rich.text import Text
 
 from serrm.drawing.puzzles import Panel, cell_of
 
-PLAIN_WIDTH = 110  # off a terminal
+PLAIN_WIDTH = 110  # characters of a line off a terminal
 BOLD, DIM = Style(bold=True), Style(dim=True)
-MARKS = {"is_wrong": "* wrong", "is_changed": "' changed since the panel before"}
 
 
 def print_panels(screen: Console, rows: Sequence[Sequence[Panel]], title: str) -> None:
-    """Print the title, the panels of one task, side by side as far as the width allows, and what their marks mean."""
+    """Print the title, the panels of one task, side by side if they fit, and a legend of their marks."""
     screen.print(Text(title, BOLD, no_wrap=True, overflow="crop"))
     for row in rows:
         blocks = [_block(panel, screen.color_system is not None) for panel in row]
         screen.print(Text(), Columns(blocks, padding=(1, 4)), sep="\n")
     panels = [panel for row in rows for panel in row]
-    words = [words for mask, words in MARKS.items() if any(getattr(each, mask).any() for each in panels)]
-    if words:
-        screen.print(Text("\n" + "    ".join(words)))
+    legend = []
+    if any(panel.is_wrong.any() for panel in panels):
+        legend.append("* wrong")
+    if any(panel.is_changed.any() for panel in panels):
+        legend.append("' changed since the panel before")
+    if legend:
+        screen.print(Text("\n" + "    ".join(legend)))
 
 
 def print_grid(screen: Console, panel: Panel) -> None:
@@ -59,11 +62,11 @@ def _lines(panel: Panel, has_colours: bool) -> list[Text]:
 
 
 def _cell(panel: Panel, row: int, column: int, has_colours: bool) -> Text:
-    cell, place = cell_of(panel, row, column), (row, column)
-    mark = "*" if panel.is_wrong[place] else "'" if panel.is_changed[place] else " "
+    cell, position = cell_of(panel, row, column), (row, column)
+    mark = "*" if panel.is_wrong[position] else "'" if panel.is_changed[position] else " "
     if not has_colours:
         return Text(cell.plain + mark)
-    look = Style(color=cell.ink, bgcolor=cell.ground, bold=bool(panel.is_given[place]))
+    look = Style(color=cell.ink, bgcolor=cell.ground, bold=bool(panel.is_given[position]))
     return Text((cell.symbol or " ") + mark, look)
 
 
@@ -73,15 +76,15 @@ def console() -> Console:
 
 
 def table(*columns: str) -> Table:
-    """An empty table: the first column is of names, the others of numbers."""
-    empty = Table(box=SIMPLE_HEAD)
+    """A table without rows; the first column is aligned for names, the others for numbers."""
+    result = Table(box=SIMPLE_HEAD)
     for column in columns:
-        empty.add_column(column, justify="left" if column == columns[0] else "right", overflow="fold")
-    return empty
+        result.add_column(column, justify="left" if column == columns[0] else "right", overflow="fold")
+    return result
 
 
 def in_words(values: Mapping[str, float], metric: str, factor: int = 100) -> str:
-    """A score with its interval, by default in percent; a dash where there is none."""
+    """A score with its interval, by default in percent; a dash if there is no score."""
     if metric not in values:
         return "—"
     score, low, high = (factor * values[key] for key in (metric, f"{metric}_lo", f"{metric}_hi"))

@@ -1,4 +1,4 @@
-"""Box shapes of square grids: of Sudoku, and of the positions within boxes that models may be given."""
+"""Box shapes of square grids, for the rules of Sudoku and for models' position encodings within boxes."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Box(NamedTuple):
 def box_for_side(n: int) -> Box:
     """The box shape of an n×n grid: the squarest with no more rows than columns, so that 9 gives 3×3, 6 gives 2×3.
 
-    ValueError where n has no such shape, as primes.
+    ValueError if n has no such shape: primes, and numbers below 4.
     """
     rows = max((d for d in range(2, math.isqrt(max(n, 0)) + 1) if n % d == 0), default=None)
     if rows is None:

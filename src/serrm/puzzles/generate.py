@@ -1,4 +1,4 @@
-"""Generation of puzzles, for all tasks: the distinct ones of an endless sequence."""
+"""Generation of puzzles, for all tasks: the distinct puzzles of an endless sequence."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
@@ -7,9 +7,9 @@ T = TypeVar("T")
 
 
 def distinct(puzzles: Iterable[T], key: Callable[[T], Hashable], most_repeats: int, kind: str) -> Iterator[T]:
-    """The first puzzle of every key, in their order; `kind` describes them in the error.
+    """The first puzzle with each key, in order; `kind` describes the puzzles in the error message.
 
-    ValueError once `most_repeats` of them in a row have had a key that was there before.
+    ValueError after `most_repeats` puzzles in a row whose keys had occurred before.
     """
     seen: set[Hashable] = set()
     num_repeats = 0

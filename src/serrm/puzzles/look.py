@@ -1,6 +1,6 @@
-"""The look of a task's grids: what a square shows, lines between squares, marks; colours as #rrggbb.
+"""The look of a task's grids: colours (#rrggbb) and symbols of cells, lines between cells, marks.
 
-The official colours of ARC-AGI, and for marks those of Okabe and Ito, which all kinds of colour vision tell apart.
+ARC-AGI has its official colours. Marks have colours of Okabe and Ito, which all kinds of colour vision tell apart.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,15 +13,15 @@ from jaxtyping import UInt8
 from serrm.puzzles.boxes import Box
 
 Tokens = UInt8[np.ndarray, " I"]
-Rows = UInt8[np.ndarray, "_ _"]
+TokenRows = UInt8[np.ndarray, "_ _"]
 
 INK, PAPER, GIVEN_TINT = "#1A1A1A", "#FFFFFF", "#EFEFEF"
-FILLED: Final = "#0072B2"  # digits and paths that were not given
+FILLED: Final = "#0072B2"  # digits and paths that are not in the question
 WRONG, WRONG_TINT = "#D55E00", "#F7BCAF"
 
 
-class Cell(NamedTuple):
-    """The look of a square; `plain` is its character where there are no colours."""
+class CellLook(NamedTuple):
+    """The look of a cell; `plain` is its character on a screen without colours."""
 
     ground: str
     ink: str
@@ -33,37 +33,39 @@ class Keys(NamedTuple):
     """The keys that edit a question as text (`serrm demo`): characters with their labels."""
 
     labels: Mapping[str, str]
-    brush: str = ""  # what a click draws; without one, a click chooses the square that a key fills
-    unique: str = ""  # characters that stand in one square each
+    brush: str = (
+        ""  # the character that a click draws; without one, a click chooses the cell that a key fills
+    )
+    unique: str = ""  # characters that may stand in one cell only
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """The look of a task's grids."""
 
-    cell: Callable[[int, bool, bool], Cell]  # of (token, is it given, is it wrong)
-    # Squares that bold lines enclose; None on a side without boxes.
+    cell: Callable[[int, bool, bool], CellLook]  # (token, is_given, is_wrong) → its look
+    # side → the boxes that bold lines enclose; None for a side without boxes.
     box: Callable[[int], Box | None] = lambda side: None
-    has_lines: bool = True  # between all squares
-    is_light: bool = False  # symbols that are not given are not bold
-    has_crosses: bool = False  # on wrong squares, whose colour stays
-    # (tokens, side) → the rows that are shown.
-    visible: Callable[[Tokens, int], Rows] = lambda tokens, side: tokens.reshape(side, side)
+    has_lines: bool = True  # between all cells
+    is_light: bool = False  # only given symbols are bold
+    has_crosses: bool = False  # on wrong cells, which keep their colour
+    # (tokens, side) → the rows to draw.
+    visible: Callable[[Tokens, int], TokenRows] = lambda tokens, side: tokens.reshape(side, side)
     legend: str = ""  # for a page of pictures
 
 
 def digits(symbols: str, box: Callable[[int], Box | None] = lambda side: None) -> Look:
-    """Digits of which the given ones are tinted: token 1 is a blank, v + 1 the digit v, with the character symbols[v].
+    """The look of a digit puzzle. Given digits are tinted. Token 1 is a blank, token v + 1 the digit v.
 
-    Larger digits than there are characters for are numbers; padding is "?".
+    `symbols[v]` is the character of digit v; digits without a character are written as numbers, and padding as "?".
     """
 
-    def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
+    def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
         value = token - 1
-        shown = {-1: "?", 0: ""} | dict(enumerate(symbols[1:], start=1))
-        symbol = shown.get(value, str(value))
+        symbol_of = {-1: "?", 0: ""} | dict(enumerate(symbols[1:], start=1))
+        symbol = symbol_of.get(value, str(value))
         ground = WRONG_TINT if is_wrong else GIVEN_TINT if is_given else PAPER
-        return Cell(ground, INK if is_given else FILLED, symbol, symbol or ".")
+        return CellLook(ground, INK if is_given else FILLED, symbol, symbol or ".")
 
     legend = "given digits are bold, other digits are blue, and wrong squares are orange"
     return Look(cell=cell, box=box, is_light=True, legend=legend)

@@ -1,7 +1,7 @@
-"""Raw puzzles: the published files, a puzzle of one of them, and the sets that a task draws.
+"""Raw puzzles: the published files, one of their puzzles, and the sets that a task draws.
 
-A raw directory has the publishers' file names whatever the source; later stages read only these. What is generated is
-a table with answers (`serrm.puzzles.tables`). Paper: appendix, data sets.
+A raw directory has the publishers' file names whatever the source; later stages read only these names. Generated
+puzzles are tables with answers (`serrm.puzzles.tables`). Paper: appendix, data sets.
 """
 
 import math
@@ -16,18 +16,18 @@ Tokens = UInt8[np.ndarray, "_"]  # row by row
 
 
 class Published(NamedTuple):
-    """A file to download and its name in the raw directory, or an archive and the folder for some of its files."""
+    """A file to download and its name in the raw directory, or an archive and the folder for its files."""
 
     url: str
     revision: str
     name: str
     sha256: str | None = None
-    num_files: dict[str, int] | None = None  # of an archive: files that match each pattern
-    is_flat: bool = False  # the archive's files go right into the folder, without their paths in the archive
+    num_files: dict[str, int] | None = None  # of an archive: the number of files that match a pattern
+    is_flat: bool = False  # the archive's files lose their paths in the archive
 
 
 def hugging_face(repository: str, revision: str, folder: str, sha256: dict[str, str]) -> list[Published]:
-    """Files of a data set with their hashes, to be named below `folder`."""
+    """Files of a data set on Hugging Face, with their hashes; `folder` is that of their names."""
     base = f"https://huggingface.co/datasets/{repository}/resolve/{revision}"
     return [Published(f"{base}/{name}", revision, f"{folder}/{name}", sha) for name, sha in sha256.items()]
 
@@ -37,7 +37,7 @@ def github_archive(
 ) -> Published:
     """Files of a repository that match a pattern.
 
-    GitHub does not promise that an archive's bytes stay the same, so it is the commit that pins them.
+    The commit pins them, and no hash, because GitHub does not promise that an archive's bytes stay the same.
     """
     url = f"https://codeload.github.com/{repository}/tar.gz/{revision}"
     return Published(url, revision, folder, num_files=num_files, is_flat=is_flat)
@@ -47,7 +47,7 @@ def github_archive(
 class Puzzle:
     """A puzzle on a square grid of I = side² cells, as tokens.
 
-    `answer` is None where none is known, `source` the data set, `rating` the publisher's difficulty.
+    `answer` is None if it is not known, `source` the data set, `rating` the publisher's difficulty.
     """
 
     question: Tokens
@@ -56,7 +56,7 @@ class Puzzle:
     rating: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the question and the answer are not of one size."""
+        """Raise ValueError if the question and the answer differ in size."""
         num = len(self.question)
         if self.answer is not None and num != len(self.answer):
             raise ValueError(f"a question of {num} cells with an answer of {len(self.answer)}")
@@ -76,13 +76,13 @@ class RawSet(NamedTuple):
 
     side: int
     num: int | None  # to draw; None: all of them
-    stream: int  # of random numbers; every set has its own, so that no set's size moves another's draw
+    stream: int  # of random numbers; sets have different streams, so the size of one does not change another
     puzzles: Iterator[Numbered]
-    is_rest: bool = False  # puzzles of the training set are left out
+    is_rest: bool = False  # without the puzzles of the training set
 
 
 class Counts(NamedTuple):
-    """The side of the grids trained on, examples an epoch, and by side the puzzles, or ARC's test inputs, to score."""
+    """The side of the main grids, the examples per epoch, and the puzzles (or ARC's test inputs) to score by side."""
 
     side: int
     num_train: int

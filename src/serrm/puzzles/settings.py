@@ -45,7 +45,7 @@ class ArraySettings(Settings):
 
 
 class HintSettings(Settings):
-    """Cells of the answer that the first questions show: of example n, up to max_cells · (1 − n / examples)."""
+    """Cells of the answer that the first questions show: in example n, up to max_cells · (1 − n / examples)."""
 
     max_cells: PositiveInt
     """Largest number of squares shown; falls linearly to 0."""

@@ -21,7 +21,7 @@ TSV_COLUMNS = ["Puzzle", "Solution"]
 def read_table(text: GridText, path: Path | str) -> Iterator[Puzzle]:
     """The puzzles of a table with CSV_COLUMNS, or tab-separated with TSV_COLUMNS; blank lines are skipped.
 
-    An empty answer or rating is None; without a column of the source it is the file's name.
+    An empty answer or rating is None. The source of tab-separated puzzles is the file's name.
     """
     with open_text(path) as file:
         delimiter = "\t" if "\t" in file.readline() else ","
@@ -31,8 +31,8 @@ def read_table(text: GridText, path: Path | str) -> Iterator[Puzzle]:
         rows = filter(None, reader)
         try:
             if (header := next(rows, [])) != columns:
-                words = f"is not {delimiter.join(columns)!r}"
-                raise ValueError(f"header {shorten(delimiter.join(header))} {words}")
+                reason = f"is not {delimiter.join(columns)!r}"
+                raise ValueError(f"header {shorten(delimiter.join(header))} {reason}")
             for row in rows:
                 if len(row) != len(columns):
                     values = shorten(delimiter.join(row))
@@ -45,7 +45,7 @@ def read_table(text: GridText, path: Path | str) -> Iterator[Puzzle]:
 
 
 def write_table(text: GridText, path: Path | str, puzzles: Iterable[Puzzle]) -> None:
-    """Write puzzles as source,question,answer,rating; None is an empty field. The file appears once whole."""
+    """Write puzzles as source,question,answer,rating; None is an empty field. The file appears when it is complete."""
     with new_file(Path(path)) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(CSV_COLUMNS)
@@ -55,5 +55,5 @@ def write_table(text: GridText, path: Path | str, puzzles: Iterable[Puzzle]) -> 
 
 
 def open_text(path: Path | str) -> TextIO:
-    """Open for reading; bytes that are no UTF-8 become a character that no grid has. ValueError for no file."""
+    """Open for reading; invalid UTF-8 becomes a character that no grid has. ValueError if there is no file."""
     return existing(Path(path)).open(newline="", encoding="utf-8-sig", errors="replace")

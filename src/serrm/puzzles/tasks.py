@@ -1,4 +1,4 @@
-"""The tasks by name. A task of one's own is a module with its record, and an entry here."""
+"""The tasks by name. A custom task is a module with its record, and an entry here."""
 
 from typing import Final
 
@@ -15,11 +15,11 @@ TASKS: Final[dict[str, Task]] = {
 }
 
 ARC: Final = "arc"
-"""The task of questions of either ARC-AGI, as files do not tell which."""
+"""The task of questions of both ARC-AGIs, because files do not say which of the two they belong to."""
 
 
-def asked_as(task: str) -> str:
-    """The task of the questions that a checkpoint of a task answers, as `serrm.reading` has it."""
+def question_task(task: str) -> str:
+    """The task name that the reader gives to questions for a checkpoint of this task (`arc` for both ARC-AGIs)."""
     return ARC if isinstance(TASKS[task], ArcTask) else task
 
 
@@ -31,5 +31,5 @@ def alphabet(task: str, side: int) -> Alphabet:
 def grid_task(task: str) -> GridTask:
     """The record of a task on square grids."""
     record = TASKS[task]
-    assert isinstance(record, GridTask), f"{task} is no task on square grids"
+    assert isinstance(record, GridTask), f"{task} is not a task on square grids"
     return record

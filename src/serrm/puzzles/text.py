@@ -1,6 +1,6 @@
-"""Grids as text: the characters of a task's tokens, and the checks of a puzzle that was read.
+"""Grids as text: the characters of a task's tokens, and the checks of a puzzle from a file or a user.
 
-An invalid text is a ValueError of one line that names the part that is wrong.
+An invalid text is a ValueError of one line with the wrong part.
 """
 
 import json
@@ -23,48 +23,46 @@ class GridText:
     """The square grids of a task as text, a character per cell."""
 
     characters: str  # of the tokens 1, 2, …
-    first_number: int = 0  # that stands for token 1 in rows of numbers
-    others: Mapping[str, int] = field(
-        default_factory=dict
-    )  # tokens of further characters, which are read only
-    largest: Callable[
-        [int], int
-    ]  # (side) → the largest token there; ValueError for a side that the task does not have
+    first_number: int = 0  # the number of token 1 in rows of numbers
+    # Tokens of further characters, which are read and never written.
+    others: Mapping[str, int] = field(default_factory=dict)
+    # side → the largest token; ValueError for a side that the task does not have.
+    largest: Callable[[int], int]
     # The token of a cell that a question leaves open, and the smallest that an answer may have in its place.
     blank: int = 1
     filling: int = 2
-    check_question: Callable[[Tokens], object] = lambda question: (
-        None
-    )  # ValueError for tokens that are no question
-    # Of puzzles of users: (question's symbols, side, answer's symbols) → their notation; None where it is only this.
+    # Raises ValueError for tokens that are not a question.
+    check_question: Callable[[Tokens], object] = lambda question: None
+    # Users' puzzles: (question's symbols, side, answer's symbols) → their notation; None if the task has only this one.
     notation: Callable[[Sequence[str], int, Sequence[str]], Notation] | None = None
 
     def parse(self, value: Any) -> Tokens:
-        """The tokens of a text, in which other white space does not count, or of n lists of n whole numbers."""
+        """The tokens of a text, ignoring white space that is not a symbol, or of n lists of n whole numbers."""
         if isinstance(value, str):
-            return self.read("".join(each for each in value if each in self.characters or not each.isspace()))
+            kept = [char for char in value if char in self.characters or not char.isspace()]
+            return self.read("".join(kept))
         if not isinstance(value, list | tuple):
             raise ValueError(f"not a grid: {shorten(as_text(value))}")
-        widths = {len(row) if isinstance(row, list | tuple) else 0 for row in value}
-        if len(widths) == 1 and (width := widths.pop()) not in (0, len(value)):
-            raise ValueError(f"{len(value)} rows of {width} cells are not a square grid")
         side, first = len(value), self.first_number
+        widths = {len(row) if isinstance(row, list | tuple) else 0 for row in value}
+        if len(widths) == 1 and not widths & {0, side}:
+            raise ValueError(f"{side} rows of {max(widths)} cells are not a square grid")
         last = first + self.largest(side) - 1
         for number, row in enumerate(value, start=1):
             if not isinstance(row, list | tuple) or len(row) != side:
                 raise ValueError(f"row {number} is not a list of {side} numbers: {shorten(as_text(row))}")
             for cell in row:
                 if type(cell) is not int or not first <= cell <= last:
-                    words = f"not a number {first} to {last}"
-                    raise ValueError(f"row {number} holds {shorten(as_text(cell))}, {words}")
+                    reason = f"not a number {first} to {last}"
+                    raise ValueError(f"row {number} holds {shorten(as_text(cell))}, {reason}")
         return np.array(value, dtype=np.uint8).reshape(-1) + np.uint8(1) - np.uint8(first)
 
     def numbers(self, tokens: UInt8[np.ndarray, "..."]) -> UInt8[np.ndarray, "..."]:
-        """A grid as the numbers that `parse` reads."""
+        """A grid as numbers, in the form that `parse` reads."""
         return tokens - np.uint8(1) + np.uint8(self.first_number)
 
     def read(self, text: str) -> Tokens:
-        """The I tokens of a grid of I = side² characters. ValueError with the part that is wrong."""
+        """The I tokens of a grid of I = side² characters. ValueError with the wrong part."""
         values = text.encode("latin-1", "replace").translate(self._token_of_byte)
         tokens = np.frombuffer(bytearray(values), dtype=np.uint8)
         side = math.isqrt(len(tokens))
@@ -72,24 +70,24 @@ class GridText:
             raise ValueError(f"{len(tokens)} characters are not a square grid: {shorten(text)}")
         largest = self.largest(side)
         if (wrong := np.flatnonzero(tokens > largest)).size:
-            place, known = int(wrong[0]), self.characters[:largest]
-            raise ValueError(f"{text[place]!r} at position {place + 1} is not one of {known!r}")
+            index, known = int(wrong[0]), self.characters[:largest]
+            raise ValueError(f"{text[index]!r} at position {index + 1} is not one of {known!r}")
         return tokens
 
     @cached_property
     def _token_of_byte(self) -> bytes:
-        """The token of every character of Latin-1; 255, which is larger than any, for one that has none."""
+        """The tokens of all Latin-1 characters; 255, which is larger than any token, for other characters."""
         tokens = {**dict(zip(self.characters, count(1), strict=False)), **self.others}
         return bytes(tokens.get(chr(byte), 255) for byte in range(256))
 
     def format(self, tokens: Tokens) -> str:
-        """The characters of a grid. ValueError for a token that has none."""
+        """The characters of a grid. ValueError for a token without a character."""
         if (wrong := tokens[(tokens < 1) | (tokens > len(self.characters))]).size:
             raise ValueError(f"no character for the token {wrong[0]}")
         return "".join(self.characters[token - 1] for token in tokens.tolist())
 
     def checked(self, puzzle: Puzzle) -> Puzzle:
-        """The puzzle. ValueError unless it is one, whose answer, if there is any, only fills what it leaves open.
+        """Return the puzzle. ValueError for an invalid question, or an answer that changes more than its open cells.
 
         The answer may still break the task's rules.
         """
@@ -106,10 +104,10 @@ class GridText:
 
 
 def as_text(value: Any) -> str:
-    """A value as the text it may have come from."""
+    """A value as text: a string unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, default=repr)
 
 
 def shorten(text: str, width: int = 40) -> str:
-    """The text quoted on one line, cut to about `width` characters, for error messages."""
+    """The text in quotes on one line, cut to about `width` characters, for error messages."""
     return repr(text if len(text) <= width else text[: width - 1] + "…")

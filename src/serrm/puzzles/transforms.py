@@ -1,4 +1,4 @@
-"""The eight dihedral transforms of a grid, and as augmentations of square grids, numbered alike.
+"""The eight dihedral transforms of a grid, which are also augmentations of square grids, with the same numbers.
 
 Transform k transposes if k ≥ 4, then rotates by k mod 4 quarter turns counter-clockwise: 0 is the identity, and every
 reflection is its own inverse.
@@ -26,20 +26,20 @@ def inverse_transform(transform: int) -> int:
 
 @lru_cache(maxsize=64)
 def cell_order(side: int, transform: int) -> Int[np.ndarray, " I"]:
-    """The cell of the original that each cell of a transformed square grid comes from; read-only."""
+    """For each cell of a transformed square grid, the cell of the original from which it comes. Read-only."""
     order = np.ascontiguousarray(transformed(np.arange(side**2).reshape(side, side), transform)).reshape(-1)
     order.setflags(write=False)
     return order
 
 
 def draw_transform(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " 1"]:
-    """The dihedral transform of an augmentation, which is its number."""
+    """The dihedral transform of an augmentation, whose number it has."""
     return np.array([augmentation], np.uint8)
 
 
 def apply_transforms(
     tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N 1"], side: int
 ) -> UInt8[np.ndarray, "N I"]:
-    """Square grids turned and mirrored, each by the dihedral transform in its row."""
+    """Turn and mirror N square grids, each by the dihedral transform in its row."""
     orders = np.stack([cell_order(side, transform) for transform in rows[:, 0].tolist()])
     return np.take_along_axis(tokens, orders, axis=1)

@@ -17,13 +17,13 @@ FORM = 'an ARC task is {"train": pairs, "test": pairs}, and a pair {"input": row
 
 
 def arc_questions(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
-    """The test inputs of an ARC task. ValueError with the key that is wrong."""
+    """The test inputs of an ARC task, as questions. ValueError naming the first wrong key."""
     try:
         task = RawPuzzle.model_validate({"train": [], **value})
     except ValidationError as error:
         first = error.errors()[0]
-        where, wrong = "/".join(map(str, first["loc"])), shorten(as_text(first["input"]))
-        raise ValueError(f"{place}: {where}: {first['msg']}: {wrong}") from None
+        key, value_text = "/".join(map(str, first["loc"])), shorten(as_text(first["input"]))
+        raise ValueError(f"{place}: {key}: {first['msg']}: {value_text}") from None
     if not task.test:
         raise ValueError(f"{place}: an ARC task without a test: {FORM}")
     pairs = [(grid_of(pair.input), pair.output) for pair in task.train]
@@ -35,5 +35,5 @@ def arc_questions(value: Mapping[str, Any], place: str, name: str) -> Iterator[Q
 
 
 def grid_of(rows: list[list[int]]) -> Grid:
-    """An ARC grid of rows."""
+    """Rows of colours as an ARC grid."""
     return np.array(rows, dtype=np.uint8)

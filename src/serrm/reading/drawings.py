@@ -5,27 +5,27 @@ from collections.abc import Iterator, Sequence
 
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.text import shorten
-from serrm.reading.question import Found, Written, grid_records, is_drawn, is_puzzle, is_square
+from serrm.reading.question import Match, WrittenGrid, grid_records, is_drawn, is_puzzle, is_square
 
-LEAST = 9  # characters of a line that may be a puzzle of its own
-SPOILT = 0.75  # share of the task's characters from which a line is a puzzle with a wrong one
-NUM_LOOKED_AT = 5  # lines, of which two puzzles show that each line is one
+MIN_LENGTH = 9  # characters of a line that may be a whole puzzle
+MIN_SHARE = 0.75  # of a line's characters that must be the task's for the others to be an error
+NUM_LOOKED_AT = 5  # lines; if two of them are whole puzzles, every line is one
 
 
 def drawn_records() -> Iterator[GridTask]:
-    """The tasks with a space among their cells' characters."""
+    """The tasks with a space among the characters of their cells."""
     return (record for record in grid_records().values() if is_drawn(record))
 
 
-def find_drawing(lines: Sequence[str], start: int) -> Found | None:
-    """The drawn puzzle that begins at line `start`; None if no such line is there. ValueError for one that is bent."""
+def find_drawing(lines: Sequence[str], start: int) -> Match | None:
+    """The drawn puzzle that begins at line `start`; None if there is none. ValueError unless its rows form a square."""
     for record in drawn_records():
         if set(lines[start]) <= set(record.text.characters):
             return _find(lines, start, record)
     return None
 
 
-def _find(lines: Sequence[str], start: int, record: GridTask) -> Found | None:
+def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
     line = lines[start]
     first, side = start, len(line)
     while first and lines[first - 1] == " " * side and is_wall(line):
@@ -36,24 +36,24 @@ def _find(lines: Sequence[str], start: int, record: GridTask) -> Found | None:
             break
         window.append(row)
     has_marks = any(marks(row, record) for row in window)
-    num_alone = sum(is_puzzle(alone(row)) for row in window[:NUM_LOOKED_AT])
-    grid = alone("".join(window))
-    if len(window) == side and has_marks and num_alone < 2 and (side**2 >= LEAST or is_puzzle(grid)):
-        return [(first + 1, grid)], first + side
-    if is_puzzle(alone(line.strip())) and not is_square(side):
-        return [(start + 1, alone(line.strip()))], start + 1
-    if is_puzzle(alone(line)) or (
-        is_square(side) and set(line) != {"#"} and (has_marks or not line.startswith("# "))
-    ):
-        return [(start + 1, alone(line))], start + 1
-    if not line.startswith("#") or (has_marks and side >= LEAST) or (has_marks and len(window) > 2):
-        raise ValueError(_bent(lines, first, window, record))
+    num_alone = sum(is_puzzle(grid_of_line(row)) for row in window[:NUM_LOOKED_AT])
+    grid = grid_of_line("".join(window))
+    if len(window) == side and has_marks and num_alone < 2 and (side**2 >= MIN_LENGTH or is_puzzle(grid)):
+        return Match([(first + 1, grid)], first + side)
+    stripped = grid_of_line(line.strip())
+    if is_puzzle(stripped) and not is_square(side):
+        return Match([(start + 1, stripped)], start + 1)
+    is_whole_grid = is_square(side) and set(line) != {"#"} and (has_marks or not line.startswith("# "))
+    if is_whole_grid or is_puzzle(grid_of_line(line)):
+        return Match([(start + 1, grid_of_line(line))], start + 1)
+    if not line.startswith("#") or (has_marks and side >= MIN_LENGTH) or (has_marks and len(window) > 2):
+        raise ValueError(_shape_flaw(lines, first, window, record))
     return None
 
 
-def alone(line: str) -> Written:
-    """A line as a puzzle of its own."""
-    return Written(tuple(line), line)
+def grid_of_line(line: str) -> WrittenGrid:
+    """A line whose characters are all cells of a grid."""
+    return WrittenGrid(tuple(line), line)
 
 
 def is_wall(line: str) -> bool:
@@ -66,40 +66,40 @@ def marks(line: str, record: GridTask) -> set[str]:
     return set(line) & (set(record.text.characters) - {"#", " "})
 
 
-def _bent(lines: Sequence[str], first: int, window: Sequence[str], record: GridTask) -> str:
-    """Why rows are no square, with the row after them."""
+def _shape_flaw(lines: Sequence[str], first: int, window: Sequence[str], record: GridTask) -> str:
+    """The message about rows that do not form a square, with the row after them."""
     side, after = len(window[0]), lines[first + len(window) : first + len(window) + 1]
-    words = f"{side} characters are not a square grid: {shorten(window[0])}"
+    message = f"{side} characters are not a square grid: {shorten(window[0])}"
     if len(window) > 1 or (after and len(after[0]) == side):
-        words = f"{len(window)} rows of {side} characters are not a square grid"
+        message = f"{len(window)} rows of {side} characters are not a square grid"
     for line in after:
-        wrong = next((each for each in line if each not in record.text.characters), None)
+        wrong = next((character for character in line if character not in record.text.characters), None)
         if len(line) == side and wrong:
             known = record.text.characters[:-1]
-            words += f": {wrong!r} in line {first + len(window) + 1} is not one of {known!r}"
+            message += f": {wrong!r} in line {first + len(window) + 1} is not one of {known!r}"
         elif line.strip() and len(window) > 1:
-            words += f": line {first + len(window) + 1} is {shorten(line)}"
-    return words
+            message += f": line {first + len(window) + 1} is {shorten(line)}"
+    return message
 
 
-def spoilt(line: str) -> str | None:
-    """Why a line is no drawn puzzle, though it looks like one: the character that none has; None for other lines."""
+def line_flaw(line: str) -> str | None:
+    """The wrong character of a line that otherwise looks like a drawn puzzle; None for other lines."""
     for record in drawn_records():
         known = record.text.characters
-        wrong = [each for each in line if each not in known]
-        if "#" not in line or not wrong or len(line) < LEAST or 1 - len(wrong) / len(line) < SPOILT:
+        wrong = [character for character in line if character not in known]
+        if "#" not in line or not wrong or len(line) < MIN_LENGTH or 1 - len(wrong) / len(line) < MIN_SHARE:
             continue
         has_shape = is_square(len(line)) or bool(marks(line, record)) or not line.startswith("#")
         if has_shape and not re.fullmatch(r"#+[^#]*#*", line):
-            place = line.index(wrong[0]) + 1
-            return f"{wrong[0]!r} at position {place} is not one of {known[:-1]!r}: {shorten(line)}"
+            position = line.index(wrong[0]) + 1
+            return f"{wrong[0]!r} at position {position} is not one of {known[:-1]!r}: {shorten(line)}"
     return None
 
 
-def spoilt_rows(lines: Sequence[str], start: int) -> str | None:
-    """Why the lines from `start` on are no drawn puzzle in rows, though they look like one; None for other lines.
+def rows_flaw(lines: Sequence[str], start: int) -> str | None:
+    """The wrong character of lines from `start` on that otherwise look like a drawn puzzle in rows; None for others.
 
-    Such lines are as many as each is long, or nearly all of the task's characters, and all begin and end with a wall.
+    Such lines all begin and end with a wall, and either form a square or have nearly only characters of the task.
     """
     side, rows = len(lines[start]), list[str]()
     for line in lines[start : start + side]:
@@ -109,9 +109,9 @@ def spoilt_rows(lines: Sequence[str], start: int) -> str | None:
     text = "".join(rows)
     for record in drawn_records():
         known = record.text.characters
-        share = sum(each in known for each in text) / max(len(text), 1)
-        wrong = next((each for each in text if each not in known), None)
-        if side >= 3 and wrong and (len(rows) == side or (len(rows) > 3 and share >= SPOILT)):
+        share = sum(character in known for character in text) / max(len(text), 1)
+        wrong = next((character for character in text if character not in known), None)
+        if side >= 3 and wrong and (len(rows) == side or (len(rows) > 3 and share >= MIN_SHARE)):
             number = start + 1 + text.index(wrong) // side
             return f"{wrong!r} in line {number} is not one of {known[:-1]!r}: {shorten(lines[number - 1])}"
     return None

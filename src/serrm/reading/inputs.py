@@ -1,6 +1,6 @@
-"""Files, pipes and archives opened: the texts and arrays in them, whatever they are compressed with.
+"""The texts and arrays in files, pipes and archives, with or without compression.
 
-A file may be a named pipe or a device, such as /dev/stdin or a shell's `<(…)`. What is no text is a ValueError of one
+A file may be a named pipe or a device, such as /dev/stdin or a shell's `<(…)`. Binary content is a ValueError of one
 line.
 """
 
@@ -21,9 +21,9 @@ COMPRESSED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
     b"BZh": bz2.decompress,
     b"\xfd7zXZ\x00": lzma.decompress,
 }
-"""Compressions by the first bytes of their files."""
+"""Decompression by the first bytes of a file."""
 ZIP, NPY, TAR = b"PK\x03\x04", b"\x93NUMPY", b"ustar"
-OTHERS: Final = {
+UNSUPPORTED: Final = {
     b"PAR1": "a Parquet file; write it as CSV",
     b"%PDF": "a PDF",
     b"\x89PNG": "a picture",
@@ -35,7 +35,6 @@ OTHERS: Final = {
     b"SQLite": "a database; write it as CSV",
 }
 ENCODINGS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-UNREADABLE: Final = "�"
 
 
 class Document(NamedTuple):
@@ -47,14 +46,14 @@ class Document(NamedTuple):
 
 
 def documents(path: Path) -> Iterator[Document]:
-    """The texts and arrays of a file. ValueError if there is no file, or none that can be read."""
+    """The texts and arrays of a file. ValueError if there is no file, or it cannot be read."""
     if not path.exists():
         raise ValueError(f"{path}: no such file")
     yield from unpacked(path.read_bytes(), str(path), path.name.partition(".")[0])
 
 
 def unpacked(content: bytes, name: str, stem: str) -> Iterator[Document]:
-    """The texts and arrays that the bytes of a file hold, those of an archive one after the other."""
+    """The texts and arrays in the bytes of a file; an archive may have several."""
     try:
         for start, decompress in COMPRESSED.items():
             if content.startswith(start):
@@ -79,7 +78,7 @@ def _array(content: bytes, name: str) -> Any:
 
 def _of_archive(content: bytes, name: str) -> Iterator[Document]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        names = [each for each in archive.namelist() if not each.endswith("/")]
+        names = [member for member in archive.namelist() if not member.endswith("/")]
         if "[Content_Types].xml" in names:
             raise ValueError(f"{name}: an office document; write it as CSV")
         for member in names:
@@ -89,16 +88,17 @@ def _of_archive(content: bytes, name: str) -> Iterator[Document]:
 
 
 def text_of(content: bytes, name: str) -> str:
-    """The text of bytes in UTF-8 or UTF-16. ValueError for what is no text.
+    """The text of bytes in UTF-8 or UTF-16. ValueError for binary content.
 
-    Bytes that are no UTF-8 become a character that no grid has, as they may stand in a comment.
+    Invalid bytes, which may stand in a comment, become U+FFFD, a character that no grid has.
     """
-    for start, words in OTHERS.items():
+    for start, message in UNSUPPORTED.items():
         if content.startswith(start):
-            raise ValueError(f"{name}: {words}")
+            raise ValueError(f"{name}: {message}")
     if content[257:262] == TAR:
         raise ValueError(f"{name}: a tar archive; unpack it")
-    encoding = next((each for start, each in ENCODINGS.items() if content.startswith(start)), "utf-8")
+    encodings = [encoding for start, encoding in ENCODINGS.items() if content.startswith(start)]
+    encoding = encodings[0] if encodings else "utf-8"
     if encoding != "utf-16" and content.count(0) > len(content) / 8:
         raise ValueError(f"{name}: not a text file")
     return content.decode(encoding, "replace")

@@ -1,12 +1,12 @@
-"""A puzzle that was read: its task, its cells, where it stood, and the signs it is written in.
+"""A puzzle of the user: its task, its cells, its place in the input, and the signs in which it is written.
 
-The symbols of a grid are tried with each task's notation; a puzzle is of the last task of `TASKS` that recognises it.
+The task of a grid is the last one of `TASKS` that recognises its symbols.
 """
 
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from serrm.puzzles.text import GridText, shorten
 class Question:
     """A question: R × C cells, as tokens, or as the colours of an ARC input.
 
-    `text` is the question as it stood at `place`, on one line, in the signs of `notation`. `name` is the ARC task's,
-    whose demonstrations come along.
+    `place` is its place in the input, such as puzzles.csv:3, and `text` the question as written there, on one line, in
+    the signs of `notation`. An ARC task has a `name` and demonstrations.
     """
 
     task: str
@@ -37,90 +37,93 @@ class Question:
 
     @property
     def side(self) -> int:
-        """The length of its longer edge."""
+        """The length of the longer edge, in cells."""
         return int(max(self.cells.shape))
 
 
 @dataclass(frozen=True)
-class Written:
-    """A grid as it is written: its I symbols row by row, its text on one line, and the symbols of its answer."""
+class WrittenGrid:
+    """A grid in the user's signs: its I symbols row by row, its text on one line, and the symbols of its answer."""
 
     symbols: tuple[str, ...]
     text: str
     answer: tuple[str, ...] = ()
-    # An answer to numbers is in numbers; False for those of Python and JSON, for which it is in digits and letters.
+    # Numbers in text are answered in numbers; numbers of Python or JSON (False) in digits and letters.
     has_numbers: bool = True
 
 
-Found = tuple[list[tuple[int, Written]], int]
-"""Grids of a text with the number of their first line, and the position after them."""
+class Match(NamedTuple):
+    """Grids in some lines, each with the number of its first line from 1, and the index of the line after them."""
+
+    grids: list[tuple[int, WrittenGrid]]
+    end: int
 
 
 def is_square(num: int) -> bool:
-    """True for the number of cells of a grid that is not too small."""
+    """True for a square number of cells, of a grid of at least 3×3."""
     return num >= 9 and math.isqrt(num) ** 2 == num
 
 
 def is_drawn(record: GridTask) -> bool:
-    """True for a task with a space among its cells' characters, so that white space of a line counts."""
+    """True for a task with a space among the characters of its cells, so that white space counts."""
     return " " in record.text.characters
 
 
 def grid_records() -> dict[str, GridTask]:
-    """The tasks on square grids, that which recognises a puzzle first ahead."""
-    return {name: each for name, each in reversed(TASKS.items()) if isinstance(each, GridTask)}
+    """The tasks on square grids, in the order in which they are tried."""
+    return {name: record for name, record in reversed(TASKS.items()) if isinstance(record, GridTask)}
 
 
-def task_of(written: Written) -> str:
-    """The task of a square grid. ValueError for symbols that are no square."""
+def task_of(written: WrittenGrid) -> str:
+    """The task of a square grid. ValueError for symbols that do not form a square."""
     side = math.isqrt(len(written.symbols))
     if not written.symbols or side**2 != len(written.symbols):
         raise ValueError(f"{len(written.symbols)} characters are not a square grid: {shorten(written.text)}")
-    asked: Any = "".join(written.symbols)
-    if len(asked) != len(written.symbols) or not written.has_numbers:
-        cells = [int(each) if each.isdecimal() else 0 for each in written.symbols]
-        asked = np.reshape(cells, (side, side)).tolist()
-    return next(name for name, record in grid_records().items() if record.recognises(asked))
+    grid: Any = "".join(written.symbols)
+    if len(grid) != len(written.symbols) or not written.has_numbers:
+        cells = [int(symbol) if symbol.isdecimal() else 0 for symbol in written.symbols]
+        grid = np.reshape(cells, (side, side)).tolist()
+    return next(name for name, record in grid_records().items() if record.recognises(grid))
 
 
-def notation_of(written: Written, text: GridText) -> Notation:
-    """The notation of a grid of a task with this text. ValueError for a side or a symbol that the task does not have.
+def notation_of(written: WrittenGrid, text: GridText) -> Notation:
+    """The notation of a grid of a task with this text.
 
-    ValueError too where two notations fit.
+    ValueError for a side or a symbol that the task does not have, and for symbols that fit two notations.
     """
     side = math.isqrt(len(written.symbols))
     largest = text.largest(side)
     if text.notation is not None:
-        found = text.notation(written.symbols, side, written.answer)
-        if not found.joiner or written.has_numbers:
-            return found
+        notation = text.notation(written.symbols, side, written.answer)
+        if not notation.joiner or written.has_numbers:
+            return notation
         signs = list(text.characters[:largest])
-        if found.base == 0:
+        if notation.base == 0:
             signs = [signs[0], "0", *signs[1:-1]]
-        return Notation(found.values, signs, base=found.base)
-    known = text.characters[:largest]
-    values = {sign: token for token, sign in enumerate(known, start=1)} | dict(text.others)
+        return Notation(notation.values, signs, base=notation.base)
+    characters = text.characters[:largest]
+    values = {sign: token for token, sign in enumerate(characters, start=1)} | dict(text.others)
     if not written.has_numbers:
         values |= {str(text.first_number + token - 1): token for token in range(1, largest + 1)}
-    return Notation(values, known)
+    return Notation(values, characters)
 
 
-def question_of(place: str, written: Written) -> Question:
-    """The puzzle that a written grid is. ValueError with its place for what is none."""
+def question_of(place: str, written: WrittenGrid) -> Question:
+    """The puzzle of a written grid. ValueError with its place for a grid that is not a puzzle."""
     question = _parsed(written)
     if isinstance(question, str):
         raise ValueError(f"{place}: {question}")
     return replace(question, place=place)
 
 
-def is_puzzle(written: Written) -> bool:
+def is_puzzle(written: WrittenGrid) -> bool:
     """True if the written grid is a puzzle, not only a square."""
     return not isinstance(_parsed(written), str)
 
 
 @lru_cache(maxsize=4096)
-def _parsed(written: Written) -> Question | str:
-    """The puzzle that a written grid is, without its place, or why it is none."""
+def _parsed(written: WrittenGrid) -> Question | str:
+    """The puzzle of a written grid, without its place, or the message about a grid that is not a puzzle."""
     try:
         task = task_of(written)
         text = grid_records()[task].text

@@ -1,8 +1,8 @@
-"""The one reader of puzzles: of `serrm solve`, `evaluate`, `show`, `ask`, `demo` and the Python API.
+"""The reader of users' puzzles for `serrm solve`, `evaluate`, `show`, `ask`, `demo` and the Python API.
 
-Files (`serrm.reading.inputs`), standard input, arguments and Python values all come here. Text that begins with a
-bracket is JSON, other text is read by lines (`serrm.reading.lines`). Sizes may be mixed. What is no puzzle is a
-ValueError of one line that names its place. (The published files of the paper's tasks among others.)
+It reads files (`serrm.reading.inputs`), among them the published files of the paper's tasks, standard input, arguments
+and Python values. Text that begins with a bracket is JSON; other text is read by lines (`serrm.reading.lines`). Sizes
+may be mixed. Invalid input is a ValueError of one line that names its place.
 """
 
 import json
@@ -20,26 +20,27 @@ from serrm.puzzles.tasks import ARC
 from serrm.puzzles.text import as_text, shorten
 from serrm.reading import arc
 from serrm.reading.inputs import Document, documents, text_of, unpacked
-from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, field, puzzles_of, wrapped
-from serrm.reading.question import Question, Written, question_of
-from serrm.reading.values import grids_of, plain
+from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, grid_of_field, questions_of_lines, wrapped_grid
+from serrm.reading.question import Question, WrittenGrid, question_of
+from serrm.reading.values import as_lists, grids_of
 
 NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC task
 
 
 def read_file(path: Path) -> list[Question]:
-    """The puzzles of a file, or of the *.json files of a folder; answers of Kaggle's file beside its challenges too.
+    """The puzzles of a file, or of the *.json files of a folder.
 
-    ValueError, naming file and line, for what is no puzzle, and where there is none.
+    Kaggle's file of ARC challenges gets its answers from the file of solutions beside it. ValueError, with file and
+    line, for invalid puzzles and for files without a puzzle.
     """
     if path.is_dir():
-        found = [question for file in sorted(path.glob("*.json")) for question in read_file(file)]
+        questions = [question for file in sorted(path.glob("*.json")) for question in read_file(file)]
     else:
-        found = [question for document in documents(path) for question in _read(document)]
-    if not found:
+        questions = [question for document in documents(path) for question in _read(document)]
+    if not questions:
         raise ValueError(f"{path}: no puzzle")
     solutions = path.with_name(path.name.replace("challenges", "solutions"))
-    return found if solutions == path or not solutions.is_file() else _with_answers(found, solutions)
+    return questions if solutions == path or not solutions.is_file() else _with_answers(questions, solutions)
 
 
 def _read(document: Document) -> Iterable[Question]:
@@ -49,21 +50,21 @@ def _read(document: Document) -> Iterable[Question]:
 
 
 def read_puzzles(path: Path, task: str) -> list[Puzzle]:
-    """The puzzles of a file, as `read_file` finds them. ValueError for a puzzle of another task."""
+    """The puzzles of a file (see `read_file`), all of one task. ValueError for a puzzle of another task."""
     questions = read_file(path)
     for question in questions:
         if question.task != task:
             raise ValueError(f"{question.place}: not a puzzle of the task {task}: {shorten(question.text)}")
     return [
-        Puzzle(each.cells.reshape(-1), None if each.answer is None else each.answer.reshape(-1))
-        for each in questions
+        Puzzle(question.cells.reshape(-1), None if question.answer is None else question.answer.reshape(-1))
+        for question in questions
     ]
 
 
-def _with_answers(found: Iterable[Question], solutions: Path) -> list[Question]:
-    """The tests of ARC tasks with the answers of another file."""
+def _with_answers(questions: Iterable[Question], solutions: Path) -> list[Question]:
+    """The tests of ARC tasks with answers from another file."""
     answers, complete = read_parsed(solutions, SOLUTIONS.validate_json), list[Question]()
-    for name, group in groupby(found, lambda question: question.name):
+    for name, group in groupby(questions, lambda question: question.name):
         tests, grids = list(group), answers.get(name, [])
         if len(tests) != len(grids):
             raise ValueError(f"{solutions}: {len(grids)} answers to the {len(tests)} tests of {name}")
@@ -73,19 +74,19 @@ def _with_answers(found: Iterable[Question], solutions: Path) -> list[Question]:
 
 
 def read_arguments(arguments: Iterable[str], standard_input: Callable[[], bytes]) -> list[Question]:
-    """The puzzles of command-line arguments: each a puzzle itself, a file of puzzles, or `-` for standard input."""
-    found: list[Question] = []
+    """The puzzles of command-line arguments: puzzles, files of puzzles, or `-` for standard input."""
+    questions: list[Question] = []
     for number, argument in enumerate(arguments, start=1):
         if argument == "-":
             for document in unpacked(standard_input(), "standard input", ""):
-                found += _read(document)
+                questions += _read(document)
         else:
-            found += read_argument(argument, f"argument {number}")
-    return found
+            questions += read_argument(argument, f"argument {number}")
+    return questions
 
 
 def read_argument(text: str, place: str = "puzzle") -> list[Question]:
-    """The puzzles of the file of that name, or of the text itself. ValueError for what is neither."""
+    """The puzzles of the file named `text`, or of the text itself. ValueError if it is neither."""
     return read_file(Path(text)) if _is_file(text) else read_inline(text, place)
 
 
@@ -93,36 +94,40 @@ def read_argument(text: str, place: str = "puzzle") -> list[Question]:
 
 
 def read_inline(text: str, place: str, name: str = "") -> list[Question]:
-    """The puzzles of a text that stands at one place, such as an argument. It opens no file."""
+    """The puzzles of a text at one place, such as an argument; it is never taken for the name of a file."""
     try:
-        found = _read_text(text, place, name, is_inline=True)
+        questions = _read_text(text, place, name, is_inline=True)
     except ValueError:
         if is_file_name(text):
             raise ValueError(f"{place}: no file {text}, and not a puzzle") from None
         raise
-    if not found and is_file_name(text):
+    if not questions and is_file_name(text):
         raise ValueError(f"{place}: no file {text}, and not a puzzle")
-    if not found:
+    if not questions:
         raise ValueError(f"{place}: not a puzzle: {shorten(text)}")
-    return [replace(found[0], place=place)] if len(found) == 1 and found[0].task != ARC else found
+    return (
+        [replace(questions[0], place=place)]
+        if len(questions) == 1 and questions[0].task != ARC
+        else questions
+    )
 
 
 def _is_file(text: str) -> bool:
     try:
         return Path(text).exists() and text.strip() not in ("", ".", "..")
-    except (OSError, ValueError):  # a puzzle may be longer than a name can be
+    except (OSError, ValueError):  # a puzzle may be longer than file names can be
         return False
 
 
 def is_file_name(text: str) -> bool:
-    """True for a text that is like the name of a file: with an ending, or a folder before it."""
+    """True for a text that looks like the name of a file: it has an ending, or a folder before it."""
     return re.fullmatch(r"[^\n\"{}\[\]]*(\.[A-Za-z][\w]{0,7}|/[^/\n]+)(\.(gz|bz2|xz|zip))?", text) is not None
 
 
 def read_text(text: str, source: str, name: str = "") -> list[Question]:
-    """The puzzles of a text, whose lines are places of `source`; `name` is that of an ARC task without one.
+    """The puzzles of a text; places are lines of `source`. An ARC task without a name gets `name`.
 
-    ValueError with the place for what is no puzzle.
+    ValueError, with the place, for invalid puzzles.
     """
     return _read_text(text, source, name, is_inline=False)
 
@@ -137,28 +142,29 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
     if is_json and (value := decoded(text)) is not None:
         return list(questions_of(value, whole, name))
 
-    def place(number: int) -> str:
+    def place_of(number: int) -> str:
         return source if is_inline and len(lines) == 1 else f"{source}:{number}"
 
     def read_json(value: Any, place: str) -> Iterator[Question]:
         return questions_of(value, place, name)
 
     try:
-        return list(puzzles_of(lines, place, read_json))
+        return list(questions_of_lines(lines, place_of, read_json))
     except ValueError:
-        if (found := wrapped(lines)) is not None:
-            return [question_of(place(found[0]), found[1])]
+        if (wrapped := wrapped_grid(lines)) is not None:
+            number, grid = wrapped
+            return [question_of(place_of(number), grid)]
         if is_json and re.match(r"\s*\[[A-Za-z]", text) is None and decoded(lines[0]) is None:
             raise ValueError(f"{whole}: {_flaw_of_json(text)}") from None
         raise
 
 
 def _literal(text: str) -> str:
-    """The lists in a text that is code, such as `board = [[…]]` or `array([[…]])`; other text as it is."""
+    """The lists in a text that is code, such as `board = [[…]]` or `array([[…]])`; other text unchanged."""
     name, call = r"(?:[A-Za-z_]\w*\s*=\s*)?", r"(?:(?:\w+\.)?(?:array|tensor)\()?"
-    found = re.fullmatch(rf"\s*{name}{call}(\[.*\])(?:,\s*dtype=[\w.]+)?\)?;?\s*", text, re.DOTALL)
-    is_code = found is not None and re.match(r"\s*\[", text) is None
-    return found[1] if found is not None and is_code else text
+    match = re.fullmatch(rf"\s*{name}{call}(\[.*\])(?:,\s*dtype=[\w.]+)?\)?;?\s*", text, re.DOTALL)
+    is_code = match is not None and re.match(r"\s*\[", text) is None
+    return match[1] if match is not None and is_code else text
 
 
 def _flaw_of_json(text: str) -> str:
@@ -175,11 +181,11 @@ def _flaw_of_json(text: str) -> str:
 
 
 def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[Question]:
-    """The puzzles of a value: a text, a path, bytes, an array, a table of pandas, decoded JSON, or several of them.
+    """The puzzles of a value: a text, a path, bytes, an array, a pandas table, decoded JSON, or several of them.
 
-    `name` is that of an ARC task without one. ValueError with its place for what is no puzzle.
+    An ARC task without a name gets `name`. ValueError, with its place, for an invalid puzzle.
     """
-    value = plain(value, QUESTIONS)
+    value = as_lists(value, QUESTIONS)
     match value:
         case Path():
             yield from read_file(value)
@@ -190,13 +196,13 @@ def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[
         case Mapping():
             yield from _of_object(value, place, name)
         case Iterable():
-            yield from _of_sequence([plain(each, QUESTIONS) for each in value], place, name)
+            yield from _of_sequence([as_lists(item, QUESTIONS) for item in value], place, name)
         case _:
             raise ValueError(f"{place}: not a puzzle: {shorten(as_text(value))}")
 
 
 def _of_sequence(values: list[Any], place: str, name: str) -> Iterator[Question]:
-    """The puzzle whose cells or rows the values are, or the puzzles that they are."""
+    """The puzzles of a list: of its cells or rows if they form grids, or else of its items."""
     try:
         grids = grids_of(values)
     except ValueError as error:
@@ -206,11 +212,11 @@ def _of_sequence(values: list[Any], place: str, name: str) -> Iterator[Question]
             yield question_of(place if len(grids) == 1 else f"{place} {number}", written)
     elif not values:
         raise ValueError(f"{place}: not a puzzle: '[]'")
-    elif all(isinstance(each, Mapping) and {"input", "output"} <= each.keys() for each in values):
+    elif all(isinstance(item, Mapping) and {"input", "output"} <= item.keys() for item in values):
         raise ValueError(f'{place}: a list of pairs without "train" and "test": {arc.FORM}')
     else:
-        for number, each in enumerate(values, start=1):
-            yield from questions_of(each, f"{place} {number}", name)
+        for number, item in enumerate(values, start=1):
+            yield from questions_of(item, f"{place} {number}", name)
 
 
 def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
@@ -219,61 +225,64 @@ def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Ques
     question = next((keys[key] for key in QUESTIONS if key in keys), None)
     answer = next((value[keys[key]] for key in ANSWERS if key in keys), None)
     if isinstance(value.get("test"), list | tuple):
-        given = next((value[key] for key in NAMES if key in value), name)
-        yield from arc.arc_questions(value, place, str(given))
+        task_name = next((value[key] for key in NAMES if key in value), name)
+        yield from arc.arc_questions(value, place, str(task_name))
     elif question is not None and value.get("task") == ARC:
         raise ValueError(f"{place}: a question of an ARC task without its demonstrations: {arc.FORM}")
-    elif question is not None and (several := _several(value[question], answer)):
-        for number, (each, solved) in enumerate(several, start=1):
-            yield _pair(each, solved, f"{place} {number}")
+    elif question is not None and (pairs := _question_pairs(value[question], answer)):
+        for number, (item, solution) in enumerate(pairs, start=1):
+            yield _question_of_pair(item, solution, f"{place} {number}")
     elif question is not None:
-        yield _pair(value[question], answer, place)
+        yield _question_of_pair(value[question], answer, place)
     elif value.keys() >= {"input", "output"} or not isinstance(value.get("train", {}), Mapping):
         raise ValueError(
             f"{place}: an object with the keys {shorten(', '.join(map(str, value)))}: {arc.FORM}"
         )
-    elif value and all(isinstance(each, Mapping | list | str) for each in value.values()):
-        for key, each in value.items():
-            yield from questions_of(each, f"{place} {key}", str(key))
+    elif value and all(isinstance(item, Mapping | list | str) for item in value.values()):
+        for key, item in value.items():
+            yield from questions_of(item, f"{place} {key}", str(key))
     else:
         raise ValueError(f"{place}: not a puzzle: {shorten(as_text(dict(value)))}")
 
 
-def _several(questions: Any, answers: Any) -> list[tuple[Any, Any]]:
-    """The pairs of a list of questions and one of answers, if there is one as long; none for a single grid."""
-    questions, answers = plain(questions, QUESTIONS), plain(answers, QUESTIONS)
+def _question_pairs(questions: Any, answers: Any) -> list[tuple[Any, Any]]:
+    """The (question, answer) pairs of two lists; answers are None without a list of them.
+
+    Empty if `questions` is a single grid or no list, or if the lists differ in length.
+    """
+    questions, answers = as_lists(questions, QUESTIONS), as_lists(answers, QUESTIONS)
     if not isinstance(questions, list | tuple) or not questions:
         return []
-    grids = grids_of([plain(each, QUESTIONS) for each in questions])
+    grids = grids_of([as_lists(item, QUESTIONS) for item in questions])
     if grids is not None and len(grids) == 1:
         return []
-    if any(isinstance(each, Mapping) for each in questions):
+    if any(isinstance(item, Mapping) for item in questions):
         return []
-    solved = answers if isinstance(answers, list | tuple) else [None] * len(questions)
-    return list(zip(questions, solved, strict=True)) if len(solved) == len(questions) else []
+    solutions = answers if isinstance(answers, list | tuple) else [None] * len(questions)
+    return list(zip(questions, solutions, strict=True)) if len(solutions) == len(questions) else []
 
 
-def _pair(question: Any, answer: Any, place: str) -> Question:
-    """The puzzle of a question and an answer, each a text, rows, or cells; an empty answer is none."""
+def _question_of_pair(question: Any, answer: Any, place: str) -> Question:
+    """The puzzle of a question and an answer, each a text, rows, or cells; an empty answer counts as none."""
     try:
         written = _grid_of(question)
-        solved = None if answer is None or len(answer) == 0 else _grid_of(answer)
+        solution = None if answer is None or len(answer) == 0 else _grid_of(answer)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{place}: {error}") from None
-    return question_of(place, written if solved is None else replace(written, answer=solved.symbols))
+    return question_of(place, written if solution is None else replace(written, answer=solution.symbols))
 
 
-def _grid_of(value: Any) -> Written:
-    """The one grid of a value. ValueError for what is none, or several."""
-    value = plain(value, QUESTIONS)
+def _grid_of(value: Any) -> WrittenGrid:
+    """The grid of a value. ValueError unless it has exactly one."""
+    value = as_lists(value, QUESTIONS)
     if isinstance(value, str):
         rows = decoded(value) if value.lstrip()[:1] == "[" else None
         if rows is None:
             lines = value.strip("\r\n").split("\n")
-            found = read_text(value, "grid") if len(lines) > 1 else []
-            return field(found[0].text if len(found) == 1 else value)
+            questions = read_text(value, "grid") if len(lines) > 1 else []
+            return grid_of_field(questions[0].text if len(questions) == 1 else value)
         value = rows
-    grids = grids_of([plain(each, QUESTIONS) for each in value]) if isinstance(value, Iterable) else None
+    grids = grids_of([as_lists(item, QUESTIONS) for item in value]) if isinstance(value, Iterable) else None
     if grids is None or len(grids) != 1:
         raise ValueError(f"not a grid: {shorten(as_text(value))}")
     return grids[0]

@@ -4,8 +4,8 @@
         metadata.json
         <set>/          questions.npy, answers.npy
 
-The set has the name of the entry of `tests` in params.yaml; a file with grids of several sizes gives a set for each of
-them, such as mine_4x4 and mine_9x9.
+The set has the name of the entry of `tests` in params.yaml; a file with grids of several sizes gives one set per size,
+such as mine_4x4 and mine_9x9.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from serrm.reading.reader import read_file
 def write_test_set(file: Path, target: Path, entry: str, kind: str, num_puzzles: int | None = None) -> None:
     """Write the puzzles of a file, or the first `num_puzzles` of them, as arrays of a task on square grids.
 
-    A puzzle without an answer gets the only solution that the task's exact method finds.
+    A puzzle without an answer gets its only solution, from the task's exact method.
 
     Raises:
-        ValueError: what is no puzzle of the task, an answer that breaks the rules, and a puzzle without an answer that
-            has no solution or several; one line with the place in the file. Nothing is left behind.
+        ValueError: a puzzle is of another task, an answer breaks the rules, or a puzzle without an answer has no
+            solution or several. The message is one line with the place in the file; nothing is left behind.
     """
     by_side: dict[int, list[Question]] = {}
     for question in read_file(file)[:num_puzzles]:
@@ -42,16 +42,16 @@ def write_test_set(file: Path, target: Path, entry: str, kind: str, num_puzzles:
         for side, questions in sorted(by_side.items()):
             name = entry if len(by_side) == 1 else f"{entry}_{side}x{side}"
             (folder / name).mkdir()
-            for part, tokens in zip(("questions", "answers"), grids_of(questions, kind), strict=True):
+            for part, tokens in zip(("questions", "answers"), token_grids(questions, kind), strict=True):
                 write_array(folder / name / f"{part}.npy", tokens)
             sets[name] = {"num_puzzles": len(questions), "side": side}
         write_json(folder / METADATA, {"task": kind, "sets": sets})
 
 
-def grids_of(
+def token_grids(
     questions: Sequence[Question], kind: str
 ) -> tuple[UInt8[np.ndarray, "N I"], UInt8[np.ndarray, "N I"]]:
-    """Questions and answers of one size as tokens. ValueError as `write_test_set` has it."""
+    """Questions and answers of one size as tokens. ValueError: see `write_test_set`."""
     record = grid_task(kind)
     cells = np.stack([question.cells.reshape(-1) for question in questions])
     answers = np.stack([_answer(question, kind) for question in questions])
@@ -62,7 +62,7 @@ def grids_of(
 
 
 def _answer(question: Question, kind: str) -> UInt8[np.ndarray, " I"]:
-    """The given answer of a puzzle, or else its only solution."""
+    """The answer of a puzzle, or its only solution if it comes without an answer."""
     if question.answer is not None:
         return question.answer.reshape(-1)
     record = grid_task(kind)

@@ -1,7 +1,7 @@
-"""The symbols of a line: one per cell, however the line separates them.
+"""The symbols of a line, one per cell.
 
 Cells may be single characters, with or without spaces, commas and lines of boxes between them; numbers of several
-digits between spaces; or the fields of a table, of which an empty one is a blank.
+digits between spaces; or the fields of a table, where an empty field is a blank.
 """
 
 import csv
@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import pairwise
 
 from serrm.puzzles.task import GridTask
-from serrm.reading.question import Written, grid_records, is_drawn, is_puzzle, is_square
+from serrm.reading.question import WrittenGrid, grid_records, is_drawn, is_puzzle, is_square
 
-LEAST_SIDE = 4  # of a grid written in symbols
-LONGEST_ROW = 35  # symbols that may be a row of a larger grid as well as a puzzle
-LEAST_ALONE = 36  # symbols of a field that is a puzzle whatever stands beside it
+MIN_SIDE = 4  # of a grid written in symbols
+MAX_ROW = 35  # symbols that may be a row of a larger grid as well as a puzzle
+MIN_ALONE = 36  # symbols that are a puzzle even beside other text on the line
 DELIMITERS = (",", ";", "\t", "|", "│", "┃", "║")
-FRAMES = DELIMITERS[3:]  # which may stand at both ends of a row
+FRAME_DELIMITERS = DELIMITERS[3:]  # which may stand at both ends of a row
 SEPARATORS = re.compile(r"[\s,;:|/\\'\"\[\](){}<>=!`\u2500-\u257F]+")
 BETWEEN_FIELDS = re.compile(r"[\s,;:|\"'<>=&\[\](){}]+")
 RULING = re.compile(
@@ -28,69 +28,68 @@ BLANK_CELL = "."
 
 @lru_cache(maxsize=1024)
 def symbol_lists(line: str) -> tuple[tuple[str, ...], ...]:
-    """All ways to split a line into symbols, the most telling first. A puzzle of a drawn task is not among them."""
+    """All ways to split a line into symbols, the most specific first; without puzzles of drawn tasks."""
     ways = [_fields(line, delimiter) for delimiter in DELIMITERS if delimiter in line]
-    words = tuple(filter(None, SEPARATORS.split(line)))
-    lengths = {len(word) for word in words}
-    if lengths and all(word.isdecimal() or len(word) == 1 for word in words):
-        ways.append(words)
+    parts = tuple(filter(None, SEPARATORS.split(line)))
+    lengths = {len(part) for part in parts}
+    if lengths and all(part.isdecimal() or len(part) == 1 for part in parts):
+        ways.append(parts)
     if len(lengths) == 1:
-        ways.append(tuple("".join(words)))
+        ways.append(tuple("".join(parts)))
     return tuple(dict.fromkeys(way for way in ways if way))
 
 
 def _fields(line: str, delimiter: str) -> tuple[str, ...]:
-    """The fields of a line as cells, empty ones as blanks; none if a field is no cell."""
+    """The fields of a line as cells, empty fields as blanks; empty if a field is not a cell."""
     try:
         fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
         return ()
-    if delimiter in FRAMES and len(fields) > 2 and not fields[0] and not fields[-1]:
+    if delimiter in FRAME_DELIMITERS and len(fields) > 2 and not fields[0] and not fields[-1]:
         fields = fields[1:-1]
     are_cells = all(len(field) < 2 or (len(field) == 2 and field.isdecimal()) for field in fields)
-    if len(fields) < LEAST_SIDE or not are_cells:
+    if len(fields) < MIN_SIDE or not are_cells:
         return ()
     return tuple(field or BLANK_CELL for field in fields)
 
 
 @lru_cache(maxsize=1024)
-def whole_puzzle(line: str) -> Written | None:
-    """The puzzle that a line holds, with its answer if that stands beside it; None if there is none.
+def whole_puzzle(line: str) -> WrittenGrid | None:
+    """The puzzle of a line, with the answer that may stand beside it; None if there is none.
 
-    A long field of symbols is a puzzle whatever else is on the line (a name, a rating, a comment).
-    ValueError if the line holds several puzzles.
+    A long field of symbols is a puzzle even beside a name, a rating or a comment. ValueError for several puzzles.
     """
     fields = [field for field in BETWEEN_FIELDS.split(line) if is_square(len(field))]
-    puzzles = [field for field in dict.fromkeys(fields) if is_puzzle(Written(tuple(field), field))]
+    puzzles = [field for field in dict.fromkeys(fields) if is_puzzle(WrittenGrid(tuple(field), field))]
     largest = max(map(len, puzzles), default=0)
     lengths = {len(field) for field in BETWEEN_FIELDS.split(line) if field}
     if (
-        largest >= LEAST_ALONE
+        largest >= MIN_ALONE
         or (largest and len(lengths) > 1)
         or (fields and len(fields) == 1 == len(puzzles))
     ):
         return _with_answer([field for field in puzzles if len(field) == largest])
     for symbols in symbol_lists(without_comment(line)):
         text = (" " if max(map(len, symbols)) > 1 else "").join(symbols)
-        if is_square(len(symbols)) and is_puzzle(written := Written(symbols, text)):
+        if is_square(len(symbols)) and is_puzzle(written := WrittenGrid(symbols, text)):
             return written
     pair = [field for field in puzzles if len(field) == largest]
     return _with_answer(pair) if len(pair) == 2 == len(fields) else _spaced(line)
 
 
-def _with_answer(fields: Sequence[str]) -> Written:
-    """The first field as a question; a second one is its answer."""
+def _with_answer(fields: Sequence[str]) -> WrittenGrid:
+    """The first field as a question, and a second one, if there is one, as its answer."""
     if len(fields) > 2:
         raise ValueError(f"{len(fields)} puzzles on one line; write one per line")
     question, answer = fields[0], fields[1] if len(fields) == 2 else ""
-    return Written(tuple(question), question, tuple(answer))
+    return WrittenGrid(tuple(question), question, tuple(answer))
 
 
-def _spaced(line: str) -> Written | None:
-    """A puzzle whose blanks are spaces, if it is as long as one only with them."""
-    if len(line) < LEAST_ALONE or not is_square(len(line)) or not _has_spaces_for_blanks(line):
+def _spaced(line: str) -> WrittenGrid | None:
+    """A puzzle whose blanks are spaces; None unless the whole line has the length of a puzzle."""
+    if len(line) < MIN_ALONE or not is_square(len(line)) or not _has_spaces_for_blanks(line):
         return None
-    written = Written(tuple(line.replace(" ", BLANK_CELL)), line.replace(" ", BLANK_CELL))
+    written = WrittenGrid(tuple(line.replace(" ", BLANK_CELL)), line.replace(" ", BLANK_CELL))
     return written if is_puzzle(written) else None
 
 
@@ -101,7 +100,7 @@ def _has_spaces_for_blanks(line: str) -> bool:
 
 
 def row_of(line: str, side: int) -> tuple[str, ...] | None:
-    """A line as a row of `side` symbols that may be digits, letters, numbers or blanks; None if it is none."""
+    """A line as a row of `side` symbols (digits, letters, numbers or blanks); None if it is not such a row."""
     for symbols in symbol_lists(without_comment(line)):
         if len(symbols) == side and is_row(symbols):
             return symbols
@@ -117,14 +116,13 @@ def is_row(symbols: Sequence[str]) -> bool:
         elif len(symbol) == 1 and symbol.isalpha() and symbol.isascii():
             is_known = symbol in "xX" or ord(symbol.upper()) - ord("A") < side
         else:
-            is_known = symbol in "._-*?·" or any(symbol in each.text.characters for each in symbol_records())
+            tasks = symbol_records()
+            is_known = symbol in "._-*?·" or any(symbol in task.text.characters for task in tasks)
         if not is_known:
             return False
-    has_digits, letters = (
-        any(each in "123456789" for each in symbols),
-        [each for each in symbols if each.isalpha()],
-    )
-    return not (has_digits and side < 10 and any(each not in "xX" for each in letters))
+    has_digits = any(symbol in "123456789" for symbol in symbols)
+    has_letters = any(symbol.isalpha() and symbol not in "xX" for symbol in symbols)
+    return not (has_digits and side < 10 and has_letters)
 
 
 def symbol_records() -> list[GridTask]:
@@ -138,14 +136,14 @@ def is_ruling(line: str) -> bool:
 
 
 def without_comment(line: str) -> str:
-    """The line without what follows ` # `."""
+    """The line without its comment, which begins with ` # `."""
     return re.sub(r"\s#\s.*$", "", line)
 
 
 def rows_of_spaces(lines: Sequence[str]) -> list[tuple[str, ...]] | None:
-    """Rows whose blanks are spaces, as many as each is long; None if the lines are no such grid."""
+    """The rows of a square grid whose blanks are spaces; None if the lines are not such a grid."""
     side = len(lines[0]) if lines else 0
     rows = [tuple(line.replace(" ", BLANK_CELL)) for line in lines[:side]]
-    is_grid = len(rows) == side >= LEAST_SIDE and all(len(row) == side for row in rows)
+    is_grid = len(rows) == side >= MIN_SIDE and all(len(row) == side for row in rows)
     is_spaced = all(set(line) <= set(" 123456789") for line in lines[:side])
     return rows if is_grid and is_spaced else None

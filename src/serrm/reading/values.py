@@ -1,7 +1,7 @@
 """Grids of Python values and of decoded JSON: cells, rows of cells, rows as text, arrays of several grids.
 
-A cell is a whole number, also as a float, or a text of one symbol; None, NaN, −1 and an empty text are blanks. Of an
-array `B I` each row is a grid of I = n² cells.
+A cell is a whole number, also as a float, or a text of one symbol; None, NaN, −1 and an empty text are blanks. In an
+array `B I` every row is a grid of I = n² cells.
 """
 
 import math
@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from serrm.puzzles.text import as_text, shorten
-from serrm.reading.lines import field
-from serrm.reading.question import Written, is_puzzle, is_square
-from serrm.reading.symbols import BLANK_CELL, LEAST_SIDE, LONGEST_ROW
+from serrm.reading.lines import grid_of_field
+from serrm.reading.question import WrittenGrid, is_puzzle, is_square
+from serrm.reading.symbols import BLANK_CELL, MAX_ROW, MIN_SIDE
 
 
-def plain(value: Any, names: Sequence[str]) -> Any:
-    """An array, a tensor or a table of another library as lists, a table with a column of one of the names as records.
+def as_lists(value: Any, names: Sequence[str]) -> Any:
+    """Convert arrays, tensors and tables of other libraries to lists; other values are returned unchanged.
 
-    Other values as they are.
+    A table with a column of one of the `names` becomes a list of records.
     """
     if hasattr(value, "to_dict") and hasattr(value, "columns"):  # of pandas
         has_names = any(str(column).lower() in names for column in value.columns)
@@ -25,25 +25,25 @@ def plain(value: Any, names: Sequence[str]) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def grids_of(values: Sequence[Any]) -> list[Written] | None:
-    """The grid or the grids of a list of cells, of rows, or of rows as text; None if the list is none of these.
+def grids_of(values: Sequence[Any]) -> list[WrittenGrid] | None:
+    """The grids of a list of cells, of rows, or of rows as text; None if the list is none of these.
 
     ValueError for rows that make no grid.
     """
     if values and all(isinstance(value, str) and len(value) > 2 for value in values):
         return _of_texts(values)
-    if len(values) >= LEAST_SIDE**2 and all(map(is_cell, values)):
+    if len(values) >= MIN_SIDE**2 and all(map(is_cell, values)):
         return [_written(values, as_text(values))]
     if not values or not all(
         isinstance(row, list | tuple) and row and all(map(is_cell, row)) for row in values
     ):
-        _refuse(values)
+        _check_cells(values)
         return None
     side, widths = len(values), {len(row) for row in values}
     grids = [_written(row, as_text(row)) for row in values]
     cells = [cell for row in values for cell in row]
     is_flat = len(widths) == 1 and is_square(next(iter(widths)))
-    is_one = widths == {side} and (side <= LONGEST_ROW or not is_flat)
+    is_one = widths == {side} and (side <= MAX_ROW or not is_flat)
     if is_one and not (is_flat and all(map(is_puzzle, grids)) and any(map(is_clue, cells))):
         return [_written(cells, as_text(values))]
     if is_flat:
@@ -55,29 +55,31 @@ def grids_of(values: Sequence[Any]) -> list[Written] | None:
 
 
 def is_clue(cell: Any) -> bool:
-    """True for a cell that is no blank."""
+    """True for a cell that is not blank."""
     return symbol_of(cell) not in ("0", BLANK_CELL)
 
 
-def _of_texts(values: Sequence[str]) -> list[Written] | None:
-    """The grid whose rows texts of one length are; None if most of them are puzzles, or they are no rows."""
-    rows = [field(value) for value in values]
+def _of_texts(values: Sequence[str]) -> list[WrittenGrid] | None:
+    """The grid of a list of texts, one per row; None if most texts are puzzles themselves, or they form no square."""
+    rows = [grid_of_field(value) for value in values]
     are_rows = {len(row.symbols) for row in rows} == {len(values)}
     num_alone = sum(is_puzzle(row) for row in rows) if are_rows and is_square(len(values)) else 0
     if not are_rows or 2 * num_alone > len(values):
         return None
     return [
-        Written(tuple(symbol for row in rows for symbol in row.symbols), "".join(row.text for row in rows))
+        WrittenGrid(
+            tuple(symbol for row in rows for symbol in row.symbols), "".join(row.text for row in rows)
+        )
     ]
 
 
-def _refuse(values: Sequence[Any]) -> None:
-    """Raise ValueError for rows of which a cell is no cell."""
+def _check_cells(values: Sequence[Any]) -> None:
+    """Raise ValueError for rows with an item that is not a cell, and for empty rows."""
     rows = [row for row in values if isinstance(row, list | tuple)]
     if (
         not rows
         or len(rows) != len(values)
-        or any(isinstance(each, list | tuple | Mapping) for row in rows for each in row)
+        or any(isinstance(cell, list | tuple | Mapping) for row in rows for cell in row)
     ):
         return
     for number, row in enumerate(rows, start=1):
@@ -105,6 +107,6 @@ def symbol_of(value: Any) -> str:
     return (value.strip() or BLANK_CELL) if isinstance(value, str) else str(int(value))
 
 
-def _written(cells: Sequence[Any], text: str) -> Written:
+def _written(cells: Sequence[Any], text: str) -> WrittenGrid:
     has_numbers = any(isinstance(cell, str) for cell in cells)
-    return Written(tuple(map(symbol_of, cells)), text.replace("NaN", "null"), has_numbers=has_numbers)
+    return WrittenGrid(tuple(map(symbol_of, cells)), text.replace("NaN", "null"), has_numbers=has_numbers)

@@ -11,11 +11,11 @@ NUM_CHANGES: Final = 4  # settings or runs named in a line
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
     """The settings of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700"."""
     runs = [revision.runs[name] for revision in (first, second)]
-    here, there = (settings_of(revision.settings, name) for revision in (first, second))
-    if here and there:
-        for key in {**here, **there}:
-            if here.get(key) != there.get(key):
-                yield f"{key} {value_text(here.get(key))} → {value_text(there.get(key))}"
+    first_values, second_values = (settings_of(revision.settings, name) for revision in (first, second))
+    if first_values and second_values:
+        for key in {**first_values, **second_values}:
+            if first_values.get(key) != second_values.get(key):
+                yield f"{key} {value_text(first_values.get(key))} → {value_text(second_values.get(key))}"
     for stage, values in (
         ("training", [run.training.arithmetic for run in runs]),
         ("evaluation", [run.arithmetic for run in runs]),
@@ -66,13 +66,15 @@ def value_text(value: Any) -> str:
 
 
 def in_lines(changes: Mapping[str, Sequence[str]]) -> list[str]:
-    """One line per run whose settings differ, from its changes by name; runs with the same changes share one."""
-    names: dict[str, list[str]] = {}
-    for name, of_run in changes.items():
-        more = len(of_run) - NUM_CHANGES
-        words = [*of_run[:NUM_CHANGES], *([f"and {more} more"] if more > 0 else [])]
-        names.setdefault("; ".join(words), []).append(name)
-    return [
-        f"{', '.join(of_line) if len(of_line) <= NUM_CHANGES else f'{len(of_line)} runs'}: {words}"
-        for words, of_line in names.items()
-    ]
+    """One line per run whose settings differ; runs with the same changes share one. `changes` are by run."""
+    runs_by_text: dict[str, list[str]] = {}
+    for name, settings in changes.items():
+        texts = list(settings[:NUM_CHANGES])
+        if len(settings) > NUM_CHANGES:
+            texts.append(f"and {len(settings) - NUM_CHANGES} more")
+        runs_by_text.setdefault("; ".join(texts), []).append(name)
+    lines = []
+    for text, runs in runs_by_text.items():
+        subject = ", ".join(runs) if len(runs) <= NUM_CHANGES else f"{len(runs)} runs"
+        lines.append(f"{subject}: {text}")
+    return lines

@@ -1,7 +1,7 @@
 """Compare the scores of two revisions: the differences with their intervals and a verdict in words.
 
-A difference is that from the first revision to the second. Several seeds of a task and model are one line. Scores and
-intervals are those of the claims (`serrm.reporting.results.difference`).
+A difference is the second revision's score minus the first's. Several seeds of a task and model are one line. Scores
+and intervals are computed as for the claims (`serrm.reporting.results.difference`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import MEAN, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet
 
-BETTER, WORSE, LEVEL, SAME = "better", "worse", "not distinguishable", "the same"
+BETTER, WORSE, UNDECIDED, SAME = "better", "worse", "not distinguishable", "the same"
 HIGHER, LOWER, UNKNOWN, UNCLEAR = "higher", "lower", "no interval", "unclear"
 
 
@@ -43,10 +43,10 @@ class Line(NamedTuple):
 class Comparison:
     """The scores of two revisions, one line per score that both have.
 
-    `num_others` counts numbers of the same runs and sets that differ and have no line: after other numbers of steps,
-    of learning curves, of searches. `only` names runs, and sets of runs, that one revision alone has scored, by the
-    place of that revision. `headlines` names runs and sets whose headline is after other numbers of steps, with both
-    numbers and the one after which they are compared (None if they have none in common).
+    `num_others` counts the numbers of runs and sets in both revisions that differ and have no line: scores after other
+    numbers of steps, learning curves, searches. `only` has, for the first and for the second revision, the names of
+    runs and of sets of runs that only this revision has. `headlines` has the runs and sets whose headline steps
+    differ: both numbers, and the number after which they are compared (None if they have none in common).
     """
 
     first: Revision
@@ -64,7 +64,7 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """True if both have the same runs, all of their numbers are equal, and the headlines are those of one step."""
+        """True if both have the same runs with equal numbers and equal headline steps."""
         return not (self.changed or self.num_others or any(self.only) or self.headlines)
 
 
@@ -76,7 +76,7 @@ def compare(
     *,
     has_all: bool = False,
 ) -> Comparison:
-    """Compare two revisions (`serrm.reporting.revisions`), both with the profile that is active in the second.
+    """Compare two revisions (`serrm.reporting.revisions`), by default with the profile that is active in the second.
 
     With `has_all` there are lines for all numbers of steps and all metrics, not only for the main metrics after the
     headline steps.
@@ -91,35 +91,27 @@ def compare(
 
 
 def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Comparison:
-    """The comparison of two revisions that are read."""
-    here, there = grouped(first.runs.values()), grouped(second.runs.values())
-    lines, only = list[Line](), ([*_missing(first, second)], [*_missing(second, first)])
-    for key in [key for key in there if key in here]:
-        runs = here[key], there[key]
+    """Compare two revisions whose scores have been read."""
+    first_runs, second_runs = grouped(first.runs.values()), grouped(second.runs.values())
+    lines = list[Line]()
+    for key in [key for key in second_runs if key in first_runs]:
+        runs = first_runs[key], second_runs[key]
         for name, steps in _scored(*runs, has_all=has_all):
             kind = runs[1][0].kind
             for metric, record in metrics_of(kind).items():
-                scores = [score(of_side, metric, name, steps) for of_side in runs]
-                if scores[0] and scores[1] and (has_all or record.is_main):
-                    lines.append(_line(key, runs, name, metric, steps, scores[0], scores[1]))
-    others = {
-        name: _others(first.runs[name], second.runs[name], lines)
-        for name in second.runs
-        if name in first.runs
-    }
-    settings = {
-        name: changes
-        for name in second.runs
-        if name in first.runs and (changes := [*changes_of(first, second, name)])
-    }
+                first_score, second_score = (score(seeds, metric, name, steps) for seeds in runs)
+                if first_score and second_score and (has_all or record.is_main):
+                    lines.append(_line(key, runs, name, metric, steps, first_score, second_score))
+    names = [name for name in second.runs if name in first.runs]
+    changes = {name: list(changes_of(first, second, name)) for name in names}
     return Comparison(
         first,
         second,
-        tuple(lines),
-        sum(others.values()),
-        (tuple(only[0]), tuple(only[1])),
-        settings,
-        dict(_headlines(first, second)),
+        lines=tuple(lines),
+        num_others=sum(_num_others(first.runs[name], second.runs[name], lines) for name in names),
+        only=(tuple(_missing(first, second)), tuple(_missing(second, first))),
+        settings={name: settings for name, settings in changes.items() if settings},
+        headlines=dict(_headlines(first, second)),
     )
 
 
@@ -135,9 +127,9 @@ def _scored(
 
 
 def _headline_steps(first: ScoredSet, second: ScoredSet) -> int | None:
-    """The steps after which two scored sets are compared: the second's headline, or else the first's; None if neither.
+    """The steps after which two scored sets are compared: the second's headline steps, or else the first's.
 
-    None means that no side was scored after the headline steps of the other.
+    None if neither set was scored after the headline steps of the other.
     """
     choices = (second.headline_steps, first.headline_steps)
     return next((steps for steps in choices if steps in first.steps and steps in second.steps), None)
@@ -146,14 +138,14 @@ def _headline_steps(first: ScoredSet, second: ScoredSet) -> int | None:
 def _headlines(
     first: Revision, second: Revision
 ) -> Iterator[tuple[tuple[str, str], tuple[int, int, int | None]]]:
-    """Runs and sets whose headline steps differ, with both and the steps after which they are compared."""
+    """(run, set) of headlines whose steps differ, with both numbers and the one after which they are compared."""
     for run in second.runs:
-        there = second.runs[run].scored
-        here = first.runs[run].scored if run in first.runs else {}
-        for name in [name for name in there if name in here]:
-            steps = here[name].headline_steps, there[name].headline_steps
+        second_sets = second.runs[run].scored
+        first_sets = first.runs[run].scored if run in first.runs else {}
+        for name in [name for name in second_sets if name in first_sets]:
+            steps = first_sets[name].headline_steps, second_sets[name].headline_steps
             if steps[0] != steps[1]:
-                yield (run, name), (*steps, _headline_steps(here[name], there[name]))
+                yield (run, name), (*steps, _headline_steps(first_sets[name], second_sets[name]))
 
 
 def _line(
@@ -169,33 +161,33 @@ def _line(
     if max(nums) > 1:
         seeds = f"{nums[1]}" if nums[0] == nums[1] else f"{nums[0]}/{nums[1]}"
         label = f"{'-'.join(key)}, {seeds} seeds"
-    found = difference(second, first)
+    delta = difference(second, first)
     is_equal = first.seeds == second.seeds and (
         not are_pairs(first, second) or first.outcomes == second.outcomes
     )
     record, pairs = metrics_of(runs[1][0].kind)[metric], are_pairs(first, second)
-    words = SAME if is_equal else verdict(found, record)
-    return Line(label, key, name, metric, record.short, steps, first, second, found, words, pairs, max(nums))
+    word = SAME if is_equal else verdict(delta, record)
+    return Line(label, key, name, metric, record.short, steps, first, second, delta, word, pairs, max(nums))
 
 
-def verdict(found: Difference, metric: Metric) -> str:
+def verdict(delta: Difference, metric: Metric) -> str:
     """The verdict on a difference.
 
-    A score that is no rate need not be good where it is high. The interval of a metric per cell is too narrow to tell
-    a difference from none.
+    For a metric that is not a rate, higher need not be better. The interval of a metric per cell is too narrow for a
+    verdict.
     """
-    if isnan(found.low):
+    if isnan(delta.low):
         return UNKNOWN
-    if found.low <= 0 <= found.high:
-        return LEVEL
+    if delta.low <= 0 <= delta.high:
+        return UNDECIDED
     if metric.is_per_cell:
         return UNCLEAR
     better, worse = (HIGHER, LOWER) if metric.unit is MEAN else (BETTER, WORSE)
-    return better if found.low > 0 else worse
+    return better if delta.low > 0 else worse
 
 
 def _missing(one: Revision, other: Revision) -> Iterator[str]:
-    """The runs that one revision has and the other does not, and the sets of common runs."""
+    """Names of the runs, and of the sets of common runs, that one revision has and the other does not."""
     for name, run in one.runs.items():
         if name not in other.runs:
             yield name
@@ -203,44 +195,44 @@ def _missing(one: Revision, other: Revision) -> Iterator[str]:
             yield from (f"{name} {of_set}" for of_set in run.scored if of_set not in other.runs[name].scored)
 
 
-def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> int:
+def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> int:
     """The number of scores of a run that differ and have no line."""
-    of_lines = {
+    with_line = {
         ("sets", line.set, "steps", line.steps, line.metric)
         for line in lines
         if line.key == (second.task, second.model)
     }
-    apart = {
+    unmatched = {
         name for name in first.sets | second.sets if not (name in first.scored and name in second.scored)
     }
-    here, there = numbers(first), numbers(second)
+    first_numbers, second_numbers = numbers(first), numbers(second)
     return sum(
-        here.get(key) != there.get(key)
-        for key in here | there
-        if key not in of_lines and not (key[0] == "sets" and key[1] in apart)
+        first_numbers.get(key) != second_numbers.get(key)
+        for key in first_numbers | second_numbers
+        if key not in with_line and not (key[0] == "sets" and key[1] in unmatched)
     )
 
 
-PARTS: Final = ("sets", "learning_curve", "early_stopping", "guesses", "equivariance")
-FACTS: Final = {"puzzles", "solved", "credits", "reason", "headline_steps"}
+COUNTED: Final = ("sets", "learning_curve", "early_stopping", "guesses", "equivariance")
+UNCOUNTED: Final = {"puzzles", "solved", "credits", "reason", "headline_steps"}
 
 
 def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
     """All numbers of a run's scores by their keys, without the ends of intervals, which follow from them.
 
-    Which puzzles were solved is left out, because runs may have been scored before it was kept.
+    The outcomes of single puzzles are left out, because older scores do not have them.
     """
 
     def leaves(value: Any, keys: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
         if isinstance(value, Mapping | list | tuple):
             parts = value.items() if isinstance(value, Mapping) else enumerate(value)
             for key, part in parts:
-                if key not in FACTS and not str(key).endswith(("_lo", "_hi")):
+                if key not in UNCOUNTED and not str(key).endswith(("_lo", "_hi")):
                     yield from leaves(part, (*keys, key))
         elif value is not None:
             yield keys, value
 
-    return dict(leaves(run.model_dump(include=set(PARTS)), ()))
+    return dict(leaves(run.model_dump(include=set(COUNTED)), ()))
 
 
 def summary(comparison: Comparison) -> str:
@@ -248,9 +240,11 @@ def summary(comparison: Comparison) -> str:
     name, num, changed = comparison.first.name, len(comparison.lines), comparison.changed
     if comparison.is_same:
         return f"the same as {name} to the last digit ({num} scores)"
-    counts = {word: sum(line.verdict == word for line in changed) for word in (BETTER, WORSE, LEVEL, UNCLEAR)}
-    words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({words})' if words else ''}"]
+    counts = {
+        word: sum(line.verdict == word for line in changed) for word in (BETTER, WORSE, UNDECIDED, UNCLEAR)
+    }
+    verdicts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({verdicts})' if verdicts else ''}"]
     if not changed and comparison.num_others:
         parts = [f"{num} scores are those of {name}, {comparison.num_others} other numbers differ"]
     if comparison.headlines:

@@ -9,7 +9,7 @@ from serrm.scoring.metrics import METRICS
 
 
 class Ranking(NamedTuple):
-    """The main models' scores on the set that a task trains on, best first, and whether the first is ahead of all."""
+    """The main models' scores on the main set of a task, best first, and whether the first is ahead of all others."""
 
     name: str
     metric: str
@@ -18,7 +18,7 @@ class Ranking(NamedTuple):
 
     def __str__(self) -> str:
         """Such as "Sudoku 9×9 (FSR: SE-RRM 96.88, TRM 91.02, HRM 89.06)"."""
-        numbers = ", ".join(f"{model_name(model)} {each.value:.2f}" for model, each in self.scores.items())
+        numbers = ", ".join(f"{model_name(model)} {score.value:.2f}" for model, score in self.scores.items())
         return f"{self.name} ({self.metric}: {numbers})"
 
 
@@ -36,15 +36,15 @@ def conclusion(report: Report) -> str:
     sentences = [
         f"{model_name(model)} is ahead of all others on {_listed(sets)}." for model, sets in winners.items()
     ]
-    if level := [str(ranking) for ranking in ranked if not ranking.has_winner]:
+    if undecided := [str(ranking) for ranking in ranked if not ranking.has_winner]:
         reason = "because the 95% interval of a difference includes zero"
-        sentences.append(f"No model is ahead of all others on {_listed(level)}, {reason}.")
+        sentences.append(f"No model is ahead of all others on {_listed(undecided)}, {reason}.")
     return " ".join(sentences)
 
 
 def rankings(report: Report) -> list[Ranking]:
-    """The rankings of the main models, a task at a time, on the set that the first of them trains on."""
-    found = []
+    """The rankings of the main models, one per task, on the main set of the first of them."""
+    ranked = []
     for task in dict.fromkeys(task for task, _ in report.results):
         runs = {
             model: report.results[task, model]
@@ -54,18 +54,15 @@ def rankings(report: Report) -> list[Ranking]:
         if not runs:
             continue
         first = next(iter(runs.values()))[0]
-        scores = {
-            model: value
-            for model, seeds in runs.items()
-            if (value := score(seeds, first.main_metric, first.main_set))
-        }
+        results = {model: score(seeds, first.main_metric, first.main_set) for model, seeds in runs.items()}
+        scores = {model: result for model, result in results.items() if result}
         scores = dict(sorted(scores.items(), key=lambda item: -item[1].value))
         if len(scores) > 1:
             best, *others = scores.values()
             has_winner = all(difference(best, other).low > 0 for other in others)
             name = puzzle_set(task, first.main_set)
-            found.append(Ranking(name, METRICS[first.main_metric].short, scores, has_winner))
-    return found
+            ranked.append(Ranking(name, METRICS[first.main_metric].short, scores, has_winner))
+    return ranked
 
 
 def _listed(names: list[str]) -> str:

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import svg
-from serrm.drawing.puzzles import Panel, Puzzle, as_tokens
+from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import load_paper, model_name, style, task_name
 from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
@@ -25,7 +25,7 @@ from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
 from serrm.training.log import Record
 
-INK, MUTED = "#333333", "#595959"
+DARK, MUTED = "#333333", "#595959"
 LOOK: Final[dict[Any, Any]] = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -38,7 +38,7 @@ LOOK: Final[dict[Any, Any]] = {
     "legend.frameon": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "serrm",
-    "text.color": INK,
+    "text.color": DARK,
 }
 LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
 
@@ -46,8 +46,12 @@ LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
 def build_figures(report: Report) -> dict[str, str]:
     """Every figure that the results have data for, by name, as an SVG document."""
     with matplotlib.rc_context(LOOK):
-        drawn = {make.__name__: make(report) for make in (depth, learning_curves, compute)}
-        figures = {name: svg_text(figure) for name, figure in drawn.items() if figure}
+        plots = {
+            "depth": depth(report),
+            "learning_curves": learning_curves(report),
+            "compute": compute(report),
+        }
+        figures = {name: svg_text(plot) for name, plot in plots.items() if plot}
     for task in dict.fromkeys(run.kind for run in all_runs(report.results)):
         if TASKS[task].permuted and (picture := permuted(report, task)):
             figures[f"permuted_{task}"] = picture
@@ -56,14 +60,15 @@ def build_figures(report: Report) -> dict[str, str]:
 
 def depth(report: Report) -> Figure | None:
     """Solved 9×9 Sudoku against the number of supervision steps: ours solid, the paper's dashed."""
-    ran = {model: runs_on(report.results, "sudoku", model, "9x9") for model in main_models(report.results)}
-    ran = {model: runs for model, runs in ran.items() if runs and "9x9" in runs[0].scored}
-    if not ran:
+    main = main_models(report.results)
+    runs_of = {model: runs_on(report.results, "sudoku", model, "9x9") for model in main}
+    runs_of = {model: runs for model, runs in runs_of.items() if runs and "9x9" in runs[0].scored}
+    if not runs_of:
         return None
     figure, (axes,) = _panels(1)
-    for model, runs in ran.items():
+    for model, runs in runs_of.items():
         steps = runs[0].scored["9x9"].steps
-        points = [(num, each) for num in steps if (each := score(runs, "fsr", "9x9", num))]
+        points = [(num, value) for num in steps if (value := score(runs, "fsr", "9x9", num))]
         _draw(axes, points, model_name(model), label=f"{model_name(model)}, ours")
     printed = load_paper().score_tables["2"]
     look = {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.4}
@@ -72,7 +77,8 @@ def depth(report: Report) -> Figure | None:
         points = [(num, Score(value, value, value, 0)) for num, value in values.items()]
         _draw(axes, points, row.name, label=f"{row.name}, paper", **look)
     axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks := [column.steps for column in printed.columns.values()], labels=map(str, ticks))
+    ticks = [column.steps for column in printed.columns.values()]
+    axes.set_xticks(ticks, labels=map(str, ticks))
     axes.set_xlabel("Supervision steps at inference")
     _percent(axes, "fsr")
     remark = f"Solid, with 95% intervals: profile {report.profile} (puzzles: notes.md). Dashed: the paper."
@@ -80,19 +86,19 @@ def depth(report: Report) -> Figure | None:
 
 
 def learning_curves(report: Report) -> Figure | None:
-    """Scores against samples processed, a panel for each score of a task of which anything was solved."""
+    """Scores against samples processed: a panel per task and metric, without those whose scores are all zero."""
     main = main_models(report.results)
     runs = [run for run in all_runs(report.results) if run.learning_curve and run.model in main]
-    shown = [
+    panels = [
         (task, metric)
         for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
         for metric in TASKS[kind].metrics
         if any(point.scores.get(metric) for run in runs if run.task == task for point in run.learning_curve)
     ]
-    if not shown:
+    if not panels:
         return None
-    figure, axes_of = _panels(len(shown))
-    for axes, (task, metric) in zip(axes_of, shown, strict=True):
+    figure, axes_of = _panels(len(panels))
+    for axes, (task, metric) in zip(axes_of, panels, strict=True):
         for run in (run for run in runs if run.task == task):
             _draw(axes, curve(run, metric), model_name(run.model), label=model_name(run.model))
         axes.set(title=task_name(task), xlabel="Samples processed")
@@ -128,16 +134,16 @@ def compute(report: Report) -> Figure | None:
     """Solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
     if not (points := compute_points(report)):
         return None
-    shown = list(dict.fromkeys((task, method) for task, _, method in points))
-    figure, axes_of = _panels(len(shown))
+    panels = list(dict.fromkeys((task, method) for task, _, method in points))
+    figure, axes_of = _panels(len(panels))
     for (task, model, method), group in points.items():
-        scores, name = [(flops, search_score(each)) for flops, each in group], model_name(model)
-        _draw(axes_of[shown.index((task, method))], scores, name, label=name)
-    flops = [each for group in points.values() for each, _ in group]
-    for axes, (task, method) in zip(axes_of, shown, strict=True):
+        scores, name = [(flops, search_score(search)) for flops, search in group], model_name(model)
+        _draw(axes_of[panels.index((task, method))], scores, name, label=name)
+    all_flops = [flops for group in points.values() for flops, _ in group]
+    for axes, (task, method) in zip(axes_of, panels, strict=True):
         axes.set(title=f"{task_name(task)}: {method}", xscale="log")
         axes.set_xlabel("FLOPs per puzzle, all attempts together")
-        axes.set_xlim(min(flops) / 1.5, max(flops) * 1.5)
+        axes.set_xlim(min(all_flops) / 1.5, max(all_flops) * 1.5)
         _percent(axes, "fsr")
     remark = f"Test puzzles of the size trained on, with 95% intervals; profile {report.profile}."
     return framed(figure, "Test-time compute", remark)
@@ -156,10 +162,10 @@ def _panels(num: int) -> tuple[Figure, list[Axes]]:
 def _draw(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, **look: Any) -> None:
     """A line through scores in a model's colour, with a band for the intervals."""
     if points:
-        (colour, marker), (at, scores) = style(model), zip(*points, strict=True)
-        low, high = [each.low for each in scores], [each.high for each in scores]
-        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.plot(at, [each.value for each in scores], color=colour, marker=marker, **look)
+        (colour, marker), (positions, scores) = style(model), zip(*points, strict=True)
+        low, high = [score.low for score in scores], [score.high for score in scores]
+        axes.fill_between(positions, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(positions, [score.value for score in scores], color=colour, marker=marker, **look)
 
 
 def _percent(axes: Axes, metric: str) -> None:
@@ -168,22 +174,22 @@ def _percent(axes: Axes, metric: str) -> None:
 
 def framed(figure: Figure, title: str, remark: str) -> Figure:
     """A title above, the legend beside, and a remark below, flush left."""
-    entries: dict[str, Any] = {}  # one a name, though several panels may share it
+    entries: dict[str, Any] = {}  # one per label, which several panels may share
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
         entries |= zip([textwrap.fill(label, 24) for label in labels], handles, strict=True)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     figure.legend([*entries.values()], [*entries], loc="outside right upper", fontsize=9.5)
-    words = textwrap.fill(remark, int(15 * figure.get_size_inches()[0]))
-    figure.supxlabel(words, x=0.01, ha="left", fontsize=8.5, color=MUTED)
+    text = textwrap.fill(remark, int(15 * figure.get_size_inches()[0]))
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=8.5, color=MUTED)
     return figure
 
 
 def svg_text(figure: Figure) -> str:
     """A figure as an SVG document, without date and version: equal figures are equal texts.
 
-    Matplotlib names a clipping frame after its corners to the last bit, which differ between layouts of the same
-    figure; so frames are numbered.
+    Matplotlib names a clipping path after its corners to the last bit, which differ between layouts of the same figure.
+    Here clipping paths are numbered instead.
     """
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
@@ -196,7 +202,7 @@ def svg_text(figure: Figure) -> str:
 def permuted(report: Report, task: str) -> str:
     """A row of grids for each model: x, f(x), πx, and f(πx), marked where it is not πf(x); empty without an example.
 
-    Only predictions in float32 are shown, in which evaluations compare them.
+    Only comparisons of predictions in float32 are shown, because other arithmetic rounds x and πx differently.
     """
     runs = [run for model in main_models(report.results) for run in runs_on(report.results, task, model)[:1]]
     rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_exact]
@@ -211,27 +217,27 @@ def permuted(report: Report, task: str) -> str:
     )
     lines, title = textwrap.wrap(about, 135), TASKS[task].permuted
     look = {"font_size": 11.5, "fill": MUTED}
-    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=INK)]
-    parts += [svg.text(LEFT, 46 + 16 * place, line, **look) for place, line in enumerate(lines)]
+    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=DARK)]
+    parts += [svg.text(LEFT, 46 + 16 * index, line, **look) for index, line in enumerate(lines)]
     top = 58 + 16 * len(lines)
-    for run, found in rows:
-        name, counts = model_name(run.model), f"{found.num_identical:,} of {found.num_pairs:,}"
+    for run, result in rows:
+        name, counts = model_name(run.model), f"{result.num_identical:,} of {result.num_pairs:,}"
         heading = f"{name}, {task_name(run.task)}"
-        parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=INK))
+        parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=DARK))
         parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
-        for place, (what, panel) in enumerate(_grids(run, found.example).items()):
-            left = LEFT + place * (SIZE + GAP)
-            parts.append(svg.grid_svg(panel, f"{what}, {name}", left, top + 44, SIZE))
-            caption = what if panel.cells.size else f"{what}: no grid"
-            parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=INK))
+        for column, (symbol, panel) in enumerate(_grids(run, result.example).items()):
+            left = LEFT + column * (SIZE + GAP)
+            parts.append(svg.grid_svg(panel, f"{symbol}, {name}", left, top + 44, SIZE))
+            caption = symbol if panel.cells.size else f"{symbol}: no grid"
+            parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=DARK))
         top += SIZE + 92
     return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
 
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:
     expected = as_tokens([example.permutation[token] for token in example.prediction])
-    plain = Puzzle(run.kind, example.side, as_tokens(example.question))
-    moved = Puzzle(run.kind, example.side, as_tokens(example.permuted_question), expected)
+    plain = DrawnPuzzle(run.kind, example.side, as_tokens(example.question))
+    moved = DrawnPuzzle(run.kind, example.side, as_tokens(example.permuted_question), expected)
     return {
         "x": plain.question_panel(),
         "f(x)": plain.prediction_panel(as_tokens(example.prediction)),

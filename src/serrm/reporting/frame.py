@@ -18,12 +18,12 @@ COLUMNS = (
 def results(revision: str | None = None) -> pd.DataFrame:
     """The scores of all runs of a profile: one row per run, test set, number of supervision steps and metric.
 
-    `revision` is what `serrm compare` takes: a profile's name, a commit, branch or tag, or a DVC experiment's name. By
-    default it is the workspace with its active profile. `value` and the ends `low` and `high` of its 95% interval are
-    in percent, where the metric is a rate. Sets whose size a model cannot take have no rows.
+    `revision` is a name as for `serrm compare`: a profile, a commit, branch or tag, or a DVC experiment. By default it
+    is the workspace with its active profile. `value` and the ends `low` and `high` of its 95% interval are in percent
+    if the metric is a rate. Sets of a size that a model cannot take have no rows.
 
     Raises:
-        ValueError: outside of a project, or there are no such scores.
+        ValueError: the working directory is in no project, or there are no such scores.
     """
     scores = read_revision(find_root(Path.cwd()), revision or WORKSPACE)
     rows = [

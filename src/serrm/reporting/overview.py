@@ -1,7 +1,7 @@
-"""One page over all committed profiles: the claims with the verdict of each, and the paper's tables with all scores.
+"""One page over all committed profiles: the claims with their verdicts, and the paper's tables with all scores.
 
-Our profiles have different puzzles and lengths of training, so each has a column of its own, with its puzzles and its
-share of the paper's training FLOPs.
+Our profiles have different puzzles and lengths of training, so tables name the puzzles and the share of the paper's
+training FLOPs per profile.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from serrm.reporting.tables import (
     Entry,
     as_printed,
     by_set,
+    describe_test_set,
     entries_of,
     markdown,
     power,
-    puzzles,
     total_flops,
 )
 from serrm.scoring.metrics import METRICS
@@ -29,31 +29,36 @@ BEGIN: Final = "<!-- serrm overview: begin -->"
 END: Final = "<!-- serrm overview: end -->"
 PICTURE: Final = "hard_sudoku.svg"
 FLOPS: Final = "Training FLOPs"
+Profiles = Mapping[
+    str, tuple[Report, Sequence[Entry]]
+]  # profile → its report, and the entries of one paper table
 
 
 def overview(reports: Sequence[Report], caption: str) -> str:
-    """The page in Markdown; `caption` is that of the picture."""
-    tables = [scores(number, printed, reports) for number, printed in load_paper().score_tables.items()]
-    about = (
+    """The page in Markdown, with the picture's caption."""
+    tables = [
+        scores_section(number, printed, reports) for number, printed in load_paper().score_tables.items()
+    ]
+    intro = (
         "Each model has a row with the paper's scores and one per profile that ran it. Brackets after the training "
         "FLOPs give their share of the FLOPs of the paper's run. The [notes](laptop/tables/notes.md) explain signs, "
         "seeds and data."
     )
     picture = f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv)."
-    return "\n\n".join([f"## The paper's tables\n\n{about}", *tables, claims(reports), picture])
+    return "\n\n".join([f"## The paper's tables\n\n{intro}", *tables, claims_section(reports), picture])
 
 
-def claims(reports: Sequence[Report]) -> str:
-    """Every claim with its verdict in every profile, and with how many of its parts hold where that is not all."""
-    judged = {report.profile: judge(report) for report in reports}
+def claims_section(reports: Sequence[Report]) -> str:
+    """Every claim with its verdict per profile and, if it has several tested parts, how many of them hold."""
+    judgements = {report.profile: judge(report) for report in reports}
     lines, num_tested, num_decided = [], 0, 0
     for key, claim in load_paper().claims.items():
-        parts = {profile: of_profile[key] for profile, of_profile in judged.items()}
-        verdicts = {overall(each) for each in parts.values()}
+        parts_of = {profile: parts[key] for profile, parts in judgements.items()}
+        verdicts = {overall(parts) for parts in parts_of.values()}
         num_tested += verdicts != {UNTESTED}
         num_decided += bool(verdicts & {HOLDS, PARTLY, FAILS})
-        linked = {f"[{name}]({name}/tables/claims.md)": _verdict(each) for name, each in parts.items()}
-        lines.append({"The paper says": claim.says} | linked)
+        columns = {f"[{name}]({name}/tables/claims.md)": _verdict(parts) for name, parts in parts_of.items()}
+        lines.append({"The paper says": claim.says} | columns)
     text = (
         f"Each of {num_tested} of the {len(lines)} claims is tested by at least one profile. For {num_decided}, "
         "at least one profile decides the claim for its own puzzles and model sizes. Brackets show how many of the "
@@ -67,56 +72,56 @@ def _verdict(parts: Sequence[Part]) -> str:
     tested = [part.verdict for part in parts if part.verdict != UNTESTED]
     if not tested:
         return DASH
-    return overall(parts) + f" ({tested.count(HOLDS)} of {len(tested)})" * (len(parts) > 1)
+    counts = f" ({tested.count(HOLDS)} of {len(tested)})" if len(parts) > 1 else ""
+    return overall(parts) + counts
 
 
-def scores(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
+def scores_section(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
     """One of the paper's tables in its layout: per model a row with the paper's numbers and one per profile.
 
     Table 1 is split by metric, so that it fits on a page.
     """
-    every = {report.profile: (report, entries_of(printed, report.results)) for report in reports}
-    run = {name: {entry.variant for entry in entries if entry.runs} for name, (_, entries) in every.items()}
-    ablated = [name for name in every if run[name] - FAMILIES.keys()] if number.startswith("A") else []
-    shown = {name: every[name] for name in ablated or [name for name in every if run[name]]}
+    profiles = {report.profile: (report, entries_of(printed, report.results)) for report in reports}
+    variants = {
+        name: {entry.variant for entry in entries if entry.runs} for name, (_, entries) in profiles.items()
+    }
+    names = [name for name in profiles if variants[name]]
+    if number.startswith("A"):  # profiles with an ablation, if there are any
+        names = [name for name in names if variants[name] - FAMILIES.keys()] or names
+    profiles = {name: profiles[name] for name in names}
     metrics = dict.fromkeys(column.metric for column in printed.columns.values()) if number == "1" else [None]
     parts = [f"### Table {number}: {printed.title}"]
     for metric in metrics:
         keys = [key for key, column in printed.columns.items() if metric in (None, column.metric)]
-        rows = [row for place in range(len(printed.rows)) for row in _rows(printed, place, keys, shown)]
+        rows = [row for index in range(len(printed.rows)) for row in _rows(printed, index, keys, profiles)]
         if metric:
             parts.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
         parts.append(markdown(pd.DataFrame(rows).fillna(DASH)))
-    parts.append(
-        "\n".join(
-            f"- {name}: {'; '.join(puzzles(each) for each in by_set(entries) if any(entry.score for entry in each))}."
-            for name, (_, entries) in shown.items()
-        )
-    )
-    return "\n\n".join(parts)
+    lines = []
+    for name, (_, entries) in profiles.items():
+        scored = [group for group in by_set(entries) if any(entry.score for entry in group)]
+        lines.append(f"- {name}: {'; '.join(map(describe_test_set, scored))}.")
+    return "\n\n".join([*parts, "\n".join(lines)])
 
 
 def _rows(
-    printed: ScoreTable, place: int, keys: Sequence[str], shown: Mapping[str, tuple[Report, Sequence[Entry]]]
+    printed: ScoreTable, index: int, keys: Sequence[str], profiles: Profiles
 ) -> Iterator[dict[str, str]]:
     """The rows of one of the paper's models: the paper's numbers, then those of every profile that ran it."""
-    row = printed.rows[place]
+    row = printed.rows[index]
     model = row.name + (f" ({', '.join(row.attributes)})" if row.attributes else "")
     columns = {key: _heading(printed.columns[key]) for key in keys}
-    theirs = {columns[key]: as_printed(row.entries.get(key, PaperEntry())) for key in keys}
-    if any(text != DASH for text in theirs.values()):
-        yield (
-            {"Model": model, "Runs": "the paper"} | theirs | {FLOPS: _paper_flops(printed, row, keys, shown)}
-        )
-    first = place * len(printed.columns)
-    for name, (report, entries) in shown.items():
-        of_row = dict(zip(printed.columns, entries[first : first + len(printed.columns)], strict=True))
-        ours = {key: of_row[key] for key in keys}
-        if any(entry.runs for entry in ours.values()):
-            texts = {columns[key]: entry.ours for key, entry in ours.items()}
-            yield (
-                {"Model": model, "Runs": f"`{name}`"} | texts | {FLOPS: _our_flops(report, [*ours.values()])}
-            )
+    texts = {columns[key]: as_printed(row.entries.get(key, PaperEntry())) for key in keys}
+    if any(text != DASH for text in texts.values()):
+        flops = _paper_flops(printed, row, keys, profiles)
+        yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
+    start = index * len(printed.columns)
+    for name, (report, entries) in profiles.items():
+        of_row = dict(zip(printed.columns, entries[start : start + len(printed.columns)], strict=True))
+        if any(of_row[key].runs for key in keys):
+            texts = {columns[key]: of_row[key].our_text for key in keys}
+            flops = _our_flops(report, [of_row[key] for key in keys])
+            yield {"Model": model, "Runs": f"`{name}`"} | texts | {FLOPS: flops}
 
 
 def _heading(column: PaperColumn) -> str:
@@ -143,22 +148,22 @@ def _paper_flops(
     printed: ScoreTable,
     row: PaperRow,
     keys: Sequence[str],
-    shown: Mapping[str, tuple[Report, Sequence[Entry]]],
+    profiles: Profiles,
 ) -> str:
-    """The training FLOPs of the paper's run behind a row, for every task, as far as profile `paper` has it."""
-    report = next(iter(shown.values()))[0]
+    """The training FLOPs of the paper's run behind a row, for every task; a dash if profile `paper` has no such run."""
+    report = next(iter(profiles.values()))[0]
     tasks = {printed.columns[key].task: row.variant_of(key) for key in keys}
     costs = {task: report.cost(task, variant) for task, variant in tasks.items()}
     return _by_task({task: power(cost.flops) for task, cost in costs.items() if cost})
 
 
 def _by_task(texts: Mapping[str, str]) -> str:
-    """One text, or those of several tasks with the names of the tasks."""
+    """The texts of several tasks with the names of the tasks; the text alone if there is only one."""
     if len(texts) == 1:
         return next(iter(texts.values()))
     return "; ".join(f"{task_name(task)} {text}" for task, text in texts.items()) or DASH
 
 
-def _share(ours: int, theirs: int) -> str:
+def _share(flops: int, paper_flops: int) -> str:
     """FLOPs with their share of the paper's, such as "5.0e14 (1/2,310)"."""
-    return f"{power(ours)} (1/{float(f'{theirs / ours:.3g}'):,.0f})"
+    return f"{power(flops)} (1/{float(f'{paper_flops / flops:.3g}'):,.0f})"

@@ -1,4 +1,4 @@
-"""The paper's tables and claims as data (paper.yaml), its names, and differences of settings from its own."""
+"""The paper's tables and claims as data (paper.yaml), its names, and differences of settings from the paper's."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 
 DASH: Final = "—"  # no number: not run here, or not in the paper
-# Colours of Okabe and Ito, told apart by all common kinds of colour vision, and markers for print in grey: those of the
-# families in their order, which begin again where there are more, and those of every other run.
+# Colours of Okabe and Ito, which all common kinds of colour vision tell apart, and markers for print in grey. STYLES
+# are those of the families in order, repeated if there are more families; OTHER is that of all other runs.
 COLOURS: Final = ("#009e73", "#0072b2", "#d55e00", "#e69f00", "#56b4e9", "#000000")
 STYLES: Final = tuple(zip(COLOURS, "^sovPX", strict=True))
 OTHER: Final = ("#cc79a7", "D")
@@ -29,7 +29,7 @@ class _Frozen(BaseModel):
 
 
 class PaperEntry(_Frozen):
-    """One number of a table as printed, in percent, or words in its place."""
+    """One number of a table as printed, in percent, or the words that the paper prints instead of a number."""
 
     printed: str = Field(default="", pattern=rf"^({PRINTED.pattern})?$")
     words: str = ""
@@ -45,7 +45,7 @@ class PaperEntry(_Frozen):
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The value and the two ends of its interval, digits as printed, as far as they are."""
+        """The value and the two ends of its interval, if there is one, as printed; empty if there is no number."""
         match = PRINTED.fullmatch(self.printed)
         return tuple(text for text in match.groups() if text) if match else ()
 
@@ -62,7 +62,7 @@ class Blanks(_Frozen):
 
 
 class PaperColumn(_Frozen):
-    """A column: its heading, the paper's number of puzzles, and where evaluations hold its score."""
+    """A column: its heading, the paper's number of puzzles, and the task, set, metric and steps of our score."""
 
     group: str
     name: str
@@ -79,7 +79,7 @@ class PaperColumn(_Frozen):
 
 
 class PaperRow(_Frozen):
-    """A model with its numbers, by column."""
+    """A model with its numbers by column."""
 
     name: str
     attributes: tuple[str, ...] = ()
@@ -87,13 +87,13 @@ class PaperRow(_Frozen):
     entries: dict[str, PaperEntry]
 
     def variant_of(self, column: str) -> str:
-        """The variant of one entry: its own or else the row's."""
+        """The variant of an entry: the entry's if it names one, else the row's."""
         entry = self.entries.get(column)
         return entry.variant if entry and entry.variant else self.variant
 
 
 class ScoreTable(_Frozen):
-    """A table of results; `remarks` are on the numbers as printed."""
+    """A table of results; `remarks` are about the numbers as printed."""
 
     title: str
     caption: str
@@ -116,7 +116,10 @@ class Check(_Frozen):
 
 
 class PaperClaim(_Frozen):
-    """A claim of the paper in words, its numbers and its section, and our checks; `lacking` where there are no runs."""
+    """A claim of the paper in words, its numbers and its section, and our checks.
+
+    `lacking` says what is missing to test a claim without checks.
+    """
 
     says: str
     paper: str
@@ -140,28 +143,29 @@ def load_paper() -> Paper:
 
 
 def task_name(task: str) -> str:
-    """The name of a task; a data set of another name keeps its own."""
+    """The name of a task; a data set that is not named after a task keeps its name."""
     return TASKS[task].name if task in TASKS else task
 
 
 def model_name(variant: str) -> str:
-    """The paper's name of a model of its table 1; any other run keeps its own."""
+    """The paper's name of a model of its table 1; any other variant keeps its name."""
     names = {row.variant: row.name for row in load_paper().score_tables["1"].rows}
     return names.get(variant, variant)
 
 
 def style(model: str) -> tuple[str, str]:
-    """Colour and marker of a family in figures and MLflow; any other run has those that no family has."""
-    places = {model_name(family): place for place, family in enumerate(FAMILIES)}
-    return STYLES[places[name] % len(STYLES)] if (name := model_name(model)) in places else OTHER
+    """Colour and marker of a family in figures and MLflow; all other models share those of OTHER."""
+    families = [model_name(family) for family in FAMILIES]
+    name = model_name(model)
+    return STYLES[families.index(name) % len(STYLES)] if name in families else OTHER
 
 
 def set_name(name: str) -> str:
-    """A set by its size, such as 9×9, or in words."""
+    """A set's name in tables: its size, such as 9×9, or the name with hyphens."""
     return name.replace("x", "×") if name[:1].isdigit() else name.replace("_", "-")
 
 
-Settings = Mapping[str, Any]
+ComposedSettings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
 HALTING: Final = ("train", "halting kind")
 # Keys whose difference changes no result, and those that the number of optimiser steps stands for.
@@ -169,33 +173,38 @@ UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "s
 
 
 class Setting(NamedTuple):
-    """A setting in words that differs between a run and profile `paper`'s run of its family, with both values."""
+    """A setting that differs between a run and profile `paper`'s run of its family, with both values as text."""
 
     name: str
-    ours: str
+    run: str
     paper: str
 
     def __str__(self) -> str:
         """Such as "halting probability 0.2 instead of 0.05"."""
-        return f"{self.name} {self.ours} instead of {self.paper}"
+        return f"{self.name} {self.run} instead of {self.paper}"
 
 
-def differences(ours: Settings, paper: Settings, num_examples: int) -> list[Setting]:
+def differences(run: ComposedSettings, paper: ComposedSettings, num_examples: int) -> list[Setting]:
     """Differences of a run's settings from those of profile `paper`.
 
     `num_examples` are those of an epoch of the paper.
     """
-    here, there = dict(_flat(ours)), dict(_flat(paper))
-    train, theirs = ours["train"], paper["train"]
+    run_values, paper_values = dict(_flat(run)), dict(_flat(paper))
+    train, paper_train = run["train"], paper["train"]
     if train["steps"]:
-        here["", "optimiser steps"] = _words(train["steps"])
-        there["", "optimiser steps"] = _words(theirs["epochs"] * num_examples // theirs["batch_size"])
+        paper_steps = paper_train["epochs"] * num_examples // paper_train["batch_size"]
+        run_values["", "optimiser steps"] = _setting_text(train["steps"])
+        paper_values["", "optimiser steps"] = _setting_text(paper_steps)
     else:
-        here["", "epochs"], there["", "epochs"] = _words(train["epochs"]), _words(theirs["epochs"])
-    if here.get(HALTING) != there.get(HALTING):  # rules of two kinds have no settings in common
-        here, there = _with_halting_in_one(here), _with_halting_in_one(there)
-    settings = [Setting(key[1], here.get(key, "none"), there.get(key, "none")) for key in here | there]
-    return [setting for setting in settings if setting.ours != setting.paper]
+        run_values["", "epochs"] = _setting_text(train["epochs"])
+        paper_values["", "epochs"] = _setting_text(paper_train["epochs"])
+    if run_values.get(HALTING) != paper_values.get(HALTING):  # rules of two kinds have no settings in common
+        run_values, paper_values = _with_halting_in_one(run_values), _with_halting_in_one(paper_values)
+    settings = [
+        Setting(key[1], run_values.get(key, "none"), paper_values.get(key, "none"))
+        for key in run_values | paper_values
+    ]
+    return [setting for setting in settings if setting.run != setting.paper]
 
 
 def _with_halting_in_one(values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
@@ -212,16 +221,18 @@ def _with_halting_in_one(values: Mapping[tuple[str, str], str]) -> dict[tuple[st
     return rest | {("train", "halting"): f"{kind}, {details}" if details else kind}
 
 
-def _flat(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
-    """Every setting by its section and its name in words."""
+def _flat(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
+    """((section, name in words), value as text) of every setting."""
     for section, values in settings.items():
         for key, value in values.items() if isinstance(values, Mapping) else ():
-            for part, each in value.items() if isinstance(value, Mapping) else [("", value)]:
-                if key not in UNREMARKABLE:
-                    yield (section, f"{key} {part}".strip().replace("_", " ")), _words(each)
+            if key in UNREMARKABLE:
+                continue
+            leaves = value.items() if isinstance(value, Mapping) else [("", value)]
+            for name, leaf in leaves:
+                yield (section, f"{key} {name}".strip().replace("_", " ")), _setting_text(leaf)
 
 
-def _words(value: object) -> str:
+def _setting_text(value: object) -> str:
     match value:
         case None:
             return "none"
@@ -230,5 +241,5 @@ def _words(value: object) -> str:
         case int() | float():
             return f"{value:,.10g}"
         case list():
-            return " and ".join(map(_words, value))
+            return " and ".join(map(_setting_text, value))
     return str(value)

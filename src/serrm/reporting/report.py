@@ -1,7 +1,7 @@
 """The last stage: from a profile's scores to metrics.json, curves, tables, figures, and a page with all of them.
 
-What git and DVC keep holds results alone. The page, which they do not keep, fetches nothing, and also shows what the
-runs took and where. Equal inputs give equal bytes: the commit and the date are passed in.
+The files that git and DVC keep hold results only. The page, which they do not keep, needs no network, and also shows
+the runs' times and machines. Equal inputs give equal bytes: the commit and the date are passed in.
 """
 
 import re
@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from serrm.core.files import json_text, write_whole
 from serrm.core.progress import duration
-from serrm.drawing.puzzles import EXAMPLES, Panel, Puzzle, load_examples
+from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, load_examples
 from serrm.drawing.svg import grid_svg
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import tables
@@ -30,9 +30,10 @@ from serrm.training.log import COUNTS, GATHERED, Record, read_training_log
 
 
 class Inputs(NamedTuple):
-    """What the stage reads besides the scores: predictions to look at, training logs, and what the runs took.
+    """Inputs of the stage besides the scores: folders of example predictions and training logs, times and machines.
 
-    `machine` has the facts of `serrm.core.provenance` by run, as far as they are there; `provenance` is shown as it is.
+    `machine` has the facts of `serrm.core.provenance` by run, empty where they are not known. The page shows
+    `provenance` as it is.
     """
 
     examples: Path
@@ -44,36 +45,36 @@ class Inputs(NamedTuple):
 def write_report(report: Report, folder: Path, data: Path, inputs: Inputs) -> None:
     """Write scores, curves, tables as Markdown, figures and the page into `folder`, CSV and LaTeX into `data`.
 
-    Only the page shows dates, times and machines; everything else is the same wherever it is made. ValueError, with
-    the file, where examples or logs are malformed.
+    Only the page shows dates, times and machines; all other files are the same on every machine. ValueError, with the
+    file, if examples or logs are malformed.
     """
-    made, figures = all_tables(report), build_figures(report)
+    report_tables, figures = all_tables(report), build_figures(report)
     runs = all_runs(report.results)
     logs = {run.name: read_training_log(inputs.logs / f"{run.name}.csv") for run in runs}
     for path in (folder / "tables", folder / "figures", folder / "curves", data):
         path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
     write_whole(folder / METRICS_FILE, profile_text(report.profile, runs))
     write_whole(folder / "scores.json", json_text(headline_scores(runs)))
-    for name, text in table_files(report, made).items():
+    for name, text in table_files(report, report_tables).items():
         write_whole(folder / "tables" / name, text)
-    for name, text in data_files(made).items():
+    for name, text in data_files(report_tables).items():
         write_whole(data / name, text)
     for name, figure in figures.items():
         write_whole(folder / "figures" / f"{name}.svg", figure)
     write_curves(runs, folder / "curves")
     write_whole(folder / "curves" / GATHERED, training_curves(runs, logs))
     on_page = figures | {"training_loss": training_loss(report, logs)}
-    write_whole(folder / "report.html", render_page(report, made, on_page, inputs))
+    write_whole(folder / "report.html", render_page(report, report_tables, on_page, inputs))
 
 
 def all_tables(report: Report) -> list[tables.Table]:
-    """Every table of which something was run, and the claims."""
+    """All tables with at least one of our runs, and the claims."""
     return [*tables.build_tables(report), claims_table(report)]
 
 
-def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
+def table_files(report: Report, report_tables: Sequence[tables.Table]) -> dict[str, str]:
     """The tables as Markdown, and the notes and recipes that all tables share, by name of the file."""
-    files = {f"{table.name}.md": tables.to_markdown(table) for table in made}
+    files = {f"{table.name}.md": tables.to_markdown(table) for table in report_tables}
     notes = [f"- {line}" for line in tables.notes(report.results)]
     files["notes.md"] = "\n".join(["### How to read the tables\n", *notes, ""])
     parts = ["### Settings that differ from the runs of the same families in profile `paper`"]
@@ -84,14 +85,14 @@ def table_files(report: Report, made: Sequence[tables.Table]) -> dict[str, str]:
     return files
 
 
-def data_files(made: Sequence[tables.Table]) -> dict[str, str]:
+def data_files(report_tables: Sequence[tables.Table]) -> dict[str, str]:
     """The tables as CSV and LaTeX by name of the file."""
-    files = {f"{table.name}.csv": tables.to_csv(table.frame) for table in made}
-    return files | {f"{table.name}.tex": tables.to_latex(table) for table in made}
+    files = {f"{table.name}.csv": tables.to_csv(table.frame) for table in report_tables}
+    return files | {f"{table.name}.tex": tables.to_latex(table) for table in report_tables}
 
 
 def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
-    """The main metric of every set after its headline steps by run, in percent, for `dvc metrics`."""
+    """The main metric in percent of every set after its headline steps, by run, for `dvc metrics`."""
     return {
         run.name: {
             name: round(printed(run.kind, run.main_metric, part.steps[part.headline_steps])[0], 2)
@@ -134,16 +135,18 @@ def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Reco
 
 def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
     metrics = {"solved": run.main_metric, "gpa": "gpa"}
-    return {name: round(100 * scores[each], 2) if each in scores else None for name, each in metrics.items()}
+    return {
+        name: round(100 * scores[metric], 2) if metric in scores else None for name, metric in metrics.items()
+    }
 
 
 def render_page(
     report: Report,
-    made: Sequence[tables.Table],
+    report_tables: Sequence[tables.Table],
     figures: Mapping[str, str],
     inputs: Inputs,
 ) -> str:
-    """The page as HTML, with tables, figures by name as SVG documents, and pictures of the examples."""
+    """The page as HTML, with tables, figures (SVG documents by name), and pictures of the examples."""
     page = Environment(
         loader=PackageLoader("serrm.reporting"),
         undefined=StrictUndefined,
@@ -152,8 +155,8 @@ def render_page(
         lstrip_blocks=True,
     )
     page.filters["intervals"] = intervals
-    runs, named = all_runs(report.results), {table.name: table for table in made}
-    headline, judged = tables.headline(report), judge(report)
+    runs = all_runs(report.results)
+    headline, judgements = tables.headline(report), judge(report)
     return page.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
@@ -161,17 +164,17 @@ def render_page(
         easier=tables.easier(report.results),
         headline=headline.frame,
         headline_notes=[*headline.notes, *headline.omitted],
-        tables=named,
-        # Names of tables and figures in the order of the page; the others follow in sections of their own.
-        placed=[],
-        shown=[],
+        tables={table.name: table for table in report_tables},
+        # The template adds the names of the tables and figures that it places; all others follow in further sections.
+        placed_tables=[],
+        placed_figures=[],
         conclusion=conclusion(report),
-        tally=tally(judged),
+        tally=tally(judgements),
         untested=[
-            load_paper().claims[key].says for key, parts in judged.items() if overall(parts) == UNTESTED
+            load_paper().claims[key].says for key, parts in judgements.items() if overall(parts) == UNTESTED
         ],
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items() if svg},
-        examples=[*shown_examples(report.results, inputs.examples)],
+        examples=[*page_examples(report.results, inputs.examples)],
         legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
         notes=tables.notes(report.results),
         recipes=tables.recipes(report),
@@ -181,11 +184,11 @@ def render_page(
 
 
 def costs(runs: Sequence[Evaluation], machine: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """What the trainings took, as far as it is known here."""
-    lines = []
+    """Time, speed, memory and machine of the trainings: a row per run whose machine is known."""
+    rows = []
     for run in runs:
         if training := machine.get(run.name, {}).get("training"):
-            lines.append(
+            rows.append(
                 {
                     "Run": run.name,
                     "Time": duration(training["seconds"]),
@@ -194,43 +197,48 @@ def costs(runs: Sequence[Evaluation], machine: Mapping[str, Mapping[str, Any]]) 
                     "Machine": f"{training['device']}, {training['threads']} threads, {training['cpu']}",
                 }
             )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(rows)
 
 
-def intervals(words: str) -> Markup:
-    """Words of a table, escaped, with each interval as an element, so that a narrow column keeps it on one line."""
-    return Markup(re.sub(r"\([\d.]+–[\d.]+\)", r"<span>\g<0></span>", str(escape(words))))
+def intervals(text: str) -> Markup:
+    """Text of a table, escaped, with every interval as an element, which a narrow column does not break."""
+    return Markup(re.sub(r"\([\d.]+–[\d.]+\)", r"<span>\g<0></span>", str(escape(text))))
 
 
-def shown_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
-    """A solved and an unsolved puzzle of the set trained on, with the steps of the first seed of every main model.
+def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
+    """A solved and an unsolved puzzle of the main set, with the predictions of the first seed of every main model.
 
-    Among the solved puzzles, the one with the most steps is shown. ValueError, with the file, for malformed examples.
+    The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for malformed examples.
     """
     for model in reversed(tables.main_models(results)):
-        for run in (runs[0] for (_, of), runs in results.items() if of == model):
+        for run in (runs[0] for (_, variant), runs in results.items() if variant == model):
             path = folder / run.name / EXAMPLES
             examples = load_examples(path).examples if path.is_file() else []
-            names = [each.set for each in examples]
-            main = run.trained_set if run.trained_set in names else "".join(names[:1])
-            shown = [(each, changing_panels(each.puzzle(run.kind))) for each in examples if each.set == main]
-            solved = max(
-                (pair for pair in shown if pair[0].is_right), key=lambda pair: len(pair[1]), default=None
-            )
-            unsolved = next((pair for pair in shown if not pair[0].is_right), None)
-            for example, panels in filter(None, (solved, unsolved)):
-                heading = f"{model_name(model)} on {task_name(run.task)}, {example.name.replace('x', '×')}"
+            names = [example.set for example in examples]
+            main_set = run.trained_set if run.trained_set in names else "".join(names[:1])
+            traces = [
+                (example, changing_panels(example.puzzle(run.kind)))
+                for example in examples
+                if example.set == main_set
+            ]
+            solved = [(example, panels) for example, panels in traces if example.is_right]
+            unsolved = [(example, panels) for example, panels in traces if not example.is_right]
+            longest = [max(solved, key=lambda trace: len(trace[1]))] if solved else []
+            for example, panels in [*longest, *unsolved[:1]]:
                 pictures = [Markup(grid_svg(panel, f"{panel.caption}: {panel.remark}")) for panel in panels]
-                outcome = f"solved {panels[-1].caption}" if example.is_right else "not solved"
-                about = {"heading": heading, "is_right": example.is_right, "outcome": outcome}
-                yield about | {"panels": zip(panels, pictures, strict=True)}
+                yield {
+                    "heading": f"{model_name(model)} on {task_name(run.task)}, {example.name.replace('x', '×')}",
+                    "is_right": example.is_right,
+                    "outcome": f"solved {panels[-1].caption}" if example.is_right else "not solved",
+                    "panels": zip(panels, pictures, strict=True),
+                }
 
 
-def changing_panels(puzzle: Puzzle) -> list[Panel]:
-    """The question, the answer unless it was found, and the predictions that are not the same as the one before."""
+def changing_panels(puzzle: DrawnPuzzle) -> list[Panel]:
+    """The question, the answer if the last prediction is wrong, and all predictions that differ from the one before."""
     first, *others = puzzle.trace_panels(sorted(puzzle.predictions))
     trace = [first, *(panel for panel in others if panel.is_changed.any())]
-    answer = (
-        [] if puzzle.answer is None or not trace[-1].is_wrong.any() else [puzzle.answer_panel(puzzle.answer)]
-    )
-    return [puzzle.question_panel(), *answer, *trace]
+    panels = [puzzle.question_panel()]
+    if puzzle.answer is not None and trace[-1].is_wrong.any():
+        panels.append(puzzle.answer_panel(puzzle.answer))
+    return [*panels, *trace]

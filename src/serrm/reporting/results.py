@@ -13,13 +13,13 @@ import numpy as np
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import alphabet
-from serrm.reporting.paper import Setting, Settings, differences
+from serrm.reporting.paper import ComposedSettings, Setting, differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, correlation
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 
-Key = tuple[str, str]  # task and model of a run
+Key = tuple[str, str]  # task and variant of a run
 Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile's runs
 
 
@@ -27,8 +27,8 @@ class Score(NamedTuple):
     """A score, rates in percent, with its 95% interval, rounded as printed.
 
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
-    of the seeds' intervals to the highest. `by_seed` has value and interval of each seed. `puzzles` is the digest of
-    the puzzles and `outcomes` the mean of the seeds' credits for each of them, if they were kept.
+    of the seeds' intervals to the highest. `by_seed` has value and interval per seed. `puzzles` is the digest of the
+    puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
     """
 
     value: float
@@ -42,7 +42,7 @@ class Score(NamedTuple):
 
     @property
     def seeds(self) -> tuple[tuple[float, ...], ...]:
-        """Value and interval of every seed, unrounded where there are several."""
+        """Value and interval of every seed, unrounded if there are several."""
         return self.by_seed or ((self.value, self.low, self.high),)
 
     def __str__(self) -> str:
@@ -55,36 +55,37 @@ class Score(NamedTuple):
 def score(
     runs: Sequence[Evaluation], metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
-    """The score of all seeds of a model on a set, or on the one trained on; None if a seed has none."""
+    """The score of all seeds of a model on a set, by default on the main one; None if a seed has none."""
     parts = [run.scored.get(of_set or run.main_set) for run in runs]
     scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
         return None
     part, _ = scored[0]
     by_seed = [printed(runs[0].kind, metric, scores) for _, scores in scored]
-    found = over_seeds(by_seed, part.num_at(steps))
+    result = over_seeds(by_seed, part.num_at(steps))
     if metric != runs[0].main_metric:
-        return found
-    return found._replace(puzzles=part.puzzles, outcomes=_outcomes([part for part, _ in scored], steps))
+        return result
+    return result._replace(puzzles=part.puzzles, outcomes=_outcomes([part for part, _ in scored], steps))
 
 
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
-    """The mean credit of every puzzle over seeds; None if a seed has none, or has those of other puzzles or steps."""
-    credits = [part.outcomes for part in parts]
-    known = [values for values in credits if values is not None]
-    if len(known) < len(parts) or {(part.puzzles, part.headline_steps) for part in parts} != {
-        (parts[0].puzzles, steps)
-    }:
+    """The mean credit of every puzzle over seeds.
+
+    None unless all seeds have outcomes after `steps` on the same puzzles.
+    """
+    outcomes = [part.outcomes for part in parts if part.outcomes is not None]
+    kinds = {(part.puzzles, part.headline_steps) for part in parts}
+    if len(outcomes) < len(parts) or kinds != {(parts[0].puzzles, steps)}:
         return None
-    return tuple(np.mean(known, axis=0).tolist())
+    return tuple(np.mean(outcomes, axis=0).tolist())
 
 
 def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> Difference:
-    """The first score minus the second, as pairs if it is known which of the same puzzles were solved."""
-    related = 0.0
+    """The first score minus the second, of paired samples if both have the outcomes of the same puzzles."""
+    rho = 0.0
     if are_pairs(first, second):
-        related = correlation(np.array(first.outcomes), np.array(second.outcomes))
-    return intervals.difference(first.seeds, second.seeds, correlation=related, has_same_runs=has_same_runs)
+        rho = correlation(np.array(first.outcomes), np.array(second.outcomes))
+    return intervals.difference(first.seeds, second.seeds, correlation=rho, has_same_runs=has_same_runs)
 
 
 def are_pairs(first: Score, second: Score) -> bool:
@@ -93,14 +94,14 @@ def are_pairs(first: Score, second: Score) -> bool:
 
 
 def printed(kind: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
-    """A metric's value and its interval as printed, rates in percent; NaN in place of an interval that is not known."""
+    """A metric's value and its interval as printed, rates in percent; the ends are NaN without an interval."""
     factor = metrics_of(kind)[metric].unit.factor
     value, low, high = (factor * scores.get(f"{metric}{end}", nan) for end in ("", "_lo", "_hi"))
     return value, low, high
 
 
 def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:
-    """The score of several seeds from value and interval of each."""
+    """The score of several seeds; `by_seed` has value and interval per seed."""
     values, low, high = zip(*by_seed, strict=True)
     sd = round(stdev(values), 2) if len(values) > 1 else None
     ends = round(fmean(values), 2), round(min(low), 2), round(max(high), 2)
@@ -108,18 +109,18 @@ def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:
 
 
 def runs_on(results: Results, kind: str, model: str, of_set: str | None = None) -> list[Evaluation]:
-    """All seeds of a model on a task: on the first of its data sets that has the test set, or on the first."""
-    found = [runs for (_, of), runs in results.items() if (runs[0].kind, of) == (kind, model)]
-    return next((runs for runs in found if of_set in runs[0].sets), found[0] if found else [])
+    """All seeds of a model on the first data set of a task that has the test set, or else on its first data set."""
+    candidates = [runs for (_, variant), runs in results.items() if (runs[0].kind, variant) == (kind, model)]
+    return next((runs for runs in candidates if of_set in runs[0].sets), candidates[0] if candidates else [])
 
 
 def all_runs(results: Results) -> list[Evaluation]:
-    """Every evaluation, one after the other."""
+    """The evaluations of all runs in one list."""
     return [run for seeds in results.values() for run in seeds]
 
 
 def curve(run: Evaluation, metric: str) -> list[tuple[int, Score]]:
-    """The learning curve of a run: scores, unrounded, with their numbers of samples processed."""
+    """The learning curve of a run as (samples processed, unrounded score)."""
     return [
         (point.samples, Score(*printed(run.kind, metric, point.scores), 0))
         for point in run.learning_curve
@@ -135,7 +136,7 @@ def search_score(search: ComputePoint) -> Score:
 def read_runs(params: Params, folder: Path) -> list[Evaluation]:
     """Read the scores of a profile's runs, one file per run in a folder below data/, in the order of the profile.
 
-    Test sets of files that are no longer in the profile are left out.
+    Test sets from users' files that are no longer in the profile are left out.
 
     Raises:
         ValueError: a file is missing, malformed, or of another run than its name says.
@@ -174,7 +175,7 @@ def grouped(runs: Iterable[Evaluation]) -> Results:
 
 
 class Cost(NamedTuple):
-    """Size and length of a training run: parameters without those of task types, and training FLOPs."""
+    """Size and cost of a training run: parameters without the task-type embeddings, and training FLOPs."""
 
     parameters: int
     flops: int
@@ -182,16 +183,16 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The results of a profile's runs with their settings, and differences of these from the paper's.
+    """The results of a profile's runs with their settings, and the differences of these from the paper's.
 
-    `init` names the run whose weights a run starts from, if any; `flops` are those of a supervision step by a puzzle's
-    positions and symbols, and `cost` is that of the paper's run of a task and variant, None if profile `paper` has no
+    `flops` maps (positions, symbols) to the FLOPs of a supervision step, `init` names the run whose weights a run
+    starts from, and `cost` maps a task and a variant to the cost of the paper's run, or None if profile `paper` has no
     such run.
     """
 
     profile: str
     results: Results
-    settings: Mapping[Key, Settings] = field(default_factory=dict)
+    settings: Mapping[Key, ComposedSettings] = field(default_factory=dict)
     differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
     init: Mapping[Key, str] = field(default_factory=dict)
@@ -199,8 +200,8 @@ class Report:
 
 
 def paper_costs(papers: Params) -> Callable[[str, str], Cost | None]:
-    """The cost of a run of profile `paper` by task and variant, counted when it is asked for."""
-    from serrm.models.registry import flops, num_parameters  # with torch, which comparisons do without
+    """A function from task and variant to the cost of profile `paper`'s run, which is counted at the first call."""
+    from serrm.models.registry import flops, num_parameters  # imports torch, which comparisons do not need
 
     names = {(run.task, papers.variant(name)): name for name, run in papers.runs.items()}
 
@@ -218,20 +219,20 @@ def paper_costs(papers: Params) -> Callable[[str, str], Cost | None]:
 
 
 def make_report(params: Params, papers: Params, runs: Iterable[Evaluation]) -> Report:
-    """The results of a profile's runs, with their settings compared with those of profile paper."""
+    """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
     from serrm.models.registry import flops
 
-    settings, found, steps, init = {}, {}, {}, {}
+    settings, changes, steps, init = {}, {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
         key, paper = (run.task, run.variant), papers.settings_of(run.kind, run.model.family)
-        settings[key] = ours = run.model_dump(mode="json")
+        composed = settings[key] = run.model_dump(mode="json")
         special = alphabet(run.kind, params.counts(run.task).side).special
         steps[key] = partial(flops, run.model, num_special=len(special))
         if params.runs[name].init != RANDOM:
             init[key] = Path(params.runs[name].init).name
         if paper is not None:
             num_examples = papers.counts(run.kind).num_train
-            found[key] = differences(ours, paper.model_dump(mode="json"), num_examples)
+            changes[key] = differences(composed, paper.model_dump(mode="json"), num_examples)
     cost = paper_costs(papers)
-    return Report(params.profile, grouped(runs), settings, found, steps, init, cost)
+    return Report(params.profile, grouped(runs), settings, changes, steps, init, cost)

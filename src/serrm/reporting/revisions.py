@@ -1,8 +1,8 @@
 """The scores of a revision: a commit, a DVC experiment, a profile's committed results, or the workspace.
 
-A name is looked up in this order: `workspace`; a profile with results in the working tree; whatever git knows as a
-commit; a DVC experiment. So a branch that is called like a profile is named by `refs/heads/NAME`. Several names joined
-by commas are one revision with the runs of all, such as the seeds of a sweep's point.
+A name is looked up in this order: `workspace`; a profile with results in the working tree; a commit, branch or tag; a
+DVC experiment. A branch with the name of a profile is therefore called `refs/heads/NAME`. Several names joined by
+commas are one revision with the runs of all, such as the seeds of a sweep's point.
 """
 
 import os
@@ -25,13 +25,12 @@ from serrm.scoring.schema import (
 )
 
 WORKSPACE: Final = "workspace"
-EXPERIMENT: Final = re.compile(
-    r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)"
-)  # the commit it began at, and its name
+# The ref of a DVC experiment: the commit it started from, and its name.
+EXPERIMENT: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
 
 
 class UnknownRevision(ValueError):
-    """A name that stands for no results."""
+    """A name without results."""
 
 
 class Revision(NamedTuple):
@@ -45,9 +44,10 @@ class Revision(NamedTuple):
 
 
 def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None) -> Revision:
-    """Read the scores of a revision. A profile's name has the scores of that profile, whatever `profile` says.
+    """Read the scores of a revision.
 
-    Commits and the workspace have the scores of `profile`, or else of the profile of their params.yaml.
+    Of a commit or the workspace these are the scores of `profile`, by default of the profile in its params.yaml. If
+    `name` is a profile, `profile` is ignored.
 
     Raises:
         UnknownRevision: there is no such revision, or it has no scores of the profile.
@@ -68,7 +68,7 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
 
 
 def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Evaluation]:
-    """The committed scores of a profile's runs; errors speak of the commit by `name`.
+    """The committed scores of a profile's runs; error messages call the commit `name`.
 
     Raises:
         UnknownRevision: the commit has no scores of the profile.
@@ -82,9 +82,9 @@ def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Eva
 
 
 def _joined(name: str, parts: list[Revision]) -> Revision:
-    """The runs of several revisions of a profile, which are named after their seeds, as `-S runs.RUN.seed=` changes it.
+    """The runs of several revisions of a profile, with the settings of the first one.
 
-    The settings are those of the first one.
+    Runs are named after their seeds here, because `-S runs.RUN.seed=` changes the seed and not the name.
     """
     runs: dict[str, Evaluation] = {}
     for part in parts:
@@ -97,9 +97,9 @@ def _joined(name: str, parts: list[Revision]) -> Revision:
 
 
 def active_profile(root: Path, name: str = WORKSPACE) -> str:
-    """The profile that a name names, or that the params.yaml of a commit or of the workspace has.
+    """The profile of a revision: its name if that is a profile, else the profile of its params.yaml.
 
-    UnknownRevision if there is no such revision, or if its params.yaml names no profile.
+    UnknownRevision if there is no such revision, or if its params.yaml has no profile.
     """
     name = name.partition(",")[0]
     if name == WORKSPACE:
@@ -115,20 +115,20 @@ def active_profile(root: Path, name: str = WORKSPACE) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """The commit that git knows by a name, or that of a DVC experiment.
+    """The commit of a git revision or of a DVC experiment.
 
-    An experiment's name may be used once per commit that it began at; that of HEAD is preferred. UnknownRevision if
-    there is none, with names like it, or if an experiment's name is not unique.
+    Several experiments may have one name if they started from different commits; the one from HEAD is preferred.
+    UnknownRevision, with similar names, if there is none, or if an experiment's name is ambiguous.
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
         return commit
-    found = [(start, ref) for start, experiment, ref in experiments(root) if experiment == name]
+    matches = [(start, ref) for start, experiment, ref in experiments(root) if experiment == name]
     head = git(root, "rev-parse", "HEAD")
-    refs = [ref for start, ref in found if start == head] or [ref for _, ref in found]
+    refs = [ref for start, ref in matches if start == head] or [ref for _, ref in matches]
     if len(refs) == 1:
         return git(root, "rev-parse", refs[0])
     if refs:
-        starts = ", ".join(start[:7] for start, _ in found)
+        starts = ", ".join(start[:7] for start, _ in matches)
         raise UnknownRevision(
             f"several DVC experiments are called {name}, of {starts}: give the commit of one"
         )
@@ -146,21 +146,21 @@ def known_names(root: Path) -> list[str]:
 
 
 def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
-    """DVC's experiments: the commit that each began at, its name and its ref."""
+    """DVC's experiments: the commit that an experiment started from, its name and its ref."""
     for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines():
         if match := EXPERIMENT.fullmatch(ref):
             yield match[1].replace("/", ""), match[2], ref
 
 
 def _read_workspace(root: Path, profile: str) -> Revision:
-    """What the user's runs left: the profile's metrics.json, and scores below data/ that it does not have."""
+    """The scores in the profile's metrics.json, updated by the scores below data/ that differ from them."""
     layout, settings = Layout(profile, root), _settings(root, profile)
     gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
     names = [name for name in settings.get("runs") or {} if (layout.scores / f"{name}.json").is_file()]
-    found = {name: read_evaluation(layout.scores / f"{name}.json") for name in names}
-    newer = {name: run for name, run in found.items() if run != gathered.get(name)}
+    written = {name: read_evaluation(layout.scores / f"{name}.json") for name in names}
+    newer = {name: run for name, run in written.items() if run != gathered.get(name)}
     metrics, scores = (os.path.relpath(path, root) for path in (layout.metrics, layout.scores))
-    if not gathered and not found:
+    if not gathered and not written:
         raise UnknownRevision(f"{WORKSPACE} has neither {metrics} nor {scores}: `dvc repro` makes them")
     remarks = []
     if newer and gathered:
@@ -172,7 +172,7 @@ def _read_workspace(root: Path, profile: str) -> Revision:
 
 
 def _settings(root: Path, profile: str) -> Values:
-    """The params file of a profile in the working tree; empty without one."""
+    """The params file of a profile in the working tree; empty if there is none."""
     for path in (root / PARAMS, root / PROFILES / f"{profile}.yaml"):
         values = read_yaml(path) if path.is_file() else None
         if isinstance(values, dict) and values.get("profile") == profile:
@@ -181,7 +181,7 @@ def _settings(root: Path, profile: str) -> Values:
 
 
 def _settings_at(root: Path, commit: str, profile: str) -> Values:
-    """The same in a commit."""
+    """The params file of a profile in a commit; empty if there is none."""
     for path in (PARAMS, f"{PROFILES}/{profile}.yaml"):
         values = _yaml_at(root, commit, path)
         if values.get("profile") == profile:
@@ -190,7 +190,7 @@ def _settings_at(root: Path, commit: str, profile: str) -> Values:
 
 
 def _yaml_at(root: Path, commit: str, path: str) -> Values:
-    """A YAML file in a commit; empty if it is missing or no mapping."""
+    """A YAML file in a commit; empty if the file is missing or not a mapping."""
     try:
         values = yaml.safe_load(git(root, "show", f"{commit}:./{path}"))
     except yaml.YAMLError:

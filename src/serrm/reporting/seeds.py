@@ -1,4 +1,4 @@
-"""How far seeds of a model are apart in committed studies: the noise of training that one run does not show."""
+"""The spread of a model's scores over seeds in committed studies: the noise of training that one run does not show."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -25,10 +25,10 @@ class Spread(NamedTuple):
 
 
 def seed_spreads(root: Path, profile: str, keys: Iterable[Key]) -> Iterator[Spread]:
-    """The spreads of tasks and models over seeds in what HEAD has, as far as it has them.
+    """The spreads over seeds in files of HEAD; a (task, model) without several seeds in any file is skipped.
 
-    The first choice is what has seeds of `profile` itself: its scores, then the study of seeds. Then come the scores of
-    other profiles, whose settings differ.
+    The scores of `profile` come first, then the study of seeds, then the scores of other profiles, whose settings
+    differ.
 
     Raises:
         ValueError: a committed file is malformed.
@@ -43,7 +43,7 @@ def seed_spreads(root: Path, profile: str, keys: Iterable[Key]) -> Iterator[Spre
 
 
 def _studies(root: Path, profile: str) -> Iterator[tuple[str, dict[Key, list[float]]]]:
-    """Committed files with the main scores of every seed, the most fitting first."""
+    """Committed files with the main scores of every seed, those with the settings of `profile` first."""
     listed = git(root, "ls-tree", "--name-only", "HEAD", "reports/").split()
     profiles = [Path(path).name for path in listed]
     if profile in profiles:
@@ -55,24 +55,24 @@ def _studies(root: Path, profile: str) -> Iterator[tuple[str, dict[Key, list[flo
 
 
 def _of_profile(root: Path, profile: str) -> dict[Key, list[float]]:
-    """Scores after the headline steps on the sets trained on; none where HEAD has no scores of the profile."""
+    """Scores after the headline steps on the main sets; empty if HEAD has no scores of the profile."""
     try:
         scored = scores_at(root, "HEAD", profile, "HEAD")
     except UnknownRevision:
         return {}
-    found: dict[Key, list[float]] = {}
+    values: dict[Key, list[float]] = {}
     for key, runs in grouped(scored.values()).items():
         name = runs[0].main_set
         steps = runs[0].scored[name].headline_steps if name else 0
         if result := score(runs, runs[0].main_metric, name, steps):
-            found[key] = [value for value, *_ in result.seeds]
-    return found
+            values[key] = [value for value, *_ in result.seeds]
+    return values
 
 
 def _of_study(root: Path, profile: str) -> dict[Key, list[float]]:
     """Scores of the study's runs with the settings of a profile."""
-    found: dict[Key, list[float]] = {}
+    values: dict[Key, list[float]] = {}
     for row in csv.DictReader(git(root, "show", f"HEAD:./{STUDY}").splitlines()):
         if row["profile"] == profile:
-            found.setdefault((row["task"], row["model"]), []).append(float(row[SOLVED]))
-    return found
+            values.setdefault((row["task"], row["model"]), []).append(float(row[SOLVED]))
+    return values

@@ -28,20 +28,19 @@ class Point:
         return ",".join(self.experiments)
 
     def scores(self) -> dict[str, Score]:
-        """The main score of every set after the headline's steps, over all seeds."""
+        """The main score of every set after the headline steps, over all seeds."""
         runs = list(self.runs.values())
-        found = {
-            name: score(runs, run.main_metric, name, part.headline_steps)
-            for run in runs[:1]
-            for name, part in run.scored.items()
+        scores = {
+            name: score(runs, runs[0].main_metric, name, part.headline_steps)
+            for name, part in runs[0].scored.items()
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in scores.items() if value is not None}
 
 
 def points_of(root: Path, pattern: str = "*") -> list[Point]:
     """The points of the DVC experiments from HEAD whose names match a pattern such as "rate-*".
 
-    Runs that have the same settings in all of them are left out. UnknownRevision if there is no such experiment.
+    Runs with the same settings and seed in all of them are left out. UnknownRevision if there is no such experiment.
     """
     head = git(root, "rev-parse", "HEAD")
     names = [name for start, name, _ in experiments(root) if start == head and fnmatch(name, pattern)]
@@ -57,17 +56,17 @@ def points_of(root: Path, pattern: str = "*") -> list[Point]:
 
 
 def _in_order(name: str) -> tuple[str, int]:
-    """The experiments of a queue in their order: rate-2 before rate-10."""
+    """The key that sorts the experiments of a queue: rate-2 before rate-10."""
     stem, _, number = name.rpartition("-")
     return (stem, int(number)) if number.isdecimal() else (name, 0)
 
 
 def _points(key: Key, entries: Sequence[tuple[str, Evaluation, Mapping[str, Any]]]) -> list[Point]:
-    """The points of a task and variant, from the experiments with their runs and settings."""
-    known = dict.fromkeys(name for *_, values in entries for name in values)
+    """The points of a task and variant; `entries` are experiments, each with its run and settings."""
+    keys = dict.fromkeys(name for *_, values in entries for name in values)
     differing = [
         name
-        for name in known
+        for name in keys
         if not (name.startswith("runs.") and name.endswith(".seed"))
         and len({value_text(values.get(name)) for *_, values in entries}) > 1
     ]
@@ -76,8 +75,8 @@ def _points(key: Key, entries: Sequence[tuple[str, Evaluation, Mapping[str, Any]
     points: dict[tuple[str, ...], Point] = {}
     for name, run, values in entries:
         settings = {setting: values.get(setting) for setting in differing}
-        place = tuple(value_text(value) for value in settings.values())
-        point = points.setdefault(place, Point(key, settings))
+        point_key = tuple(value_text(value) for value in settings.values())
+        point = points.setdefault(point_key, Point(key, settings))
         if name not in point.experiments and run.seed not in point.runs:
             point.experiments.append(name)
         point.runs.setdefault(run.seed, run)

@@ -1,7 +1,7 @@
 """Tables of a profile: functions from its runs to DataFrames, and how these are written.
 
-Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the others are of what the paper does not
-have. Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
+Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the paper has no counterpart of the others.
+Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
-NEARLY: Final = 0.95  # of the paper's blanks, whose numbers are approximate; fewer are easier
-LEAST: Final = 40  # puzzles of a line of the headline; smaller sets are only in the other tables
+EASIER_BELOW: Final = 0.95  # share of the paper's blanks, whose numbers are approximate
+MIN_PUZZLES: Final = 40  # in a set of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
 SEEDS: Final = " Scores of several seeds are mean ± standard deviation (range of the seeds' intervals)."
@@ -52,7 +52,7 @@ LATEX: Final = str.maketrans(
 
 
 class Table(NamedTuple):
-    """A table as it is written: the name of its files, title, caption, frame, and notes beneath."""
+    """A table for Markdown, CSV and LaTeX: the name of its files, title, caption, frame, and notes beneath."""
 
     name: str
     title: str
@@ -61,11 +61,11 @@ class Table(NamedTuple):
     notes: Sequence[str] = ()
 
 
-Columns = Mapping[str, tuple[str | None, str]]  # by heading: a set, or None for that trained on, and a metric
+Columns = Mapping[str, tuple[str | None, str]]  # heading → test set (None: the main set) and metric
 
 
 class Entry(NamedTuple):
-    """A number of the paper's with our runs of its model and their score on `of_set`."""
+    """A number of the paper, with our runs of its model and their score on the test set `of_set`."""
 
     row: paper.PaperRow
     column: paper.PaperColumn
@@ -76,24 +76,25 @@ class Entry(NamedTuple):
     score: Score | None
 
     @property
-    def ours(self) -> str:
-        """Our number, with an arrow if the intervals do not overlap and the puzzles are the same."""
+    def our_text(self) -> str:
+        """Our score, with an arrow if the intervals do not overlap and the puzzles are the same."""
         if any(self.of_set in run.refused for run in self.runs):
             return CANNOT_EXTRAPOLATE
         return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
 
-    def _arrow(self, ours: Score) -> str:
-        is_made = self.column.unpublished or self.runs[0].data.is_generated
+    def _arrow(self, score: Score) -> str:
+        has_other_puzzles = self.column.unpublished or self.runs[0].data.is_generated
         ends = [float(end) for end in self.printed.numbers[1:]]
-        if is_made or not ends or ours.num_puzzles != (self.printed.num or self.column.num):
+        if has_other_puzzles or not ends or score.num_puzzles != (self.printed.num or self.column.num):
             return ""
-        return " ↑" if ours.low > ends[1] else " ↓" if ours.high < ends[0] else ""
+        return " ↑" if score.low > ends[1] else " ↓" if score.high < ends[0] else ""
 
 
-def as_printed(printed: paper.PaperEntry) -> str:
-    """One number of the paper's with its interval, such as "93.73 (93.66–93.81)", or the words in its place."""
-    value, *ends = printed.numbers or (printed.words or DASH,)
-    return value + (f" ({'–'.join(ends)})" if ends else "") + QUOTED * printed.quoted
+def as_printed(entry: paper.PaperEntry) -> str:
+    """One number of the paper with its interval, such as "93.73 (93.66–93.81)", or the paper's words in its place."""
+    value, *ends = entry.numbers or (entry.words or DASH,)
+    interval = f" ({'–'.join(ends)})" if ends else ""
+    return value + interval + (QUOTED if entry.quoted else "")
 
 
 def entries_of(printed: paper.ScoreTable, results: Results) -> list[Entry]:
@@ -105,36 +106,40 @@ def entries_of(printed: paper.ScoreTable, results: Results) -> list[Entry]:
             runs = runs_on(results, column.task, variant, of_set)
             if column.takes_other_sizes and runs and len(runs[0].drawn) == 1:
                 (of_set,) = runs[0].drawn
-            ours = score(runs, column.metric, of_set, column.steps)
-            theirs = row.entries.get(key, paper.PaperEntry())
-            entries.append(Entry(row, column, theirs, variant, runs, of_set, ours))
+            our_score = score(runs, column.metric, of_set, column.steps)
+            paper_entry = row.entries.get(key, paper.PaperEntry())
+            entries.append(Entry(row, column, paper_entry, variant, runs, of_set, our_score))
     return entries
 
 
 def build_tables(report: Report) -> list[Table]:
-    """Every table of which something was run; ablations only where more than the models of tables 1 to 3 was run."""
-    tables, basic = [], set[str]()
+    """Build all tables with at least one of our runs.
+
+    The paper's tables A2 to A7 appear only if they have a run of a model that is not in tables 1 to 3.
+    """
+    tables, main_variants = list[Table](), set[str]()
     for number, printed in load_paper().score_tables.items():
         entries = entries_of(printed, report.results)
-        run = {entry.variant for entry in entries if entry.runs}
-        if run - basic if number.startswith("A") else run:
+        variants = {entry.variant for entry in entries if entry.runs}
+        is_appendix = number.startswith("A")
+        if variants - main_variants if is_appendix else variants:
             frame = side_by_side(number, printed, entries)
-            notes = [*printed.remarks, f"Puzzles: {'; '.join(map(puzzles, by_set(entries)))}."]
-            of_paper = " Labels describe the paper's runs." * bool(printed.attributes)
-            title, caption = f"Table {number}: {printed.title}", printed.caption + of_paper
+            notes = [*printed.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
+            title, caption = f"Table {number}: {printed.title}", printed.caption
+            if printed.attributes:
+                caption += " Labels describe the paper's runs."
             tables.append(Table(f"table{number}", title, caption, frame, notes))
-        basic |= set() if number.startswith("A") else run
-    for name, (title, make) in FURTHER.items():
-        notes = [*meanings(report.results)] if make is criteria else []
-        tables.append(
-            Table(name, title, " ".join((make.__doc__ or "").split()), make(report).map(str), notes)
-        )
+        if not is_appendix:
+            main_variants |= variants
+    for name, kind in OTHER_TABLES.items():
+        frame = kind.build(report).map(str)
+        tables.append(Table(name, kind.title, kind.caption, frame, list(kind.notes(report.results))))
     return [table for table in tables if len(table.frame)]
 
 
 def side_by_side(number: str, printed: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Our numbers beside the paper's: a line per model, in table 1 also per size, in table 2 per number of steps."""
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    """Our numbers beside the paper's: a row per model, in table 1 also per size, in table 2 per number of steps."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
     for entry in entries:
         label, heading = {"Model": entry.row.name}, entry.column.name
         label |= dict(zip(printed.attributes, entry.row.attributes, strict=True))
@@ -142,42 +147,45 @@ def side_by_side(number: str, printed: paper.ScoreTable, entries: Sequence[Entry
             label["Grid"] = entry.column.group
         if number == "2":
             label, heading = {"Steps": heading}, entry.row.name
-        theirs = as_printed(entry.printed)
-        if entry.runs or theirs != DASH:
-            line = lines.setdefault(tuple(label.values()), label)
-            line[f"{heading}, ours"] = entry.ours
-            line[f"{heading}, paper"] = theirs
-    return pd.DataFrame(lines.values()).fillna(DASH)
+        paper_text = as_printed(entry.printed)
+        if entry.runs or paper_text != DASH:
+            row = rows.setdefault(tuple(label.values()), label)
+            row[f"{heading}, ours"] = entry.our_text
+            row[f"{heading}, paper"] = paper_text
+    return pd.DataFrame(rows.values()).fillna(DASH)
 
 
 def by_set(entries: Iterable[Entry]) -> list[list[Entry]]:
-    """Entries by the paper's set."""
+    """Group entries by the paper's test set."""
     sets: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         sets.setdefault((entry.column.task, entry.column.set), []).append(entry)
     return [*sets.values()]
 
 
-def puzzles(entries: Sequence[Entry]) -> str:
-    """The set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
+def describe_test_set(entries: Sequence[Entry]) -> str:
+    """The test set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
     column, scored = entries[0].column, [entry for entry in entries if entry.score]
-    sizes = {entry.of_set for entry in scored} or {column.set}
-    words = " or ".join(puzzle_set(column.task, size) for size in sorted(sizes))
-    words += f" (paper: {set_name(column.set)})" if sizes != {column.set} else ""
-    ours = blanks(column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs])
-    words += ours + (f" (paper: {column.blanks})" if ours and column.blanks else "")
+    sets = {entry.of_set for entry in scored} or {column.set}
+    name = " or ".join(puzzle_set(column.task, of_set) for of_set in sorted(sets))
+    if sets != {column.set}:
+        name += f" (paper: {set_name(column.set)})"
+    our_blanks = blanks(column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs])
+    name += our_blanks
+    if our_blanks and column.blanks:
+        name += f" (paper: {column.blanks})"
     num = counts(entry.score.num_puzzles for entry in scored if entry.score)
-    return f"{words}, n {num} (paper: {counts(entry.printed.num or column.num for entry in entries)})"
+    return f"{name}, n {num} (paper: {counts(entry.printed.num or column.num for entry in entries)})"
 
 
 def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
-    """The mean number of blanks, such as ", 43 blanks"; nothing for a task whose blanks are not named."""
+    """The mean number of blanks per puzzle, such as ", 43 blanks"; empty for a task without a number of blanks."""
     means = mean_blanks(kind, parts)
     return f", {' or '.join(map(str, means))} blanks" if means else ""
 
 
 def mean_blanks(kind: str, parts: Iterable[ScoredSet]) -> list[int]:
-    """The different mean numbers of blanks per puzzle; none for a task whose blanks are not named."""
+    """The different mean numbers of blanks per puzzle; empty for a task without a number of blanks."""
     task = TASKS[kind]
     if not (isinstance(task, GridTask) and task.names_blanks):
         return []
@@ -185,13 +193,13 @@ def mean_blanks(kind: str, parts: Iterable[ScoredSet]) -> list[int]:
 
 
 def counts(numbers: Iterable[int | None]) -> str:
-    """Numbers of puzzles as far as they are known, such as "100 or 1,000"."""
-    return " or ".join(f"{number:,}" for number in sorted({each for each in numbers if each})) or DASH
+    """The different numbers of puzzles, such as "100 or 1,000"; a dash if none is known."""
+    return " or ".join(f"{number:,}" for number in sorted(set(filter(None, numbers)))) or DASH
 
 
 def easier(results: Results) -> list[str]:
     """Our test puzzles that are easier than the paper's, such as "Sudoku 9×9, 43 blanks (paper: about 56)"."""
-    found = []
+    names = []
     for number in ("1", "3"):
         for entries in by_set(entries_of(load_paper().score_tables[number], results)):
             column, scored = entries[0].column, next((entry for entry in entries if entry.score), None)
@@ -202,93 +210,95 @@ def easier(results: Results) -> list[str]:
             means = mean_blanks(column.task, [part])
             is_arc = isinstance(TASKS[column.task], ArcTask)
             if column.side is not None and part.side < column.side:
-                found.append(f"{name} (paper: {set_name(column.set)})")
-            elif column.blanks is not None and means and means[0] < NEARLY * column.blanks.num:
-                found.append(f"{name}{blanks(column.task, [part])} (paper: {column.blanks})")
+                names.append(f"{name} (paper: {set_name(column.set)})")
+            elif column.blanks is not None and means and means[0] < EASIER_BELOW * column.blanks.num:
+                names.append(f"{name}{blanks(column.task, [part])} (paper: {column.blanks})")
             elif is_arc and part.side < MAX_SIDE:
-                found.append(f"{name}, grids of at most {part.side}×{part.side}")
-    return found
+                names.append(f"{name}, grids of at most {part.side}×{part.side}")
+    return names
 
 
-# Tables that the paper does not have. The docstring of each is the caption of its table.
+# Tables that the paper does not have, with their captions in OTHER_TABLES.
 
 
 def variants(report: Report) -> pd.DataFrame:
-    """These runs are in none of the paper's tables. "Solved" is the fully solved rate, or pass@2 on ARC-AGI."""
-    every = [each for table in load_paper().score_tables.values() for each in entries_of(table, {})]
-    known = {(entry.column.task, entry.variant) for entry in every}
-    lines = []
+    """Runs whose variant is in none of the paper's tables: a row per run and drawn test set."""
+    entries = [entry for table in load_paper().score_tables.values() for entry in entries_of(table, {})]
+    paper_variants = {(entry.column.task, entry.variant) for entry in entries}
+    rows = []
     for (task, model), runs in report.results.items():
-        names = [] if (runs[0].kind, model) in known else runs[0].drawn
-        for name, part in ((name, runs[0].scored[name]) for name in names if name in runs[0].scored):
+        if (runs[0].kind, model) in paper_variants:
+            continue
+        for name in runs[0].drawn:
+            if (part := runs[0].scored.get(name)) is None:
+                continue
             steps = part.headline_steps
             solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
-            words = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
-            lines.append((*words, str(solved or DASH), str(gpa or DASH)))
-    return pd.DataFrame(lines, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
+            labels = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
+            rows.append((*labels, str(solved or DASH), str(gpa or DASH)))
+    return pd.DataFrame(rows, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
 
 
-def tests(report: Report) -> pd.DataFrame:
-    """The scores on the puzzles of your files (`tests` in params.yaml), on which nothing was trained."""
-    lines = []
+def file_tests(report: Report) -> pd.DataFrame:
+    """Scores on the test sets of users' files: a row per run and test set."""
+    rows = []
     for (task, model), runs in report.results.items():
         for name, part in runs[0].sets.items():
             if part.of_file is None:
                 continue
-            words = [task_name(task), name, model_name(model)]
+            row = [task_name(task), name, model_name(model)]
             if isinstance(part, ScoredSet):
                 steps = part.headline_steps
                 solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
-                words += [f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)]
+                row += [f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)]
             else:
-                words += [DASH, DASH, CANNOT_EXTRAPOLATE, DASH]
-            lines.append(words)
-    return pd.DataFrame(lines, columns=["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA"])
+                row += [DASH, DASH, CANNOT_EXTRAPOLATE, DASH]
+            rows.append(row)
+    return pd.DataFrame(rows, columns=["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA"])
 
 
 def criteria(report: Report) -> pd.DataFrame:
-    """FSR counts exact matches, and GPA counts the blank squares that are right. The other columns count answers that
-    obey a rule of the task, whether or not they match the label."""
+    """FSR, the rates of answers that obey the task's rules, and GPA: a row per task and model."""
 
     def columns(kind: str) -> Columns:
-        known = metrics_of(kind)
-        rules = {each.short: (None, name) for name, each in known.items() if each.meaning}
+        rules = {metric.short: (None, name) for name, metric in metrics_of(kind).items() if metric.meaning}
         return {"FSR": (None, "fsr"), **rules, "GPA": (None, "gpa")} if rules else {}
 
     return _scores(report, columns)
 
 
 def meanings(results: Results) -> Iterator[str]:
-    """The meaning of every rule, one line each."""
+    """The meaning of every rule, one line per rule."""
     for kind in dict.fromkeys(run.kind for run in all_runs(results)):
-        for each in metrics_of(kind).values():
-            if each.meaning:
-                yield f'{TASKS[kind].name}: "{each.name}" counts {each.meaning}.'
+        for metric in metrics_of(kind).values():
+            if metric.meaning:
+                yield f'{TASKS[kind].name}: "{metric.name}" counts {metric.meaning}.'
 
 
 def pass_at_k(report: Report) -> pd.DataFrame:
-    """pass@k is the share of test inputs whose right answer is among the k answers with the most votes of the
-    augmentations, averaged over puzzles. The paper prints only pass@2."""
+    """pass@k for every k: a row per ARC-AGI task and model."""
     return _scores(report, lambda kind: {f"pass@{k}": (None, f"pass_at_{k}") for k in KS})
 
 
 def task_types(report: Report) -> pd.DataFrame:
-    """The table shows pass@2 with each puzzle's own task-type embedding, with zeros, and with the embedding of a random
-    puzzle. Training includes the demonstrations of the evaluation puzzles, never their test pairs."""
+    """pass@2 with three choices of the task-type embedding: a row per ARC-AGI task and model."""
     sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
     return _scores(report, lambda kind: {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
 
-def metrics(report: Report) -> pd.DataFrame:
-    """Metrics that are neither in the paper nor rules of a task, on the set trained on: rates in percent, means as they
-    are."""
-    own = {name: each for name, each in METRICS.items() if each.values and name not in ("fsr", "gpa")}
-    return _scores(report, lambda kind: {each.short: (None, name) for name, each in own.items()})
+def further_metrics(report: Report) -> pd.DataFrame:
+    """Metrics that are neither in the paper nor rules of a task: a row per task and model."""
+    columns = {
+        metric.short: (None, name)
+        for name, metric in METRICS.items()
+        if metric.values and name not in ("fsr", "gpa")
+    }
+    return _scores(report, lambda kind: columns)
 
 
 def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
-    """A line per task and model with a score; `columns` are those of the task's kind."""
-    lines = []
+    """A row per task and model with a score; `columns` maps the task's kind to its columns."""
+    rows = []
     for (task, model), runs in report.results.items():
         part = runs[0].scored.get(runs[0].main_set)
         steps = part.headline_steps if part else HEADLINE_STEPS
@@ -297,33 +307,33 @@ def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
             for name, (of_set, metric) in columns(runs[0].kind).items()
         }
         if any(scores.values()):
-            where = f"{task_name(task)}, n {counts(each.num_puzzles for each in scores.values() if each)}"
-            where += f", after {steps} steps" * (steps != HEADLINE_STEPS)
-            texts = {name: str(each or DASH) for name, each in scores.items()}
-            lines.append({"Task": where, "Model": model_name(model), **texts})
-    return pd.DataFrame(lines).fillna(DASH)
+            label = f"{task_name(task)}, n {counts(value.num_puzzles for value in scores.values() if value)}"
+            if steps != HEADLINE_STEPS:
+                label += f", after {steps} steps"
+            texts = {name: str(value or DASH) for name, value in scores.items()}
+            rows.append({"Task": label, "Model": model_name(model), **texts})
+    return pd.DataFrame(rows).fillna(DASH)
 
 
 def trainings(report: Report) -> pd.DataFrame:
-    """Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two per
-    multiply-add. Arithmetic is the precision and the kernels, where the run kept them."""
-    lines = []
+    """Size, length and arithmetic of the training runs: a row per run."""
+    rows = []
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
         embeddings = info.parameters_with_task_types - info.parameters
-        seed = f", seed {run.seed}" * (len(report.results[run.task, run.model]) > 1)
-        lines.append(
+        has_seeds = len(report.results[run.task, run.model]) > 1
+        rows.append(
             {
                 "Task": task_name(run.task),
-                "Model": model_name(run.model) + seed,
-                "Parameters": f"{info.parameters:,}" + f" + {embeddings:,}" * bool(embeddings),
+                "Model": model_name(run.model) + (f", seed {run.seed}" if has_seeds else ""),
+                "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
                 "FLOPs": at_most(run.model_info.family) + power(training.flops),
                 "Arithmetic": training.arithmetic or DASH,
             }
         )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(rows)
 
 
 def power(flops: int | None) -> str:
@@ -332,58 +342,106 @@ def power(flops: int | None) -> str:
 
 
 def at_most(family: str) -> str:
-    """Words before the FLOPs of a family's run, where a step may take fewer than are counted."""
+    """The prefix of a family's FLOPs: "at most " if a step may take fewer than are counted, else empty."""
     settings = FAMILIES.get(family)
     return "at most " if settings is not None and settings.flops_are_bound else ""
 
 
 def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, ComputePoint]]]:
-    """FLOPs per puzzle and the searches that took them, by task, model and method, of the main models."""
-    points, shown = {}, main_models(report.results)
+    """The main models' searches with their FLOPs per puzzle, by task, model and method."""
+    points, models = {}, main_models(report.results)
     for (task, model), (run, *_) in report.results.items():
         for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
-            if searches and model in shown:
+            if searches and model in models:
                 side = run.data.side
                 flops = report.flops[task, model](side**2, alphabet(run.kind, side).num_symbols)
-                points[task, model, method] = [(flops * each.mean_steps, each) for each in searches]
+                points[task, model, method] = [(flops * search.mean_steps, search) for search in searches]
     return points
 
 
 def compute(report: Report) -> pd.DataFrame:
-    """The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that
-    stops at a verified answer; with "guesses", further attempts of 4 steps each follow. Mean steps and FLOPs are those
-    of all attempts at a puzzle."""
-    lines = []
+    """Scores of the searches with the fewest, the middle and the most attempts: a row per model, method and search."""
+    rows = []
     for (task, model, method), points in compute_points(report).items():
         bound = at_most(report.results[task, model][0].model_info.family)
-        for place in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
-            flops, each = points[place]
-            searched = (
-                f"{each.num_puzzles:,}",
-                f"{each.num:,}",
-                f"{each.max_steps:,}",
-                f"{each.mean_steps:.2f}",
+        for index in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
+            flops, search = points[index]
+            numbers = (
+                f"{search.num_puzzles:,}",
+                f"{search.num:,}",
+                f"{search.max_steps:,}",
+                f"{search.mean_steps:.2f}",
             )
             names = f"{model_name(model)}, {task_name(task)}", method
-            lines.append((*names, *searched, f"{bound}{flops / 1e9:.3g}", str(search_score(each))))
-    counted = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
-    return pd.DataFrame(lines, columns=["Model", "Method", *counted, "Solved"])
+            rows.append((*names, *numbers, f"{bound}{flops / 1e9:.3g}", str(search_score(search))))
+    headings = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
+    return pd.DataFrame(rows, columns=["Model", "Method", *headings, "Solved"])
 
 
-FURTHER: Final[dict[str, tuple[str, Callable[[Report], pd.DataFrame]]]] = {
-    "variants": ("Our own variants", variants),
-    "tests": ("Further test sets", tests),
-    "criteria": ("Answers that obey the rules", criteria),
-    "pass_at_k": ("ARC-AGI: pass@k", pass_at_k),
-    "task_types": ("ARC-AGI: scores without the task type", task_types),
-    "metrics": ("Further metrics", metrics),
-    "compute": ("Test-time compute", compute),
-    "runs": ("Training runs", trainings),
+class OtherTable(NamedTuple):
+    """A table that the paper does not have: its title, its caption, and the functions that build frame and notes."""
+
+    title: str
+    caption: str
+    build: Callable[[Report], pd.DataFrame]
+    notes: Callable[[Results], Iterable[str]] = lambda results: ()
+
+
+OTHER_TABLES: Final = {
+    "variants": OtherTable(
+        "Our own variants",
+        "These runs are in none of the paper's tables. "
+        '"Solved" is the fully solved rate, or pass@2 on ARC-AGI.',
+        variants,
+    ),
+    "tests": OtherTable(
+        "Further test sets",
+        "The scores on the puzzles of your files (`tests` in params.yaml), on which nothing was trained.",
+        file_tests,
+    ),
+    "criteria": OtherTable(
+        "Answers that obey the rules",
+        "FSR counts exact matches, and GPA counts the blank squares that are right. The other columns count answers "
+        "that obey a rule of the task, whether or not they match the label.",
+        criteria,
+        meanings,
+    ),
+    "pass_at_k": OtherTable(
+        "ARC-AGI: pass@k",
+        "pass@k is the share of test inputs whose right answer is among the k answers with the most votes of the "
+        "augmentations, averaged over puzzles. The paper prints only pass@2.",
+        pass_at_k,
+    ),
+    "task_types": OtherTable(
+        "ARC-AGI: scores without the task type",
+        "The table shows pass@2 with each puzzle's own task-type embedding, with zeros, and with the embedding of a "
+        "random puzzle. Training includes the demonstrations of the evaluation puzzles, never their test pairs.",
+        task_types,
+    ),
+    "metrics": OtherTable(
+        "Further metrics",
+        "Metrics that are neither in the paper nor rules of a task, on the set trained on: rates in percent, means as "
+        "they are.",
+        further_metrics,
+    ),
+    "compute": OtherTable(
+        "Test-time compute",
+        'The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that '
+        'stops at a verified answer; with "guesses", further attempts of 4 steps each follow. Mean steps and FLOPs are '
+        "those of all attempts at a puzzle.",
+        compute,
+    ),
+    "runs": OtherTable(
+        "Training runs",
+        "Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two "
+        "per multiply-add. Arithmetic is the precision and the kernels, where the run kept them.",
+        trainings,
+    ),
 }
 
 
 def notes(results: Results) -> list[str]:
-    """Notes that hold for all tables of a profile: signs, data, and why a model cannot take a set."""
+    """Notes that hold for all tables of a profile: signs, data, and why a model cannot be scored on a set."""
     runs = all_runs(results)
     data = [
         f"{task_name(run.task)}: {run.data.source}; {run.data.train_puzzles:,} training "
@@ -402,7 +460,7 @@ class Recipe(NamedTuple):
     """The settings of one task's runs that differ from profile `paper`'s runs of the same families.
 
     `settings` has a row per setting and a column per main model, with our value and the paper's in brackets; `others`
-    has a row per other run, with what it has beyond the differences of its family's main model.
+    has a row per other run, with the differences that its family's main model does not have.
     """
 
     title: str
@@ -413,9 +471,9 @@ class Recipe(NamedTuple):
 def recipes(report: Report) -> list[Recipe]:
     """The differences from the paper's settings, task by task."""
     main = main_models(report.results)
-    found = []
+    recipes = []
     for task in dict.fromkeys(task for task, _ in report.results):
-        models = {model: runs for (of, model), runs in report.results.items() if of == task}
+        models = {model: runs for (run_task, model), runs in report.results.items() if run_task == task}
         columns = {
             model: report.differences[task, model]
             for model in main
@@ -423,38 +481,38 @@ def recipes(report: Report) -> list[Recipe]:
         }
         rows: dict[str, dict[str, str]] = {}
         for model, settings in columns.items():
-            for each in settings:
-                row = rows.setdefault(each.name, {"Setting, ours (paper's)": each.name})
-                row[model_name(model)] = f"{each.ours} ({each.paper})"
+            for setting in settings:
+                row = rows.setdefault(setting.name, {"Setting, ours (paper's)": setting.name})
+                row[model_name(model)] = f"{setting.run} ({setting.paper})"
         order = [model_name(model) for model in columns]
         frame = pd.DataFrame(
             rows.values(), columns=["Setting, ours (paper's)", *order] if rows else None
         ).fillna(DASH)
-        lines = []
+        others = []
         for model, runs in models.items():
             notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
             if model not in columns:
                 differences = report.differences.get((task, model))
                 of_family = columns.get(runs[0].model_info.family, [])
-                beyond = [str(each) for each in differences or () if each not in of_family]
-                notes = [*(["the paper has no such model"] if differences is None else beyond), *notes]
+                further = [str(setting) for setting in differences or () if setting not in of_family]
+                notes = [*(["the paper has no such model"] if differences is None else further), *notes]
             if model not in columns or notes:
-                lines.append({"Run": model_name(model), "Further differences": "; ".join(notes) or "none"})
-        found.append(Recipe(task_name(task), frame, pd.DataFrame(lines)))
-    return found
+                others.append({"Run": model_name(model), "Further differences": "; ".join(notes) or "none"})
+        recipes.append(Recipe(task_name(task), frame, pd.DataFrame(others)))
+    return recipes
 
 
-class Line(NamedTuple):
-    """A test set in the headline: its task, its number of puzzles, its words by column, and the paper's puzzles."""
+class HeadlineRow(NamedTuple):
+    """A test set in the headline: its task, its number of puzzles, its texts by column, and the paper's puzzles."""
 
     task: str
     num: int
-    words: dict[str, str]
-    theirs: str
+    texts: dict[str, str]
+    paper_puzzles: str
 
 
 class Headline(NamedTuple):
-    """The main scores, their notes, and a note on sets that are left out, if there are any."""
+    """The main scores, their notes, and a note on the sets that the table omits, if any."""
 
     frame: pd.DataFrame
     notes: list[str]
@@ -466,11 +524,11 @@ class Headline(NamedTuple):
 
 
 def headline(report: Report) -> Headline:
-    """The main scores, a line per test set: every family, the best other run, and the paper's SE-RRM.
+    """The main scores, a row per test set: every family, the best other run, and the paper's SE-RRM.
 
-    A variant with more seeds is shown in place of its family's own run. Sets of fewer than 40 puzzles are left out and
-    named in a note, unless all are so small. Parameters are those on the first task; training FLOPs, for every task
-    shown, include those of the runs whose weights a run starts from.
+    A variant with more seeds replaces the run named after its family. Sets of fewer than 40 puzzles are omitted and
+    named in a note, unless all sets are that small. Parameters are those on the first task. A row of training FLOPs
+    per task includes those of the runs whose weights a run starts from.
     """
     results = report.results
     models = list(dict.fromkeys(_with_most_seeds(results, model) for model in main_models(results)))
@@ -478,41 +536,52 @@ def headline(report: Report) -> Headline:
     runs = {
         task: {model: results[task, model] for model in models if (task, model) in results} for task in tasks
     }
-    found = [line for task in tasks for line in _lines(results, task, runs[task])]
-    least = LEAST if any(line.num >= LEAST for line in found) else 0
-    lines = [line for line in found if line.num >= least]
-    shown = {task: {model: first for model, (first, *_) in runs[task].items()} for task, *_ in lines}
-    by_two = " (on ARC-AGI, by one of two answers)" * any(
-        isinstance(TASKS[run.kind], ArcTask) for first in shown.values() for run in first.values()
-    )
-    others = any(" after " in text for line in lines for text in line.words.values())
-    steps = f"{HEADLINE_STEPS} supervision steps" + ", or the number after a score" * others
-    of_seeds = SEEDS if any(len(runs) > 1 for (_, model), runs in results.items() if model in models) else ""
-    notes = [
-        f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with "
-        f"95% Wilson intervals.{of_seeds}"
-    ]
-    if theirs := dict.fromkeys(line.theirs for line in lines if line.theirs):
-        notes.append(f"The paper's test puzzles are {'; '.join(theirs)}.")
-    small = [line.words["Test puzzles"] for line in found if line.num < least]
-    omitted = [f"The table omits sets of fewer than {least} puzzles ({'; '.join(small)})."] if small else []
-    kept = [line.words for line in lines]
-    for place, (task, first) in enumerate(shown.items()):
-        sizes = {model_name(model): f"{run.model_info.parameters:,}" for model, run in first.items()}
+    all_rows = [row for task in tasks for row in _headline_rows(results, task, runs[task])]
+    min_puzzles = MIN_PUZZLES if any(row.num >= MIN_PUZZLES for row in all_rows) else 0
+    rows = [row for row in all_rows if row.num >= min_puzzles]
+    # The first seed's run of every model, by the tasks that have a row.
+    first_runs = {task: {model: seeds[0] for model, seeds in runs[task].items()} for task, *_ in rows}
+    lines = [row.texts for row in rows]
+    for index, (task, run_of) in enumerate(first_runs.items()):
+        parameters = {model_name(model): f"{run.model_info.parameters:,}" for model, run in run_of.items()}
         flops = {
             model_name(model): at_most(run.model_info.family) + power(total_flops(run, report))
-            for model, run in first.items()
+            for model, run in run_of.items()
         }
-        cost = report.cost(next(iter(first.values())).kind, "se_rrm")
-        if cost and any(PAPERS_SE_RRM in line.words for line in lines if line.task == task):
-            sizes[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)
-        kept += [{"Test puzzles": f"{task_name(task)}: parameters"} | sizes] * (place == 0)
-        kept.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)
-    return Headline(pd.DataFrame(kept).fillna(DASH), notes, omitted)
+        cost = report.cost(next(iter(run_of.values())).kind, "se_rrm")
+        if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.task == task):
+            parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)
+        if index == 0:
+            lines.append({"Test puzzles": f"{task_name(task)}: parameters"} | parameters)
+        lines.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)
+    has_arc = any(
+        isinstance(TASKS[run.kind], ArcTask) for run_of in first_runs.values() for run in run_of.values()
+    )
+    has_seeds = any(len(seeds) > 1 for (_, model), seeds in results.items() if model in models)
+    small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
+    omitted = [f"The table omits sets of fewer than {min_puzzles} puzzles ({'; '.join(small)})."]
+    notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_seeds)
+    return Headline(pd.DataFrame(lines).fillna(DASH), notes, omitted if small else [])
 
 
-def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]) -> Iterator[Line]:
-    """A line for every set of a task of which a model has a score, but not for those with another task type.
+def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:
+    by_two = " (on ARC-AGI, by one of two answers)" if has_arc else ""
+    steps = f"{HEADLINE_STEPS} supervision steps"
+    if any(" after " in text for row in rows for text in row.texts.values()):
+        steps += ", or the number after a score"
+    notes = [
+        f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with "
+        f"95% Wilson intervals.{SEEDS if has_seeds else ''}"
+    ]
+    if paper_puzzles := dict.fromkeys(row.paper_puzzles for row in rows if row.paper_puzzles):
+        notes.append(f"The paper's test puzzles are {'; '.join(paper_puzzles)}.")
+    return notes
+
+
+def _headline_rows(
+    results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
+) -> Iterator[HeadlineRow]:
+    """A row for every set of a task on which a model has a score, without the sets with another task type.
 
     A set of another size than the paper's stands beside the paper's only if no run was scored on the latter.
     """
@@ -532,41 +601,41 @@ def _lines(results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
         }
         if not any(scores.values()):
             continue
-        num = max(each.num_puzzles for each in scores.values() if each)
+        num = max(value.num_puzzles for value in scores.values() if value)
         (run, *_), *_ = runs.values()
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
         is_drawn = parts[0].of_file is None
         name = puzzle_set(task, of_set) if is_drawn else f"{task_name(task)} {of_set}"
-        words = {"Test puzzles": f"{name}{blanks(run.kind, parts)}, n {num:,}"}
-        for model, each in scores.items():
-            if each is None:
+        texts = {"Test puzzles": f"{name}{blanks(run.kind, parts)}, n {num:,}"}
+        for model, value in scores.items():
+            if value is None:
                 is_refused = any(of_set in run.refused for run in runs[model])
-                words[model_name(model)] = CANNOT_EXTRAPOLATE if is_refused else DASH
+                text = CANNOT_EXTRAPOLATE if is_refused else DASH
             else:
-                words[model_name(model)] = f"{each}" + f" after {steps[model]}" * (
-                    steps[model] != HEADLINE_STEPS
-                )
-        theirs = ""
-        for table in (load_paper().score_tables[number] for number in (("1", "3") if is_drawn else ())):
+                text = str(value) if steps[model] == HEADLINE_STEPS else f"{value} after {steps[model]}"
+            texts[model_name(model)] = text
+        paper_puzzles = ""
+        for number in ("1", "3") if is_drawn else ():
+            table = load_paper().score_tables[number]
             (row,) = (row for row in table.rows if row.variant == "se_rrm")
             for key, column in table.columns.items():
                 is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
                 if (column.task, column.metric) == (run.kind, run.main_metric) and is_set:
-                    words[PAPERS_SE_RRM] = as_printed(row.entries[key])
-                    theirs = puzzle_set(run.kind, column.set) + (
-                        f", {column.blanks} blanks" if column.blanks else ""
-                    )
-                    theirs += f", n {column.num:,}"
-        yield Line(task, num, words, theirs)
+                    texts[PAPERS_SE_RRM] = as_printed(row.entries[key])
+                    paper_blanks = f", {column.blanks} blanks" if column.blanks else ""
+                    paper_puzzles = f"{puzzle_set(run.kind, column.set)}{paper_blanks}, n {column.num:,}"
+        yield HeadlineRow(task, num, texts, paper_puzzles)
 
 
 def _with_most_seeds(results: Results, model: str) -> str:
-    """Of the runs of a family on the first task those with the most seeds, if in doubt without changes."""
-    (task, _), *_ = results
+    """The variant of a family with the most seeds on the first task; among equals, the family's own name."""
+    (first_task, _), *_ = results
     variants = [
-        name for (of, name), (run, *_) in results.items() if (of, run.model_info.family) == (task, model)
+        name
+        for (task, name), (run, *_) in results.items()
+        if task == first_task and run.model_info.family == model
     ]
-    return max(variants, key=lambda name: (len(results[task, name]), name == model), default=model)
+    return max(variants, key=lambda name: (len(results[first_task, name]), name == model), default=model)
 
 
 def puzzle_set(task: str, of_set: str) -> str:
@@ -576,19 +645,21 @@ def puzzle_set(task: str, of_set: str) -> str:
 
 def main_models(results: Results) -> list[str]:
     """The families with a run of their name, and the other run with the highest score on the first task."""
-    (task, _), *_ = results
+    (first_task, _), *_ = results
     scores = {
-        model: each.value
-        for (of, model), runs in results.items()
-        if of == task and model not in FAMILIES and (each := score(runs, runs[0].main_metric))
+        model: score(runs, runs[0].main_metric)
+        for (task, model), runs in results.items()
+        if task == first_task and model not in FAMILIES
     }
-    best = sorted(scores, key=lambda model: scores[model])[-1:]
-    return [*(model for model in FAMILIES if any(model == run for _, run in results)), *best]
+    values = {model: result.value for model, result in scores.items() if result}
+    best = sorted(values, key=lambda model: values[model])[-1:]
+    models = {model for _, model in results}
+    return [*(family for family in FAMILIES if family in models), *best]
 
 
 def total_flops(run: Evaluation, report: Report) -> int:
-    """FLOPs of a run and of the runs whose weights it starts from, as far as they are in the profile."""
-    total, runs = 0, {each.name: each for each in all_runs(report.results)}
+    """FLOPs of a run and of those runs of the profile whose weights it starts from."""
+    total, runs = 0, {member.name: member for member in all_runs(report.results)}
     name: str | None = run.name
     while name in runs:
         total += runs[name].training.flops
@@ -597,15 +668,15 @@ def total_flops(run: Evaluation, report: Report) -> int:
 
 
 def markdown(frame: pd.DataFrame, style: str = "github") -> str:
-    """The words of a table in a style of `tabulate`."""
+    """A frame as text in a style of the package `tabulate`."""
     return str(frame.to_markdown(index=False, tablefmt=style, disable_numparse=True))
 
 
 def to_markdown(table: Table) -> str:
-    """A table between its title and its notes."""
-    words = markdown(table.frame.map(lambda text: text.replace("|", r"\|")))
-    beneath = "".join(f"- {note}\n" for note in table.notes) + "\n" * bool(table.notes)
-    return f"### {table.title}\n\n{table.caption}\n\n{words}\n\n{beneath}{READ_MORE}\n"
+    """A table as Markdown, between its title and its notes."""
+    text = markdown(table.frame.map(lambda text: text.replace("|", r"\|")))
+    notes = "".join(f"- {note}\n" for note in table.notes) + "\n" if table.notes else ""
+    return f"### {table.title}\n\n{table.caption}\n\n{text}\n\n{notes}{READ_MORE}\n"
 
 
 def to_csv(frame: pd.DataFrame) -> str:
@@ -614,7 +685,7 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A table* float that compiles as it stands after booktabs and graphicx."""
+    """A table as a LaTeX float (`table*`), which needs the packages booktabs and graphicx."""
     frame = table.frame.map(lambda text: text.translate(LATEX)).rename(
         columns=lambda name: name.translate(LATEX)
     )

@@ -17,7 +17,7 @@ from serrm.inference.votes import vote, vote_scores
 from serrm.kernels.precision import supported
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
-from serrm.puzzles.tasks import TASKS, asked_as, grid_task
+from serrm.puzzles.tasks import TASKS, grid_task, question_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_file
 from serrm.scoring.schema import RefusedSet, ScoredSet
@@ -51,7 +51,7 @@ def score_file(
     predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], dtype)
     task, by_side = loaded.settings.kind, dict[int, list[Question]]()
     for question in read_file(puzzles):
-        if question.task != asked_as(task):
+        if question.task != question_task(task):
             raise ValueError(
                 f"{question.place}: the puzzle's task is {question.task}, but the checkpoint's task is {task}"
             )

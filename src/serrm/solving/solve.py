@@ -30,7 +30,7 @@ from serrm.models.layers import DTYPES
 from serrm.puzzles.arc.grids import Grid, decode, encode
 from serrm.puzzles.notation import Notation
 from serrm.puzzles.task import ArcTask, GridTask, Task
-from serrm.puzzles.tasks import ARC, TASKS, asked_as, grid_task
+from serrm.puzzles.tasks import ARC, TASKS, grid_task, question_task
 from serrm.reading.question import Question
 from serrm.scoring.tally import Key, Pool, add_vote, grid_key, ranked
 
@@ -238,7 +238,7 @@ def solve(
     for number, question in enumerate(questions):
         loaded = model_for(question)
         task = loaded.settings.kind
-        if question.task == asked_as(task):
+        if question.task == question_task(task):
             side = int(loaded.config["side"]) if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
         else:

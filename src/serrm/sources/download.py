@@ -1,7 +1,8 @@
 """The `download` stage: a task's raw files from any source, in one directory with a manifest.
 
-Files are generated, copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits: everything
-before anything is unpacked, so that after a failure complete downloads are used again. Paper: appendix, data sets.
+Files are generated, copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits. Everything is
+downloaded before anything is unpacked, so that a second attempt uses complete downloads again. Paper: appendix, data
+sets.
 """
 
 import logging
@@ -42,17 +43,16 @@ def download_kind(task: str) -> Any:
 def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None = None) -> None:
     """Write the raw files of a task's `source` and their `manifest.json` to the directory `target`.
 
-    The directory appears when everything is in it, in place of an older one; after a failure there is none
-    that was not there before.
+    The directory appears when it is complete, and replaces an older one; a failure changes nothing.
 
     Args:
         source: the settings of a source of this task.
-        seed: of everything generated here.
-        scratch: a directory that outlives this call, where complete downloads are kept until all are there. Without
-            one every call starts afresh.
+        seed: of generated puzzles.
+        scratch: a directory that outlives this call and keeps complete downloads until there are all. By default every
+            call starts again.
 
     Raises:
-        ValueError: a file is missing, incomplete or has the wrong hash; one line that names it.
+        ValueError: a file is missing, incomplete or has the wrong hash; the message is one line with its name.
     """
     record = TASKS[task]
     with new_directory(target) as directory:
@@ -72,8 +72,8 @@ def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None 
 def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origin]:
     """Copy files below a mirror's root to the same names below `directory`. ValueError if one is missing.
 
-    The origins are names below the root, so that the manifest does not depend on the mirror's path; and files are
-    copied, not linked, because the data pipeline may change their permissions or delete them.
+    Origins are names below the root, so that the manifest does not depend on the mirror's path. Files are copied, not
+    linked, because DVC may change their permissions or delete them.
     """
     for name in names:
         _copy(existing(root / name), directory / name)
@@ -81,10 +81,10 @@ def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origi
 
 
 def download_all(files: Iterable[Published], directory: Path, scratch: Path) -> dict[str, Origin]:
-    """Download files into the scratch directory, then put them in place; returns the origin of each in `directory`.
+    """Download files into the scratch directory, then move them to `directory`; return their origins by name.
 
-    Complete downloads of an earlier call in the scratch directory are used. ValueError with the address if a download
-    fails or has the wrong content.
+    Complete downloads of an earlier call in the scratch directory are used again. ValueError with the address if a
+    download fails or has the wrong content.
     """
     fetched = [(file, _download(file, scratch)) for file in files]
     origins: dict[str, Origin] = {}
@@ -121,7 +121,7 @@ def _download(file: Published, scratch: Path) -> Path:
 
 
 def _unpack(file: Published, num_files: dict[str, int], archive: Path, directory: Path) -> list[str]:
-    """Copy the files that match a pattern. GitHub puts everything below one top folder, `<name>-<commit>`."""
+    """Copy the archive's files that match a pattern. GitHub's archives have one top folder, `<name>-<commit>`."""
     names = []
     with TemporaryDirectory(dir=archive.parent) as unpacked:
         try:

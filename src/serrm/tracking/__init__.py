@@ -4,7 +4,8 @@ params.yaml owns the configuration and DVC the weights; MLflow mirrors the confi
 runs. No result depends on it: everything can be logged again from the files (`serrm track sync`).
 
 This module, which does not import mlflow, has the address of the project's store and the command lines that serve its
-UI and models. MLflow's default of four workers and a job queue takes half a minute to start, and gigabytes.
+UI and models. They start one worker, because MLflow's default of four workers and a job queue takes half a minute to
+start and gigabytes of memory.
 """
 
 import os
@@ -14,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-# Before anything imports mlflow; a variable that is set wins.
+# Set before anything imports mlflow; variables of the environment win.
 DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-    # Requests to a server that is gone are repeated for half a minute; MLflow's default of seven takes four minutes.
+    # Four retries wait half a minute for a server that is gone; MLflow's default of seven waits four minutes.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "4",
 }
 os.environ.update(DEFAULTS | os.environ)
@@ -28,7 +29,7 @@ SQLITE = "sqlite:///"
 
 
 def tracking_uri(root: Path) -> str:
-    """MLFLOW_TRACKING_URI, else the sqlite database in the repository (of DVC, when in one of its copies)."""
+    """MLFLOW_TRACKING_URI, else the sqlite database in the repository, even from DVC's temporary copies of it."""
     home = Path(os.environ.get("DVC_ROOT", root)).resolve()
     return os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}{home / 'mlflow.db'}"
 
@@ -36,7 +37,7 @@ def tracking_uri(root: Path) -> str:
 def ui_command(store: str, host: str, port: int) -> list[str]:
     """The command line of an MLflow server with one worker on a store.
 
-    Raises ValueError if the store is a server itself, or a database that is not there, or the port is taken.
+    ValueError if the store is a server itself, its database is missing, or the port is taken.
     """
     if store.startswith(("http://", "https://")):
         raise ValueError(f"the runs are on the server {store}: open that address")
@@ -59,7 +60,7 @@ def server_command(command: Sequence[str], host: str, port: int) -> list[str]:
 
 
 def become(root: Path, command: list[str]) -> NoReturn:
-    """Replace this process by a server in the folder of the project, so that signals reach it.
+    """Replace this process by a server in the project's folder, so that signals reach the server.
 
     MLflow starts uvicorn by its name, so the programs of this environment come first on PATH.
     """

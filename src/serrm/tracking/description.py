@@ -1,4 +1,4 @@
-"""What tells a run in MLflow from others of its name: its DVC experiment, its changed settings, and its machine."""
+"""The DVC experiment, changed settings and machine of a run in MLflow, which tell it from others of its name."""
 
 import os
 from pathlib import Path
@@ -27,17 +27,15 @@ def display_name(settings: RunSettings) -> str:
 
 
 def description(root: Path, name: str, settings: RunSettings) -> str:
-    """The DVC experiment, and the settings of a run that differ from those of the commit; "" if there are neither."""
+    """The DVC experiment, and the settings of a run that differ from those of the commit; empty if there are none."""
     experiment = os.environ.get(EXPERIMENT)
     lines = [f"DVC experiment {experiment}"] if experiment else []
-    return "  \n".join(
-        [*lines, *changed_settings(root, name, settings)]
-    )  # two blanks break a line in Markdown
+    lines += changed_settings(root, name, settings)
+    return "  \n".join(lines)  # two spaces break a line in Markdown
 
 
 def changed_settings(root: Path, name: str, settings: RunSettings) -> list[str]:
-    """The settings of a training that differ from those that the commit has for the run, such as
-    "train.steps: 40 instead of 326".
+    """The settings of a training that differ from the commit's, such as "train.steps: 40 instead of 326".
 
     The commit's settings are those of its params.yaml, or of the file of the active profile.
     """
@@ -46,13 +44,13 @@ def changed_settings(root: Path, name: str, settings: RunSettings) -> list[str]:
         return []
     if name not in committed.runs:
         return [NEW]
-    before, now = (flat(each) for each in (committed.train_settings(name), settings))
+    before, now = (flat(run) for run in (committed.train_settings(name), settings))
     keys = [key for key in now | before if before.get(key) != now.get(key)]
     return [f"{key}: {now.get(key)} instead of {before.get(key)}" for key in keys]
 
 
 def committed_params(root: Path) -> Params | None:
-    """The params file of the active profile in the checked-out commit; None if there is none that can be read."""
+    """The params file of the active profile in the checked-out commit; None if it is missing or invalid."""
     try:
         profile = yaml.safe_load((root / PARAMS).read_text(encoding="utf-8"))["profile"]
         for file in (PARAMS, f"{PROFILES}/{profile}.yaml"):
@@ -65,13 +63,13 @@ def committed_params(root: Path) -> Params | None:
 
 
 def flat(settings: RunSettings) -> dict[str, Any]:
-    """Settings by dotted key, as MLflow has them."""
+    """Settings by dotted key, in MLflow's form."""
     (values,) = pd.json_normalize(settings.model_dump(mode="json")).to_dict("records")
     return {str(key): value for key, value in values.items()}
 
 
 def machine(root: Path) -> dict[str, str]:
-    """The processor, its instructions and the threads of a training that begins in this process."""
+    """The processor, its instructions and the number of threads of a training in this process."""
     execution = read_execution(root)
     instructions = [torch.backends.cpu.get_cpu_capability()]
     if has_fast_bfloat16(torch.device("cpu")):

@@ -1,4 +1,4 @@
-"""MLflow's model registry: a run's model under a name, by which others load and serve it.
+"""MLflow's model registry: register a run's model under a name, to load and serve it by this name.
 
 MLflow keeps this file beside the weights and runs it to load the model ("models from code"), so nothing is pickled.
 """
@@ -21,23 +21,23 @@ from serrm.solving.solve import values
 OPTIONS: Final = {"budget": 4096, "is_exact": False}
 
 
-class Answers(PythonModel):
-    """A checkpoint as an MLflow model: a table with a column `puzzle`, as `serrm solve` takes them, gives answers."""
+class AnswerModel(PythonModel):
+    """A checkpoint as an MLflow model. It takes a table with a column `puzzle`, in any form of `serrm solve`."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        """Read the checkpoint that MLflow keeps beside this file."""
+        """Load the checkpoint that MLflow keeps beside this file."""
         self.model = serrm.load(Path(context.artifacts["checkpoint"]))
 
     def predict(
         self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
     ) -> pd.DataFrame:
-        """A row for every answer, in order; a puzzle of several test inputs has several."""
+        """One row per answer, in order; an ARC puzzle has one answer per test input."""
         answers = self.model.solve(model_input["puzzle"].tolist(), **(params or {}))
         return pd.DataFrame([values(answer) for answer in answers])
 
 
 def register(layout: Layout, name: str, registered_name: str) -> str:
-    """Register the checkpoint of a run as the newest version of a model; returns its address, models:/NAME/VERSION.
+    """Register a run's checkpoint as the newest version of a model, and return its address, models:/NAME/VERSION.
 
     MLflow copies the weights. ValueError if the run has no checkpoint or a damaged one, or MLflow refuses.
     """
@@ -47,18 +47,20 @@ def register(layout: Layout, name: str, registered_name: str) -> str:
     check(layout.runs / name)
     run_id = sync_run(layout, name)
     with open_store(layout.root), TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # advice to give an example, which MLflow would run
+        warnings.simplefilter("ignore")  # MLflow advises to add an example, which it would then run
         copy_for_prediction(layout.runs / name, Path(folder) / "checkpoint")
         model = mlflow.pyfunc.log_model(
             name=name,
             python_model=__file__,
             artifacts={"checkpoint": str(Path(folder) / "checkpoint")},
             signature=infer_signature(pd.DataFrame({"puzzle": [""]}), params=OPTIONS),
-            pip_requirements=[each for each in requires("serrm") or () if "extra ==" not in each],
+            pip_requirements=[
+                requirement for requirement in requires("serrm") or () if "extra ==" not in requirement
+            ],
             model_id=mlflow.initialize_logged_model(name, run_id).model_id,
             registered_model_name=registered_name,
         )
     return f"models:/{registered_name}/{model.registered_model_version}"
 
 
-mlflow.models.set_model(Answers())
+mlflow.models.set_model(AnswerModel())

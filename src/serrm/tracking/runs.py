@@ -1,10 +1,10 @@
 """A run in MLflow: step metrics while it trains (`log_training`), everything else from its files (`sync_run`).
 
-The experiment `serrm/<profile>/<task>` holds the runs of a task, so that MLflow's charts compare models on the same
-puzzles. One tag, `serrm.run`, identifies a run. While it trains, its value is the digest of the settings, so a resumed
-training continues its run. Once it is finished, the value is `training_digest`, which the checkpoint and the scores
-both give: the run is found after a `dvc pull` and in a clone that has only `metrics.json`. Repeating a training makes
-another run.
+The experiment `serrm/<profile>/<task>` has the runs of a task, so that MLflow's charts compare models on the same
+puzzles. One tag, `serrm.run`, identifies a run. During training its value is the digest of the settings, so a resumed
+training continues its run. After training the value is `training_digest`, which follows from the checkpoint and also
+from the scores, so that the run is found after a `dvc pull` and in a clone that has only `metrics.json`. Repeating a
+training makes another run.
 """
 
 import hashlib
@@ -38,10 +38,10 @@ from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
 TAG: Final = "serrm.run"
-# MLflow shows the kind beside the name; it does not choose the page that opens (`views` does).
+# MLflow shows the kind beside the name; the page that opens depends on `views`.
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
 COUNTED = ("samples", "steps", "flops")
-TAKEN = ("seconds", "puzzle_steps_per_second", "peak_memory_bytes")  # known where the run was trained
+MEASURED = ("seconds", "puzzle_steps_per_second", "peak_memory_bytes")  # known where the run was trained
 SIZES = ("parameters", "parameters_with_task_types")
 # Columns of MLflow's database with addresses of artifacts.
 ADDRESSES: Final = (
@@ -51,21 +51,21 @@ ADDRESSES: Final = (
     ("model_versions", "storage_location"),
 )
 COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts
-# Sections of the score of the headline, which begin MLflow's charts, by the main metric of a task. The names of all
-# other sections come later in the alphabet.
+# Sections of the headline score in MLflow's charts, by the main metric of a task. They come first, because the names of
+# all other sections come later in the alphabet.
 SECTIONS: Final = {"fsr": "FSR", "pass_at_2": "Pass at 2"}
-OTHER_SETS: Final = "Score"  # on sets of other sizes than the one trained on
+OTHER_SETS: Final = "Score"  # the section of all sets but the main one
 FIRST_SECTIONS: Final = (*SECTIONS.values(), OTHER_SETS)
 ENDS: Final = {"": "", "_lo": " from", "_hi": " to"}  # of the 95% interval, in the order of the alphabet
 TAGGED = ("task", "model", "seed", "family", "arithmetic", "data_hash")
 
-# A failure is raised as well as logged there, and requests are repeated before they fail.
+# These loggers only repeat failures that are also raised, and retries that may still succeed.
 for logger in ("mlflow", "alembic", "urllib3.connectionpool"):
     logging.getLogger(logger).setLevel(logging.CRITICAL)
 
 
 class StoreError(ValueError):
-    """MLflow does not answer, or refuses."""
+    """MLflow does not answer, or refuses a request."""
 
 
 def runs_with_results(root: Path, profile: str = "*") -> list[tuple[str, str]]:
@@ -81,10 +81,10 @@ def runs_with_results(root: Path, profile: str = "*") -> list[tuple[str, str]]:
 
 @contextmanager
 def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[Callable[[Record], None]]:
-    """Log the records of a training as they come, and its files once it is done.
+    """Log the records of a training as they come, and its files at the end.
 
-    A training that stops early leaves its run FAILED. A failure of MLflow stops no training: there is one warning,
-    nothing more is logged, and the evaluation or `serrm track sync` logs the files later.
+    A training that stops early leaves its run FAILED. A failure of MLflow does not stop the training: there is one
+    warning, logging ends, and the evaluation or `serrm track sync` logs the files later.
     """
     live = LiveRun(layout, name, settings)
     try:
@@ -96,7 +96,7 @@ def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[C
 
 
 class LiveRun:
-    """The run of a training in progress; nothing is logged after a failure of MLflow."""
+    """The run of a training in progress; logging ends at the first failure of MLflow."""
 
     def __init__(self, layout: Layout, name: str, settings: RunSettings) -> None:
         self.layout, self.is_on = layout, True
@@ -109,8 +109,8 @@ class LiveRun:
             commit, has_changes = current_commit(self.layout.root)
             git = {"mlflow.source.git.commit": commit, "mlflow.source.git.dirty": str(has_changes).lower()}
             tags = {TAG: settings.digest(), COLOUR: style(settings.model.family)[0]} | (git if commit else {})
-            if words := description(self.layout.root, name, settings):
-                tags[MLFLOW_RUN_NOTE] = words
+            if note := description(self.layout.root, name, settings):
+                tags[MLFLOW_RUN_NOTE] = note
             run = client.create_run(experiment, run_name=display_name(settings), tags=tags)
             params = [mlflow.entities.Param(*param) for param in machine(self.layout.root).items()]
             client.log_batch(run.info.run_id, params=params)
@@ -126,7 +126,7 @@ class LiveRun:
         )
 
     def call(self, action: Callable[[MlflowClient], object]) -> None:
-        """Do something with MLflow's client unless it has failed before; a failure is a warning."""
+        """Call `action` with MLflow's client, unless MLflow has failed before; a failure is a warning."""
         self.is_on = self.is_on and _succeeds(self.layout.root, action)
 
 
@@ -139,7 +139,7 @@ def _succeeds(root: Path, action: Callable[[MlflowClient], object]) -> bool:
     try:
         with open_store(root) as client:
             action(client)
-    except Exception as error:  # of any kind: whatever goes wrong here costs no training and no evaluation
+    except Exception as error:  # of any kind: tracking must never end a training or an evaluation
         reason = error if isinstance(error, StoreError) else repr(error)
         log.warning("MLflow logging disabled; run `serrm track sync` later: %s", reason)
         return False
@@ -147,11 +147,11 @@ def _succeeds(root: Path, action: Callable[[MlflowClient], object]) -> bool:
 
 
 def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
-    """Bring a run in MLflow up to its files; returns its id. Repeating it adds nothing.
+    """Log everything in a run's files that MLflow does not have, and return the run's id. A repetition adds nothing.
 
     `run_id` is that of a training that has just ended; without it the run is found by its files.
 
-    Raises StoreError if MLflow fails, ValueError if a file is malformed or there is neither checkpoint nor scores.
+    StoreError if MLflow fails, ValueError if a file is malformed or there is neither checkpoint nor scores.
     """
     checkpoint = layout.runs / name / "config.json"
     config = json.loads(checkpoint.read_text(encoding="utf-8")) if checkpoint.is_file() else {}
@@ -162,17 +162,17 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
     digest = training_digest(layout.profile, name, facts)
     if evaluation and training_digest(layout.profile, name, _facts_of_evaluation(evaluation)) != digest:
         evaluation = None  # the scores of another training
-    taken = read_machine(layout.machine / f"{name}.json").get("training", {})
-    milliseconds = int(1000 * taken.get("seconds", 0))
+    training = read_machine(layout.machine / f"{name}.json").get("training", {})
+    milliseconds = int(1000 * training.get("seconds", 0))
     with open_store(layout.root) as client:
         experiment = experiment_id(client, layout.profile, facts["task"])
         run = client.get_run(run_id) if run_id else _newest(client, experiment, digest)
         if run is None and config:
             run = _newest(client, experiment, facts["settings"])
         if run is None:
-            written = _written(checkpoint if config else layout.metrics)
+            time_written = _time_written(checkpoint if config else layout.metrics)
             run_name = f"{facts['task']}-{facts['model']}-s{facts['seed']}"
-            run = client.create_run(experiment, written - milliseconds, run_name=run_name)
+            run = client.create_run(experiment, time_written - milliseconds, run_name=run_name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
         if precision := config.get("training", {}).get("precision"):
@@ -182,11 +182,11 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
         }
         client.log_batch(
             run_id,
-            _without_known(client, run, list(_metrics(layout, name, evaluation, {**facts, **taken}))),
+            _without_known(client, run, list(_metrics(layout, name, evaluation, {**facts, **training}))),
             [mlflow.entities.Param(str(key), str(value)) for key, value in params.items()],
             [mlflow.entities.RunTag(*tag) for tag in tags.items()],
         )
-        # The hash is that of the arrays, which DVC keeps.
+        # The hash is that of the arrays, which are in DVC's cache.
         source = json.dumps({"path": f"data/{layout.profile}/arrays/{facts['task']}"})
         data = mlflow.entities.Dataset(
             facts["task"], facts["data_hash"][:36], source_type="dvc", source=source
@@ -196,20 +196,20 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
             content = json_text(evaluation.model_dump(mode="json", exclude_none=True))
             client.log_text(run_id, content, f"{name}.json")
             _log_pictures(client, run_id, layout.predictions / name / "examples.json")
-        # A run's duration is its training's, where that is known.
+        # A run's duration is that of its training, if that is known.
         client.set_terminated(run_id, "FINISHED", run.info.start_time + milliseconds)
     return run_id
 
 
 def _evaluation(layout: Layout, name: str) -> Evaluation | None:
-    """The scores of a run, from data/ or else from the committed file."""
+    """The scores of a run from data/, or else from the committed file; None if there are none."""
     if (scores := layout.scores / f"{name}.json").is_file():
         return read_evaluation(scores)
     return read_profile_scores(layout.metrics).runs.get(name) if layout.metrics.is_file() else None
 
 
-def _written(path: Path) -> int:
-    """When a file was written, in milliseconds; now if it is not there."""
+def _time_written(path: Path) -> int:
+    """The time at which a file was written, in milliseconds; now if there is no file."""
     return int(1000 * path.stat().st_mtime) if path.is_file() else get_current_time_millis()
 
 
@@ -220,14 +220,14 @@ def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
 
 
 def _facts_of_checkpoint(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A run and its training, from config.json."""
+    """Facts about a run and its training, from config.json."""
     run = RunSettings.model_validate(config["run"])
     about = {"task": run.task, "model": run.variant, "seed": run.seed, "family": run.model.family}
     return {**config, **config["training"], **about, "settings": run.digest()}
 
 
 def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """The same, from the scores."""
+    """The same facts from the scores."""
     about = evaluation.model_dump(include={"task", "model", "seed"}) | {"data_hash": evaluation.data.hash}
     return {**about, **evaluation.model_info.model_dump(), **evaluation.training.model_dump()}
 
@@ -238,38 +238,44 @@ def _metrics(
     """All metrics: the training log by optimiser step, scores by supervision step, the learning curve, and facts."""
     for record in _records(layout, name):
         yield from _of_record(record)
-    yield from _at(0, "train/", {key: facts.get(key) for key in (*COUNTED, *TAKEN)})
-    yield from _at(0, "size/", {key: facts[key] for key in SIZES})
+    yield from _metrics_at(0, "train/", {key: facts.get(key) for key in (*COUNTED, *MEASURED)})
+    yield from _metrics_at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return
     kind, main = evaluation.kind, evaluation.main_metric
     for of_set, part in evaluation.scored.items():
         name = of_set.replace(",", "")  # a metric's name has no comma
-        shown = _in_percent(kind, part.steps[part.headline_steps])
+        headline = _in_percent(kind, part.steps[part.headline_steps])
         section = SECTIONS[main] if of_set == evaluation.main_set and main in SECTIONS else OTHER_SETS
-        ends = {name + word: round(shown[main + end], 2) for end, word in ENDS.items() if main + end in shown}
-        yield from _at(0, f"{section}/", ends)  # at step 0 it is a bar
+        bars = {
+            name + suffix: round(headline[main + end], 2)
+            for end, suffix in ENDS.items()
+            if main + end in headline
+        }
+        yield from _metrics_at(0, f"{section}/", bars)  # MLflow draws a metric that has only step 0 as a bar
         for depth, scores in part.steps.items():
-            yield from _at(depth, f"test/{name}/", _in_percent(kind, scores))
+            yield from _metrics_at(depth, f"test/{name}/", _in_percent(kind, scores))
     for point in evaluation.learning_curve:
         values = _in_percent(kind, point.scores)
         curve = {key: value for key, value in values.items() if not key.endswith(("_lo", "_hi"))}
-        yield from _at(point.step, "snapshots/", {"samples": point.samples, "loss": point.loss, **curve})
+        yield from _metrics_at(
+            point.step, "snapshots/", {"samples": point.samples, "loss": point.loss, **curve}
+        )
 
 
 def _in_percent(kind: str, scores: Mapping[str, float]) -> dict[str, float]:
     """Scores with their intervals, rates in percent; without constants, such as the accuracy of guessing."""
-    known = metrics_of(kind)
+    metrics = metrics_of(kind)
 
     def factor(key: str) -> int:
-        metric = known.get(key.removesuffix("_lo").removesuffix("_hi"))
+        metric = metrics.get(key.removesuffix("_lo").removesuffix("_hi"))
         return metric.unit.factor if metric else 1
 
     return {key: factor(key) * value for key, value in scores.items() if not key.endswith("_guess")}
 
 
 def _records(layout: Layout, name: str) -> Sequence[Record]:
-    """The training log of a run, from data/ or else from the committed curves; empty without either."""
+    """The training log of a run from data/, or else from the committed curves; empty if there is neither."""
     log, curves = layout.logs / f"{name}.csv", layout.reports / "curves" / GATHERED
     if log.is_file():
         return read_training_log(log)
@@ -279,10 +285,12 @@ def _records(layout: Layout, name: str) -> Sequence[Record]:
 def _of_record(record: Record) -> list[mlflow.entities.Metric]:
     rates = {f"train_{name}" for name in ("fsr", "gpa")}
     values = {key: 100 * record[key] if key in rates else record[key] for key in record if key != "step"}
-    return _at(int(record["step"]), "train/", values)
+    return _metrics_at(int(record["step"]), "train/", values)
 
 
-def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> list[mlflow.entities.Metric]:
+def _metrics_at(
+    step: int, prefix: str, values: Mapping[str, int | float | None]
+) -> list[mlflow.entities.Metric]:
     now = get_current_time_millis()
     known = {key: value for key, value in values.items() if value is not None}
     return [mlflow.entities.Metric(f"{prefix}{key}", value, now, step) for key, value in known.items()]
@@ -291,7 +299,7 @@ def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> lis
 def _without_known(
     client: MlflowClient, run: mlflow.entities.Run, metrics: list[mlflow.entities.Metric]
 ) -> list[mlflow.entities.Metric]:
-    """The metrics that a run does not have at their steps, to the six digits that committed curves have."""
+    """The metrics that a run does not have yet, compared by name, step and six digits, as in committed curves."""
     known = {
         (name, metric.step, f"{metric.value:.6g}")
         for name in run.data.metrics
@@ -301,7 +309,7 @@ def _without_known(
 
 
 def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:
-    """Draw one prediction for each size of grid among those that an evaluation kept."""
+    """Draw one of an evaluation's example predictions per size of grid."""
     from serrm.drawing.puzzles import read_examples
     from serrm.drawing.svg import picture_svg
 
@@ -319,7 +327,7 @@ def _newest(client: MlflowClient, experiment: str, value: str) -> mlflow.entitie
 
 @contextmanager
 def open_store(root: Path) -> Iterator[MlflowClient]:
-    """MLflow's client on the project's store. A failure of MLflow is a StoreError of one line that names the store."""
+    """MLflow's client for the project's store. A failure of MLflow is a StoreError of one line with the store."""
     uri = tracking_uri(root)
     mlflow.set_tracking_uri(uri)
     try:
@@ -333,8 +341,8 @@ def open_store(root: Path) -> Iterator[MlflowClient]:
 
 
 def create_database(path: Path) -> None:
-    """Create MLflow's database where there is none, whole or not at all: an incomplete one can never be opened."""
-    with FileLock(f"{path}.lock"):  # several processes that create it at once would break it
+    """Create MLflow's database if there is none, whole or not at all: an incomplete one can never be opened."""
+    with FileLock(f"{path}.lock"):  # processes that create it at the same time would break it
         if not path.exists():
             partial = Path(f"{path}.new")
             partial.unlink(missing_ok=True)
@@ -343,24 +351,24 @@ def create_database(path: Path) -> None:
 
 
 def follow_the_database(path: Path) -> None:
-    """Let the addresses of artifacts, which MLflow keeps absolute, follow a database that was moved or copied.
+    """Update the addresses of artifacts, which MLflow keeps absolute, after a database was moved or copied.
 
-    They begin with the folder mlruns beside it. In a copy without that folder the artifacts stay where they are.
+    The artifacts are in the folder mlruns beside the database. Without that folder the addresses stay as they are.
     """
-    here = path.with_name("mlruns")
+    folder = path.with_name("mlruns")
     with closing(sqlite3.connect(path)) as database, database:
-        found = database.execute("SELECT artifact_location FROM experiments WHERE name LIKE 'serrm/%'")
-        locations = {location for (location,) in found}
-        for old in locations - {here.as_uri()} if here.is_dir() else ():
+        rows = database.execute("SELECT artifact_location FROM experiments WHERE name LIKE 'serrm/%'")
+        locations = {location for (location,) in rows}
+        for old in locations - {folder.as_uri()} if folder.is_dir() else ():
             for table, column in ADDRESSES:
                 database.execute(
                     f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE {column} = ? OR {column} LIKE ?",
-                    (here.as_uri(), len(old) + 1, old, f"{old}/%"),
+                    (folder.as_uri(), len(old) + 1, old, f"{old}/%"),
                 )
 
 
 def experiment_id(client: MlflowClient, profile: str, task: str) -> str:
-    """The experiment of a profile and task, created where missing; artifacts are beside a database or on the server."""
+    """The experiment of a profile and task, created if missing; artifacts are beside the database or on the server."""
     name, uri = f"serrm/{profile}/{task}", mlflow.get_tracking_uri()
     database = Path(uri.removeprefix(SQLITE))
     folder = database.with_name("mlruns").as_uri() if uri.startswith(SQLITE) else None

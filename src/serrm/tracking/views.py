@@ -1,4 +1,4 @@
-"""The table of runs in MLflow's UI: a view of each experiment, kept as its tag, with scores and intervals as columns.
+"""The table of runs in MLflow's UI: a view per experiment, kept as a tag, with scores and intervals as columns.
 
 MLflow's front page opens in a mode for language models, and its table of runs shows no score by itself. The form of the
 tag is that of MLflow 3.17's "Share" button.
@@ -24,9 +24,9 @@ SETTINGS: Final = ("train.learning_rate", "train.steps", "seed")
 
 
 def links(root: Path, address: str) -> Iterator[tuple[str, str]]:
-    """Name and address of the table of runs of each experiment with runs, whose view is written anew.
+    """Rewrite the views of all experiments with runs; yield their names and the addresses of their tables of runs.
 
-    `address` is that of the UI, such as http://127.0.0.1:5000. Raises StoreError if MLflow fails.
+    `address` is that of the UI, such as http://127.0.0.1:5000. StoreError if MLflow fails.
     """
     with open_store(root) as client:
         kind = next(iter(EXPERIMENT_TAGS.items()))
@@ -50,7 +50,7 @@ def write_view(client: MlflowClient, experiment: Experiment) -> bool:
     return bool(runs)
 
 
-# All that MLflow's page keeps of a table, as it is before anything is chosen.
+# The whole state of a table in MLflow's page, with MLflow's defaults.
 STATE: Final[dict[str, Any]] = {
     "searchFilter": "",
     "orderByKey": "attributes.start_time",

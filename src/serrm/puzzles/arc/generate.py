@@ -2,8 +2,8 @@
 
 A rule with its parameters is drawn from the `grammar`, then grids are drawn until the demonstrations have one
 explanation (`determine`). A rule belongs to either the training or the evaluation puzzles, by a hash of its answers to
-fixed questions, and is used once. No pair of a set is equivalent to another one, so the audit drops none. The paper
-has no generated ARC puzzles.
+fixed questions, and is used once. No two pairs are equivalent, so the audit drops none. The paper has no generated ARC
+puzzles.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ NUM_TESTS: Final = (1, 2)
 MAX_ATTEMPTS = 2_000
 """Rules to try for one puzzle before giving up."""
 NUM_SETS, NUM_GRIDS = 5, 60
-"""Attempts for one rule: sets of pairs, of which the first with one explanation is taken; and grids for each set."""
+"""Attempts for one rule: sets of pairs, until one has a single explanation, and grids per set."""
 
 
 def _check_range(ends: tuple[int, int]) -> tuple[int, int]:
@@ -83,7 +83,7 @@ class GeneratedArc(Settings):
 
 
 class GeneratedPuzzle(NamedTuple):
-    """A puzzle with its rule; `name` says the set, the number in it and the families of the rule."""
+    """A puzzle with its rule; `name` consists of the set, the number in it and the families of the rule."""
 
     name: str
     rule: Rule
@@ -92,7 +92,7 @@ class GeneratedPuzzle(NamedTuple):
 
 
 def expected_counts(source: GeneratedArc) -> dict[str, int | float]:
-    """Numbers of puzzles, and on average the pairs trained on and the test inputs of one."""
+    """Numbers of puzzles, and the mean numbers of training pairs and of test inputs per puzzle."""
     num_demonstrations, num_tests = sum(NUM_DEMONSTRATIONS) / 2, sum(NUM_TESTS) / 2
     num = source.num_train + source.num_evaluation
     return {
@@ -151,9 +151,9 @@ def draw_colours(rng: np.random.Generator, num: int) -> Colours:
 
 
 def draw_rule(rng: np.random.Generator, source: GeneratedArc, colours: Colours) -> Rule:
-    """A rule for questions of these colours: one of all families, or two in a row of which one moves squares.
+    """A rule for questions of these colours: one variant, or two in a row, exactly one of which moves squares.
 
-    A recolouring may also be combined with any other family.
+    A recolouring may be combined with any other family.
     """
     names = [_choose(rng, source.rules)]
     partners = [name for name in source.rules if are_combined(names[0], name)]
@@ -191,7 +191,7 @@ def _draw_map(rng: np.random.Generator, colours: Colours) -> tuple[tuple[int, in
 
 @lru_cache(maxsize=1)
 def fixed_questions() -> tuple[Grid, ...]:
-    """Draw the questions whose answers tell rules apart."""
+    """The questions whose answers identify a rule."""
     rng = keyed_rng(0, Purpose.GENERATED, 0, 2)
     return tuple(scatter(rng, 3, 7, tuple(range(1, NUM_COLOURS))) for _ in range(24))
 
@@ -218,7 +218,7 @@ def draw_pairs(
 ) -> tuple[list[Pair], list[Pair]] | None:
     """Draw demonstrations of a rule and tests whose answers they determine; None after NUM_SETS attempts.
 
-    `used` are the canonical forms of pairs that may not occur again.
+    `used` has the canonical forms of the pairs so far, which may not occur again.
     """
     num_demonstrations, num_tests = (
         int(rng.integers(*ends, endpoint=True)) for ends in (NUM_DEMONSTRATIONS, NUM_TESTS)

@@ -1,9 +1,9 @@
 """The grammar of generated ARC-like puzzles: families of rules in variants, on grids whose background is colour 0.
 
-A variant draws an answer from a question. It either copies colours, or it also leaves squares to be painted in one
-colour, which is a parameter of the rule. So all variants commute with permutations of the colours 1…9, which the search
-for other rules that explain a puzzle rests on. Families that move squares do not look at colours at all. A rule is one
-variant, a recolouring, or two of these in a row. Written for this project; the paper has no generated ARC puzzles.
+A variant draws an answer from a question. It copies colours, and may leave squares to be painted in one colour, which
+is a parameter of the rule. So all variants commute with permutations of the colours 1…9, on which the search for other
+rules that explain a puzzle relies. Families that move squares ignore colours. A rule is one variant, a recolouring, or
+two of these in a row. The grammar was written for this project; the paper has no generated ARC puzzles.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,13 +23,13 @@ Colours = tuple[int, ...]
 
 BACKGROUND: Final = 0
 UNPAINTED: Final = 10
-"""Stands in for the colour that is a parameter while that is unknown; no colour has this number."""
+"""A placeholder for the rule's colour while it is unknown; no colour has this number."""
 RECOLOUR: Final = "recolour"
-"""The family of the recolourings by a map, which have no variants."""
+"""The family of recolourings, each by a map of colours; it has no variants."""
 
 
 class Drawing(NamedTuple):
-    """An answer, and the squares to be painted in the rule's colour, if the rule has one."""
+    """An answer, and the squares to be painted in the rule's colour; None if the rule has no colour."""
 
     cells: Grid
     is_painted: Mask | None = None
@@ -40,7 +40,7 @@ Sample = Callable[[np.random.Generator, int, int, Colours], Grid]
 
 
 class Variant(NamedTuple):
-    """A rule without its colours; `draw` gives None for a question on which the rule is not defined."""
+    """A rule without its colours; `draw` returns None for a question on which the rule is not defined."""
 
     family: str
     name: str
@@ -67,7 +67,7 @@ class Family:
 class Rule:
     """A recolouring, then variants with their colours (0: none); each of the two parts may be empty.
 
-    `recoloured` are pairs of a colour and the one it becomes; colours that no question has are left out.
+    `recoloured` are pairs of a colour and its replacement, for colours that occur in questions.
     """
 
     recoloured: tuple[tuple[int, int], ...] = ()
@@ -75,7 +75,7 @@ class Rule:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families of its parts, in order."""
+        """The families of the rule's parts, in order."""
         return ((RECOLOUR,) if self.recoloured else ()) + tuple(variant.family for variant, _ in self.steps)
 
     def answer(self, question: Grid) -> Grid | None:
@@ -133,7 +133,7 @@ def areas(is_part: Mask, grid: Grid | None = None) -> list[Mask]:
 
 
 def objects(grid: Grid) -> list[Mask]:
-    """The connected squares of one colour that is not the background."""
+    """The connected areas of squares of one colour, without the background."""
     return areas(grid != BACKGROUND, grid)
 
 
@@ -146,7 +146,7 @@ def touches_border(mask: Mask) -> bool:
 
 
 def paint_object(grid: Grid, sign: int) -> Drawing | None:
-    """The object of most squares (sign 1) or fewest (-1), if there are several objects and that one is unique."""
+    """The object with the most squares (sign 1) or the fewest (-1); None for a single object or a tie."""
     masks = sorted(objects(grid), key=lambda mask: -sign * int(mask.sum()))
     if len(masks) < 2 or masks[0].sum() == masks[1].sum():
         return None
@@ -154,7 +154,7 @@ def paint_object(grid: Grid, sign: int) -> Drawing | None:
 
 
 def paint_colour(grid: Grid, sign: int) -> Drawing | None:
-    """All squares of the most frequent colour (sign 1) or the rarest (-1), if there are several and it is unique."""
+    """All squares of the most frequent colour (sign 1) or the rarest (-1); None for a single colour or a tie."""
     ranked = ranked_colours(grid, sign)
     if len(ranked) < 2 or ranked[0][0] == ranked[1][0]:
         return None
@@ -162,17 +162,17 @@ def paint_colour(grid: Grid, sign: int) -> Drawing | None:
 
 
 def ranked_colours(grid: Grid, sign: int) -> list[tuple[int, int]]:
-    """(sign × number of squares, colour) of the colours that occur, from the largest number on."""
+    """(sign × number of squares, colour) of the colours that occur, in descending order."""
     counts = np.bincount(grid.reshape(-1), minlength=UNPAINTED)[1:].tolist()
     ranked = [(sign * num, colour) for colour, num in enumerate(counts, start=1) if num]
     return sorted(ranked, reverse=True)
 
 
-def paint_kind(grid: Grid, is_meant: Callable[[Mask], bool]) -> Drawing:
+def paint_kind(grid: Grid, is_chosen: Callable[[Mask], bool]) -> Drawing:
     """All objects of a kind."""
     is_painted = np.zeros(grid.shape, dtype=bool)
     for mask in objects(grid):
-        if is_meant(mask):
+        if is_chosen(mask):
             is_painted |= mask
     return Drawing(grid, is_painted)
 
@@ -186,7 +186,7 @@ def turn(grid: Grid, transform: int) -> Drawing:
 
 
 def shift(grid: Grid, transform: int, distance: int, *, wraps: bool) -> Drawing | None:
-    """All squares moved down, in the grid turned by `transform`; what leaves the grid comes back, or is lost."""
+    """All squares moved down, in the grid turned by `transform`; squares that leave it wrap around or are lost."""
     down: Grid = transformed(grid, transform)
     if distance >= len(down):
         return None
@@ -215,7 +215,7 @@ def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Drawing:
 
 
 def fill_enclosed(grid: Grid) -> Drawing:
-    """Background that no way of squares which share an edge joins to the border."""
+    """Background that is not connected to the border by squares that share an edge."""
     is_painted = np.zeros(grid.shape, dtype=bool)
     for mask in areas(grid == BACKGROUND):
         if not touches_border(mask):
@@ -250,7 +250,7 @@ def frame_objects(grid: Grid) -> Drawing:
 
 
 def between(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
-    """Neighbouring coloured squares of a row that have one colour and background between: (row, from, to, colour)."""
+    """(row, start, end, colour) of the background between two squares of a row that have the same colour."""
     for row, values in enumerate(grid.tolist()):
         coloured = [column for column, value in enumerate(values) if value]
         for left, right in pairwise(coloured):
@@ -349,9 +349,9 @@ FAMILIES: Final[dict[str, Family]] = {
             "smallest": partial(paint_object, sign=-1),
             "commonest": partial(paint_colour, sign=1),
             "rarest": partial(paint_colour, sign=-1),
-            "inside": partial(paint_kind, is_meant=lambda mask: not touches_border(mask)),
-            "border": partial(paint_kind, is_meant=touches_border),
-            "single": partial(paint_kind, is_meant=lambda mask: mask.sum() == 1),
+            "inside": partial(paint_kind, is_chosen=lambda mask: not touches_border(mask)),
+            "border": partial(paint_kind, is_chosen=touches_border),
+            "single": partial(paint_kind, is_chosen=lambda mask: mask.sum() == 1),
         },
         frozenset({"largest", "smallest", "commonest", "rarest", "inside", "border", "single"}),
     ),
@@ -400,9 +400,9 @@ FAMILIES: Final[dict[str, Family]] = {
         True,
         dense,
         {
-            f"{name}{' mirrored' * mirrors}": partial(repeat, rows=rows, columns=columns, mirrors=mirrors)
+            f"{name}{suffix}": partial(repeat, rows=rows, columns=columns, mirrors=mirrors)
             for name, rows, columns in (("across", 1, 2), ("down", 2, 1), ("both", 2, 2))
-            for mirrors in (False, True)
+            for suffix, mirrors in (("", False), (" mirrored", True))
         },
         growth=2,
     ),
@@ -425,9 +425,9 @@ FAMILIES: Final[dict[str, Family]] = {
         False,
         sparse,
         {
-            f"{directions}{' own colour' * own}": partial(connect, directions=directions, keeps_colour=own)
+            f"{directions}{suffix}": partial(connect, directions=directions, keeps_colour=keeps_colour)
             for directions in ("rows", "columns", "rows and columns")
-            for own in (False, True)
+            for suffix, keeps_colour in (("", False), (" own colour", True))
         },
         frozenset({"rows", "columns", "rows and columns"}),
     ),
@@ -459,7 +459,7 @@ NAMES: Final = {RECOLOUR: "replace each colour by another", **{n: f.meaning for 
 
 
 def chains(names: frozenset[str], max_rules: int) -> Iterator[tuple[Variant, ...]]:
-    """The variants that rules of these families have, in order: none, one, or two of which one moves squares."""
+    """All sequences of variants of these families in a rule: none, one, or two, exactly one of which moves squares."""
     yield ()
     single = [variant for variant in VARIANTS if variant.family in names]
     yield from ((variant,) for variant in single)

@@ -5,8 +5,8 @@ there is room; the corner between the two stays padding, as in the published cod
 random offset (translation), in evaluation at the corner.
 
 Symmetries are the eight dihedral transforms, of any rectangular grid, and the permutations of colours. A permutation is
-UInt8 "10": colour c becomes permutation[c]. The published augmentation of HRM and TRM keeps colour 0, the background;
-SE-RRM needs no permutations, for it is equivariant. Paper: section "ARC-AGI", data.
+UInt8 "10": colour c becomes permutation[c]. The published augmentation of HRM and TRM keeps colour 0, the background.
+SE-RRM is equivariant and needs no permutations. Paper: section "ARC-AGI", data.
 """
 
 from collections.abc import Sequence
@@ -22,20 +22,20 @@ NUM_COLOURS: Final = 10
 MAX_SIDE: Final = 30
 """Cells of the longest row or column of any published grid."""
 
-# R × C colours 0…9, at least one cell. The axes have no names, for those of one check are shared: a
-# question and its answer, both arguments of one function, need not be of one size.
+# R × C colours 0…9, at least one cell. The axes have no names, because a named axis has one size for all arguments of a
+# function, and a question and its answer may differ in size.
 Grid = UInt8[np.ndarray, "_ _"]
 
 Collection = Literal["training", "evaluation", "concept", "held_out"]
 COLLECTIONS: tuple[Collection, ...] = ("training", "evaluation", "concept")
-"""Published collections; held-out puzzles are training puzzles that are scored in place of evaluation ones."""
+"""Published collections. Held-out puzzles are training puzzles that are scored instead of evaluation puzzles."""
 SCORED: tuple[Collection, ...] = ("evaluation", "held_out")
-"""The collections whose test pairs are scored; a set has puzzles of one of them."""
+"""The collections whose test pairs are scored; a data set has puzzles of only one of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A grid and what the puzzle's rule makes of it."""
+    """A grid and its answer by the puzzle's rule."""
 
     question: Grid
     answer: Grid
@@ -44,8 +44,8 @@ class Pair:
 class PairName(NamedTuple):
     """Address of a pair; `number` counts from 0 within the role.
 
-    A puzzle's demonstrations show a rule, which its tests' questions ask to apply. `collection` is where it was
-    published: the training or evaluation set of an ARC-AGI, or ConceptARC; a training puzzle may be `held_out` instead.
+    Demonstrations show a puzzle's rule, and tests ask to apply it. `collection` is where the puzzle was published: the
+    training or evaluation set of an ARC-AGI, or ConceptARC; or `held_out` for a held-out training puzzle.
     """
 
     puzzle: str
@@ -55,7 +55,7 @@ class PairName(NamedTuple):
 
     @property
     def is_evaluated(self) -> bool:
-        """True for a test pair of a puzzle to score: those are never trained on, all others may be."""
+        """True for a test pair of a scored puzzle, which is never trained on; all other pairs may be."""
         return self.collection in SCORED and self.role == "test"
 
 
@@ -80,10 +80,10 @@ def inverse_colours(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "
 
 
 def canonical_form(grids: Sequence[Grid]) -> bytes:
-    """Equal for two sequences of grids exactly if one transform and recolouring makes the one of the other.
+    """A form that two sequences of grids share exactly if a transform and a recolouring turn one into the other.
 
-    Each of the 8 transforms is recoloured in the order of first appearance over all its grids, row by row, which
-    is the same for all 10! recolourings of it; the form is the least of the 8.
+    In each of the 8 transforms the colours are numbered in order of first appearance over all grids, row by row, so all
+    10! recolourings give the same form. The canonical form is the least of the 8.
     """
     return min(_relabelled([transformed(grid, k) for grid in grids]) for k in range(NUM_TRANSFORMS))
 
@@ -123,9 +123,9 @@ def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> UInt8[np.
 
 
 def decode(tokens: UInt8[np.ndarray, " I"], side: int) -> Grid:
-    """The grid at the corner: the largest rectangle from there that holds colours only, of any tokens at all.
+    """The grid at the corner: the largest rectangle at the top left that has colours only. Any tokens are valid input.
 
-    Of equally large ones it is that with the fewest rows; without a colour at the corner it is empty, 0 × 0.
+    Among equally large rectangles it is the one with the fewest rows; without a colour at the corner it is 0 × 0.
     """
     num_rows, num_columns = decoded_sizes(tokens[None], side)[0]
     grid: Grid = tokens.reshape(side, side)[:num_rows, :num_columns] - np.uint8(FIRST_COLOUR)
@@ -133,10 +133,10 @@ def decode(tokens: UInt8[np.ndarray, " I"], side: int) -> Grid:
 
 
 def decoded_sizes(tokens: UInt8[np.ndarray, "N I"], side: int) -> Int[np.ndarray, "N 2"]:
-    """Rows and columns of the grids that `decode` reads off N canvases."""
+    """Rows and columns of the grids that `decode` returns for N canvases."""
     canvases = tokens.reshape(len(tokens), side, side)
     is_colour = (canvases >= FIRST_COLOUR) & (canvases < FIRST_COLOUR + NUM_COLOURS)
-    # How far colours reach from the left in each row, and in every row down to it.
+    # For every row, the width of the coloured rectangle from the top left down to it.
     widths = np.minimum.accumulate(is_colour.cumprod(axis=2).sum(axis=2), axis=1)
     areas = widths * np.arange(1, widths.shape[1] + 1)
     last_rows = areas.argmax(axis=1)

@@ -9,7 +9,7 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.arc import data
 from serrm.puzzles.arc.grids import FIRST_COLOUR, NUM_COLOURS, NUM_SYMBOLS, decode
-from serrm.puzzles.look import Cell, Look
+from serrm.puzzles.look import CellLook, Look
 from serrm.puzzles.task import Alphabet, ArcTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS
 
@@ -19,10 +19,10 @@ COLOURS: Final = (
 DARK_COLOURS: Final = (0, 1, 2, 6, 9)  # on which a mark is white
 
 
-def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
-    """The look of a square."""
+def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
+    """The look of a cell."""
     colour = token - FIRST_COLOUR
-    return Cell(COLOURS[colour], "#FDFDFD" if colour in DARK_COLOURS else "#000000", "", str(colour))
+    return CellLook(COLOURS[colour], "#FDFDFD" if colour in DARK_COLOURS else "#000000", "", str(colour))
 
 
 def visible(tokens: UInt8[np.ndarray, " I"], side: int) -> UInt8[np.ndarray, "_ _"]:
@@ -37,12 +37,12 @@ def judge(
     answer: UInt8[np.ndarray, " I"] | None,
 ) -> str:
     """Judge a prediction by the grid on its canvas."""
-    ours = decode(prediction, side)
-    right = ours if answer is None else decode(answer, side)
-    if ours.shape != right.shape:
-        return f"{ours.shape[0]}×{ours.shape[1]}, not {right.shape[0]}×{right.shape[1]}"
-    num_wrong = np.count_nonzero(ours != right)
-    return f"{num_wrong} of {right.size} cells wrong" if num_wrong else "" if answer is None else "right"
+    predicted = decode(prediction, side)
+    expected = predicted if answer is None else decode(answer, side)
+    if predicted.shape != expected.shape:
+        return f"{predicted.shape[0]}×{predicted.shape[1]}, not {expected.shape[0]}×{expected.shape[1]}"
+    num_wrong = np.count_nonzero(predicted != expected)
+    return f"{num_wrong} of {expected.size} cells wrong" if num_wrong else "" if answer is None else "right"
 
 
 def _record(version: data.Version) -> ArcTask:

@@ -1,11 +1,11 @@
 """Sources of mazes, published or generated, the sets drawn from them, and their audit.
 
-Generated mazes have any side and a path of a least length. Walls leave a tree of passages, so that the path between
-two cells is the only one. Rooms stand on the even rows and columns, one cell of wall or passage between neighbours; of
-an even side the last row and column are walls. A maze is kept if two of its cells are far enough apart, and one such
+Generated mazes have any side and a path of at least a given length. Passages form a tree, so the path between two
+cells is unique. Rooms are on the even rows and columns, with one cell of wall or passage between neighbours; in a maze
+of even side the last row and column are walls. A maze is kept if two of its cells are far enough apart, and one such
 pair becomes start and goal. Windows of published mazes are smaller mazes, to train on before 30×30. The published
-ratings of Maze-Hard count the cells of the shortest path with start and goal (110 and more), those written here its
-steps. Paper: section "Maze".
+ratings of Maze-Hard count the cells of the shortest path, with start and goal (110 and more); ratings written here
+count its steps. Paper: section "Maze".
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ PUBLISHED = raw.hugging_face(
     },
 )
 MAX_ATTEMPTS = 10_000
-"""Trees to try for one maze, and repeated mazes in a row, before giving up."""
+"""Trees to try for one maze, and repeated mazes in a row, before an error."""
 
 
 class GeneratedMaze(Settings):
@@ -138,10 +138,10 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
     num = source.num_train + source.num_test
     rng = np.random.default_rng([seed, source.side])
     mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
-    made = watch(mazes, f"making {source.side}x{source.side} mazes", num)
+    generated = watch(mazes, f"making {source.side}x{source.side} mazes", num)
     names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv"]
-    write_table(TEXT, directory / names[0], islice(made, source.num_train))
-    write_table(TEXT, directory / names[1], made)
+    write_table(TEXT, directory / names[0], islice(generated, source.num_train))
+    write_table(TEXT, directory / names[1], generated)
     return dict.fromkeys(names, Origin("generated"))
 
 
@@ -150,7 +150,7 @@ def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]
     has_windows = (directory / FOLDER_WINDOWS).is_dir()
     folder = only_folder(directory, (FOLDER_WINDOWS,) if has_windows else (FOLDER_HARD, FOLDER_GENERATED))
     train, test = (folder / name for name in ("train.csv", "test.csv"))
-    side = next((maze.side for maze in read_table(TEXT, train)), 1)  # a set without mazes is refused
+    side = next((maze.side for maze in read_table(TEXT, train)), 1)  # a set without mazes is refused later
     return {
         "train": raw.RawSet(side, settings.num_train, 0, enumerate(read_table(TEXT, train))),
         f"{side}x{side}": raw.RawSet(side, settings.num_test, 1, enumerate(read_table(TEXT, test))),
@@ -158,8 +158,8 @@ def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]
 
 
 def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
-    """Number of mazes, of those with one shortest path, and of test mazes that are transforms of training mazes."""
-    known = {maze.tobytes() for maze in train}
+    """Count the mazes, those with one shortest path, and test mazes that are transforms of training mazes."""
+    train_bytes = {maze.tobytes() for maze in train}
     orders = [cell_order(side, transform) for transform in range(1, NUM_TRANSFORMS)]
     sets = {"train": train, "test": test}
     return {
@@ -167,18 +167,19 @@ def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side:
         "num_with_one_shortest_path": {
             name: sum(map(has_unique_shortest_path, mazes)) for name, mazes in sets.items()
         },
-        "num_dihedral_images": sum(any(maze[order].tobytes() in known for order in orders) for maze in test),
+        "num_dihedral_images": sum(
+            any(maze[order].tobytes() in train_bytes for order in orders) for maze in test
+        ),
     }
 
 
 def count_puzzles(source: GeneratedMaze | MirrorMaze | HubMaze, subset: SubsetSettings) -> raw.Counts:
-    """The numbers of puzzles, before any is there."""
-    made = source if isinstance(source, GeneratedMaze) else source.windows
-    side, *nums = (made.side, made.num_train, made.num_test) if made else (SIDE_HARD, NUM_HARD, NUM_HARD)
-    num_train, num_test = (
-        own or num for own, num in zip((subset.num_train, subset.num_test), nums, strict=True)
-    )
-    return raw.Counts(side, num_train, {side: num_test})
+    """The numbers of puzzles, before they exist."""
+    generated = source if isinstance(source, GeneratedMaze) else source.windows
+    side, num_train, num_test = SIDE_HARD, NUM_HARD, NUM_HARD
+    if generated is not None:
+        side, num_train, num_test = generated.side, generated.num_train, generated.num_test
+    return raw.Counts(side, subset.num_train or num_train, {side: subset.num_test or num_test})
 
 
 def in_words(source: GeneratedMaze | MirrorMaze | HubMaze, subset: SubsetSettings) -> str:
@@ -187,41 +188,42 @@ def in_words(source: GeneratedMaze | MirrorMaze | HubMaze, subset: SubsetSetting
         size = f"{source.side}×{source.side}"
         return f"generated {size} mazes with a single path from start to goal, of at least {source.min_path} cells"
     windows = source.windows
-    of = f"windows of {windows.side}×{windows.side} of training mazes of " if windows else ""
-    return f"{of}Maze-Hard{' from a local mirror' if source.kind == 'mirror' else ''}"
+    prefix = f"windows of {windows.side}×{windows.side} of training mazes of " if windows else ""
+    return f"{prefix}Maze-Hard{' from a local mirror' if source.kind == 'mirror' else ''}"
 
 
 # Windows.
 
 
 def _make_windows(windows: Windows, directory: Path, seed: int) -> dict[str, Origin]:
-    """Write the windows of the published training mazes in the directory, those of the last ones as test mazes."""
-    # With seed 0 these are the numbers of the seed `side`.
+    """Write windows of the published training mazes in the directory; those of the last mazes are test mazes."""
+    # With seed 0 the random numbers are those of the single seed `side`.
     rng = np.random.default_rng([windows.side, seed])
     mazes = list(read_table(TEXT, directory / FOLDER_HARD / "train.csv"))
     if (sides := [maze.side for maze in mazes]) != NUM_HARD * [SIDE_HARD]:
-        of = f"{len(mazes)} with sides of {min(sides, default=0)} to {max(sides, default=0)}"
-        raise ValueError(f"windows are drawn from {NUM_HARD} mazes of {SIDE_HARD}x{SIDE_HARD}, not from {of}")
-    shown = watch(mazes, f"drawing {windows.side}x{windows.side} windows", NUM_HARD)
-    drawn = (draw_windows(maze, windows, rng) for maze in shown)
+        found = f"{len(mazes)} with sides of {min(sides, default=0)} to {max(sides, default=0)}"
+        raise ValueError(
+            f"windows are drawn from {NUM_HARD} mazes of {SIDE_HARD}x{SIDE_HARD}, not from {found}"
+        )
+    progress = watch(mazes, f"drawing {windows.side}x{windows.side} windows", NUM_HARD)
+    windows_of_mazes = (draw_windows(maze, windows, rng) for maze in progress)
+    train = chain.from_iterable(islice(windows_of_mazes, NUM_HARD - windows.num_held_out))
     names = [f"{FOLDER_WINDOWS}/train.csv", f"{FOLDER_WINDOWS}/test.csv"]
-    write_table(
-        TEXT, directory / names[0], chain.from_iterable(islice(drawn, NUM_HARD - windows.num_held_out))
-    )
-    write_table(TEXT, directory / names[1], (of_maze[0] for of_maze in drawn))
+    write_table(TEXT, directory / names[0], train)
+    write_table(TEXT, directory / names[1], (windows_of_maze[0] for windows_of_maze in windows_of_mazes))
     return dict.fromkeys(names, Origin(f"windows of {FOLDER_HARD}/train.csv"))
 
 
 def draw_windows(maze: raw.Puzzle, windows: Windows, rng: np.random.Generator) -> list[raw.Puzzle]:
-    """Windows of a maze. ValueError if too few of many have a goal as far from the start as asked for."""
+    """Windows of a maze. ValueError if too few attempts give a goal at least `min_steps` from the start."""
     cells = maze.question.reshape(maze.side, maze.side)
-    drawn = (_draw_window(cells, windows, rng) for _ in range(MAX_ATTEMPTS))
-    # One is drawn in vain, as it was when the windows of the committed scores were drawn.
-    found = list(islice(filter(None, drawn), windows.num_per_maze + 1))
-    if len(found) <= windows.num_per_maze:
+    attempts = (_draw_window(cells, windows, rng) for _ in range(MAX_ATTEMPTS))
+    # Draw one window more than needed: the committed scores were made so, and without it the random stream would shift.
+    kept = list(islice(filter(None, attempts), windows.num_per_maze + 1))
+    if len(kept) <= windows.num_per_maze:
         kind = f"windows of {windows.side}x{windows.side}, path {windows.min_steps} steps"
-        raise ValueError(f"only {len(found)} {kind} in {MAX_ATTEMPTS} attempts: {TEXT.format(maze.question)}")
-    return found[:-1]
+        raise ValueError(f"only {len(kept)} {kind} in {MAX_ATTEMPTS} attempts: {TEXT.format(maze.question)}")
+    return kept[:-1]
 
 
 def _draw_window(
@@ -246,15 +248,15 @@ def _draw_window(
 
 
 def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterator[raw.Puzzle]:
-    """Generate mazes of side × side cells without end, none the same as another or a dihedral transform of it.
+    """Generate mazes of side × side cells without end, none equal to another or to a dihedral transform of it.
 
-    Their label is the path, their rating its steps.
+    The label is the path, the rating its number of steps.
 
     Args:
         min_path: least number of cells on the path, start and goal included.
 
     Raises:
-        ValueError: too many attempts without a maze with so long a path, or without a new one.
+        ValueError: too many attempts without a path of that length, or without a new maze.
     """
     puzzles = (_generate(side, rng, min_path) for _ in count())
     kind = f"mazes of {side}x{side}, path {min_path}"
@@ -262,7 +264,7 @@ def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterato
 
 
 def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
-    """The least of the eight transforms of a maze, the same for all of them."""
+    """The least of the eight transforms of a maze, which all of them share."""
     return min(bytes(maze[cell_order(side, transform)]) for transform in range(NUM_TRANSFORMS))
 
 
@@ -284,7 +286,7 @@ def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
 
 
 def between(is_free: Bool[np.ndarray, " I"], ends: tuple[int, int], origin: str) -> raw.Puzzle:
-    """The maze of these free cells with a start and a goal that a path joins; its answer is a shortest one."""
+    """The maze of these free cells with a start and a goal, which a path joins; its answer is a shortest path."""
     question = np.where(is_free, SPACE, WALL).astype(np.uint8)
     question[list(ends)] = START, GOAL
     answer = shortest_path(question)
@@ -304,7 +306,7 @@ def _generate(side: int, rng: np.random.Generator, min_path: int) -> raw.Puzzle:
 def _draw_ends(
     is_free: Bool[np.ndarray, " I"], side: int, rng: np.random.Generator, min_steps: int
 ) -> tuple[int, int] | None:
-    """Start and goal at least that far apart, uniform among such pairs of free cells; None where there is none."""
+    """Start and goal at least `min_steps` apart, uniform among such pairs of free cells; None if there are none."""
     starts, free, cells = np.flatnonzero(is_free), pack(is_free, side), np.arange(side**2)
     goals_of = [
         sum(islice(waves(pack(cells == cell, side), free, side), min_steps, None)) for cell in starts.tolist()

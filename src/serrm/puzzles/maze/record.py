@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, Cell, Keys, Look
+from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, CellLook, Keys, Look
 from serrm.puzzles.maze import data, rules
 from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, shortest_path
 from serrm.puzzles.settings import SubsetSettings
@@ -18,7 +18,10 @@ GROUNDS = {WALL: "#3A3A3A", START: "#009E73", GOAL: "#CC79A7", PATH: FILLED}
 
 
 def recognises(value: Any) -> bool:
-    """True for a text with a wall, or with a start and a goal among spaces; after a wall only for mazes."""
+    """True for a text that contains a wall, or a start and a goal among spaces.
+
+    A text that begins with a wall must have no other characters than a maze.
+    """
     if not isinstance(value, str):
         return False
     if value.startswith("#"):
@@ -26,11 +29,11 @@ def recognises(value: Any) -> bool:
     return "#" in value or {"S", "G"} <= set(value) <= {*data.TEXT.characters}
 
 
-def cell(token: int, is_given: bool, is_wrong: bool) -> Cell:
-    """The look of a square."""
+def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
+    """The look of a cell."""
     ground = GROUNDS.get(token, PAPER) if not is_wrong else WRONG if token == PATH else WRONG_TINT
     symbol = {START: "S", GOAL: "G"}.get(token, "")
-    return Cell(
+    return CellLook(
         ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{data.TEXT.characters}"[token]
     )
 
@@ -55,7 +58,7 @@ def judge(
     question: UInt8[np.ndarray, " I"],
     answer: UInt8[np.ndarray, " I"] | None,
 ) -> str:
-    """Judge a prediction; a shortest path may be another than the answer's."""
+    """Judge a prediction in a few words; it may be another shortest path than the answer's."""
     if answer is not None and np.array_equal(prediction, answer):
         return "exactly the answer"
     pair = question[None], prediction[None]

@@ -3,11 +3,11 @@
 A grid is a flat uint8 array of I = side² tokens, row by row: 1 wall, 2 space, 3 start, 4 goal, and in an answer 5
 for the cells of the path between start and goal; 0 is padding and never occurs in a maze.
 
-All 2,000 mazes of Maze-Hard have more than one shortest path, but their labels follow one rule: from the start on, of
-the steps that lead nearer to the goal, take the first of down, left, right, up. `shortest_path` follows it too. Paths
-are searched breadth first on bit boards: a set of cells is one integer, and all of a wave moves at once. A row takes
-side + 1 bits, the last always 0, so that a shift by 1 never leads from one row to the next; a search of a 30×30 maze
-takes a tenth of a millisecond.
+All 2,000 mazes of Maze-Hard have more than one shortest path, but their labels follow one rule: among the steps that
+lead nearer to the goal, take the first of down, left, right, up. `shortest_path` follows it, too. Paths are searched
+breadth first on bit boards: a set of cells is one integer, and a whole wave moves at once. A row takes side + 1 bits;
+the last one is always 0, so a shift by 1 never leads from one row to the next. A search of a 30×30 maze takes a tenth
+of a millisecond.
 """
 
 import math
@@ -25,7 +25,7 @@ PATH: Final = 5
 
 
 def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
-    """Side of a maze, or of the mazes of a batch. ValueError if the cells make no square."""
+    """Side of a maze, or of the mazes of a batch. ValueError if the cells form no square."""
     num_cells = mazes.shape[-1]
     side = math.isqrt(num_cells)
     if num_cells == 0 or side**2 != num_cells:
@@ -34,7 +34,7 @@ def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
 
 
 def check_questions(questions: UInt8[np.ndarray, "N I"]) -> None:
-    """Raise ValueError for the first that is no square of walls and spaces with one start and one goal."""
+    """Raise ValueError for the first question that is not a square of walls and spaces with one start and one goal."""
     side_of(questions)
     num_starts, num_goals = (questions == START).sum(axis=1), (questions == GOAL).sum(axis=1)
     is_known = ((questions >= WALL) & (questions <= GOAL)).all(axis=1)
@@ -74,7 +74,7 @@ def waves(start: int, free: int, side: int) -> Iterator[int]:
 
 
 def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] | None:
-    """The question with a shortest path marked, chosen as in Maze-Hard's labels; None without a path."""
+    """The question with a shortest path marked, chosen as in Maze-Hard's labels; None if there is no path."""
     levels = _waves_from_goal(question)
     if levels is None:
         return None
@@ -90,21 +90,22 @@ def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] 
 
 
 def has_unique_shortest_path(maze: UInt8[np.ndarray, " I"]) -> bool:
-    """True for exactly one shortest path; False without a path."""
+    """True for exactly one shortest path; False if there is no path."""
     levels = _waves_from_goal(maze)
     if levels is None:
         return False
-    forth = waves(levels[-1], pack(maze != WALL, side_of(maze)), side_of(maze))
-    # A step of the path has as many candidates as there are cells at the right distance from both ends.
-    return all((here & there).bit_count() == 1 for here, there in zip(forth, reversed(levels), strict=False))
+    from_start = waves(levels[-1], pack(maze != WALL, side_of(maze)), side_of(maze))
+    # The candidates for a step are the cells at the right distance from both ends.
+    candidates = (one & other for one, other in zip(from_start, reversed(levels), strict=False))
+    return all(cells.bit_count() == 1 for cells in candidates)
 
 
 def are_valid_paths(
     questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
 ) -> Bool[np.ndarray, " N"]:
-    """True for answers that mark exactly a simple path from the start to the goal, and change nothing else.
+    """True for answers that mark exactly one simple path from the start to the goal, and change nothing else.
 
-    A path that touches itself is none: its cells do not determine the order of its steps.
+    A path that touches itself is invalid, because its cells do not determine the order of its steps.
     """
     check_questions(questions)
     side = side_of(questions)
@@ -125,7 +126,7 @@ def are_valid_paths(
 def are_shortest_paths(
     questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
 ) -> Bool[np.ndarray, " N"]:
-    """True for answers that are valid paths, and no path is shorter."""
+    """True for answers that are valid paths of the least length."""
     is_shortest = are_valid_paths(questions, answers)
     for index in np.flatnonzero(is_shortest):
         levels = _waves_from_goal(questions[index])
@@ -139,7 +140,7 @@ def num_steps(answer: UInt8[np.ndarray, " I"]) -> int:
 
 
 def _waves_from_goal(maze: UInt8[np.ndarray, " I"]) -> list[int] | None:
-    """Bit boards of the cells at 0, 1, 2, … steps from the goal, the last only the start; None without a path."""
+    """Bit boards of the cells at 0, 1, 2, … steps from the goal; the last has only the start. None without a path."""
     check_questions(np.where(maze == PATH, SPACE, maze).astype(np.uint8)[None])
     side = side_of(maze)
     start, goal, free = (pack(cells, side) for cells in (maze == START, maze == GOAL, maze != WALL))

@@ -1,8 +1,8 @@
 """Sources of Sudokus, published or generated, and the sets drawn from them: training, scored, held out for settings.
 
-A generated puzzle is a random solution from which clues are taken in random order for as long as the solution stays
-the only one, all decided by a seed. The 16×16 puzzles, of which none were published, are generated whatever the source.
-Files are tables, and of 25×25 JSON. Paper: section "Sudoku", data; appendix, data sets.
+A generated puzzle is a random solution from which clues are removed in random order as long as the solution stays
+unique; a seed decides everything. The 16×16 puzzles are generated for every source, because the paper's are not
+published. Files are tables, and JSON for 25×25. Paper: section "Sudoku", data; appendix, data sets.
 """
 
 import json
@@ -36,8 +36,8 @@ from serrm.puzzles.text import GridText
 
 logger = logging.getLogger(__name__)
 
-# The folder name of the 9×9 puzzles is their source: the published set, its 1,000 training puzzles with
-# other test puzzles, or generated puzzles. A raw directory holds exactly one of them.
+# The folder name of the 9×9 puzzles names their source: the published set, its 1,000 training puzzles with other test
+# puzzles, or generated puzzles. A raw directory has exactly one of these folders.
 FOLDER_EXTREME: Final = "sudoku-extreme"
 FOLDER_EXTREME_1K: Final = "sudoku-extreme-1k"
 FOLDER_GENERATED: Final = "sudoku-9x9"
@@ -45,11 +45,11 @@ FOLDERS_9X9 = (FOLDER_EXTREME, FOLDER_EXTREME_1K, FOLDER_GENERATED)
 FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
 FILE_16X16 = "sudoku-16x16/puzzles.csv"
 FOLDER_25X25 = "sudoku-25x25"
-FILE_25X25 = f"{FOLDER_25X25}/puzzles.csv"  # where they are generated
-NUM_HELD_OUT = 512  # of the test puzzles beside the 1,000, for choosing settings; the others are the score
+FILE_25X25 = f"{FOLDER_25X25}/puzzles.csv"  # of generated puzzles
+NUM_HELD_OUT = 512  # test puzzles beside the 1,000 that are validation puzzles; the others are scored
 NUM_PUBLISHED_25X25, NUM_SOLVABLE_25X25 = 100, 42
 NUM_9X9 = {FOLDER_EXTREME: (3_831_994, 422_786), FOLDER_EXTREME_1K: (1_000, 9_488)}  # to train on, to score
-# One puzzle for each of the 288 4×4 grids, with as many clues as each of the published 288 has.
+# One puzzle per full 4×4 grid, of which there are 288, with as many clues as the published ones.
 NUM_4X4, CLUES_4X4 = 288, (7, 7)
 
 SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -57,7 +57,7 @@ SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def largest_token(side: int) -> int:
-    """The token of the largest digit. ValueError for a grid without boxes, or more digits than there are characters."""
+    """The token of the largest digit. ValueError for a grid without boxes, or with more digits than characters."""
     box_for_side(side)
     if side >= len(SYMBOLS):
         raise ValueError(f"a Sudoku has at most {len(SYMBOLS) - 1} rows here, not {side}")
@@ -65,9 +65,9 @@ def largest_token(side: int) -> int:
 
 
 TEXT = GridText(characters=SYMBOLS, others={"0": BLANK}, largest=largest_token, notation=notation_of)
-OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # than that trained on
+OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # a size that is not trained on
 MAX_ATTEMPTS = 100
-"""Orders of removal to try on one solution, and repeated puzzles in a row, before giving up."""
+"""Orders of removal to try on one solution, and repeated puzzles in a row, before an error."""
 MAX_POSITIONS = 100
 """Positions to search for a second solution before a clue is kept."""
 
@@ -79,7 +79,7 @@ def check_clues(side: int, clues: tuple[int, int]) -> tuple[int, int]:
     return clues
 
 
-class Made16x16(Settings):
+class Generated16x16(Settings):
     """The 16×16 puzzles, generated for every source: the paper's are not published."""
 
     num_16x16: NonNegativeInt
@@ -88,7 +88,7 @@ class Made16x16(Settings):
     """Least and most clues of a 16×16 puzzle."""
 
 
-class GeneratedSudoku(Made16x16):
+class GeneratedSudoku(Generated16x16):
     """Generated puzzles, seeded, each with one solution; 4×4: one puzzle for each of the 288 grids."""
 
     kind: Literal["generated"]
@@ -104,14 +104,14 @@ class GeneratedSudoku(Made16x16):
     """Least and most clues of a 25×25 puzzle; the published ones have 372 to 623."""
 
 
-class MirrorSudoku(Made16x16, Mirror):
+class MirrorSudoku(Generated16x16, Mirror):
     """A local directory with the publishers' file names."""
 
     folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
     """Which folder of 9×9 puzzles below `root`: the published set, or its 1,000 training puzzles."""
 
 
-class HubSudoku(Made16x16, Hub):
+class HubSudoku(Generated16x16, Hub):
     """Hugging Face for 9×9, GitHub for 4×4 and 25×25."""
 
 
@@ -155,7 +155,7 @@ PUBLISHED = (
 
 
 def mirrored(source: MirrorSudoku) -> list[str]:
-    """Published files below a mirror's root, without sizes that are not there, as a params file may use none of them.
+    """Published files below a mirror's root. Sizes that it does not have are left out, as not every profile uses them.
 
     ValueError if the 25×25 puzzles are incomplete.
     """
@@ -173,21 +173,24 @@ def files_25x25(directory: Path) -> list[Path]:
     return sorted((directory / FOLDER_25X25).glob("*.json"), key=lambda path: path.name)
 
 
-def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
-    """Write the generated puzzles of a source, all of them or those of 16×16, as tables with their answers."""
+def make(source: Generated16x16, directory: Path, seed: int) -> dict[str, Origin]:
+    """Write the generated puzzles of a source as tables with answers; for published sources, only those of 16×16."""
     names = []
 
     def write(side: int, clues: tuple[int, int], nums: Mapping[str, int]) -> None:
-        """Write different puzzles from the size's own random stream to files, so many to each; none of no puzzles."""
+        """Write distinct puzzles to files, `nums` to each. A file of 0 puzzles is not written.
+
+        Every size has a random stream of its own.
+        """
         puzzles, num = iterate_puzzles(side, np.random.default_rng([seed, side]), clues), sum(nums.values())
-        shown = watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
+        generated = watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
         for name, num_of_file in nums.items():
             if num_of_file:
-                write_table(TEXT, directory / name, islice(shown, num_of_file))
+                write_table(TEXT, directory / name, islice(generated, num_of_file))
                 names.append(name)
 
     if isinstance(source, GeneratedSudoku):
-        # No test puzzle is a training puzzle, as all of one size differ.
+        # One stream for both files: all puzzles of a size differ, so no test puzzle is a training puzzle.
         train, test = (f"{FOLDER_GENERATED}/{name}.csv" for name in ("train", "test"))
         write(9, source.clues, {train: source.num_train, test: source.num_test})
         write(4, CLUES_4X4, {FILE_4X4: NUM_4X4})
@@ -199,18 +202,19 @@ def make(source: Made16x16, directory: Path, seed: int) -> dict[str, Origin]:
 def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.RawSet]:
     """The training set and the test sets of a raw directory.
 
-    For choosing settings, 9×9 puzzles of no score replace all test sets, by default 512 of them: those of the training
-    file that are not trained on, or beside the 1,000 the first of the test file.
+    If validation puzzles are scored, these 9×9 puzzles, 512 by default, replace all test sets. They are the first ones
+    of the test file beside the 1,000 training puzzles, and otherwise puzzles of the training file that are not trained
+    on.
     """
     folder = only_folder(directory, FOLDERS_9X9)
-    has_first = folder.name == FOLDER_EXTREME_1K
+    is_1k = folder.name == FOLDER_EXTREME_1K
     train, test = (enumerate(read_table(TEXT, folder / name)) for name in ("train.csv", "test.csv"))
     sets = {"train": raw.RawSet(9, settings.num_train, 0, train)}
     if settings.scored == "held_out":
-        rest = islice(test, NUM_HELD_OUT) if has_first else enumerate(read_table(TEXT, folder / "train.csv"))
+        rest = islice(test, NUM_HELD_OUT) if is_1k else enumerate(read_table(TEXT, folder / "train.csv"))
         num = settings.num_test or NUM_HELD_OUT
-        return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not has_first)}
-    sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if has_first else 0, None))
+        return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not is_1k)}
+    sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if is_1k else 0, None))
     others = {
         "4x4": enumerate(read_table(TEXT, directory / FILE_4X4)),
         "16x16": enumerate(read_table(TEXT, directory / FILE_16X16)),
@@ -227,7 +231,7 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
 
 
 def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
-    """Read the puzzles of JSON files and solve them; those without a solution are dropped, and their number logged.
+    """Read the puzzles of JSON files and solve them; puzzles without a solution are dropped and counted in the log.
 
     The published 25×25 puzzles come without solutions, and 58 of the 100 have none.
     """
@@ -243,7 +247,7 @@ def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
 
 
 def read_json(path: Path) -> raw.Puzzle:
-    """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; its source is "difficulty"."""
+    """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; "difficulty" becomes its source."""
     try:
         record = json.loads(existing(path).read_text(encoding="utf-8"))
         return raw.Puzzle(TEXT.parse(record["grid"]), None, record.get("difficulty", ""))
@@ -251,8 +255,8 @@ def read_json(path: Path) -> raw.Puzzle:
         raise ValueError(f"{path}:1: {error}") from None
 
 
-def count_puzzles(source: Made16x16, subset: SudokuSubsetSettings) -> raw.Counts:
-    """The numbers of puzzles, before any is there."""
+def count_puzzles(source: Generated16x16, subset: SudokuSubsetSettings) -> raw.Counts:
+    """The numbers of puzzles, before they exist."""
     num_25x25 = NUM_SOLVABLE_25X25
     if isinstance(source, GeneratedSudoku):
         num_train, num_test, num_25x25 = source.num_train, source.num_test, source.num_25x25
@@ -262,37 +266,35 @@ def count_puzzles(source: Made16x16, subset: SudokuSubsetSettings) -> raw.Counts
         num_test, sizes = NUM_HELD_OUT, {}
     else:
         sizes = subset.num_test_sizes
-    known = {"4x4": NUM_4X4, "16x16": source.num_16x16, "25x25": num_25x25}
-    others = {int(name.partition("x")[0]): num or known[name] for name, num in sizes.items()}
+    available = {"4x4": NUM_4X4, "16x16": source.num_16x16, "25x25": num_25x25}
+    others = {int(name.partition("x")[0]): num or available[name] for name, num in sizes.items()}
     return raw.Counts(9, subset.num_train or num_train, {9: subset.num_test or num_test} | others)
 
 
 def mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """A source of published files, as one from a folder, with the whole 9×9 set if that is there."""
+    """The settings of a source of published files, changed to read them from a folder, with its larger 9×9 set."""
     folder = {"folder_9x9": FOLDER_EXTREME} if (root / FOLDER_EXTREME).is_dir() else {}
     return {**source, "kind": "mirror", **folder}
 
 
-def in_words(source: Made16x16, subset: SudokuSubsetSettings) -> str:
+def in_words(source: Generated16x16, subset: SudokuSubsetSettings) -> str:
     """Describe the source of a run's puzzles for the notes beneath tables."""
-    words = "Sudoku-Extreme and the published 4×4 and 25×25 puzzles"
+    text = "Sudoku-Extreme and the published 4×4 and 25×25 puzzles"
     if isinstance(source, GeneratedSudoku):
         least, most = source.clues
-        words = f"generated 9×9 puzzles with {least} to {most} clues and one solution"
+        text = f"generated 9×9 puzzles with {least} to {most} clues and one solution"
     elif isinstance(source, MirrorSudoku):
-        words += " from a local mirror"
+        text += " from a local mirror"
     if subset.scored == "held_out":
-        return f"{words}; scored on 9×9 validation puzzles"
+        return f"{text}; scored on 9×9 validation puzzles"
     if isinstance(source, MirrorSudoku) and source.folder_9x9 != FOLDER_EXTREME:
-        words += (
-            "; its 9×9 test puzzles are replaced by a substitute, other public puzzles with the training "
-        )
-        words += "puzzles' distribution of ratings"
+        text += "; its 9×9 test puzzles are replaced by a substitute, other public puzzles with the training "
+        text += "puzzles' distribution of ratings"
     if source.num_16x16:
         least, most = (256 - clues for clues in reversed(source.clues_16x16))
-        words += f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
-        words += "(paper: a mean between 161 and 167)"
-    return words
+        text += f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
+        text += "(paper: a mean between 161 and 167)"
+    return text
 
 
 # Generation.
@@ -301,11 +303,11 @@ def in_words(source: Made16x16, subset: SudokuSubsetSettings) -> str:
 def iterate_puzzles(
     side: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
 ) -> Iterator[raw.Puzzle]:
-    """Generate puzzles with one solution, without end and pairwise different; clues drawn uniformly from the range.
+    """Generate pairwise different puzzles with one solution, without end; `clues` are the least and the most clues.
 
-    A grid from which not enough clues can go keeps more than the number drawn, but within the range. The solutions
-    differ too, except that 4×4 goes through all 288 in random order, again and again. ValueError after too many
-    attempts without a new puzzle.
+    The number of clues is drawn uniformly from this range; a grid that needs more clues keeps more, within the range.
+    Solutions differ, too, except that 4×4 repeats all 288 solutions, in random order every time. ValueError after too
+    many attempts without a new puzzle.
     """
     puzzles = (
         _generate_from(solution, rng, int(rng.integers(*clues, endpoint=True)), clues[1])
@@ -335,11 +337,11 @@ def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[UInt8[np.nd
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     """Every full 4×4 grid, in a fixed order."""
     board = search.board_of(4)
-    return np.stack([search.grid_of(found, board) for found in search.search(board.empty, board)])
+    return np.stack([search.grid_of(position, board) for position in search.search(board.empty, board)])
 
 
 def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
-    """A random full grid: randomised search from nothing, then a random symmetry. Not exactly uniform."""
+    """A random full grid: a randomised search from the empty grid, then a random symmetry. Not exactly uniform."""
     board = search.board_of(side)
     while True:
         positions = search.search(board.empty, board, rng, max_positions=2 * side**2)
@@ -354,7 +356,7 @@ def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " 
 def _generate_from(
     solution: UInt8[np.ndarray, " I"], rng: np.random.Generator, num_clues: int, max_clues: int
 ) -> raw.Puzzle:
-    """A puzzle with this one solution and `num_clues` clues, or as few more as its order of removal gives."""
+    """A puzzle with this solution only and `num_clues` clues, or more, up to `max_clues`, if no more can be removed."""
     for _ in range(MAX_ATTEMPTS):
         question = remove_clues(solution, rng, num_clues)
         if np.count_nonzero(question != BLANK) <= max_clues:
@@ -366,12 +368,12 @@ def _generate_from(
 def remove_clues(
     solution: UInt8[np.ndarray, " I"], rng: np.random.Generator, num_clues: int
 ) -> UInt8[np.ndarray, " I"]:
-    """A puzzle whose only solution is `solution`, with `num_clues` clues, or more where no more can go."""
+    """A puzzle whose only solution is `solution`, with `num_clues` clues, or more if no more can be removed."""
     board, question = search.board_of(math.isqrt(len(solution))), solution.copy()
     order = rng.permutation(len(solution)).tolist()
     bits = [board.bit(cell, int(solution[cell])) for cell in order]
-    # The positions with the clues that come later, by how many they are, and that with those that have to stay.
-    later = list(accumulate(reversed(bits), partial(search.place, board=board), initial=board.empty))
+    # later[k] is the position with the last k clues of the order, `kept` the one with the clues that have to stay.
+    later = list(accumulate(reversed(bits), partial(search.place_digit, board=board), initial=board.empty))
     kept, num_left = board.empty, len(order)
     for cell, bit in zip(order, bits, strict=True):
         if num_left <= num_clues:
@@ -382,12 +384,12 @@ def remove_clues(
             question[cell] = BLANK
             num_left -= 1
         else:
-            kept = search.place(kept, bit, board)
+            kept = search.place_digit(kept, bit, board)
     return question
 
 
 def _has_only(position: search.Position, bit: int, board: search.Board) -> bool:
-    """True if a cell can hold no other digit than that of `bit`; False where the search takes too long."""
+    """True if a cell can have no other digit than that of `bit`; False if the search takes too long."""
     left, placed = position
     try:
         others = left & ~board[bit][1], placed

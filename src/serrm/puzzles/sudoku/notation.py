@@ -1,7 +1,7 @@
 """The signs in which people write Sudokus: digits, digits and letters, letters alone, numbers; from 1 or from 0.
 
-A blank is one of `BLANKS`, or 0. A puzzle with both a blank sign and zeros counts from 0 if that fits it, as
-hexadecimal grids do; otherwise its zeros may be blanks or digits, and it is refused.
+A blank is one of `BLANKS`, or 0. A puzzle with both a blank sign and zeros counts from 0, as hexadecimal grids do, if
+that fits; otherwise its zeros may be blanks or digits, and it is refused.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def notation_of(symbols: Sequence[str], side: int, answer: Sequence[str] = ()) -> Notation:
     """The notation of a puzzle's side² symbols, each a character or a number, and of its answer.
 
-    ValueError naming a symbol that no notation of this side has, or two signs that may both be blanks.
+    ValueError with a symbol that no notation of this side has, or with two signs that may both be blanks.
     """
     used = frozenset(symbols).union(answer)
     fitting = _fitting(used, side)
@@ -30,15 +30,15 @@ def notation_of(symbols: Sequence[str], side: int, answer: Sequence[str] = ()) -
     known = f"the digits 1 to {side}" if side < 10 else f"1 to {side} or {DIGITS[1 : side + 1]}"
     for number, symbol in enumerate((*symbols, *answer)):
         if not any(symbol in _values(signs) or symbol in BLANKS for signs, _ in _schemes(side)):
-            place = number % side**2 + 1
-            raise ValueError(f"{symbol!r} at position {place} is neither of {known} nor a blank")
+            position = number % side**2 + 1
+            raise ValueError(f"{symbol!r} at position {position} is neither of {known} nor a blank")
     raise ValueError(f"a mix of signs, not all of one notation: {known}")
 
 
 def _schemes(side: int) -> list[tuple[list[str], str]]:
-    """For each notation the signs of 0…n, and what stands between them.
+    """The signs of 0…n and their separator, for every notation.
 
-    These are letters alone, digits and letters, and numbers. Letters come first: A is 1 where there are no digits.
+    The notations are letters alone, digits and letters, and numbers. Letters come first: A is 1 if there are no digits.
     """
     schemes = [(["0", *ascii_uppercase[:side]], "")] if side <= len(ascii_uppercase) else []
     if side < len(DIGITS):
@@ -47,20 +47,20 @@ def _schemes(side: int) -> list[tuple[list[str], str]]:
 
 
 def _values(signs: Sequence[str]) -> dict[str, int]:
-    """The token of each sign of 0…n, small letters included."""
+    """The tokens of the signs of 0…n, in upper and lower case."""
     tokens = enumerate(signs, start=BLANK)
     return {form: token for token, sign in tokens for form in (sign.lower(), sign.upper())}
 
 
 def _blanks(signs: Sequence[str], used: frozenset[str]) -> list[str]:
-    """The signs for blanks in a puzzle; an x is none where it may be a letter and there is another blank."""
+    """The blank signs in a puzzle; an x does not count if it may be a letter and there is another blank sign."""
     is_letter = "X" in map(str.upper, signs) and any(blank in used for blank in ("0", *BLANKS[:-2]))
     return [blank for blank in (BLANKS[:-2] if is_letter else BLANKS) if blank in used]
 
 
 @lru_cache(maxsize=4096)
 def _fitting(used: frozenset[str], side: int) -> tuple[tuple[str, ...], str] | None:
-    """The signs of 0…n, small if the letters are, and what stands between them; None if no notation has all symbols."""
+    """The signs of 0…n, in the puzzle's case, and their separator; None if no notation has all symbols."""
     for signs, joiner in _schemes(side):
         blanks, values = _blanks(signs, used), _values(signs)
         letters = [symbol for symbol in used if symbol.isalpha() and symbol not in blanks]
@@ -73,21 +73,21 @@ def _fitting(used: frozenset[str], side: int) -> tuple[tuple[str, ...], str] | N
 
 @lru_cache(maxsize=4096)
 def _plain(used: frozenset[str], side: int) -> Notation:
-    """The notation that counts from 1, of symbols that fit one."""
+    """The notation of symbols that counts from 1. There must be one."""
     fitting = _fitting(used, side)
     assert fitting is not None
     signs, joiner = fitting
-    none = dict.fromkeys(_blanks(signs, used), BLANK)
-    return Notation({**_values(signs), **none}, [BLANK_SIGN, *signs[1:]], joiner=joiner)
+    blanks = dict.fromkeys(_blanks(signs, used), BLANK)
+    return Notation({**_values(signs), **blanks}, [BLANK_SIGN, *signs[1:]], joiner=joiner)
 
 
 def _from_zero(symbols: Sequence[str], signs: Sequence[str], joiner: str, used: frozenset[str]) -> Notation:
     """The notation that counts from 0. ValueError unless it fits a puzzle with zeros and blanks."""
     values = {sign: token + 1 for sign, token in _values(signs).items() if token < len(signs)}
     blanks = _blanks(signs, used)
-    none = dict.fromkeys(blanks, BLANK)
-    zero = Notation({**values, **none}, [BLANK_SIGN, *signs[:-1]], joiner=joiner, base=0)
-    fits = signs[1] == "1" and all(symbol in zero.values for symbol in used)
-    if not fits or not are_consistent(zero.read(symbols)[None]).all():
+    values |= dict.fromkeys(blanks, BLANK)
+    notation = Notation(values, [BLANK_SIGN, *signs[:-1]], joiner=joiner, base=0)
+    fits = signs[1] == "1" and all(symbol in notation.values for symbol in used)
+    if not fits or not are_consistent(notation.read(symbols)[None]).all():
         raise ValueError(f"holds {blanks[0]!r} and '0', and either may be the blank: use one sign for blanks")
-    return zero
+    return notation

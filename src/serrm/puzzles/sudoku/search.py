@@ -1,12 +1,12 @@
 """Exact solutions of Sudokus.
 
-The exact search works on one long integer. A candidate is a digit in a cell, and a bit in four fields: its cell's, and
-those of the digit in the cell's row, column and box. A solution leaves one candidate in every field. Each field has a
-guard bit, so an addition finds all empty fields at once, and a subtraction all fields with one candidate left: naked
-singles in fields of cells, hidden singles in fields of units. Search branches at the cell with the fewest digits left.
-Uniqueness checks and the generator run tens of thousands of these; one takes about ten microseconds for a 9×9. CP-SAT
-is the independent referee: it decides which of the published 25×25 puzzles have a solution (the paper's 42). One worker
-and a fixed seed make it deterministic.
+The exact search works on one long integer. A candidate is a digit in a cell, and a bit in four fields: that of its
+cell, and those of the digit in the cell's row, column and box. A solution leaves one candidate in every field. Each
+field has a guard bit, so one addition finds all empty fields, and one subtraction all fields with one candidate left:
+naked singles in fields of cells, hidden singles in fields of units. The search branches at the cell with the fewest
+digits left. Uniqueness checks and the generator run tens of thousands of searches; one takes about ten microseconds for
+a 9×9. CP-SAT is the independent referee: it decides which of the published 25×25 puzzles have a solution (the paper's
+42). One worker and a fixed seed make it deterministic.
 """
 
 import math
@@ -33,7 +33,7 @@ MAX_POSITIONS = 2_000
 
 
 class SearchBudgetError(Exception):
-    """The search visited as many positions as it was allowed to, without an answer."""
+    """The search visited its maximum number of positions without an answer."""
 
 
 class Board(dict[int, Position]):
@@ -53,7 +53,7 @@ class Board(dict[int, Position]):
         self.empty: Position = (self.all, 0)
         self.cell_fields = (1 << num_cells * width) - 1
         self.unit_of_fields = self.lowest & (1 << n * width) - 1  # the lowest candidates of n fields in a row
-        # For each cell its units, and where the bit of its first digit is there; the next digit is a field higher.
+        # For each cell, its units with the bit of its first digit there; the next digit is one field higher.
         self.units: list[list[int]] = unit_indices(n).tolist()
         self.spots: list[dict[int, int]] = [{} for _ in range(num_cells)]
         for unit, cells in enumerate(self.units):
@@ -77,15 +77,15 @@ class Board(dict[int, Position]):
         unit, digit = divmod(field - self.num_cells, self.side)
         cell, digit = (self.units[unit][index], digit) if unit >= 0 else (field, index)
         shift = digit * self.width
-        # Other digits in this cell, and this digit in the other cells of its units, are gone.
+        # Remove the other digits in this cell, and this digit in the other cells of its units.
         bits = [cell * self.width + digit]
-        gone = (1 << self.side) - 1 << cell * self.width
+        removed = (1 << self.side) - 1 << cell * self.width
         for unit, spot in self.spots[cell].items():
             in_cells, in_units = self.of_unit[unit]
-            gone |= self.unit_of_fields << spot | in_cells << digit | in_units << shift
+            removed |= self.unit_of_fields << spot | in_cells << digit | in_units << shift
             bits.append(spot + shift)
-        own = sum(1 << bit for bit in bits)
-        position = self.all & ~gone | own, own
+        placed = sum(1 << bit for bit in bits)
+        position = self.all & ~removed | placed, placed
         self.update(dict.fromkeys(bits, position))
         return position
 
@@ -104,10 +104,10 @@ def _bits(number: int) -> Iterator[int]:
         number ^= low
 
 
-def place(position: Position, bit: int, board: Board) -> Position:
+def place_digit(position: Position, bit: int, board: Board) -> Position:
     """The position with one more candidate placed, before propagation."""
-    left, own = board[bit]
-    return position[0] & left, position[1] | own
+    left, placed = board[bit]
+    return position[0] & left, position[1] | placed
 
 
 def place_clues(question: Sequence[int], board: Board) -> Position:
@@ -115,7 +115,7 @@ def place_clues(question: Sequence[int], board: Board) -> Position:
     position = board.empty
     for cell, token in enumerate(question):
         if token > BLANK:
-            position = place(position, board.bit(cell, token), board)
+            position = place_digit(position, board.bit(cell, token), board)
     return position
 
 
@@ -126,7 +126,7 @@ def grid_of(position: Position, board: Board) -> UInt8[np.ndarray, " I"]:
 
 
 def propagate(position: Position, board: Board) -> Position | None:
-    """Place naked and hidden singles to the end; None where they lead to a contradiction."""
+    """Place naked and hidden singles until there are none; None if they lead to a contradiction."""
     left, placed = position
     while True:
         if (left + board.all) & board.guards != board.guards:
@@ -137,10 +137,10 @@ def propagate(position: Position, board: Board) -> Position | None:
         if not fresh:
             return left, placed
         while fresh:
-            kept, own = board[(fresh & -fresh).bit_length() - 1]
+            kept, placed_now = board[(fresh & -fresh).bit_length() - 1]
             left &= kept
-            placed |= own
-            fresh &= ~own
+            placed |= placed_now
+            fresh &= ~placed_now
 
 
 def search(
@@ -159,31 +159,29 @@ def search(
         if num_positions == max_positions:
             raise SearchBudgetError(f"no answer after {num_positions} positions")
         num_positions += 1
-        if (found := propagate(current, board)) is None:
+        if (propagated := propagate(current, board)) is None:
             continue
-        bits = _branches(found[0], board)
+        bits = _branches(propagated[0], board)
         if not bits:
             num_positions = 0
-            yield found
+            yield propagated
         elif rng is not None:
             bits = [bits[index] for index in rng.permutation(len(bits)).tolist()]
-        stack.append(map(partial(place, found, board=board), bits))
+        stack.append(map(partial(place_digit, propagated, board=board), bits))
 
 
 def _branches(left: int, board: Board) -> list[int]:
-    """The candidates of the first of the undecided cells with the fewest; none where all cells are decided."""
+    """The candidates of the first undecided cell with the fewest of them; empty if all cells are decided."""
     cells = board.cell_fields
     rest, has_more, num_taken = left & cells, board.guards & cells, 0
     while has_more:
-        # Take the lowest candidate from each cell that has one; look for cells that had more than one, and have none.
+        # Remove the lowest candidate of every cell; stop at cells that had several candidates and now have none.
         rest &= rest - (has_more >> board.side)
-        had_more, has_more, num_taken = (
-            has_more,
-            (rest + (board.all & cells)) & board.guards & cells,
-            num_taken + 1,
-        )
-        if num_taken > 1 and (last := had_more ^ has_more):
-            bit = (last & -last).bit_length() - board.width
+        had_more, has_more = has_more, (rest + (board.all & cells)) & board.guards & cells
+        exhausted = had_more ^ has_more
+        num_taken += 1
+        if num_taken > 1 and exhausted:
+            bit = (exhausted & -exhausted).bit_length() - board.width
             return [bit + digit for digit in _bits(left >> bit & (1 << board.side) - 1)]
     return []
 
@@ -196,9 +194,9 @@ def exact_model(
 ) -> tuple["CpModel", dict[tuple[int, int], "IntVar"]]:
     """A Sudoku as a model of CP-SAT, with its variables by cell and digit.
 
-    The search tries `hints`, tokens by cell, first; wrong ones cost time, no solution.
+    The search tries `hints`, tokens by cell, first; wrong hints cost time only.
     """
-    # OR-tools takes half a second to import, and most of the project never calls it.
+    # OR-tools takes half a second to import, and most commands never use it.
     from ortools.sat.python import cp_model
 
     side = math.isqrt(len(question))
@@ -222,7 +220,7 @@ def exact_solver() -> "CpSolver":
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
-    # Otherwise an interrupt, from then on, ends the process at once and without KeyboardInterrupt.
+    # Otherwise an interrupt would from then on end the process at once, without KeyboardInterrupt.
     solver.parameters.catch_sigint_signal = False
     return solver
 
@@ -230,7 +228,7 @@ def exact_solver() -> "CpSolver":
 def solutions(
     question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
 ) -> Iterator[UInt8[np.ndarray, " I"]]:
-    """Find the solutions of a Sudoku one after the other, each with the former ones forbidden."""
+    """Find the solutions of a Sudoku one after the other; every solution found is excluded from the next search."""
     if not are_consistent(question[None]).all():
         return
     from ortools.sat.python import cp_model
@@ -244,7 +242,7 @@ def solutions(
 
 
 def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
-    """Why a Sudoku has no solution, as far as propagation alone shows it."""
+    """The reason why a Sudoku has no solution; None if propagation alone finds no reason."""
     if not are_consistent(question[None]).all():
         return "a digit is given twice in a row, column or box"
     board = board_of(math.isqrt(len(question)))
@@ -258,8 +256,8 @@ def caveat(question: UInt8[np.ndarray, " I"]) -> str:
     if (question == BLANK).all():
         return "a grid without clues: any solution is right"
     board = board_of(math.isqrt(len(question)))
-    found = search(place_clues(question.tolist(), board), board, max_positions=MAX_POSITIONS)
+    positions = search(place_clues(question.tolist(), board), board, max_positions=MAX_POSITIONS)
     try:
-        return "one of several solutions" if len(list(islice(found, 2))) > 1 else ""
+        return "one of several solutions" if len(list(islice(positions, 2))) > 1 else ""
     except SearchBudgetError:
         return ""

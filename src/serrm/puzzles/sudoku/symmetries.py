@@ -1,9 +1,9 @@
 """The symmetries of Sudokus, which are the paper's augmentations (section "Sudoku", data).
 
 They are digit permutation, permutation of bands, of rows within a band, of stacks, of columns within a stack, and
-transposition where boxes are square. One is a row of P = 3n+1 parameters: n row and n column sources, a transposition
-flag, n new digits. Output cell (i, j) takes input cell (rows[i], columns[j]), of the transposed input where the flag is
-set.
+transposition if boxes are square. A symmetry is a row of P = 3n+1 parameters: n row and n column sources, a
+transposition flag, n new digits. Output cell (i, j) takes input cell (rows[i], columns[j]), of the transposed input if
+the flag is set.
 """
 
 import numpy as np
@@ -16,7 +16,8 @@ from serrm.puzzles.boxes import box_for_side
 def draw_symmetries(side: int, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
     """Parameters of `num` independent uniform symmetries.
 
-    Every permutation is the sort order of uniform numbers: one a digit, row, column, band, stack, and one for the flag.
+    Permutations are sort orders of uniform numbers: one number per digit, row, column, band and stack, and one for the
+    flag.
     """
     box = box_for_side(side)
     cuts = np.cumsum([side, side, side, box.cols, box.rows])
@@ -37,7 +38,7 @@ def _line_order(
 
 
 def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " P"]:
-    """Parameters of an augmentation of a puzzle, a pure function of its address; 0 is the puzzle itself."""
+    """Parameters of an augmentation of a puzzle, a pure function of the arguments; 0 is the puzzle itself."""
     if augmentation == 0:
         lines = np.arange(side, dtype=np.uint8)
         return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
@@ -48,7 +49,7 @@ def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8
 def apply_symmetries(
     tokens: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], side: int
 ) -> UInt8[np.ndarray, "N I"]:
-    """Tokens of Sudokus with their digits relabelled and their cells moved, each by its row of parameters."""
+    """Relabel the digits and move the cells of N Sudokus, each by its row of parameters."""
     rows, cols, is_transposed, digits = np.split(
         parameters.astype(np.intp), [side, 2 * side, 2 * side + 1], axis=1
     )

@@ -1,0 +1,83 @@
+"""`serrm evaluate`: score a checkpoint on a file of puzzles."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from serrm.commands.solve import CHECKPOINT_HELP, DEVICE
+
+Dtype = StrEnum("Dtype", ["float32", "bfloat16"])
+REMARKS = {
+    "num_answers_computed": "without an answer in the file, solved exactly",
+    "num_without_solution": "left out because they have no solution",
+    "num_left_out": "test inputs left out, without an answer or a task type",
+}
+
+
+def evaluate(
+    checkpoint: str = typer.Option(..., help=CHECKPOINT_HELP),
+    puzzles: Path = typer.Option(
+        ...,
+        exists=True,
+        help="File with Sudoku, mazes or ARC tasks as CSV, TSV, JSON or plain lines, or a folder of JSON files.",
+    ),
+    steps: int = typer.Option(
+        16, min=1, help="Number of supervision steps; the command scores after 1, 2, 4, … of them."
+    ),
+    batch_size: int | None = typer.Option(
+        None,
+        min=1,
+        help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: 64, or 512 on a GPU.",
+    ),
+    device: str = DEVICE,
+    precision: Dtype = typer.Option(Dtype.float32),
+    target: Path | None = typer.Option(
+        None, "--json", dir_okay=False, help="Also write the scores to this file."
+    ),
+) -> None:
+    """Score a checkpoint on a file of puzzles of its task; grid sizes may be mixed.
+
+    Example: serrm evaluate --checkpoint sudoku --puzzles puzzles.csv
+    """
+    from serrm.core.devices import choose_device, keep_memory
+    from serrm.core.files import write_output
+    from serrm.drawing.terminal import console, in_words, table
+    from serrm.puzzles.tasks import TASKS
+    from serrm.scoring.metrics import metrics_of
+    from serrm.solving.model import checkpoint_of
+    from serrm.solving.score_file import score_file
+
+    keep_memory()
+    if target is not None:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    chosen = choose_device(device)
+    scores = score_file(checkpoint_of(checkpoint), puzzles, steps, chosen, precision.value, batch_size)
+    if target is not None:
+        write_output(target, json.dumps(scores, indent=2) + "\n")
+    sets: dict[str, dict[str, Any]] = scores["sets"]
+    names = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
+    available = {name: metric for task in TASKS for name, metric in metrics_of(task).items() if name in names}
+    metrics = {name: metric for name, metric in available.items() if metric.is_main}
+    headings = [f"{metric.short} {metric.unit.sign}".rstrip() for metric in metrics.values()]
+    lines, remarks = table("grid", "puzzles", "steps", *headings), []
+    for name, entry in sets.items():
+        for step, values in entry.get("steps", {}).items():
+            is_first = step == next(iter(entry["steps"]))
+            rates = (in_words(values, name, metric.unit.factor) for name, metric in metrics.items())
+            lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
+        lines.add_section()
+        remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
+        remarks += [f"{name}: {text}: {entry[key]}" for key, text in REMARKS.items() if entry.get(key)]
+        remarks += [
+            f"{name}: solved after {step} steps by another solution than the answer in the file: {num}"
+            for step, num in entry.get("num_other_solutions", {}).items()
+            if num
+        ]
+    screen = console()
+    screen.print(f"{puzzles} with {checkpoint}: scores with 95% intervals", markup=False, soft_wrap=True)
+    screen.print(lines)
+    for remark in remarks:
+        screen.print(remark, markup=False, soft_wrap=True)

@@ -1,0 +1,92 @@
+"""`serrm headline` and `overview`: the main scores of a profile, and the page over all committed profiles."""
+
+import os
+from pathlib import Path
+
+import typer
+
+from serrm.core.project import PAPER, PARAMS, PROFILES, REGRESSION, Layout, find_root, git, profile_file
+
+PROFILE = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
+PAGE = typer.Option(
+    None,
+    "--write",
+    help="Also replace the table in this file, between the comments `serrm headline PROFILE: begin` and `end`.",
+)
+
+
+def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
+    """Print a profile's main scores as a table, and the paths of its other results.
+
+    Example: serrm headline --profile laptop
+    """
+    from serrm.config import open_project
+    from serrm.core.files import between_markers, write_whole
+    from serrm.reporting import tables
+    from serrm.reporting.results import make_report, read_committed
+
+    root, params = open_project(profile)
+    layout = Layout(params.profile, root)
+    reports, runs = layout.reports, read_committed(params, layout.metrics)
+    report = make_report(params, open_project(PAPER).params, runs)
+    paths = [reports / name for name in ("tables", "figures", "report.html")]
+    scores = tables.headline(report)
+    typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
+    typer.echo(
+        "\n".join([*(os.path.relpath(path) for path in paths if path.exists()), "MLflow runs: make ui"])
+    )
+    if page is not None:
+        begin, end = (marker.format(params.profile) for marker in (tables.BEGIN, tables.END))
+        text = between_markers(page.read_text(encoding="utf-8"), begin, end, scores.text("github"))
+        write_whole(page, text)
+        typer.echo(f"{page}: table of profile {params.profile} replaced")
+
+
+def overview() -> None:
+    """Rewrite reports/README.md and its picture: the claims and the paper's tables over all committed profiles.
+
+    Example: serrm overview
+    """
+    from serrm.core.files import between_markers, write_whole
+    from serrm.reporting import overview as page
+
+    root = find_root(Path.cwd())
+    file = root / "reports" / "README.md"
+    for name, text in committed_overview(root).items():
+        if name == file.name:
+            text = between_markers(file.read_text(encoding="utf-8"), page.BEGIN, page.END, text)
+        write_whole(file.with_name(name), text)
+        typer.echo(os.path.relpath(file.with_name(name)))
+
+
+def committed_overview(root: Path) -> dict[str, str]:
+    """The files of the overview by name, from all committed profiles except `ci`; README.md is the generated part only.
+
+    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's.
+    """
+    from serrm.config import read_params, read_yaml
+    from serrm.reporting import hard_sudoku
+    from serrm.reporting.overview import PICTURE, overview
+    from serrm.reporting.results import make_report, read_committed
+
+    committed = git(root, "ls-files", "reports/*/metrics.json").splitlines()
+    papers = read_params(profile_file(root, PAPER, ""))
+    reports = {}
+    for name in sorted({Path(path).parts[1] for path in committed} - {REGRESSION}):
+        file = root / PROFILES / f"{name}.yaml"
+        if not file.is_file():
+            is_active = (read_yaml(root / PARAMS) or {}).get("profile") == name
+            if not is_active:
+                typer.echo(f"{file.relative_to(root)}: no such file, so profile {name} is left out", err=True)
+                continue
+            file = root / PARAMS
+        params = read_params(file)
+        runs = read_committed(params, Layout(name, root).metrics)
+        reports[name] = make_report(params, papers, runs)
+    points = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
+    page = overview([*reports.values()], hard_sudoku.caption(points))
+    return {
+        "README.md": page,
+        "hard_sudoku.csv": hard_sudoku.to_csv(points),
+        PICTURE: hard_sudoku.picture(points),
+    }
